@@ -89,13 +89,13 @@ def test_answers_without_a_text_are_told():
     lengths = np.array([128, 128, 128])
     found = load_checks.output_length(lengths, lengths, np.array([True, False, True]), None, fixed=True)
     assert (found.state, found.numbers["without_text"]) == ("suspect", 1)
-    assert "1 of 3 answers held no text" in found.text
+    assert "1 of 3 responses had no text" in found.text
     short = load_checks.output_length(lengths, np.array([128, 1, 128]), np.array([True, False, True]), None, fixed=True)
     assert short.state == "failed", "the end of the text at once is first of all another length"
 
 
 # 3: counters
-SEEN = server_checks.Seen(requests=100, prompt_tokens=10_000, output_tokens=5_000, unfinished=0)
+SEEN = server_checks.ClientCounts(requests=100, prompt_tokens=10_000, output_tokens=5_000, unfinished=0)
 
 
 def counted(requests: int = 100, prompt: int = 10_000, output: int = 5_000) -> Counters:
@@ -123,7 +123,7 @@ def test_server_and_client_count_the_same_within_two_percent(counters, state):
 
 
 def test_a_server_may_have_worked_for_what_then_failed():
-    with_failures = server_checks.Seen(requests=100, prompt_tokens=10_000, output_tokens=5_000, unfinished=10)
+    with_failures = server_checks.ClientCounts(requests=100, prompt_tokens=10_000, output_tokens=5_000, unfinished=10)
     assert server_checks.counters_agree(with_failures, counted(105, 11_000, 5_300)).state == "passed"
     assert server_checks.counters_agree(with_failures, counted(105, 11_000, 5_800)).state == "failed"
     assert server_checks.counters_agree(with_failures, counted(105, 11_000, 4_800)).state == "failed"
@@ -172,10 +172,10 @@ def test_decoding_cannot_read_faster_than_memory():
     ("given", "told"),
     [
         (("gemma-9", "nvidia-l4", 1, 1, None), "'gemma-9' is not in the catalogue"),
-        ((None, "nvidia-l4", 1, 1, None), "the checkpoint is not told"),
-        (("gemma-4-12b-it", None, 1, 1, None), "the accelerator is not told"),
-        (("gemma-4-12b-it", "nvidia-l4", 1, None, None), "how many instances"),
-        (("gemma-4-12b-it", "nvidia-l4", 1, 1, "int2"), "int2 are not known"),
+        ((None, "nvidia-l4", 1, 1, None), "the checkpoint is not stated"),
+        (("gemma-4-12b-it", None, 1, 1, None), "the accelerator is not stated"),
+        (("gemma-4-12b-it", "nvidia-l4", 1, None, None), "the number of instances"),
+        (("gemma-4-12b-it", "nvidia-l4", 1, 1, "int2"), "int2 are unknown"),
     ],
 )
 def test_a_roof_that_is_not_known_accuses_nobody(given, told):

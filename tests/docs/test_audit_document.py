@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bezel.bench.audit.findings import FAULTS
+from bezel.bench.audit.findings import FINDINGS
 from bezel.cli.main import main
 from tests.support.docs.markdown import ROOT, after, between
 
@@ -22,12 +22,12 @@ def test_what_is_said_of_the_table_is_what_is_printed(tmp_path: Path, capsys: py
 
 def test_every_fault_is_explained_by_its_name() -> None:
     text = DOCUMENT.read_text().partition("## What is found")[2].partition("## In published sweeps")[0]
-    assert {int(number): name for number, name in ROW.findall(text)} == FAULTS
+    assert {int(number): name for number, name in ROW.findall(text)} == FINDINGS
 
 
 def test_the_tables_know_no_other_fault_and_every_one_was_tried() -> None:
     published = between(DOCUMENT, "made by: .venv/bin/python -m tools.bench.audit_published FOLDER --write")
     trials = between(DOCUMENT, "made by: .venv/bin/python -m tools.bench.audit_trials --write")
-    assert {(int(number), name) for number, name in ROW.findall(published)} <= set(FAULTS.items())
-    assert {int(number): name for number, name in ROW.findall(trials)} == FAULTS
+    assert {(int(number), name) for number, name in ROW.findall(published)} <= set(FINDINGS.items())
+    assert {int(number): name for number, name in ROW.findall(trials)} == FINDINGS
     assert "\n0 of 1000 clean cases were accused" in trials

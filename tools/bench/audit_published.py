@@ -11,27 +11,27 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from bezel.bench.audit.findings import FAULTS
+from bezel.bench.audit.findings import FINDINGS
 from bezel.bench.audit.runner import Audit, audit_files
 from tools.docs.generated_sections import ROOT, put
 
 
 def table(audit: Audit) -> str:
     """One row for each kind of finding and item, in the order of the kinds; then the items without findings."""
-    lines = ["| fault | item | finding | severity |\n|---|---|---|---|\n"]
-    for fault, name in FAULTS.items():
-        for finding in (one for one in audit.findings if one.fault == fault):
+    lines = ["| kind | item | finding | severity |\n|---|---|---|---|\n"]
+    for kind, name in FINDINGS.items():
+        for finding in (one for one in audit.findings if one.kind == kind):
             items = ", ".join(f"`{item}`" for item in finding.items)
-            lines.append(f"| {fault} {name} | {items} | {finding.arithmetic} | {finding.severity} |\n")
+            lines.append(f"| {kind} {name} | {items} | {finding.arithmetic} | {finding.severity} |\n")
     accused = {finding.items[0] for finding in audit.findings}
     items = [one.item for one in audit.sources if not one.claims]
     items += [claim.item for source in audit.sources for claim in source.claims]
-    missing = [name for fault, name in FAULTS.items() if fault not in {one.fault for one in audit.findings}]
+    missing = [name for kind, name in FINDINGS.items() if kind not in {one.kind for one in audit.findings}]
     silent = ", ".join(f"`{item}`" for item in items if item not in accused) or "none"
     rest = "".join(f"- `{one.item}`: {one.text}.\n" for one in audit.questions)
     total = f"{len(audit.findings)} findings in {len(accused)} of {len(items)} items. "
     return (
-        f"{''.join(lines)}\n{total}Items without a finding of their own: {silent}. Faults that are not there: "
+        f"{''.join(lines)}\n{total}Items without a finding of their own: {silent}. Kinds that do not occur: "
         f"{', '.join(missing) or 'none'}.\n\nNot judged, for lack of data:\n\n{rest or '- nothing'}"
     )
 

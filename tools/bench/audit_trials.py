@@ -13,7 +13,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from bezel.bench.audit.findings import DRAIN, FAULTS
+from bezel.bench.audit.findings import DRAIN, FINDINGS
 from bezel.bench.audit.runner import audit_files
 from tests.support.bench.audit_clean import clean_case
 from tests.support.bench.audit_grids import UNITS, clean_grid, overloaded_grid
@@ -46,7 +46,7 @@ def faulty(fault: int) -> tuple[Counter[str], Counter[str]]:
         tried[injection.how] += 1
         with tempfile.TemporaryDirectory() as folder:
             audit = audit_files(injection.case.write(Path(folder)))
-        detected[injection.how] += any(each.fault == fault and injection.item in each.items for each in audit.findings)
+        detected[injection.how] += any(each.kind == fault and injection.item in each.items for each in audit.findings)
     return tried, detected
 
 
@@ -55,7 +55,7 @@ def findings_of(text: str) -> set[int]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "grid.csv"
         path.write_text(text, encoding="utf-8")
-        return {one.fault for one in audit_files([path]).findings}
+        return {one.kind for one in audit_files([path]).findings}
 
 
 def units() -> str:
@@ -82,7 +82,7 @@ def table() -> str:
         tried, detected = faulty(fault)
         all_tried, all_found = all_tried + tried.total(), all_found + detected.total()
         ways = ", ".join(f"{how.replace('_', ' ')} {detected[how]}/{number}" for how, number in tried.items())
-        lines.append(f"| {fault} {FAULTS[fault]} | {tried.total()} | {detected.total()} | {ways} |\n")
+        lines.append(f"| {fault} {FINDINGS[fault]} | {tried.total()} | {detected.total()} | {ways} |\n")
     lines.append(f"| all | {all_tried} | {all_found} ({all_found / all_tried:.1%}) | |\n")
     accused, kinds = clean()
     of = ", ".join(f"{kind} {number}" for kind, number in sorted(kinds.items()))

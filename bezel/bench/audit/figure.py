@@ -57,6 +57,12 @@ def figure(told: object) -> Figure | None:
     return Figure(value, 0.5 * 10.0**exponent)
 
 
+def number(told: object) -> float | None:
+    """Return the value of a figure without its precision; None where there is none."""
+    found = figure(told)
+    return found.value if found else None
+
+
 def whole(told: object) -> int | None:
     """Return a whole number that is not negative, e.g. of users; None for anything else. "1-3" gives its upper end."""
     if isinstance(told, str) and (span := re.fullmatch(r"\s*\d+\s*(?:-|\u2013|to)\s*(\d+)\s*", told)):

@@ -1,28 +1,31 @@
-"""Catalogue of the sixteen faults of measurements that the audit reports, and the shape of a finding.
+"""Catalogue of the sixteen kinds of findings of the audit, and the shape of a finding.
 
 Owns names, severities and the two kinds of output: a finding accuses, an open question does not. Leaves out the
-detection of a fault, which is in the fault's own file.
+detection, which is in the file of each kind.
 """
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from bezel.bench.audit.table import Row
+
 Severity = Literal["impossible", "contradiction", "suspect", "not comparable"]
 SEVERITIES: tuple[Severity, ...] = ("impossible", "contradiction", "suspect", "not comparable")
-"""impossible: no hardware does it. contradiction: figures of the data refute each other. suspect: hardly anything but
-the fault gives such figures, or the figure is too imprecise for use. not comparable: each may be true, the comparison
-is not."""
+"""impossible: no hardware does it. contradiction: figures of the data refute each other. suspect: hardly any other
+cause gives such figures, or the figure is too imprecise for use. not comparable: each may be true, the comparison is
+not."""
 
 MEANS, COPIES, ROOFLINE, DRAIN, TIMEOUTS, LENGTHS, QUEUES, CAPS = range(1, 9)
 OUTPUTS, SPECULATION, SUMS, CHUNKS, UNITS, LABELS, KV_PRECISION, MISSING = range(9, 17)
 
-FAULTS: dict[int, str] = {
+FINDINGS: dict[int, str] = {
     MEANS: "mean of different runs",
     COPIES: "copy of another result",
     ROOFLINE: "more than the hardware can do",
     DRAIN: "no drain between cells",
-    TIMEOUTS: "success rate that is only the timeout",
-    LENGTHS: "length limit told as another failure",
+    TIMEOUTS: "success rate that measures only the timeout",
+    LENGTHS: "length limit reported as another failure",
     QUEUES: "load above what the service takes at once",
     CAPS: "users capped in the client",
     OUTPUTS: "different output lengths",
@@ -32,16 +35,16 @@ FAULTS: dict[int, str] = {
     UNITS: "input and output tokens mixed",
     LABELS: "wrong label",
     KV_PRECISION: "KV precision refuted by memory",
-    MISSING: "failed cells dropped or told as good",
+    MISSING: "failed cells dropped or reported as good",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One fault of one item.
+    """One finding on one item.
 
     Attributes:
-        fault: A key of FAULTS.
+        kind: A key of FINDINGS.
         severity: One of SEVERITIES.
         items: What is accused: a file, or a claim by its id; the first is the worst.
         arithmetic: The calculation in whole sentences.
@@ -49,7 +52,7 @@ class Finding:
         cells: Position in the items, e.g. "16384 tokens, 512 users".
     """
 
-    fault: int
+    kind: int
     severity: Severity
     items: tuple[str, ...]
     arithmetic: str
@@ -58,14 +61,60 @@ class Finding:
 
     @property
     def name(self) -> str:
-        """Return the fault in words."""
-        return FAULTS[self.fault]
+        """Return the kind in words."""
+        return FINDINGS[self.kind]
 
 
 @dataclass(frozen=True, slots=True)
 class Open:
     """A check that was not possible, because the data lack a value it needs. Accuses no source."""
 
-    faults: tuple[int, ...]
+    kinds: tuple[int, ...]
     item: str
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One kind of finding, and its usual repair; every check has one."""
+
+    kind: int
+    repair: str
+
+    def finding(
+        self,
+        severity: Severity,
+        items: str | tuple[str, ...],
+        arithmetic: str,
+        cells: Iterable[Row | str] = (),
+        repair: str = "",
+    ) -> Finding:
+        """Return a finding of this kind; `repair` replaces the usual one."""
+        places = tuple(cell if isinstance(cell, str) else cell.cell for cell in cells)
+        accused = (items,) if isinstance(items, str) else items
+        return Finding(self.kind, severity, accused, arithmetic, repair or self.repair, places)
+
+    def judged(
+        self,
+        severity: Severity,
+        statements: Iterable[tuple[str, Row]],
+        judge: Callable[[Row], str | None],
+        *,
+        where: bool = False,
+    ) -> Iterator[Finding]:
+        """Yield one finding for each item with good rows that `judge` accuses: the arithmetic is that of the first.
+
+        Args:
+            severity: One of SEVERITIES.
+            statements: Rows with the item they belong to.
+            judge: Returns what is wrong with a row.
+            where: Whether the arithmetic begins with the position of the row.
+        """
+        accused: dict[str, list[tuple[Row, str]]] = {}
+        for item, row in statements:
+            if row.good and (text := judge(row)):
+                accused.setdefault(item, []).append((row, text))
+        for item, rows in accused.items():
+            first, text = rows[0]
+            place = f"{first.where}: " if where else ""
+            yield self.finding(severity, item, f"{place}{text}", (row for row, _ in rows))

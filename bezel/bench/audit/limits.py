@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 from bezel.bench.audit.figure import Figure
 from bezel.bench.audit.labels import MachineLabel, machine_in
-from bezel.bench.audit.plural import count
 from bezel.bench.audit.table import System
+from bezel.bench.audit.words import count
 from bezel.catalog import accelerators, models, tpus
 from bezel.planner.sizing.roofline import read_cache_bytes, read_weight_bytes, token_flops
 

@@ -3,9 +3,9 @@
 import textwrap
 from collections.abc import Iterator
 
-from bezel.bench.audit.findings import FAULTS, Finding
-from bezel.bench.audit.plural import count
+from bezel.bench.audit.findings import FINDINGS, Finding
 from bezel.bench.audit.runner import Audit
+from bezel.bench.audit.words import count
 
 _COLUMNS = 100
 _CELLS = 4
@@ -18,43 +18,45 @@ def as_text(audit: Audit) -> Iterator[str]:
         yield f"read: {source.item} ({source.format}, {what})"
     for finding in audit.findings:
         yield ""
-        yield f"{finding.severity}: {', '.join(finding.items)}: {finding.name} (fault {finding.fault})"
+        yield f"{finding.severity}: {', '.join(finding.items)}: {finding.name} (finding {finding.kind})"
         yield from _wrapped(finding.arithmetic)
         if len(finding.cells) > 1:
             yield from _wrapped(f"Cells: {_cells(finding)}.")
         yield from _wrapped(f"Repair: {finding.repair}.")
     if audit.questions:
         yield ""
-        yield "Not judged, because the data do not say enough:"
+        yield "Not judged, because the data lack a value:"
         for question in audit.questions:
-            about = " or ".join(FAULTS[fault] for fault in question.faults)
+            about = " or ".join(FINDINGS[kind] for kind in question.kinds)
             yield from _wrapped(f"{question.item}: {about}? {question.text}.")
     yield ""
     accused = len({item for finding in audit.findings for item in finding.items[:1]})
-    found = f"{count(len(audit.findings), 'finding')} in {count(accused, 'item')}"
-    yield found if audit.findings else "nothing found"
+    yield f"{count(len(audit.findings), 'finding')} in {count(accused, 'item')}" if audit.findings else "no findings"
 
 
 def as_values(audit: Audit) -> dict[str, object]:
     """Return plain values for JSON."""
     return {
         "read": [
-            {"item": one.item, "format": one.format, "rows": len(one.rows), "claims": len(one.claims)}
-            for one in audit.sources
+            {"item": source.item, "format": source.format, "rows": len(source.rows), "claims": len(source.claims)}
+            for source in audit.sources
         ],
         "findings": [
             {
-                "fault": one.fault,
-                "name": one.name,
-                "severity": one.severity,
-                "items": list(one.items),
-                "arithmetic": one.arithmetic,
-                "cells": list(one.cells),
-                "repair": one.repair,
+                "fault": finding.kind,
+                "name": finding.name,
+                "severity": finding.severity,
+                "items": list(finding.items),
+                "arithmetic": finding.arithmetic,
+                "cells": list(finding.cells),
+                "repair": finding.repair,
             }
-            for one in audit.findings
+            for finding in audit.findings
         ],
-        "not_judged": [{"faults": list(one.faults), "item": one.item, "text": one.text} for one in audit.questions],
+        "not_judged": [
+            {"faults": list(question.kinds), "item": question.item, "text": question.text}
+            for question in audit.questions
+        ],
         "unreadable": list(audit.unreadable),
     }
 

@@ -16,7 +16,7 @@ from bezel.bench.audit.readers.detect import read
 from bezel.bench.audit.table import ResultSource, Table
 from bezel.errors import UserError
 
-# In the order of the faults' numbers.
+# In the order of the findings' numbers.
 _CHECKS = (
     means,
     copies,
@@ -43,7 +43,7 @@ class Audit:
 
     Attributes:
         sources: The files that were read.
-        findings: Sorted by severity, then by fault.
+        findings: Sorted by severity, then by kind.
         questions: Checks that were not possible.
         unreadable: One text for each file that could not be read.
     """
@@ -74,10 +74,10 @@ def audit_files(paths: Sequence[Path], *, machine: str = "", model: str = "") ->
 def audit(sources: Sequence[ResultSource], unreadable: Sequence[str] = ()) -> Audit:
     """Apply every check to everything that was read."""
     table = Table(tuple(sources))
-    told = [one for check in _CHECKS for one in check.find(table)]
-    findings = [one for one in told if isinstance(one, Finding)]
-    findings.sort(key=lambda one: (SEVERITIES.index(one.severity), one.fault, one.items))
-    questions = [one for one in told if isinstance(one, Open)]
+    results = [result for check in _CHECKS for result in check.find(table)]
+    findings = [result for result in results if isinstance(result, Finding)]
+    findings.sort(key=lambda finding: (SEVERITIES.index(finding.severity), finding.kind, finding.items))
+    questions = [result for result in results if isinstance(result, Open)]
     return Audit(table.sources, tuple(findings), tuple(questions), tuple(unreadable))
 
 

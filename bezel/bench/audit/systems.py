@@ -22,24 +22,9 @@ from bezel.bench.audit.labels import (
     shape_in,
 )
 from bezel.bench.audit.table import System
+from bezel.bench.audit.words import names
 
-_NAMES = {
-    "hardware": ("hardware", "accelerator", "device", "gpu", "tpu", "machine"),
-    "model": ("model", "model_id", "model_name", "checkpoint", "served_model"),
-    "encoding": ("dtype", "encoding", "quantization", "weights_dtype", "precision"),
-    "kv": ("kv_dtype", "kv_cache_dtype", "kv_precision"),
-    "chips": ("chips", "gpus", "devices"),
-    "tensor_parallel": ("tensor_parallel", "tensor_parallel_size"),
-    "instances": ("instances", "max_instances", "replicas"),
-    "concurrency": ("service_concurrency", "concurrency_limit", "instance_concurrency", "container_concurrency"),
-    "max_num_seqs": ("max_num_seqs",),
-    "max_model_len": ("max_model_len", "max_context"),
-    "speculation": ("speculation", "speculative", "spec_method", "drafts_method"),
-    "draft_tokens": ("spec_tokens", "num_speculative_tokens"),
-    "prompts": ("prompts", "prompt_kind", "dataset"),
-    "platform": ("platform",),
-    "study": ("study", "purpose"),
-}
+_NAMES = names("settings")
 
 
 def stated(said: Mapping[str, Any], kind: str) -> Any:

@@ -106,7 +106,7 @@ class Row:
     success: Figure | None = None
     figures: Mapping[str, Figure] = field(default_factory=dict)
     seconds: float | None = None
-    wanted: int | None = None
+    planned: int | None = None
     requests: int | None = None
     completed: int | None = None
     failed: int | None = None
@@ -162,6 +162,11 @@ class Claim:
     row: Row
     sides: tuple[Row, ...] = ()
 
+    @property
+    def counts(self) -> str:
+        """Return the tokens that its rate counts, as stated, e.g. "output"; "" where that is not stated."""
+        return str(self.said.get("throughput_counts") or self.said.get("direction") or "")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultSource:
@@ -184,6 +189,10 @@ class ResultSource:
     dated: str | None = None
     units: tuple[str, ...] = ()
 
+    def statements(self) -> Iterator[tuple[str, Row]]:
+        """Yield every row with the file's name."""
+        return ((self.item, row) for row in self.rows)
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -196,8 +205,12 @@ class Table:
         """Return all claims of all files."""
         return tuple(claim for source in self.sources for claim in source.claims)
 
+    def compared_with(self, claim: Claim) -> Claim | None:
+        """Return the claim that another one is compared with, where it states that."""
+        return next((other for other in self.claims if other.item == str(claim.said.get("compared_with"))), None)
+
     def statements(self) -> Iterator[tuple[str, Row]]:
         """Yield every row with the item it belongs to: its file, or the claim."""
         for source in self.sources:
-            yield from ((source.item, row) for row in source.rows)
+            yield from source.statements()
             yield from ((claim.item, claim.row) for claim in source.claims)

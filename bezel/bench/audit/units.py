@@ -3,18 +3,13 @@
 import re
 
 from bezel.bench.audit.table import INPUT, OUTPUT, REQUESTS, TOKENS, TOTAL, median_of
+from bezel.bench.audit.words import names
 
 _LATENCY = re.compile(
     r"^(?:(mean|avg|average|median|p50)[_ ])?(ttft|tpot|itl|e2el?|latency|request_latency|time_to_first_token|"
     r"inter_token_latency)(?:[_ ](mean|avg|median|p50))?(?:[_ ](ms|s|seconds|sec))?$"
 )
-_LATENCY_NAMES = {
-    "e2el": "e2e",
-    "latency": "e2e",
-    "request_latency": "e2e",
-    "time_to_first_token": "ttft",
-    "inter_token_latency": "itl",
-}
+_LATENCY_NAMES = names("latencies")
 
 
 def rate_of(unit: str, direction: str = "") -> str | None:
@@ -44,6 +39,6 @@ def latency_of(column: str) -> tuple[str, float] | None:
     found = _LATENCY.match(column.strip().lower())
     if found is None:
         return None
-    name = _LATENCY_NAMES.get(found[2], found[2])
+    name = str(_LATENCY_NAMES.get(found[2], found[2]))
     middle = {found[1], found[3]} & {"median", "p50"}
     return median_of(name) if middle else name, 1e-3 if found[4] == "ms" else 1.0

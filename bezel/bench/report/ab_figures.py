@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 from bezel.bench.report.charts.forest import Change, Forest
-from bezel.bench.report.figure import Figure
+from bezel.bench.report.figure import Figure, Table
 from bezel.bench.report.format import UNKNOWN
-from bezel.bench.report.tables import Table
 from bezel.bench.result.document import Finding, Result
 
 _NAMES = ("difference", "no_difference_shown")

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from bezel.bench.report.charts.html import plain
+from bezel.bench.report.figure import Table
 from bezel.bench.report.format import STATES, UNKNOWN, number, percent, shortened, span
 from bezel.bench.report.load_figures import COST, OFFERED, THROUGHPUT
 from bezel.bench.report.series import Spot, Subject
-from bezel.bench.report.tables import Table
 from bezel.bench.result.document import Check, Numbers, Result
 
 _FIGURES = (THROUGHPUT, "ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99", "goodput", COST)

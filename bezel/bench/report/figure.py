@@ -1,10 +1,23 @@
-"""Figure of the report: a picture that can be drawn at any width, its words, and the table behind it."""
+"""Parts of the report, for the page as for Markdown: tables, and figures that can be drawn at any width. Pure."""
 
 from dataclasses import dataclass
 from typing import Protocol
 from xml.etree.ElementTree import Element
 
-from bezel.bench.report.tables import Table
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text below heads; every cell is untrusted. `title` names the table, `told` explains how to read it."""
+
+    title: str
+    head: list[str]
+    rows: list[list[str]]
+    told: str = ""
+
+
+def is_number(text: str) -> bool:
+    """Whether a cell reads as a figure, which is aligned to the right."""
+    return text[:1].isdigit() or text[:2] in ("< ", "> ") or (text[:1] in "+-~" and text[1:2].isdigit())
 
 
 class Picture(Protocol):

@@ -7,11 +7,10 @@ from statistics import fmean
 
 from bezel.bench.report.charts.axes import Axis
 from bezel.bench.report.charts.plot import Chart, Dot, Line
-from bezel.bench.report.figure import Figure
+from bezel.bench.report.figure import Figure, Table
 from bezel.bench.report.format import STATES, UNKNOWN, number, percent
 from bezel.bench.report.load_figures import failures_told
 from bezel.bench.report.series import Spot, Subject, nature
-from bezel.bench.report.tables import Table
 from bezel.bench.result.document import Cell, Distribution
 
 _MOST, _LINES = 4, 5

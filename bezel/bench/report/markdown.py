@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator
 
 from bezel.bench.report.charts.html import plain
+from bezel.bench.report.figure import Table, is_number
 from bezel.bench.report.format import shortened
 from bezel.bench.report.report import Report
-from bezel.bench.report.tables import Table, is_number
 
 # Words and figures of Bezel's own making; anything else in a cell may have come from outside.
 _TAME = re.compile(r"([A-Za-z0-9 ,.;:/%~·+()<=*'↓→-]|(?<=[A-Za-z0-9])_(?=[A-Za-z0-9]))*")

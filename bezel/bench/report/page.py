@@ -9,12 +9,11 @@ from xml.etree.ElementTree import Element
 from bezel.bench.report.charts.html import Node, add, el, html
 from bezel.bench.report.charts.style import page as style
 from bezel.bench.report.facts import told
-from bezel.bench.report.figure import Figure
+from bezel.bench.report.figure import Figure, Table, is_number
 from bezel.bench.report.format import UNKNOWN, number, percent
 from bezel.bench.report.load_figures import COST, THROUGHPUT
 from bezel.bench.report.report import Report
 from bezel.bench.report.series import Subject
-from bezel.bench.report.tables import Table, is_number
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 _WIDE, _BROAD, _NARROW = 540.0, 1100.0, 318.0

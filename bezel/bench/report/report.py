@@ -5,12 +5,11 @@ from dataclasses import dataclass
 
 from bezel.bench.report import facts
 from bezel.bench.report.ab_figures import arm_figures
-from bezel.bench.report.figure import Figure
+from bezel.bench.report.figure import Figure, Table
 from bezel.bench.report.latency_figures import shape_figures
 from bezel.bench.report.load_figures import load_figures
 from bezel.bench.report.series import Subject, nature, subjects_of
 from bezel.bench.report.sweep_figures import grid_figures
-from bezel.bench.report.tables import Table
 from bezel.bench.result.document import Result
 
 SIMULATED = "Simulated: a simulated server answered. No figure here says anything of hardware."

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 
 from bezel.bench.report.charts.heat import Box, HeatMap
-from bezel.bench.report.figure import Figure
+from bezel.bench.report.figure import Figure, Table
 from bezel.bench.report.format import MARKS, STATES, UNKNOWN, number
 from bezel.bench.report.load_figures import failures_told
 from bezel.bench.report.series import Spot, Subject
-from bezel.bench.report.tables import Table
 from bezel.bench.result.document import Inferred
 
 _METRICS = ("output_tokens_per_second", "requests_per_second", "input_tokens_per_second")

@@ -78,7 +78,7 @@ def _conservation(seen: Evidence) -> Check:
 def _counters(seen: Evidence) -> Check:
     good, failure = seen.facts.good, seen.facts.columns.failure
     ran = [code for code, kind in enumerate(("", *KINDS)) if kind and kind not in _NEVER_RAN]
-    client = server_checks.Seen(
+    client = server_checks.ClientCounts(
         requests=len(good),
         prompt_tokens=int(good["prompt_tokens"].sum()),
         output_tokens=int(good["output_tokens"].sum()),

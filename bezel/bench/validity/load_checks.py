@@ -5,6 +5,7 @@ bezel.bench.validity.server_checks, and collecting the values to bezel.bench.val
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -23,9 +24,9 @@ DRIFT_CERTAINTY = 0.9999
 SHORT_FOR_DRAFTS = 16
 # Failures that are no evidence about the server: access was denied, or the client broke.
 _NOT_THE_SERVER = {
-    HTTP_401: "the caller was not let in",
-    HTTP_403: "the caller was not let in",
-    CLIENT: "the client broke",
+    HTTP_401: "the server refused access",
+    HTTP_403: "the server refused access",
+    CLIENT: "the client failed",
 }
 
 
@@ -38,61 +39,57 @@ def unique_prompts(kind: str, seed: int, beginnings: Sequence[str], cached: Metr
         beginnings: Beginnings of a sample of the prompts; empty where they were not sampled.
         cached: The share of the prompt tokens that came from a cache.
     """
-    name = "unique_prompts"
     alike = len(beginnings) - len(set(beginnings))
     numbers = {"kind": kind, "seed": seed, "looked_at": len(beginnings), "alike": alike, "cached_share": cached.value}
+    check = partial(Check, name="unique_prompts", numbers=numbers)
     if kind in ("shared_prefix", "multi_turn"):
-        return Check(name=name, state="passed", text=f"{kind}: prompts share beginnings on purpose", numbers=numbers)
+        return check(state="passed", text=f"{kind}: prompts share beginnings by design")
     if alike:
-        text = f"{alike} of {len(beginnings)} prompts begin like another: a prefix cache answers for the server"
+        text = f"{alike} of {len(beginnings)} prompts begin like another one: a prefix cache can serve them"
         # Texts of a file may begin alike for less than a block of the cache.
-        return Check(name=name, state="suspect" if kind == "file" else "failed", text=text, numbers=numbers)
+        return check(state="suspect" if kind == "file" else "failed", text=text)
     if cached.value is None:
-        text = f"whether prompts came from a cache is not known: {cached.why}"
-        return Check(name=name, state="unknown", text=text, numbers=numbers)
+        return check(state="unknown", text=f"the share of cached prompt tokens is unknown: {cached.why}")
     if cached.value > CACHED_SHARE:
         text = f"{cached.value:.1%} of the prompt tokens came from a cache, more than {CACHED_SHARE:.0%}"
-        return Check(name=name, state="failed", text=text, numbers=numbers)
-    return Check(
-        name=name, state="passed", text=f"{cached.value:.2%} of the prompt tokens were cached", numbers=numbers
-    )
+        return check(state="failed", text=text)
+    return check(state="passed", text=f"{cached.value:.2%} of the prompt tokens were cached")
 
 
-def output_length(asked: Ints, given: Ints, texts: Flags, drafts: int | None, *, fixed: bool) -> Check:
+def output_length(requested: Ints, lengths: Ints, texts: Flags, drafts: int | None, *, fixed: bool) -> Check:
     """Check 2: every response has the requested length, or lengths vary on purpose and are reported; and it has a text.
 
     Args:
-        asked: `max_tokens` of each request that succeeded.
-        given: Tokens of its response.
+        requested: `max_tokens` of each request that succeeded.
+        lengths: Tokens of its response.
         texts: Whether any of them had a text.
         drafts: Drafts that the server made; None where unknown.
         fixed: Whether responses were to continue past the end of the text.
     """
-    name = "output_length"
-    if len(given) == 0:
-        return Check(name=name, state="unknown", text="no request succeeded", numbers={})
-    other = int((asked != given).sum())
+    check = partial(Check, name="output_length")
+    if len(lengths) == 0:
+        return check(state="unknown", text="no request succeeded", numbers={})
+    other, median = int((requested != lengths).sum()), statistics.percentile(lengths.astype(np.float64), 0.5)
     numbers: Numbers = {
-        "answers": len(given), "of_another_length": other, "without_text": int((~texts).sum()),
-        "min": int(given.min()), "p50": statistics.percentile(given.astype(np.float64), 0.5), "max": int(given.max()),
+        "answers": len(lengths), "of_another_length": other, "without_text": int((~texts).sum()),
+        "min": int(lengths.min()), "p50": median, "max": int(lengths.max()),
     }  # fmt: skip
-    lengths = f"{numbers['min']} to {numbers['max']} tokens, median {numbers['p50']:.0f}"
+    check = partial(check, numbers=numbers)
+    span = f"{numbers['min']} to {numbers['max']} tokens, median {numbers['p50']:.0f}"
     if fixed and other:
-        text = (
-            f"{other} of {len(given)} answers are not as long as asked for ({lengths}): rates of them compare nothing"
-        )
-        return Check(name=name, state="failed", text=text, numbers=numbers)
+        text = f"{other} of {len(lengths)} responses lack the requested length ({span}): their rates are not comparable"
+        return check(state="failed", text=text)
     if not texts.all():
         text = (
-            f"{numbers['without_text']} of {len(given)} answers held no text, only special tokens or bytes of no whole "
-            "character: they count in every rate, and ttft, ttfc, tpot and itl are of the others"
+            f"{numbers['without_text']} of {len(lengths)} responses had no text, only special tokens or incomplete "
+            "characters: they count in every rate; ttft, ttfc, tpot and itl are those of the others"
         )
-        return Check(name=name, state="suspect", text=text, numbers=numbers)
-    if drafts and given.mean() < SHORT_FOR_DRAFTS:
-        text = f"answers of {lengths} say nothing of drafts: ask for {SHORT_FOR_DRAFTS} or more, better 128"
-        return Check(name=name, state="suspect", text=text, numbers=numbers)
-    text = f"every answer is as long as asked for: {lengths}" if not other else f"lengths vary as planned: {lengths}"
-    return Check(name=name, state="passed", text=text, numbers=numbers)
+        return check(state="suspect", text=text)
+    if drafts and lengths.mean() < SHORT_FOR_DRAFTS:
+        text = f"responses of {span} are too short to judge drafts: request {SHORT_FOR_DRAFTS} or more, better 128"
+        return check(state="suspect", text=text)
+    text = f"every response has the requested length: {span}" if not other else f"lengths vary as planned: {span}"
+    return check(state="passed", text=text)
 
 
 def conservation(columns: Columns, steady: Steady, at_once: int, users: int, rate: Metric) -> Check:
@@ -105,7 +102,6 @@ def conservation(columns: Columns, steady: Steady, at_once: int, users: int, rat
         users: The most users of a closed loop; 0 for an open one.
         rate: Requests per second.
     """
-    name = "conservation"
     done, failed = columns["done"], columns.failure > 0
     # A request that was never sent counts as begun when it failed.
     begun = np.where(columns["sent"] > 0, columns["sent"], done)
@@ -119,33 +115,30 @@ def conservation(columns: Columns, steady: Steady, at_once: int, users: int, rat
         "in_flight_after": int(((begun <= ends) & (done > ends)).sum()),
         "at_once": at_once,
     }  # fmt: skip
+    check = partial(Check, name="conservation", numbers=numbers)
     before, sent, completed, lost, after = (
         int(numbers[key] or 0)
         for key in ("in_flight_before", "sent_inside", "completed_inside", "failed_inside", "in_flight_after")
     )
     wrong = []
     if twice := len(columns) - len(np.unique(columns["index"])):
-        wrong.append(f"{twice} requests are there twice")
+        wrong.append(f"{twice} requests occur twice")
     if odd := int((done < np.maximum(begun, 1)).sum()):
         wrong.append(f"{odd} requests have no end, or end before they begin")
     if before + sent != completed + lost + after:
-        wrong.append(
-            f"{before} under way + {sent} sent is not {completed} completed + {lost} failed + {after} under way"
-        )
+        wrong.append(f"{before} under way + {sent} sent != {completed} completed + {lost} failed + {after} under way")
     if users and at_once > users:
-        wrong.append(f"{at_once} requests at once of {users} users")
+        wrong.append(f"{at_once} requests were under way at once, of {users} users")
     if rate.value is not None and abs(rate.value * steady.seconds - completed) > 0.5:
-        wrong.append(
-            f"{rate.value:.4g} requests/s for {steady.seconds:.4g} s is not the {completed} that were completed"
-        )
+        wrong.append(f"{rate.value:.4g} requests/s x {steady.seconds:.4g} s != {completed} completed requests")
     if wrong:
-        text = f"requests are lost or counted twice: {'; '.join(wrong)}: report it, no figure of this load holds"
-        return Check(name=name, state="failed", text=text, numbers=numbers)
+        text = f"requests are lost or counted twice: {'; '.join(wrong)}; no figure of this load is valid"
+        return check(state="failed", text=f"{text}, report this as a bug")
     text = (
         f"{len(columns)} sent = {numbers['completed']} completed + {numbers['failed']} failed; in the part that counts "
         f"{before} under way + {sent} sent = {completed} completed + {lost} failed + {after} under way"
     )
-    return Check(name=name, state="passed", text=text, numbers=numbers)
+    return check(state="passed", text=text)
 
 
 def steady_state(steady: Steady, users: int, requests: int, counted: int, e2e: Floats, rate: Metric) -> Check:
@@ -159,26 +152,25 @@ def steady_state(steady: Steady, users: int, requests: int, counted: int, e2e: F
         e2e: Their e2e latencies, in the order of their ends; empty where it changes on purpose.
         rate: Requests per second, with its interval.
     """
-    name = "steady_state"
     change, certain = drift(e2e)
     numbers: Numbers = {
         "users": users, "requests": requests, "counted": counted, "rule": steady.rule, "drift_of_e2e": change,
         "rate_low": rate.low, "rate_high": rate.high,
     }  # fmt: skip
+    check = partial(Check, name="steady_state", numbers=numbers)
     if requests < ROUNDS * users:
-        text = f"{requests} answers are fewer than {ROUNDS} x {users} users: the start and the end are most of the run"
-        return Check(name=name, state="suspect", text=text, numbers=numbers)
+        text = f"{requests} responses are fewer than {ROUNDS} x {users} users: start and end take most of the run"
+        return check(state="suspect", text=text)
     if not steady.cut:
-        return Check(name=name, state="unknown", text=steady.rule, numbers=numbers)
+        return check(state="unknown", text=steady.rule)
     if certain and change is not None and abs(change) > DRIFT_SHARE:
-        text = f"e2e drifts by {change:+.0%} over the part that counts: run it longer, or look at what grows"
-        return Check(name=name, state="suspect", text=text, numbers=numbers)
+        text = f"e2e drifts by {change:+.0%} over the part that counts: run it longer, or find what grows"
+        return check(state="suspect", text=text)
     if rate.low is None or rate.high is None or not rate.value:
-        text = f"{counted} answers count: too few for an interval, repeats give one"
-        return Check(name=name, state="passed", text=text, numbers=numbers)
+        return check(state="passed", text=f"{counted} responses count: too few for an interval, repeats give one")
     half = (rate.high - rate.low) / 2 / rate.value
-    text = f"{counted} answers count; the rate is known to {half:.1%} at {rate.confidence:.0%} confidence"
-    return Check(name=name, state="passed", text=text, numbers=numbers)
+    text = f"{counted} responses count; the rate is known to {half:.1%} at {rate.confidence:.0%} confidence"
+    return check(state="passed", text=text)
 
 
 def drift(values: Floats) -> tuple[float | None, bool]:
@@ -205,18 +197,18 @@ def failures_apart(requests: int, failures: Mapping[str, int]) -> Check:
         requests: The number of requests sent.
         failures: The number of failures, by kind.
     """
-    name = "failures_apart"
     failed = sum(failures.values())
     numbers: Numbers = {"requests": requests, "failed": failed, **failures}
+    check = partial(Check, name="failures_apart", numbers=numbers)
     if not failed:
-        return Check(name=name, state="passed", text=f"all {requests} requests were answered", numbers=numbers)
+        return check(state="passed", text=f"all {requests} requests succeeded")
     kinds = ", ".join(f"{kind}: {count}" for kind, count in sorted(failures.items()))
-    told = f"{failed} of {requests} requests failed ({kinds}); they are in no latency"
+    text = f"{failed} of {requests} requests failed ({kinds}); they count in no latency"
     if failed == requests:
-        return Check(name=name, state="failed", text=f"no request succeeded ({kinds})", numbers=numbers)
+        return check(state="failed", text=f"no request succeeded ({kinds})")
     if cause := next((why for kind, why in _NOT_THE_SERVER.items() if kind in failures), ""):
-        return Check(name=name, state="failed", text=f"{told}, and {cause}", numbers=numbers)
+        return check(state="failed", text=f"{text}, and {cause}")
     if failed > FAILED_SHARE * requests:
-        text = f"{told}. More than {FAILED_SHARE:.0%} failed: the rest was a lighter load than the one that is named"
-        return Check(name=name, state="failed", text=text, numbers=numbers)
-    return Check(name=name, state="suspect", text=told, numbers=numbers)
+        cause = f"More than {FAILED_SHARE:.0%} failed: the rest was a lighter load than the requested one"
+        return check(state="failed", text=f"{text}. {cause}")
+    return check(state="suspect", text=text)

@@ -68,7 +68,7 @@ def hardware_of(
 ) -> Hardware | str:
     """Return the hardware by its names in the catalogue, or the name of the missing value."""
     if not checkpoint:
-        return "the checkpoint is not told"
+        return "the checkpoint is not stated"
     # Imported late: the short benchmark of a deployment, which names no hardware, need not load catalogue and planner.
     from bezel.catalog import accelerators, models, tpus
     from bezel.planner.sizing.kv_cache import KV_ELEMENT_BYTES
@@ -79,14 +79,16 @@ def hardware_of(
         return f"checkpoint {checkpoint!r} is not in the catalogue"
     gpu, tpu = accelerators().get(accelerator or ""), tpus().get(accelerator or "")
     if gpu is None and tpu is None:
-        return f"accelerator {accelerator!r} is not in the catalogue" if accelerator else "the accelerator is not told"
+        return (
+            f"accelerator {accelerator!r} is not in the catalogue" if accelerator else "the accelerator is not stated"
+        )
     if instances is None:
-        return "how many instances served is not told"
+        return "the number of instances is not stated"
     element = KV_ELEMENT_BYTES.get(kv_cache_dtype or "auto")
     if element is None:
-        return f"bytes of a cache in {kv_cache_dtype} are not known"
+        return f"the bytes of a KV cache in {kv_cache_dtype} are unknown"
     peaks = gpu_peaks(gpu, model, count=chips or 1) if gpu else tpu_peaks(tpu) if tpu else None
-    return Hardware(model, peaks, element, instances) if peaks else "the accelerator is not told"
+    return Hardware(model, peaks, element, instances) if peaks else "the accelerator is not stated"
 
 
 def shares(work: Work, on: Hardware) -> Shares:

@@ -78,7 +78,7 @@ def test_a_queue_left_over_is_found_by_the_numbers_of_requests_too(tmp_path: Pat
 def test_totals_that_say_so_are_no_mixed_unit_but_a_question(tmp_path: Path) -> None:
     text = "".join(f"{context},{users},{9 * context},total tok/s,100,ok\n" for context in (64, 256) for users in (1, 8))
     assert not audit(tmp_path, a_csv=HEAD + text)
-    assert {question.faults for question in audit_files([tmp_path / "a.csv"]).questions} >= {(findings.UNITS,)}
+    assert {question.kinds for question in audit_files([tmp_path / "a.csv"]).questions} >= {(findings.UNITS,)}
     assert audit(tmp_path, a_csv=HEAD + text.replace("total tok/s", "tok/s")) == {findings.UNITS}
 
 

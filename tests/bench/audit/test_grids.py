@@ -38,7 +38,7 @@ def test_none_of_120_clean_grids_is_accused_in_any_unit(tmp_path: Path, unit: st
 def test_a_queue_left_over_is_found_in_every_unit_that_tells_the_requests(tmp_path: Path, unit: str) -> None:
     grids = [overloaded_grid(seed, drained=False) for seed in range(HELD_OUT, HELD_OUT + LOADED)]
     told = [one for one in grids if one.lengths_told or not unit.startswith("total")]
-    found = sum(DRAIN in {one.fault for one in findings(tmp_path, grid, unit)} for grid in told)
+    found = sum(DRAIN in {one.kind for one in findings(tmp_path, grid, unit)} for grid in told)
     assert found >= 0.95 * len(told)
     assert len(told) >= LOADED / 5
 
@@ -49,7 +49,7 @@ def test_a_loss_that_was_waited_for_is_no_missing_drain_even_where_the_next_cell
 ) -> None:
     grids = {seed: overloaded_grid(seed, drained=True) for seed in range(HELD_OUT, HELD_OUT + LOADED)}
     accused = {
-        seed: [one.arithmetic for one in findings(tmp_path, grid, unit) if one.fault == DRAIN]
+        seed: [one.arithmetic for one in findings(tmp_path, grid, unit) if one.kind == DRAIN]
         for seed, grid in grids.items()
     }
     assert not {seed: texts for seed, texts in accused.items() if texts}

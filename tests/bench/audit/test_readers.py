@@ -57,7 +57,7 @@ def test_what_a_real_vllm_wrote_is_read(tmp_path: Path) -> None:
     (tmp_path / "sum.json").write_text(
         json.dumps(run_ | {"mean_tpot_ms": 15 * run_["mean_tpot_ms"], "mean_e2el_ms": 180})
     )
-    assert {one.fault for one in audit_files([tmp_path / "sum.json"]).findings} == {SUMS}
+    assert {one.kind for one in audit_files([tmp_path / "sum.json"]).findings} == {SUMS}
 
 
 @pytest.mark.parametrize(
@@ -65,19 +65,19 @@ def test_what_a_real_vllm_wrote_is_read(tmp_path: Path) -> None:
     [
         ("", "it is empty"),
         ("  \n", "it is empty"),
-        ('{"claims": [', "broken JSON at line 1"),
-        ('{"a": 1}', "JSON of no known format (its fields: a)"),
-        ("[1, 2]", "JSON of no known format"),
-        ('{"claims": []}', "JSON of no known format"),
-        (json.dumps({"claims": [CLAIM, CLAIM]}), "claims with one id: c"),
+        ('{"claims": [', "the JSON is broken at line 1"),
+        ('{"a": 1}', "the JSON has no known format (its fields: a)"),
+        ("[1, 2]", "the JSON has no known format"),
+        ('{"claims": []}', "the JSON has no known format"),
+        (json.dumps({"claims": [CLAIM, CLAIM]}), "several claims have the id c"),
         ('{"schema": "bezel.bench/99", "cells": []}', "bezel.bench/99"),
         ('{"schema": "bezel.bench/1"}', "manifest"),
-        ("just a sentence", "its first line names no column of users"),
-        ("users,colour\n1,red\n", "its first line names no column with a rate"),
+        ("just a sentence", "has no column of users"),
+        ("users,colour\n1,red\n", "has no column with a measured rate"),
         (GRID + "16,8,3.5\n", "line 3 has 3 fields, the header 6"),
-        (GRID + "16,many,3.5,req/s,100,ok\n", "users 'many' is no whole number"),
-        (GRID.splitlines()[0], "it has a header and no row"),
-        (GRID + '16,"8,3.5,req/s,100,ok\n', "it is no CSV"),
+        (GRID + "16,many,3.5,req/s,100,ok\n", "expected an integer as users, got 'many'"),
+        (GRID.splitlines()[0], "the file has a header and no row"),
+        (GRID + '16,"8,3.5,req/s,100,ok\n', "the CSV is invalid"),
         ("[" * 100_000, "nested too deeply"),
     ],
 )
@@ -96,7 +96,7 @@ def test_a_file_that_is_no_text_or_not_there_is_refused(tmp_path: Path, capsys: 
     (tmp_path / "binary").write_bytes(b"\x93NUMPY\xff\xfe")
     assert run(tmp_path / "binary", tmp_path / "missing", tmp_path) == 2
     captured = capsys.readouterr().err
-    assert "it is no text" in captured
+    assert "it is not a text in UTF-8" in captured
     assert "No such file" in captured
     assert "Is a directory" in captured
 
@@ -105,7 +105,7 @@ def test_a_huge_file_is_refused_before_it_is_read(tmp_path: Path, capsys: pytest
     with (tmp_path / "huge.json").open("wb") as file:
         file.truncate(detect.LARGEST_BYTES + 1)
     assert run(tmp_path / "huge.json") == 2
-    assert "more than the 134,217,728 that are read" in capsys.readouterr().err
+    assert "the limit is 134,217,728" in capsys.readouterr().err
 
 
 def test_one_bad_file_does_not_keep_the_others_from_being_audited(
@@ -116,7 +116,7 @@ def test_one_bad_file_does_not_keep_the_others_from_being_audited(
     assert run("--json", tmp_path / "bad.json", tmp_path / "claims.json") == 2
     told = json.loads(capsys.readouterr().out)
     assert [one["fault"] for one in told["findings"]] == [SPECULATION]
-    assert "broken JSON" in told["unreadable"][0]
+    assert "the JSON is broken" in told["unreadable"][0]
 
 
 def test_strict_fails_where_something_is_found_and_only_there(
@@ -127,8 +127,8 @@ def test_strict_fails_where_something_is_found_and_only_there(
     bad.write_text(GRID.replace("3.5,req/s,100", "0.0,req/s,0"))
     assert [run("--strict", good), run(bad), run("--strict", bad)] == [0, 0, 1]
     told = capsys.readouterr().out
-    assert "nothing found" in told
-    assert "failed cells dropped or told as good (fault 16)" in told
+    assert "no findings" in told
+    assert "failed cells dropped or reported as good (finding 16)" in told
     assert "Repair: " in told
 
 

@@ -29,7 +29,7 @@ def is_found(folder: Path, fault: int, seed: int) -> bool:
     folder.mkdir(exist_ok=True)
     one = injected(fault, seed)
     told = audit_files(one.case.write(folder))
-    return any(finding.fault == fault and one.item in finding.items for finding in told.findings)
+    return any(finding.kind == fault and one.item in finding.items for finding in told.findings)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -65,4 +65,4 @@ def test_what_files_are_called_and_their_order_changes_nothing(tmp_path: Path) -
     told = audit_files(paths).findings
     renamed = paths[0].rename(tmp_path / f"renamed{paths[0].suffix}")
     again = audit_files([renamed, *reversed(paths[1:])]).findings
-    assert [(one.fault, one.arithmetic) for one in told] == [(one.fault, one.arithmetic) for one in again]
+    assert [(one.kind, one.arithmetic) for one in told] == [(one.kind, one.arithmetic) for one in again]

@@ -15,8 +15,8 @@ from bezel.bench.report.charts.heat import HeatMap
 from bezel.bench.report.charts.labels import Labels
 from bezel.bench.report.charts.palette import DARK, LIGHT, SERIES, cividis, contrast, ink_on
 from bezel.bench.report.charts.png import as_slide
-from bezel.bench.report.curves import curves_of
 from bezel.bench.report.format import compact, number, percent
+from bezel.bench.report.load_figures import curves_of
 from bezel.bench.report.markdown import as_markdown
 from bezel.bench.report.page import as_page
 from bezel.bench.report.report import Report, report_of

@@ -38,4 +38,4 @@ def audit(folder: Path, **files: str) -> set[int]:
         paths[-1].write_text(text, encoding="utf-8")
     told = audit_files(paths)
     assert not told.unreadable
-    return {finding.fault for finding in told.findings}
+    return {finding.kind for finding in told.findings}

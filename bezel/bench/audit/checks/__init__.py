@@ -1,1 +1,1 @@
-"""Checks of the audit: one small file for each fault, with its formula, its inputs and how certain it is."""
+"""Checks of the audit: one small file for each kind of finding, with its formula, its inputs and its certainty."""

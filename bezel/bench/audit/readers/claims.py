@@ -7,7 +7,7 @@ sentence only the options of vLLM that it cites are read.
 from collections.abc import Mapping
 from typing import Any
 
-from bezel.bench.audit.figure import Figure, figure, whole
+from bezel.bench.audit.figure import Figure, figure, number, whole
 from bezel.bench.audit.systems import system_of
 from bezel.bench.audit.table import LATENCIES, REQUESTS, TOKENS, Claim, ResultSource, Row
 from bezel.bench.audit.units import rate_of
@@ -33,10 +33,10 @@ def read_claims(document: Any, item: str, label: str) -> ResultSource:
     """
     del label
     said = document["claims"] if isinstance(document, Mapping) else document
-    claims = [_claim(one, index) for index, one in enumerate(said)]
+    claims = [_claim(claim, index) for index, claim in enumerate(said)]
     names = [claim.item for claim in claims]
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise ValueError(f"claims with one id: {', '.join(twice)}")
+        raise ValueError(f"several claims have the id {', '.join(twice)}")
     return ResultSource(item=item, format="claims", claims=tuple(claims))
 
 
@@ -72,14 +72,12 @@ def _row(said: Mapping[str, Any], where: str, metric: str, unit: str, value: Fig
     if "req_per_s" in said and (found := figure(said["req_per_s"])):
         figures[REQUESTS] = found
     success = value.scaled(0.01) if value and metric.startswith("success") and unit == "%" else None
-    timeout = figure(said.get("timeout_s"))
     return Row(
         where=where,
         order=order,
         context=whole(said.get("context", said.get("context_tokens"))),
         users=whole(said.get("users")),
         output_tokens=whole(said.get("output_tokens")),
-        state=None,
         success=success,
         figures=figures,
         requests=whole(said.get("requests")),
@@ -89,7 +87,7 @@ def _row(said: Mapping[str, Any], where: str, metric: str, unit: str, value: Fig
         drafts=whole(said.get("drafts")),
         draft_tokens=whole(said.get("draft_tokens")),
         accepted=whole(said.get("accepted")),
-        timeout=timeout.value if timeout else None,
+        timeout=number(said.get("timeout_s")),
         cap=next((whole(said[name]) for name in _CAPS if name in said), None),
         counted=str(said["counted"]) if said.get("counted") else None,
         system=system_of(said),

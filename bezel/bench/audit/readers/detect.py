@@ -15,7 +15,7 @@ from bezel.bench.audit.readers.guidellm import is_guidellm, read_guidellm
 from bezel.bench.audit.readers.result import is_result, read_result
 from bezel.bench.audit.readers.vllm import is_vllm, read_vllm
 from bezel.bench.audit.table import ResultSource
-from bezel.errors import UserError
+from bezel.errors import Problem, UserError
 
 LARGEST_BYTES = 128 * 1024 * 1024
 KNOWN = (
@@ -32,6 +32,9 @@ _READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any, str, str], ResultSou
 
 class UnreadableError(UserError):
     """A file cannot be read as results; the text names it and the formats that can be read."""
+
+    def __init__(self, item: str, reason: str, repair: str = f"name a file of a known format: {KNOWN}.") -> None:
+        super().__init__(Problem(item, None, f"the file was not audited: {reason}.", repair))
 
 
 def read(path: Path, item: str, *, machine: str = "", model: str = "") -> ResultSource:
@@ -52,17 +55,19 @@ def read(path: Path, item: str, *, machine: str = "", model: str = "") -> Result
     start = text.lstrip()
     try:
         if start[:1] in ("{", "["):
-            document = _json(start, item)
+            document = _json(start)
             for fits, reader in _READERS:
                 if fits(document):
                     return reader(document, item, label)
-            raise UnreadableError(f"{item}: JSON of no known format{_keys(document)}; what is read: {KNOWN}")
+            fields = list(document)[:8] if isinstance(document, Mapping) else []
+            named = f" (its fields: {', '.join(map(str, fields))})" if fields else ""
+            raise UnreadableError(item, f"the JSON has no known format{named}")
         return read_grid(text, item, label)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
-        what = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error).rstrip(".")
         if not isinstance(error, ValueError | RecursionError):
-            what = f"its fields do not hold what this format has in them ({error!r})"
-        raise UnreadableError(f"{item}: {what}; nothing of it was audited; what is read: {KNOWN}") from None
+            reason = f"a field has a value that its format does not allow ({error!r})"
+        raise UnreadableError(item, reason) from None
 
 
 def _text(path: Path, item: str) -> str:
@@ -70,41 +75,30 @@ def _text(path: Path, item: str) -> str:
         size = path.stat().st_size
         if size > LARGEST_BYTES:
             raise UnreadableError(
-                f"{item}: {size:,} bytes, more than the {LARGEST_BYTES:,} that are read; leave the single requests "
-                "out (vllm bench serve without --save-detailed), or audit the summary"
+                item,
+                f"it has {size:,} bytes, the limit is {LARGEST_BYTES:,}",
+                "leave the single requests out (vllm bench serve without --save-detailed), or audit the summary.",
             )
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
-        raise UnreadableError(f"{item}: {error.strerror}; name a file of results") from None
+        raise UnreadableError(item, error.strerror or str(error), "name a file of results.") from None
     except UnicodeDecodeError:
-        raise UnreadableError(f"{item}: it is no text; what is read: {KNOWN}") from None
+        raise UnreadableError(item, "it is not a text in UTF-8") from None
     if not text.strip():
-        raise UnreadableError(f"{item}: it is empty; what is read: {KNOWN}")
+        raise UnreadableError(item, "it is empty")
     return text
 
 
-def _json(text: str, item: str) -> Any:
+def _json(text: str) -> Any:
     """Parse one document, or a list of documents, one a line."""
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        if error.msg != "Extra data":
-            raise UnreadableError(
-                f"{item}: broken JSON at line {error.lineno}, column {error.colno}: {error.msg}; was it cut off?"
-            ) from None
     documents, decoder, at = [], json.JSONDecoder(), 0
     while at < len(text):
         try:
             document, at = decoder.raw_decode(text, at)
         except json.JSONDecodeError as error:
-            raise UnreadableError(f"{item}: broken JSON at line {error.lineno}: {error.msg}; was it cut off?") from None
+            position = f"line {error.lineno}, column {error.colno}"
+            raise ValueError(f"the JSON is broken at {position} ({error.msg}); it may be cut off") from None
         documents.append(document)
         while at < len(text) and text[at].isspace():
             at += 1
-    return documents
-
-
-def _keys(document: Any) -> str:
-    if isinstance(document, Mapping):
-        return f" (its fields: {', '.join(map(str, list(document)[:8]))})"
-    return ""
+    return documents[0] if len(documents) == 1 else documents

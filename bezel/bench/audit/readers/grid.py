@@ -8,31 +8,13 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bezel.bench.audit.figure import figure, whole
+from bezel.bench.audit.figure import figure, number, whole
 from bezel.bench.audit.systems import system_of
 from bezel.bench.audit.table import ResultSource, Row
 from bezel.bench.audit.units import latency_of, rate_of
+from bezel.bench.audit.words import names
 
-_COLUMNS = {
-    "context": ("context_tokens", "context", "context_length", "input_tokens", "prompt_tokens", "input_len", "isl"),
-    "users": ("users", "concurrency", "concurrent_users", "num_users", "max_concurrency"),
-    "rate": ("rate", "request_rate", "offered_rate"),
-    "output": ("output_tokens", "output_len", "max_tokens", "osl"),
-    "value": ("value", "throughput"),
-    "unit": ("unit", "units"),
-    "success": ("success_pct", "success_rate", "success", "success_share"),
-    "state": ("status", "state"),
-    "reason": ("reason", "error", "note"),
-    "repeat": ("repeat", "run", "run_id"),
-    "requests": ("requests", "num_prompts", "total_requests"),
-    "completed": ("completed", "successful_requests", "succeeded"),
-    "failed": ("failed", "errors", "failed_requests"),
-    "seconds": ("seconds", "duration", "duration_s"),
-    "timeout": ("timeout_s", "timeout"),
-    "cap": ("requests_cap", "client_limit", "pool_limit", "max_connections"),
-    "counted": ("counted",),
-    "cached": ("cached_tokens",),
-}
+_COLUMNS = names("columns")
 _ROWS = 50_000
 
 
@@ -60,13 +42,13 @@ def read_grid(text: str, item: str, label: str) -> ResultSource:
             if len(line) != len(header.names):
                 raise ValueError(f"line {reader.line_num} has {len(line)} fields, the header {len(header.names)}")
             if len(rows) == _ROWS:
-                raise ValueError(f"more than the {_ROWS:,} rows that are read")
+                raise ValueError(f"the file has more than {_ROWS:,} rows")
             rows.append(_row(header, line, reader.line_num, label))
             units |= {unit: None for unit in [header.cell(line, "unit")] if unit}
     except csv.Error as error:
-        raise ValueError(f"it is no CSV ({error})") from None
+        raise ValueError(f"the CSV is invalid ({error})") from None
     if not rows:
-        raise ValueError("it has a header and no row")
+        raise ValueError("the file has a header and no row")
     placed = all(row.context is not None and row.users is not None for row in rows)
     return ResultSource(item=item, format="CSV grid", rows=tuple(rows), grid=placed, units=tuple(units))
 
@@ -95,16 +77,16 @@ def _header(line: Sequence[str]) -> _Header:
     rates = {index: rate for index, name in enumerate(names) if (rate := _rate(name)) and index != columns.get("value")}
     if "input_tokens_per_second" in names:  # all prompt tokens, beside the computed ones, are no second such figure
         rates = {index: rate for index, rate in rates.items() if not names[index].startswith("prompt_tokens")}
-    told = ", ".join(names[:8])
+    first = f"the first line ({', '.join(names[:8])})"
     if "users" not in columns and "rate" not in columns:
-        raise ValueError(f"its first line names no column of users or of a rate ({told})")
+        raise ValueError(f"{first} has no column of users or of a rate")
     if "value" not in columns and not rates:
-        raise ValueError(f"its first line names no column with a rate ({told})")
+        raise ValueError(f"{first} has no column with a measured rate")
     latencies = {index: mean for index, name in enumerate(names) if (mean := latency_of(name))}
     return _Header(names, columns, rates, latencies)
 
 
-def _row(header: _Header, line: Sequence[str], number: int, label: str) -> Row:
+def _row(header: _Header, line: Sequence[str], order: int, label: str) -> Row:
     cells = {kind: header.cell(line, kind) for kind in _COLUMNS}
     given = {rate: found for index, rate in header.rates.items() if (found := figure(line[index]))}
     for index, (name, factor) in header.latencies.items():
@@ -113,39 +95,34 @@ def _row(header: _Header, line: Sequence[str], number: int, label: str) -> Row:
     if value := figure(cells["value"]):
         given[rate_of(cells["unit"] or "req/s") or cells["unit"]] = value
     said = dict(zip(header.names, (cell.strip() for cell in line), strict=True))
-    users, where = whole(cells["users"]), f"line {number}"
+    users, where = whole(cells["users"]), f"line {order}"
     if cells["users"] and users is None:
-        raise ValueError(f"{where}: users {cells['users']!r} is no whole number")
-    success, rate, seconds = figure(cells["success"]), figure(cells["rate"]), figure(cells["seconds"])
+        raise ValueError(f"{where}: expected an integer as users, got {cells['users']!r}")
+    success, cached, completed = figure(cells["success"]), whole(cells["cached"]), whole(cells["completed"])
     if success and ("success_pct" in said or "%" in cells["success"] or success.value > 1):
         success = success.scaled(0.01)
-    timeout = figure(cells["timeout"])
     return Row(
         where=where,
-        order=number,
+        order=order,
         context=whole(cells["context"]),
         users=users,
-        rate=rate.value if rate else None,
+        rate=number(cells["rate"]),
         output_tokens=whole(cells["output"]),
         repeat=whole(cells["repeat"]),
         state=cells["state"].lower() or None,
         reason=cells["reason"],
         success=success,
         figures=given,
-        seconds=seconds.value if seconds else None,
+        seconds=number(cells["seconds"]),
         requests=whole(cells["requests"]),
-        completed=whole(cells["completed"]),
+        completed=completed,
         failed=whole(cells["failed"]),
-        cached_tokens=_total(whole(cells["cached"]), whole(cells["completed"])),
-        timeout=timeout.value if timeout else None,
+        cached_tokens=cached * completed if cached is not None and completed else None,
+        timeout=number(cells["timeout"]),
         cap=whole(cells["cap"]),
         counted=cells["counted"] or None,
         system=system_of(said, label),
     )
-
-
-def _total(each: int | None, requests: int | None) -> int | None:
-    return each * requests if each is not None and requests else None
 
 
 def _name(told: str) -> str:

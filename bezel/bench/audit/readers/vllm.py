@@ -8,12 +8,20 @@ import bisect
 from collections.abc import Mapping
 from typing import Any
 
-from bezel.bench.audit.figure import Figure, figure, whole
+from bezel.bench.audit.figure import figure, number, whole
 from bezel.bench.audit.labels import date_in
 from bezel.bench.audit.systems import system_of
-from bezel.bench.audit.table import OUTPUT, REQUESTS, TOTAL, ResultSource, Row, median_of
+from bezel.bench.audit.table import LATENCIES, OUTPUT, REQUESTS, TOTAL, ResultSource, Row, median_of
 
 _NEEDED = ("completed", "duration", "request_throughput", "total_output_tokens")
+# Figure -> field of the run, factor to seconds.
+_FIGURES = {
+    REQUESTS: ("request_throughput", 1.0),
+    OUTPUT: ("output_throughput", 1.0),
+    TOTAL: ("total_token_throughput", 1.0),
+    **{name: (f"mean_{'e2el' if name == 'e2e' else name}_ms", 1e-3) for name in LATENCIES},
+    **{median_of(name): (f"median_{'e2el' if name == 'e2e' else name}_ms", 1e-3) for name in LATENCIES},
+}
 
 
 def is_vllm(document: Any) -> bool:
@@ -25,34 +33,26 @@ def is_vllm(document: Any) -> bool:
 def read_vllm(document: Any, item: str, label: str) -> ResultSource:
     """Return the runs of a document; metadata given with --metadata are read as settings."""
     runs = document if isinstance(document, list) else [document]
-    rows = tuple(_row(run, number, label, len(runs)) for number, run in enumerate(runs, start=1))
+    rows = tuple(_row(run, order, label, len(runs)) for order, run in enumerate(runs, start=1))
     return ResultSource(item=item, format="vllm bench serve", rows=rows, dated=date_in(str(runs[0].get("date", ""))))
 
 
-def _row(run: Mapping[str, Any], number: int, label: str, of: int) -> Row:
+def _row(run: Mapping[str, Any], order: int, label: str, of: int) -> Row:
     completed, output = whole(run["completed"]) or 0, whole(run["total_output_tokens"]) or 0
     prompt = whole(run.get("total_input_tokens"))
-    figures: dict[str, Figure] = {}
-    names = {REQUESTS: "request_throughput", OUTPUT: "output_throughput", TOTAL: "total_token_throughput"}
-    for name, field in names.items():
-        if found := figure(run.get(field)):
-            figures[name] = found
-    for name, field in (("ttft", "ttft"), ("tpot", "tpot"), ("itl", "itl"), ("e2e", "e2el")):
-        for said, told in (("mean", name), ("median", median_of(name))):
-            if found := figure(run.get(f"{said}_{field}_ms")):
-                figures[told] = found.scaled(1e-3)
-    rate = figure(run.get("request_rate"))
-    seconds = figure(run["duration"])
+    figures = {
+        name: value.scaled(factor) for name, (field, factor) in _FIGURES.items() if (value := figure(run.get(field)))
+    }
     return Row(
-        where=f"run {number}" if of > 1 else "the run",
-        order=number,
+        where=f"run {order}" if of > 1 else "the run",
+        order=order,
         context=round(prompt / completed) if prompt and completed else None,
         users=whole(run.get("max_concurrency")),
-        rate=rate.value if rate else None,
+        rate=number(run.get("request_rate")),
         output_tokens=round(output / completed) if completed else None,
         figures=figures,
-        seconds=seconds.value if seconds else None,
-        wanted=whole(run.get("num_prompts")),
+        seconds=number(run["duration"]),
+        planned=whole(run.get("num_prompts")),
         requests=completed + (whole(run.get("failed")) or 0),
         completed=completed,
         failed=whole(run.get("failed")),

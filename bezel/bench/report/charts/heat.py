@@ -5,12 +5,12 @@ the client have their own mark and strokes and no colour, because they have no f
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
 from bezel.bench.report.charts.html import Value, add, el
-from bezel.bench.report.charts.labels import text_width
+from bezel.bench.report.charts.labels import legend, text_width
 from bezel.bench.report.charts.palette import cividis, ink_on
 from bezel.bench.report.charts.plot import canvas, text
 from bezel.bench.report.format import compact
@@ -61,9 +61,11 @@ class HeatMap:
         across = max(44.0, min(90.0, (width - _LEFT - 4) / len(self.columns)))
         down = 29.0
         whole = max(width, _LEFT + across * len(self.columns) + 4)
-        keys = _keys(self.boxes.values(), width)
+        used = {"~" if box.inferred else box.mark for box in self.boxes.values()}
+        states = [(mark, name) for mark, name in LEGEND if mark in used]
+        keys = legend([name for _, name in states], width)
         base = _TOP + down * len(self.rows)
-        picture = canvas(self.title, self.told, whole, base + _BELOW - 12 + 22 * (keys[-1][3] + 1))
+        picture = canvas(self.title, self.told, whole, base + _BELOW - 12 + 22 * (keys[-1][1] + 1))
         add(picture, text(2, 13, "context, tokens ↓", "b"), text(_LEFT, 30, f"{self.columns_title} →", "b"))
         values = [box.value for box in self.boxes.values() if box.value is not None]
         low, high = (min(values), max(values)) if values else (0.0, 1.0)
@@ -78,8 +80,9 @@ class HeatMap:
         for column, load in enumerate(self.columns):
             add(picture, text(_LEFT + across * (column + 0.5), base + 15, compact(load), "soft", "middle"))
         add(picture, *_bar(low, high, self.unit, base + 26, " (log scale)" if self.log else "") if values else ())
-        for box, name, left, line in keys:
+        for (mark, name), (left, line) in zip(states, keys, strict=True):
             middle = base + 56 + 22 * line
+            box = Box(1.0, inferred=mark == "~") if mark in ("", "~") else Box(None, mark)
             add(picture, _box(box, 0.5, left, middle - 8, 24, 16), text(left + 30, middle + 4, name))
         return picture
 
@@ -90,22 +93,6 @@ class HeatMap:
         if self.log and low > 0:
             return math.log(value / low) / math.log(high / low)
         return (value - low) / (high - low)
-
-
-def _keys(boxes: Iterable[Box], width: float) -> list[tuple[Box, str, float, int]]:
-    """Return the legend of the states on the map: a cell, its name, its left end, its line."""
-    used = {"~" if box.inferred else box.mark for box in boxes}
-    keys, left, line = [], 4.0, 0
-    for mark, name in LEGEND:
-        if mark not in used:
-            continue
-        box = Box(1.0, inferred=mark == "~") if mark in ("", "~") else Box(None, mark)
-        needed = 30 + text_width(name) + 12
-        if left > 4.0 and left + needed > width:
-            left, line = 4.0, line + 1
-        keys.append((box, name, left, line))
-        left += needed
-    return keys
 
 
 def _box(box: Box, share: float, x: float, y: float, width: float, height: float) -> Element:

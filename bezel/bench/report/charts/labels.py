@@ -1,8 +1,10 @@
 """Placement of a chart's labels: beside their point, clear of other labels, markers and, where possible, lines."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 _CHARACTER, _UP, _DOWN = 6.9, 11.0, 4.0
+_MARGIN, _KEY = 4.0, 42.0  # of a legend: its left end, and the room of a name's sign
 Box = tuple[float, float, float, float]
 Place = tuple[float, float]
 
@@ -10,6 +12,19 @@ Place = tuple[float, float]
 def text_width(content: str) -> float:
     """Return the approximate width of a text of 12 pixels; wider than most fonts make it."""
     return len(content) * _CHARACTER
+
+
+def legend(names: Sequence[str], width: float) -> list[tuple[float, int]]:
+    """Return the left end and the row of each name of a legend, in as many rows as they need."""
+    places: list[tuple[float, int]] = []
+    left, row = _MARGIN, 0
+    for name in names:
+        needed = _KEY + text_width(name)
+        if left > _MARGIN and left + needed > width:
+            left, row = _MARGIN, row + 1
+        places.append((left, row))
+        left += needed
+    return places
 
 
 @dataclass

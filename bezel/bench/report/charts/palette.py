@@ -5,37 +5,12 @@ mark: series differ in marker and dash too, states in letters and strokes. Pure.
 Sources: M. Okabe, K. Ito, Color Universal Design (2008); J. Nunez et al., PLOS ONE 13(7), 2018 (cividis).
 """
 
+import tomllib
 from itertools import pairwise
+from pathlib import Path
 
-# Those of the eight with enough contrast; orange, sky blue and yellow lack it on white, blue on black.
-LIGHT = {
-    "ground": "#ffffff",
-    "panel": "#f5f6f8",
-    "ink": "#1a1d21",
-    "soft": "#555c66",
-    "rule": "#d5d9df",
-    "bad": "#a83200",
-    "link": "#005a8e",
-    "s0": "#0072b2",
-    "s1": "#d55e00",
-    "s2": "#009e73",
-    "s3": "#882255",
-    "s4": "#000000",
-}
-DARK = {
-    "ground": "#15181c",
-    "panel": "#1f2429",
-    "ink": "#eceff3",
-    "soft": "#a9b2bd",
-    "rule": "#3a424b",
-    "bad": "#ff9b6a",
-    "link": "#7cc4ee",
-    "s0": "#56b4e9",
-    "s1": "#e69f00",
-    "s2": "#009e73",
-    "s3": "#cc79a7",
-    "s4": "#f0e442",
-}
+_THEMES: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("colours.toml").read_text("utf-8"))
+LIGHT, DARK = _THEMES["light"], _THEMES["dark"]
 SERIES = 5
 _CIVIDIS = (
     "#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838",

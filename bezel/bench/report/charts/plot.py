@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element
 
 from bezel.bench.report.charts.axes import Axis, Scale, scale
 from bezel.bench.report.charts.html import add, el
-from bezel.bench.report.charts.labels import Labels, text_width
+from bezel.bench.report.charts.labels import Labels, legend
 from bezel.bench.report.charts.palette import SERIES
 from bezel.bench.report.format import compact, percent, shortened
 
@@ -62,9 +62,10 @@ class Chart:
 
     def drawn(self, width: float) -> Element:
         """Draw the chart at a width in pixels."""
-        keys = _keys([(place, line.label) for place, line in enumerate(self.lines) if line.dots or line.steps], width)
-        keys = keys if len(self.lines) > 1 else []
-        top = _TITLE + _LEGEND_LINE * (keys[-1].row + 1 if keys else 0) + 4
+        named = [place for place, line in enumerate(self.lines) if line.dots or line.steps] if self.lines[1:] else []
+        names = [shortened(self.lines[place].label, int((width - 60) / 6.6)) for place in named]
+        places = legend(names, width)
+        top = _TITLE + _LEGEND_LINE * (places[-1][1] + 1 if places else 0) + 4
         height = top + _BELOW + min(width * 0.56, 300.0)
         picture = canvas(self.title, self.told, width, height)
         dots = [dot for line in self.lines for dot in line.dots]
@@ -73,10 +74,10 @@ class Chart:
         spread = [value for dot in dots for value in (dot.y, dot.low, dot.high) if value is not None]
         y = scale(self.y, [*spread, *(at for _, at in curves)], height - _BELOW, top)
         add(picture, *_frame(x, y, width))
-        for key in keys:
-            middle = _TITLE + _LEGEND_LINE * key.row + 6
-            stroke = el("path", {"class": f"l s{key.series % SERIES}", "d": f"M{key.left:.1f} {middle:.1f}h22"})
-            add(picture, stroke, marker(key.series, key.left + 11, middle), text(key.left + 28, middle + 4, key.name))
+        for series, name, (left, row) in zip(named, names, places, strict=True):
+            middle = _TITLE + _LEGEND_LINE * row + 6
+            stroke = el("path", {"class": f"l s{series % SERIES}", "d": f"M{left:.1f} {middle:.1f}h22"})
+            add(picture, stroke, marker(series, left + 11, middle), text(left + 28, middle + 4, name))
         for place, line in enumerate(self.lines):
             add(picture, *_line(place, line, x, y))
         return add(picture, *_labels(self.lines, x, y, Labels(_LEFT, width - 4, top - 4, height - _BELOW)))
@@ -126,30 +127,6 @@ def _frame(x: Scale, y: Scale, width: float) -> list[Element]:
 
 def _tick(axis: Axis, value: float) -> str:
     return percent(round(value, 6)) if axis.as_percent else compact(value)
-
-
-@dataclass(frozen=True)
-class _Key:
-    """One name of a legend: its series, and its position."""
-
-    series: int
-    name: str
-    left: float
-    row: int
-
-
-def _keys(names: list[tuple[int, str]], width: float) -> list[_Key]:
-    """Return the legend's names, in as many rows as they need."""
-    keys: list[_Key] = []
-    left, row = 4.0, 0
-    for series, name in names:
-        shown = shortened(name, int((width - 60) / 6.6))
-        needed = 28 + text_width(shown) + 14
-        if left > 4.0 and left + needed > width:
-            left, row = 4.0, row + 1
-        keys.append(_Key(series, shown, left, row))
-        left += needed
-    return keys
 
 
 def _joined(line: Line, x: Scale, y: Scale) -> list[tuple[float, float]]:

@@ -1,4 +1,4 @@
-"""Check for fault 12: chunks of a stream counted as tokens although speculation puts several into a chunk.
+"""Check for finding 12: chunks of a stream counted as tokens although speculation puts several into a chunk.
 
     tokens of a request = 1 + one for each step + accepted draft tokens; chunks = 1 + one for each step
     counted tokens = requests + drafts, where tokens = requests + drafts + accepted
@@ -8,22 +8,17 @@ Needs the source's statement of what was counted, or the server's counters of dr
 
 from collections.abc import Iterator
 
-from bezel.bench.audit.findings import CHUNKS, Finding
+from bezel.bench.audit.findings import CHUNKS, Finding, Rule
 from bezel.bench.audit.table import Row, Table
 
 _WITHIN = 0.03
 _APART = 1.10
-_REPAIR = "take the tokens from the server's usage (stream_options.include_usage) or its counters"
+_RULE = Rule(CHUNKS, "take the tokens from the server's usage (stream_options.include_usage) or its counters")
 
 
 def find(table: Table) -> Iterator[Finding]:
     """Yield at most one finding for each item."""
-    found: dict[str, list[tuple[Row, str]]] = {}
-    for item, row in table.statements():
-        if row.good and (text := judge(row)):
-            found.setdefault(item, []).append((row, text))
-    for item, rows in found.items():
-        yield Finding(CHUNKS, "contradiction", (item,), rows[0][1], _REPAIR, tuple(row.cell for row, _ in rows))
+    return _RULE.judged("contradiction", table.statements(), judge)
 
 
 def judge(row: Row) -> str | None:
@@ -43,6 +38,6 @@ def judge(row: Row) -> str | None:
     if tokens < _APART * steps or abs(counted / steps - 1) > _WITHIN:
         return None
     return (
-        f"{row.completed:,} requests + {row.drafts:,} steps = {steps:,} chunks, told as {counted:,} tokens; with "
+        f"{row.completed:,} requests + {row.drafts:,} steps = {steps:,} chunks, reported as {counted:,} tokens; with "
         f"{row.accepted:,} accepted draft tokens they are {tokens:,}"
     )

@@ -1,4 +1,4 @@
-"""Check for fault 6: a length limit reported as another failure ("out of memory" or "timeout" of a too long prompt).
+"""Check for finding 6: a length limit reported as another failure ("out of memory" or "timeout" of a too long prompt).
 
     context + output tokens > max-model-len     the server refuses it with a 400 at any load
 
@@ -8,49 +8,44 @@ Needs the reported cause and max-model-len, or the grid.
 
 from collections.abc import Iterator
 
-from bezel.bench.audit.findings import LENGTHS, Finding
+from bezel.bench.audit.findings import LENGTHS, Finding, Rule
 from bezel.bench.audit.table import ResultSource, Row, Table
+from bezel.bench.audit.words import count
 from bezel.planner.sizing.kv_cache import engine_kv_bytes
 
 _MEMORY = ("oom", "out of memory", "out-of-memory")
 _WAITING = ("timeout", "timed out", "time-out", "deadline exceeded")
 _LOADS = 3
-_REPAIR = "call it infeasible, with the rule that says so, or raise max-model-len and measure it"
+_RULE = Rule(LENGTHS, "report it as infeasible, with the rule, or raise max-model-len and measure it")
 
 
 def find(table: Table) -> Iterator[Finding]:
     """Yield findings for claims of a cause, rows with one, and contexts that fail at every load."""
     for claim in table.claims:
         if str(claim.said.get("value")).lower() in (*_MEMORY, *_WAITING) and (text := _refuted(claim.row)):
-            yield Finding(LENGTHS, "contradiction", (claim.item,), text, _REPAIR)
+            yield _RULE.finding("contradiction", claim.item, text)
     for source in table.sources:
-        told = [row for row in source.rows if _another_cause(row)]
-        refuted = [(row, text) for row in told if (text := _refuted(row))]
+        refuted = [(row, text) for row in source.rows if _another_cause(row) and (text := _refuted(row))]
         if refuted:
-            yield Finding(
-                LENGTHS,
-                "contradiction",
-                (source.item,),
-                refuted[0][1],
-                _REPAIR,
-                tuple(row.cell for row, _ in refuted),
-            )
+            yield _RULE.finding("contradiction", source.item, refuted[0][1], (row for row, _ in refuted))
         yield from _cliff(source, {row.order for row, _ in refuted})
 
 
 def _another_cause(row: Row) -> bool:
     """Whether a row reports that it failed for memory or time, and for nothing else."""
-    told = f"{row.state} {row.reason}".lower()
-    return any(word in told for word in (*_MEMORY, *_WAITING)) and "max" not in row.reason.lower()
+    cause = f"{row.state} {row.reason}".lower()
+    return any(word in cause for word in (*_MEMORY, *_WAITING)) and "max" not in row.reason.lower()
 
 
 def _refuted(row: Row) -> str | None:
     """Return why the length was the cause and not the memory."""
-    most, output = row.system.max_model_len, row.output_tokens
-    if row.context is None or most is None or row.context + (output or 1) <= most:
+    limit, output = row.system.max_model_len, row.output_tokens
+    if row.context is None or limit is None or row.context + (output or 1) <= limit:
         return None
-    asked = f"{row.context} + {output}" if output else f"{row.context} and at least 1"
-    text = f"{asked} output token{'s' * (output != 1)} are more than max-model-len {most}: refused for its length"
+    length = (
+        f"{row.context} + {count(output, 'output token')}" if output else f"{row.context} and at least 1 output token"
+    )
+    text = f"{length} exceed max-model-len {limit}: the request was refused for its length"
     shape, machine = row.system.shape, row.system.machine
     if shape and machine and not machine.tpu:
         one = engine_kv_bytes(shape, row.context, element_bytes=2, in_flight=1) / 1024**3
@@ -70,18 +65,13 @@ def _cliff(source: ResultSource, known: set[int]) -> Iterator[Finding]:
         if len(rows) < _LOADS or {row.order for row in rows} & known or not all(_failed(row) for row in rows):
             continue
         if all(_failed(row) for row in before) or not any(row.state in (None, "ok", *_MEMORY) for row in rows):
-            continue  # a failure that is recorded as such is not a fault of the result
-        least = min(row.users or 0 for row in rows)
-        yield Finding(
-            LENGTHS,
-            "suspect",
-            (source.item,),
-            f"at {context} tokens all {len(rows)} loads fail alike, {least} user{'s' * (least != 1)} too, while "
-            f"{shorter} tokens work: no load causes that, a limit of length does (max-model-len {context} leaves no "
-            "room for an output token)",
-            _REPAIR,
-            tuple(row.cell for row in rows),
+            continue  # a failure that is recorded as such is no error of the result
+        fewest = count(min(row.users or 0 for row in rows), "user")
+        text = (
+            f"at {context} tokens all {len(rows)} loads fail alike, {fewest} too, while {shorter} tokens work: no load "
+            f"causes that, a limit of length does (max-model-len {context} leaves no room for an output token)"
         )
+        yield _RULE.finding("suspect", source.item, text, rows)
 
 
 def _failed(row: Row) -> bool:

@@ -1,4 +1,4 @@
-"""Check for fault 1: a mean of runs that were not one experiment (a claim's runs, a file written twice, two files).
+"""Check for finding 1: a mean of runs that were not one experiment (a claim's runs, a file written twice, two files).
 
     claim:  |value - mean(runs)| <= a unit of the last digit, and (max - min) / mean > 5 % of two, 20 % of more runs
     file:   cells of a second pass are appended to it with other values and without the number of their run
@@ -12,14 +12,15 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 from bezel.bench.audit.figure import Figure, figure
-from bezel.bench.audit.findings import MEANS, MISSING, Finding
+from bezel.bench.audit.findings import MEANS, MISSING, Finding, Rule
 from bezel.bench.audit.grids import Key, keyed, main_rate
 from bezel.bench.audit.table import Claim, ResultSource, Row, Table
 
 # Two repeats of one experiment agree within the first share of their mean, more of them within the second; values
 # further apart are of another experiment.
 _SPREAD, _SPREAD_OF_MORE = 0.05, 0.20
-_REPAIR = "give each run by itself, or a mean of three or more repeats of one experiment with its interval"
+_RULE = Rule(MEANS, "give each run by itself, or a mean of three or more repeats of one experiment with its interval")
+_FAILED_RUN = Rule(MISSING, "record the failed run as failed, and give the other by itself")
 # Least cells in which c is the mean of a and b although the two differ by four printed units: one in four is by chance.
 _CELLS = 8
 _TWICE = 3
@@ -37,8 +38,8 @@ def find(table: Table) -> Iterator[Finding]:
 
 
 def _claimed(claim: Claim) -> Iterator[Finding]:
-    told = claim.said.get("runs")
-    runs = [found for one in told if (found := figure(one))] if isinstance(told, list) else []
+    stated = claim.said.get("runs")
+    runs = [run for value in stated if (run := figure(value))] if isinstance(stated, list) else []
     if claim.value is None or len(runs) < _TWO:
         return
     values = [run.value for run in runs]
@@ -50,22 +51,14 @@ def _claimed(claim: Claim) -> Iterator[Finding]:
     if spread <= (_SPREAD if len(runs) == _TWO else _SPREAD_OF_MORE):
         return
     sums = " + ".join(f"{value:g}" for value in values)
-    yield Finding(
-        MEANS,
-        "contradiction",
-        (claim.item,),
-        f"({sums}) / {len(values)} = {mean:.2f}, told as {claim.value.value:g} {claim.unit}: the runs differ by "
-        f"{spread:.0%} of it, so they are not repeats of one experiment",
-        _REPAIR,
+    text = (
+        f"({sums}) / {len(values)} = {mean:.2f}, reported as {claim.value.value:g} {claim.unit}: the runs differ by "
+        f"{spread:.0%} of it, so they are not repeats of one experiment"
     )
+    yield _RULE.finding("contradiction", claim.item, text)
     if min(values) == 0:
-        yield Finding(
-            MISSING,
-            "contradiction",
-            (claim.item,),
-            f"a run that gave 0 {claim.unit} entered the mean as a figure: it failed, and halves the other one",
-            "record the failed run as failed, and give the other by itself",
-        )
+        text = f"a run that gave 0 {claim.unit} entered the mean as a figure: it failed, and halves the other one"
+        yield _FAILED_RUN.finding("contradiction", claim.item, text)
 
 
 def _appended(source: ResultSource) -> Iterator[Finding]:
@@ -87,15 +80,11 @@ def _appended(source: ResultSource) -> Iterator[Finding]:
         return
     worst = max(twice, key=lambda rows: abs(rows[0][1].value - rows[1][1].value))
     values = " and ".join(f"{one.value:g}" for _, one in worst)
-    yield Finding(
-        MEANS,
-        "suspect",
-        (source.item,),
-        f"{len(twice)} cells stand in it {len(worst)} times with other values ({worst[0][0].cell}: {values}, up to "
-        f"{max(apart):.0%} apart): a second run was appended, and a mean over the file is one of two runs",
-        _REPAIR,
-        tuple(rows[0][0].cell for rows in twice),
+    text = (
+        f"it lists {len(twice)} cells {len(worst)} times with other values ({worst[0][0].cell}: {values}, up to "
+        f"{max(apart):.0%} apart): a second run was appended, and a mean over the file mixes two runs"
     )
+    yield _RULE.finding("suspect", source.item, text, (rows[0][0] for rows in twice))
 
 
 def _side_by_side(twice: Sequence[Sequence[tuple[Row, Figure]]]) -> bool:
@@ -108,18 +97,14 @@ def _mean_files(sources: Sequence[ResultSource]) -> Iterator[Finding]:
     cells = {source.item: keyed(source) for source in sources}
     for c in sources:
         for a, b in itertools.combinations([source for source in sources if source is not c], 2):
-            found = _mean_cells(cells[a.item], cells[b.item], cells[c.item])
-            if found:
-                key, first, second, mean = found[0]
-                yield Finding(
-                    MEANS,
-                    "contradiction",
-                    (c.item, a.item, b.item),
-                    f"in {len(found)} cells it is the mean of {a.item} and {b.item} to the printed digit; at "
-                    f"{key[0]} tokens, {key[1]} users ({first.value:g} + {second.value:g}) / 2 = {mean.value:g}",
-                    _REPAIR,
-                    tuple(f"{one[0][0]} tokens, {one[0][1]} users" for one in found),
+            if means := _mean_cells(cells[a.item], cells[b.item], cells[c.item]):
+                places = [f"{key[0]} tokens, {key[1]} users" for key, *_ in means]
+                _, first, second, mean = means[0]
+                text = (
+                    f"in {len(means)} cells it is the mean of {a.item} and {b.item} to the printed digit; at "
+                    f"{places[0]} ({first.value:g} + {second.value:g}) / 2 = {mean.value:g}"
                 )
+                yield _RULE.finding("contradiction", (c.item, a.item, b.item), text, places)
 
 
 def _mean_cells(

@@ -1,4 +1,4 @@
-"""Check for fault 9: responses of different lengths in one table of requests per second.
+"""Check for finding 9: responses of different lengths in one table of requests per second.
 
 A request of 100 output tokens takes a hundred times the decoding work of a request of one. Within a table the length
 must be the same, or every cell must be present for each length; both sides of a ratio must have the same length. Needs
@@ -7,20 +7,20 @@ the output lengths.
 
 from collections.abc import Iterator, Sequence
 
-from bezel.bench.audit.findings import OUTPUTS, Finding
+from bezel.bench.audit.findings import OUTPUTS, Finding, Rule
 from bezel.bench.audit.table import REQUESTS, Claim, ResultSource, Row, Table
 
 _TIMES = 1.25
-_REPAIR = "compare output tokens a second, or measure all with one fixed length (ignore_eos and max_tokens)"
+_RULE = Rule(
+    OUTPUTS, "compare output tokens a second, or measure all with one fixed length (ignore_eos and max_tokens)"
+)
 
 
 def find(table: Table) -> Iterator[Finding]:
     """Yield findings for ratios, claims compared with another, and tables of requests per second."""
-    claims = {claim.item: claim for claim in table.claims}
     for claim in table.claims:
-        other = claims.get(str(claim.said.get("compared_with")))
-        rows = claim.sides or ((claim.row, other.row) if other else ())
-        yield from _compared(claim, rows, other, table.sources)
+        other = table.compared_with(claim)
+        yield from _compared(claim, claim.sides or ((claim.row, other.row) if other else ()), other, table.sources)
     for source in table.sources:
         if source.grid:
             yield from _mixed(source)
@@ -40,36 +40,28 @@ def _compared(
         for row in source.rows[:1]
         if row.system.machine in machines and row.figure(REQUESTS) and row.output_tokens is None
     ]
-    named = f"; so it is for {' and '.join(tables)}, which tell no length" if tables else ""
-    yield Finding(
-        OUTPUTS,
-        "not comparable",
-        (claim.item, *([other.item] if other else []), *tables),
+    named = f"; so it is for {' and '.join(tables)}, which state no length" if tables else ""
+    text = (
         f"{known[0]} output tokens a request on one side, {known[1]} on the other: "
-        f"{max(known) / min(known):.3g} times the decoding{named}",
-        _REPAIR,
+        f"{max(known) / min(known):.3g} times the decoding{named}"
     )
+    yield _RULE.finding("not comparable", (claim.item, *([other.item] if other else []), *tables), text)
 
 
 def _mixed(source: ResultSource) -> Iterator[Finding]:
+    first: dict[int, Row] = {}
     cells: dict[int, set[tuple[int | None, int | None]]] = {}
-    first: dict[int, str] = {}
     for row in source.rows:
         if row.figure(REQUESTS) and row.output_tokens and row.good:
             cells.setdefault(row.output_tokens, set()).add((row.context, row.users))
-            first.setdefault(row.output_tokens, row.cell)
+            first.setdefault(row.output_tokens, row)
     lengths = sorted(cells)
     if len(lengths) < 2 or lengths[-1] < _TIMES * lengths[0]:
         return
-    everywhere = set.intersection(*cells.values())
-    if 2 * len(everywhere) >= len(set.union(*cells.values())):
+    if 2 * len(set.intersection(*cells.values())) >= len(set.union(*cells.values())):
         return  # each cell at each length: the length is a dimension of the table
-    yield Finding(
-        OUTPUTS,
-        "not comparable",
-        (source.item,),
-        f"one table of requests/s holds answers of {', '.join(map(str, lengths))} tokens, each in other cells: the "
-        f"longest are {lengths[-1] / lengths[0]:.3g} times the decoding of the shortest",
-        _REPAIR,
-        tuple(first.values()),
+    text = (
+        f"one table of requests/s holds responses of {', '.join(map(str, lengths))} tokens, each in other cells: the "
+        f"longest are {lengths[-1] / lengths[0]:.3g} times the decoding of the shortest"
     )
+    yield _RULE.finding("not comparable", source.item, text, first.values())

@@ -1,4 +1,4 @@
-"""Check for fault 11: latencies that do not add up, most often a sum reported as a mean.
+"""Check for finding 11: latencies that do not add up, most often a sum reported as a mean.
 
     ttft + (output tokens - 1) x tpot = e2e     a gap as long as the whole span is a sum; one far too short is of other
                                                 requests, or of chunks that arrived together
@@ -12,7 +12,7 @@ three of the figures of one row, means or medians; the output tokens, where not 
 from collections.abc import Iterator
 
 from bezel.bench.audit.figure import Figure
-from bezel.bench.audit.findings import SUMS, Finding
+from bezel.bench.audit.findings import SUMS, Finding, Rule
 from bezel.bench.audit.limits import tokens_a_step
 from bezel.bench.audit.table import OUTPUT, REQUESTS, ResultSource, Row, Table, median_of
 
@@ -21,19 +21,16 @@ _ABOVE = 1.8  # times what the other figures allow; means of ratios and unequal 
 _LITTLE = 1.35
 _SHORT = 0.1  # share of e2e; a smaller gap in the sum is ignored
 _ONE_GAP, _ROWS = 0.02, 3
-_REPAIR = "divide by the number of gaps (output tokens - 1), for each request, and give the mean of those"
+_RULE = Rule(SUMS, "divide by the number of gaps (output tokens - 1), for each request, and give the mean of those")
 
 
 def find(table: Table) -> Iterator[Finding]:
     """Yield a finding for the first such row of each item."""
-    found: dict[str, list[tuple[Row, str]]] = {}
-    for item, row in table.statements():
-        if row.good and (text := judge(row)):
-            found.setdefault(item, []).append((row, text))
-    for item, rows in found.items():
-        yield Finding(SUMS, "contradiction", (item,), rows[0][1], _REPAIR, tuple(row.cell for row, _ in rows))
+    findings = list(_RULE.judged("contradiction", table.statements(), judge))
+    yield from findings
+    accused = {item for finding in findings for item in finding.items}
     for source in table.sources:
-        if source.item not in found:
+        if source.item not in accused:
             yield from _one_gap(source)
 
 
@@ -54,7 +51,7 @@ def _gaps(row: Row) -> str | None:
     tokens = _tokens(row)
     if tokens is None or tokens < _LEAST_TOKENS:
         return None
-    span, told = _span(row)
+    span, origin = _span(row)
     if span is None:
         return None
     for name in ("tpot", "itl"):
@@ -65,7 +62,7 @@ def _gaps(row: Row) -> str | None:
         if gap.low * (tokens - 1) / carried > _ABOVE * span.high:
             mean = span.value / (tokens - 1) * 1e3
             return (
-                f"{name} {_ms(gap.value)} x {tokens - 1} gaps = {gap.value * (tokens - 1):.3g} s, but {told} = "
+                f"{name} {_ms(gap.value)} x {tokens - 1} gaps = {gap.value * (tokens - 1):.3g} s, but {origin} = "
                 f"{span.value:.3g} s; {span.value:.3g} s / {tokens - 1} = {mean:.3g} ms"
             )
     return None
@@ -75,13 +72,13 @@ def _span(row: Row) -> tuple[Figure | None, str]:
     """Return the time from first to last token, or its upper bound: the whole time, if need be by the rate."""
     ttft, e2e, rate = row.figure("ttft"), row.figure("e2e"), row.figure(REQUESTS)
     if ttft and e2e and e2e.high > ttft.low:
-        told = f"e2e - ttft = {e2e.value:.3g} - {ttft.value:.3g}"
-        return Figure(e2e.value - ttft.value, e2e.half + ttft.half), told
+        difference = f"e2e - ttft = {e2e.value:.3g} - {ttft.value:.3g}"
+        return Figure(e2e.value - ttft.value, e2e.half + ttft.half), difference
     if e2e and not ttft:
         return e2e, "e2e, the whole of a request,"
     if rate and rate.low and row.users and row.rate is None:
-        told = f"users / requests/s = {row.users} / {rate.value:.3g}, the whole of a request,"
-        return Figure(row.users / rate.value, row.users / rate.low - row.users / rate.value), told
+        duration = Figure(row.users / rate.value, row.users / rate.low - row.users / rate.value)
+        return duration, f"users / requests/s = {row.users} / {rate.value:.3g}, the whole of a request,"
     return None, ""
 
 
@@ -92,12 +89,12 @@ def _short(row: Row) -> str | None:
         ttft, tpot, e2e = (row.figure(name(latency)) for latency in ("ttft", "tpot", "e2e"))
         if not (ttft and tpot and e2e and tokens and tokens >= _LEAST_TOKENS):
             continue
-        made = ttft.value + (tokens - 1) * tpot.value
+        total = ttft.value + (tokens - 1) * tpot.value
         span = e2e.low - ttft.high
-        if tpot.high * (tokens - 1) * _ABOVE < span and e2e.value - made > _SHORT * e2e.value:
+        if tpot.high * (tokens - 1) * _ABOVE < span and e2e.value - total > _SHORT * e2e.value:
             return (
-                f"{said}ttft {ttft.value:.3g} s + {tokens - 1} gaps x {said}tpot {_ms(tpot.value)} = {made:.3g} s, but "
-                f"{said}e2e = {e2e.value:.3g} s: nobody accounts for {e2e.value - made:.3g} s"
+                f"{said}ttft {ttft.value:.3g} s + {tokens - 1} gaps x {said}tpot {_ms(tpot.value)} = {total:.3g} s, "
+                f"but {said}e2e = {e2e.value:.3g} s: {e2e.value - total:.3g} s are unaccounted for"
             )
     return None
 
@@ -120,14 +117,9 @@ def _longer(row: Row) -> str | None:
         part = row.figure(name)
         if e2e and part and part.low > 1.05 * e2e.high:
             return f"{name} {_ms(part.value)} is longer than the whole request, e2e {_ms(e2e.value)}"
-        if (
-            ttft
-            and e2e
-            and part
-            and name != "ttft"
-            and e2e.low > ttft.high
-            and part.low > _ABOVE * (e2e.high - ttft.low)
-        ):
+        if name == "ttft" or not (ttft and e2e and part) or e2e.low <= ttft.high:
+            continue
+        if part.low > _ABOVE * (e2e.high - ttft.low):
             return (
                 f"{name} {_ms(part.value)} is longer than all gaps together, e2e - ttft = {_ms(e2e.value)} - "
                 f"{_ms(ttft.value)}"
@@ -137,25 +129,21 @@ def _longer(row: Row) -> str | None:
 
 def _one_gap(source: ResultSource) -> Iterator[Finding]:
     """Report a table without lengths in which the mean gap is the whole span, row by row."""
-    found: list[tuple[Row, Figure, Figure, Figure]] = []
+    like_it: list[tuple[Row, Figure, Figure, Figure]] = []
     for row in source.rows:
         ttft, tpot, e2e = (row.figure(name) for name in ("ttft", "tpot", "e2e"))
         if row.good and ttft and tpot and e2e and _tokens(row) is None and tpot.value:
             if abs(tpot.value - (e2e.value - ttft.value)) > _ONE_GAP * tpot.value + tpot.half + e2e.half + ttft.half:
                 return
-            found.append((row, ttft, tpot, e2e))
-    if len(found) < _ROWS:
+            like_it.append((row, ttft, tpot, e2e))
+    if len(like_it) < _ROWS:
         return
-    row, ttft, tpot, e2e = max(found, key=lambda one: one[2].value)
-    yield Finding(
-        SUMS,
-        "suspect",
-        (source.item,),
+    row, ttft, tpot, e2e = max(like_it, key=lambda row: row[2].value)
+    text = (
         f"{row.cell}: tpot {_ms(tpot.value)} = e2e - ttft = {_ms(e2e.value)} - {_ms(ttft.value)}, and so in all "
-        f"{len(found)} rows: one gap is as long as all, which it is only of answers of 2 tokens",
-        _REPAIR,
-        tuple(one[0].cell for one in found),
+        f"{len(like_it)} rows: one gap is as long as all, which is so only in responses of 2 tokens"
     )
+    yield _RULE.finding("suspect", source.item, text, (row for row, *_ in like_it))
 
 
 def _ms(seconds: float) -> str:

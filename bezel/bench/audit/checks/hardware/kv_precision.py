@@ -1,4 +1,4 @@
-"""Check for fault 15: a stated precision of the KV cache that the memory figures refute.
+"""Check for finding 15: a stated precision of the KV cache that the memory figures refute.
 
     bytes per token = GiB for the cache x 2^30 / tokens it holds
     against 2 x element x (sliding layers x heads x dim + full layers x heads x dim), heads copied to every chip
@@ -9,23 +9,24 @@ model, the figures and the number of chips that share the cache.
 
 from collections.abc import Iterator
 
-from bezel.bench.audit.figure import figure
-from bezel.bench.audit.findings import KV_PRECISION, Finding
+from bezel.bench.audit.figure import figure, number
+from bezel.bench.audit.findings import KV_PRECISION, Finding, Rule
 from bezel.bench.audit.table import Claim, Table
+from bezel.bench.audit.words import count
 from bezel.catalog import Architecture
 from bezel.planner.sizing.kv_cache import KV_ELEMENT_BYTES, layers_bytes
 
 _WITHIN = 0.05
 _APART = 0.25
 _NAMES = {1: "8 bits", 2: "16 bits"}
-_REPAIR = "give the precision that the server logged, or the figures that go with the one claimed"
+_RULE = Rule(KV_PRECISION, "give the precision that the server logged, or the figures of the claimed one")
 
 
 def find(table: Table) -> Iterator[Finding]:
     """Yield findings for claims with figures of the cache."""
     for claim in table.claims:
         if text := _refuted(claim):
-            yield Finding(KV_PRECISION, "contradiction", (claim.item,), text, _REPAIR)
+            yield _RULE.finding("contradiction", claim.item, text)
 
 
 def _refuted(claim: Claim) -> str | None:
@@ -44,9 +45,9 @@ def _refuted(claim: Claim) -> str | None:
         return None
     expected = min(fits[other], key=lambda one: abs(token / one - 1))
     gib, tokens = figure(claim.said.get("kv_gib")), figure(claim.said.get("kv_tokens"))
-    how = f"{gib.value:g} GiB / {tokens.value:,.0f} tokens = " if gib and tokens else ""
+    origin = f"{gib.value:g} GiB / {tokens.value:,.0f} tokens = " if gib and tokens else ""
     return (
-        f"{how}{token:,.0f} B a token; {system.shape.id} on {shards} chip{'s' * (shards != 1)} takes {expected:,} B in "
+        f"{origin}{token:,.0f} B a token; {system.shape.id} on {count(shards, 'chip')} takes {expected:,} B in "
         f"{_NAMES[other]} and {expected * element // other:,} B in {_NAMES[element]}: {claimed} is claimed, "
         f"{_NAMES[other]} were used"
     )
@@ -56,8 +57,7 @@ def _token_bytes(claim: Claim) -> float | None:
     gib, tokens = figure(claim.said.get("kv_gib")), figure(claim.said.get("kv_tokens"))
     if gib and tokens and tokens.value:
         return gib.value * 2**30 / tokens.value
-    told = figure(claim.said.get("kv_bytes_per_token"))
-    return told.value if told else None
+    return number(claim.said.get("kv_bytes_per_token"))
 
 
 def _layouts(shape: Architecture, element: int, shards: int) -> tuple[int, ...]:

@@ -1,25 +1,33 @@
-"""Check for fault 3: a figure above what the hardware can do, so something else was counted than computed.
+"""Check for finding 3: a figure above what the hardware can do, so something else was counted than computed.
 
     computed tokens/s x 2 x active parameters > peak FLOP/s x chips x instances       impossible; above 60 %: suspect
     output tokens/s > steps/s x sequences x tokens a step, by the memory bandwidth    impossible
     1 / tpot > steps/s x tokens a step, of one sequence                               impossible
 
 Cached prompt tokens are subtracted where they are stated. Needs machine and model of the catalogue, and a rate. One
-prompt for all requests is a fault by itself, because the prefix cache serves it.
+prompt for all requests is a finding by itself, because the prefix cache serves it.
 """
 
 import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 
-from bezel.bench.audit.findings import ROOFLINE, Finding, Open
+from bezel.bench.audit.findings import ROOFLINE, Finding, Open, Rule, Severity
 from bezel.bench.audit.limits import Roof, compute_roof, decode_roof, flops, token_roof
-from bezel.bench.audit.plural import count
 from bezel.bench.audit.table import INPUT, OUTPUT, REQUESTS, TOKENS, TOTAL, Claim, ResultSource, Row, Table, median_of
+from bezel.bench.audit.words import count
 
 # No known server exceeds this share of the dense peak: kernels, scheduling and attention take the rest.
 SUSPECT = 0.60
-_REPAIR = "count computed prompt tokens (without cached ones), with another prompt for each request; check the label"
+_RULE = Rule(
+    ROOFLINE,
+    "count computed prompt tokens (without cached ones), with another prompt for each request; check the label",
+)
+_HELD_BACK = (
+    "take the times where the chunks arrive: responses that a proxy or the client holds back come in one piece, "
+    "and their first token is as late as their last"
+)
+_CACHED = "send another prompt with each request, or report a study of the prefix cache with the cached tokens"
 _SHARES = ("share of peak", "mfu", "flops utilization", "flops utilisation")
 _FULL = 0.4  # of the context's best: cells at or above it are of a full server, whatever the noise
 _SEVERAL = 3
@@ -36,27 +44,21 @@ def find(table: Table) -> Iterator[Finding | Open]:
                 continue
             above.setdefault(item, []).append((found[0], row, found[1]))
     for item, rows in above.items():
-        rows.sort(key=lambda one: -one[0])
+        rows.sort(key=lambda judged: -judged[0])
         worst, row, text = rows[0]
         more = f"; {count(len(rows) - 1, 'more cell')} above {SUSPECT:.0%} of the peak" if len(rows) > 1 else ""
         same = "; one prompt for all requests: the prefix cache answered" if row.system.prompts == "identical" else ""
-        yield Finding(
-            ROOFLINE,
-            "impossible" if worst > 1 else "suspect",
-            (item,),
-            f"{text}{same}{more}",
-            _REPAIR,
-            tuple(each[1].cell for each in rows),
-        )
+        severity: Severity = "impossible" if worst > 1 else "suspect"
+        yield _RULE.finding(severity, item, f"{text}{same}{more}", (row for _, row, _ in rows))
     for claim in table.claims:
         yield from _share_of_peak(claim)
         if claim.item not in above:
             yield from _one_prompt(claim)
     yield from _token_times(table)
     for source in table.sources:
-        one = [row for row in source.rows if row.system.prompts == "identical" and not row.system.cache_study]
-        if one and source.item not in above:
-            yield _same_prompt(source.item, "", tuple(row.cell for row in one))
+        identical = [row for row in source.rows if _identical(row)]
+        if identical and source.item not in above:
+            yield _same_prompt(source.item, "", identical)
         yield from _unknown(source)
 
 
@@ -66,7 +68,7 @@ def _unknown(source: ResultSource) -> Iterator[Open]:
     if system and (system.machine is None or system.shape is None):
         missing = [name for name, known in (("machine", system.machine), ("model", system.shape)) if known is None]
         options = " and ".join(f"--{name}" for name in missing)
-        text = f"no {' and no '.join(missing)} of the catalogue is named in it: {options} would let it be judged"
+        text = f"it names no {' and no '.join(missing)} of the catalogue: give {options} to have it judged"
         yield Open((ROOFLINE,), source.item, text)
 
 
@@ -75,17 +77,17 @@ def judge(row: Row) -> tuple[float, str] | None:
     readings = [roof for roof in (_compute(row), _decode(row)) if roof]
     if row.figure(TOKENS) and not row.figure(INPUT) and not row.figure(OUTPUT):
         return _undirected(row)
-    found = max(readings, key=lambda roof: roof.share, default=None)
-    return (found.share, found.text) if found else None
+    worst = max(readings, key=lambda roof: roof.share, default=None)
+    return (worst.share, worst.text) if worst else None
 
 
 def _shares(source: ResultSource) -> dict[int | None, list[float]]:
     """Return the shares of the peak of a grid's cells by context, the small ones included."""
-    found: dict[int | None, list[float]] = {}
+    shares: dict[int | None, list[float]] = {}
     for row in source.rows if source.grid else ():
         if row.good and (roof := _computed(row)):
-            found.setdefault(row.context, []).append(roof.share)
-    return found
+            shares.setdefault(row.context, []).append(roof.share)
+    return shares
 
 
 def _scatter(context: int | None, shares: Mapping[int | None, list[float]]) -> bool:
@@ -144,7 +146,7 @@ def _decode(row: Row) -> Roof | None:
 
 def _token_times(table: Table) -> Iterator[Finding]:
     """Report mean and median times per token that are shorter than any step."""
-    found: dict[str, list[tuple[float, Row, str]]] = {}
+    short: dict[str, list[tuple[float, Row, str]]] = {}
     for item, row in table.statements():
         for name, said in (("tpot", "tpot"), (median_of("tpot"), "the median tpot")):
             seconds = row.figure(name)
@@ -152,15 +154,11 @@ def _token_times(table: Table) -> Iterator[Finding]:
                 continue
             roof = token_roof(row.system, seconds, row.context)
             if roof.share > 1:
-                found.setdefault(item, []).append((roof.share, row, f"{said}: {roof.text}"))
-    for item, rows in found.items():
-        _, row, text = max(rows, key=lambda one: one[0])
-        cells = tuple(dict.fromkeys(one[1].cell for one in rows))
-        repair = (
-            "take the times where the chunks arrive: answers that a proxy or the client holds back come in one piece, "
-            "and their first token is as late as their last"
-        )
-        yield Finding(ROOFLINE, "impossible", (item,), f"{row.where}: {text}", repair, cells)
+                short.setdefault(item, []).append((roof.share, row, f"{said}: {roof.text}"))
+    for item, rows in short.items():
+        _, row, text = max(rows, key=lambda judged: judged[0])
+        cells = dict.fromkeys(row.cell for _, row, _ in rows)
+        yield _RULE.finding("impossible", item, f"{row.where}: {text}", cells, _HELD_BACK)
 
 
 def _undirected(row: Row) -> tuple[float, str] | None:
@@ -185,30 +183,27 @@ def _share_of_peak(claim: Claim) -> Iterator[Finding]:
         return
     machine = claim.row.system.machine
     peak = f" of {flops(machine.flops('bf16'))} ({machine.id})" if machine else ""
-    yield Finding(
-        ROOFLINE,
-        "impossible" if share > 1 else "suspect",
-        (claim.item,),
+    text = (
         f"{share:.1%}{peak} are claimed; serving stays below {SUSPECT:.0%} of the dense peak, so cached tokens or "
-        "another peak were counted",
-        _REPAIR,
+        "another peak were counted"
     )
+    yield _RULE.finding("impossible" if share > 1 else "suspect", claim.item, text)
 
 
 def _one_prompt(claim: Claim) -> Iterator[Finding]:
     for row in (claim.row, *claim.sides):
-        if row.system.prompts == "identical" and not row.system.cache_study:
+        if _identical(row):
             side = f"of {row.system.label} " if row is not claim.row else ""
             yield _same_prompt(claim.item, side, ())
 
 
-def _same_prompt(item: str, whose: str, cells: tuple[str, ...]) -> Finding:
-    return Finding(
-        ROOFLINE,
-        "suspect",
-        (item,),
+def _identical(row: Row) -> bool:
+    return row.system.prompts == "identical" and not row.system.cache_study
+
+
+def _same_prompt(item: str, whose: str, rows: Sequence[Row]) -> Finding:
+    text = (
         f"the figure {whose}rests on one prompt for all requests: from the second one on the prefix cache answers, and "
-        "prompt tokens are counted that nobody computed",
-        "send another prompt with each request, or call it a study of the prefix cache and give the cached tokens",
-        cells,
+        "prompt tokens are counted that were not computed"
     )
+    return _RULE.finding("suspect", item, text, rows, _CACHED)

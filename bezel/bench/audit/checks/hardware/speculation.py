@@ -1,4 +1,4 @@
-"""Check for fault 10: speculation judged by responses on which it had no effect.
+"""Check for finding 10: speculation judged by responses on which it had no effect.
 
     the first token of a response comes from its prompt; drafts begin with the second
     drafts / generated tokens: below 5 % the rest was generated without drafts
@@ -10,10 +10,10 @@ not state the length, the memory bandwidth bounds it: requests/s x output tokens
 import math
 from collections.abc import Iterator
 
-from bezel.bench.audit.findings import SPECULATION, Finding
+from bezel.bench.audit.findings import SPECULATION, Finding, Rule
 from bezel.bench.audit.limits import decode_roof
-from bezel.bench.audit.plural import count
 from bezel.bench.audit.table import REQUESTS, Claim, ResultSource, Row, Table
+from bezel.bench.audit.words import count
 
 _SHORT = 16
 """Output tokens: below this drafts can change only a handful of steps."""
@@ -23,8 +23,9 @@ _LOOSE = 0.25
 """Half of the interval by the acceptance, above which it is inconclusive; unless it is a percentage point."""
 _POINT = 0.01
 _SHARE = 0.05
-_REPAIR = (
-    "measure with answers of 128 tokens or more, with and without drafts, the same prompts, and give the acceptance"
+_RULE = Rule(
+    SPECULATION,
+    "measure with responses of 128 tokens or more, with and without drafts, the same prompts, and give the acceptance",
 )
 
 
@@ -33,32 +34,27 @@ def find(table: Table) -> Iterator[Finding]:
     for claim in table.claims:
         text = judge(claim.row) or _credited(claim)
         if text:
-            yield Finding(SPECULATION, "contradiction", (claim.item,), text, _REPAIR)
+            yield _RULE.finding("contradiction", claim.item, text)
     for source in table.sources:
-        found = [(row, text) for row in source.rows if row.good and (text := judge(row))]
-        if found:
-            cells = tuple(row.cell for row, _ in found)
-            yield Finding(SPECULATION, "contradiction", (source.item,), found[0][1], _REPAIR, cells)
-        else:
-            yield from _bounded(source)
+        yield from list(_RULE.judged("contradiction", source.statements(), judge)) or _bounded(source)
 
 
 def judge(row: Row) -> str | None:
     """Return why a row cannot judge drafts."""
-    told = []
+    texts = []
     if row.system.drafting and row.output_tokens is not None and row.output_tokens < _SHORT:
         length = row.output_tokens
-        told.append(
-            f"answers of {count(length, 'token')}: {count(max(0, length - 1), 'token')} after the first one, which "
-            "comes of the prompt without any draft"
+        texts.append(
+            f"responses of {count(length, 'token')}: {count(max(0, length - 1), 'token')} after the first one, which "
+            "comes from the prompt without any draft"
         )
     drafts, generated = row.drafts, row.generated_tokens
     if drafts is not None and generated and drafts < _SHARE * generated:
         prompt = f", beside {row.prompt_tokens:,} prompt tokens" if row.prompt_tokens else ""
-        told.append(f"{drafts} drafts for {generated:,} generated tokens{prompt}: {drafts / generated:.1%}")
+        texts.append(f"{drafts} drafts for {generated:,} generated tokens{prompt}: {drafts / generated:.1%}")
     elif drafts is not None and (interval := _loose(row)):
-        told.append(f"{count(drafts, 'draft')} in all: {interval}")
-    return "; ".join(told) or None
+        texts.append(f"{count(drafts, 'draft')} in all: {interval}")
+    return "; ".join(texts) or None
 
 
 def _loose(row: Row) -> str | None:
@@ -79,7 +75,7 @@ def _credited(claim: Claim) -> str | None:
         return None
     return (
         f"a ttft of {claim.value.value:g} {claim.unit} is credited to {claim.row.system.speculation}: the first token "
-        "comes of the prompt, drafts begin with the second"
+        "comes from the prompt, drafts begin with the second"
         if claim.value
         else "a ttft is credited to drafts, which begin with the second token"
     )
@@ -98,13 +94,9 @@ def _bounded(source: ResultSource) -> Iterator[Finding]:
     if least is None or least[0] >= _BOUND:
         return
     tokens, row, text = least
-    yield Finding(
-        SPECULATION,
-        "suspect",
-        (source.item,),
-        f"the length of the answers is not told, and {row.cell} leave room for {1 + tokens:.0f} tokens at most "
+    reason = (
+        f"the length of the responses is not stated, and {row.cell} leave room for {1 + tokens:.0f} tokens at most "
         f"({row.figures[REQUESTS].value:g} requests/s; {text.partition('; ')[2].rpartition(':')[0]}): too few to judge "
-        "drafts by",
-        _REPAIR,
-        (row.cell,),
+        "drafts by"
     )
+    yield _RULE.finding("suspect", source.item, reason, [row])

@@ -1,4 +1,4 @@
-"""Check for fault 2: figures under two labels that are equal to the last digit.
+"""Check for finding 2: figures under two labels that are equal to the last digit.
 
     evidence of a cell = log2(1 / p), p = unit of the last digit / (2 sqrt(pi) x spread x value)
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from bezel.bench.audit.checks.labels import scaled
 from bezel.bench.audit.figure import Figure
-from bezel.bench.audit.findings import COPIES, Finding
+from bezel.bench.audit.findings import COPIES, Finding, Rule, Severity
 from bezel.bench.audit.table import LATENCIES, RATES, Claim, ResultSource, Row, System, Table
 
 _BITS = 30.0
@@ -24,7 +24,8 @@ _CELLS = 3
 _OTHER, _SAME = 0.02, 0.003
 _Key = tuple[float | None, ...]
 _PARTS = ("context", "users", "rate", "output_tokens", "repeat")
-_REPAIR = "measure the second system, or take its label away"
+_RULE = Rule(COPIES, "measure the second system, or remove its label")
+_SAME_SYSTEM = "give both runs' own figures, or state that it is one run"
 
 
 @dataclass
@@ -58,12 +59,12 @@ def _claimed(claim: Claim) -> Iterator[Finding]:
     """Report a claim that rests on another system's file, or one file used for several systems."""
     origin, served = claim.said.get("same_file_as"), claim.said.get("same_file_for")
     if origin:
-        text = f"its figures are those of {origin}, told of {claim.row.system.label}"
+        text = f"its figures are those of {origin}, labelled {claim.row.system.label}"
     elif isinstance(served, list) and len(served) > 1:
-        text = f"one file is told of {' and of '.join(str(one) for one in served)}: at most one of them was measured"
+        text = f"one file is labelled {' and '.join(map(str, served))}: at most one of them was measured"
     else:
         return
-    yield Finding(COPIES, "contradiction", (claim.item,), text, _REPAIR)
+    yield _RULE.finding("contradiction", claim.item, text)
 
 
 def _pair(first: ResultSource, second: ResultSource) -> Iterator[Finding]:
@@ -86,23 +87,18 @@ def _pair(first: ResultSource, second: ResultSource) -> Iterator[Finding]:
         stretch.add(key, [figure for _, figure in shared])
         if stretch.bits > best.bits:
             best = stretch
-    said = (
-        f"told of {systems[0].label or first.item} and of {systems[1].label or second.item}"
-        if differ
-        else "told as two measurements"
-    )
+    labels = f"{systems[0].label or first.item} and {systems[1].label or second.item}"
+    said = f"labelled {labels}" if differ else "reported as two measurements"
     if best.bits < _BITS or len(best.values) < _CELLS:
         yield from _multiplied(first, second, columns, said)
         return
-    yield Finding(
-        COPIES,
-        "contradiction" if differ else "suspect",
-        (second.item, first.item),
+    text = (
         f"{len(best.cells)} neighbouring cells of {len(ones.keys() & others.keys())} are equal to the last printed "
-        f"digit, {said}; by chance one time in 2^{best.bits:.0f}",
-        _REPAIR if differ else "give both runs' own figures, or say that it is one run",
-        tuple(row.cell for row in first.rows if _key(row, columns) in best.cells),
+        f"digit, {said}; by chance one time in 2^{best.bits:.0f}"
     )
+    cells = [row for row in first.rows if _key(row, columns) in best.cells]
+    severity: Severity = "contradiction" if differ else "suspect"
+    yield _RULE.finding(severity, (second.item, first.item), text, cells, "" if differ else _SAME_SYSTEM)
 
 
 def _multiplied(first: ResultSource, second: ResultSource, columns: frozenset[str], said: str) -> Iterator[Finding]:
@@ -112,16 +108,13 @@ def _multiplied(first: ResultSource, second: ResultSource, columns: frozenset[st
         return
     one, other = found.example
     factor = f"{found.factor:.5g}"
-    yield Finding(
-        COPIES,
-        "suspect",
-        (second.item, first.item),
+    text = (
         f"{len(found.cells)} neighbouring cells are {factor} times those of {first.item} to the last printed digit "
         f"({one.value:g} x {factor} = {other.value:g}), {said}, where a file's own figures vary by {found.spread:.1%}; "
-        f"by chance one time in 2^{found.bits:.0f}",
-        "give both runs' own figures, or say that it is one run and what it was multiplied by",
-        tuple(row.cell for row in first.rows if _key(row, columns) in found.cells),
+        f"by chance one time in 2^{found.bits:.0f}"
     )
+    cells = [row for row in first.rows if _key(row, columns) in found.cells]
+    yield _RULE.finding("suspect", (second.item, first.item), text, cells, f"{_SAME_SYSTEM} and its factor")
 
 
 def differs(one: System, other: System) -> bool:

@@ -1,4 +1,4 @@
-"""Check for fault 14: a figure under a wrong label (device, model, setting, date), or without any basis.
+"""Check for finding 14: a figure under a wrong label (device, model, setting, date), or without any basis.
 
     hardware stated != hardware measured on; chips != those of the device; a field != the file's label
     weights > memory of the device; a served assistant labelled as its model; a date that is not the run's
@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 
 from bezel.bench.audit.figure import figure
-from bezel.bench.audit.findings import LABELS, Finding
+from bezel.bench.audit.findings import LABELS, Finding, Rule
 from bezel.bench.audit.labels import checkpoint_of, machine_in
 from bezel.bench.audit.table import Claim, ResultSource, System, Table
 from bezel.catalog import vllm_options, vllm_versions
@@ -23,44 +23,43 @@ _WEIGHTS_OFF = 0.25
 _PRICES_OFF = 1.2
 _UTILIZATION_OFF = 0.05
 _SAME_RATE = 0.1
-_REPAIR = "label it with what was measured; take device, model and arguments from the run itself, not from memory"
+_RULE = Rule(
+    LABELS, "label it with what was measured; take device, model and arguments from the run itself, not from memory"
+)
 
 
 def find(table: Table) -> Iterator[Finding]:
     """Yield findings for claims by their own fields, and for files by their labels."""
-    claims = {claim.item: claim for claim in table.claims}
     for claim in table.claims:
         texts = [
             _measured_elsewhere(claim),
             _system(claim.row.system),
-            _assistant(claim, claims.get(str(claim.said.get("compared_with")))),
+            _assistant(claim, table.compared_with(claim)),
             _weights(claim),
             _option(claim),
             _prices(claim),
         ]
         if found := [text for text in texts if text]:
-            yield Finding(LABELS, "contradiction", (claim.item,), "; ".join(found), _REPAIR)
+            yield _RULE.finding("contradiction", claim.item, "; ".join(found))
     for source in table.sources:
         systems = list(dict.fromkeys(row.system for row in source.rows))
         found = list(dict.fromkeys(text for system in systems if (text := _system(system))))
         if systems and (text := _date(source, systems[0])):
             found.append(text)
         if found:
-            yield Finding(LABELS, "contradiction", (source.item,), "; ".join(found), _REPAIR)
+            yield _RULE.finding("contradiction", source.item, "; ".join(found))
 
 
 def _measured_elsewhere(claim: Claim) -> str | None:
-    told, truly = claim.said.get("hardware"), claim.said.get("measured_on")
-    if not truly or not told:
+    label, actual = claim.said.get("hardware"), claim.said.get("measured_on")
+    if not actual or not label:
         return None
-    one, other = machine_in(str(told)), machine_in(str(truly))
-    same = one.id == other.id if one and other else str(told).lower() == str(truly).lower()
-    if same:
+    one, other = machine_in(str(label)), machine_in(str(actual))
+    if one.id == other.id if one and other else str(label).lower() == str(actual).lower():
         return None
-    chips = (
-        f": {one.chips} chips are told, {other.chips} were there" if one and other and one.chips != other.chips else ""
-    )
-    return f"told of {told}, measured on {truly}{chips}"
+    differ = one and other and one.chips != other.chips
+    chips = f": {one.chips} chips are stated, {other.chips} were used" if one and other and differ else ""
+    return f"labelled {label}, measured on {actual}{chips}"
 
 
 def _system(system: System) -> str | None:
@@ -97,7 +96,7 @@ def _assistant(claim: Claim, other: Claim | None) -> str | None:
     """Report a draft model served alone, whose figure is compared with a full model's."""
     if not claim.row.system.assistant:
         return None
-    text = "an assistant was served alone: it drafts for a model and is none to compare"
+    text = "an assistant was served alone: it drafts for a model and cannot be compared with one"
     if other and claim.value and other.value and other.value.value:
         share = claim.value.value / other.value.value
         text += f"; its {claim.value.value:,.0f} {claim.unit} are {share:.1%} of {other.item}"
@@ -112,18 +111,17 @@ def _weights(claim: Claim) -> str | None:
     factor = next((size for unit, size in _GB.items() if unit.lower() == claim.unit.lower()), None)
     if claim.metric != "weights" or model is None or claim.value is None or factor is None:
         return None
-    told = claim.value.value * factor
-    if abs(told / model.weight_bytes - 1) <= _WEIGHTS_OFF:
+    if abs(claim.value.value * factor / model.weight_bytes - 1) <= _WEIGHTS_OFF:
         return None
     shape = model.architecture
     text = (
-        f"{claim.value.value:g} {claim.unit} of weights are told; {shape.parameters / 1e9:g}e9 parameters in "
+        f"{claim.value.value:g} {claim.unit} of weights are stated; {shape.parameters / 1e9:g}e9 parameters in "
         f"{model.encoding} are {model.weight_bytes / 1e9:.0f} GB"
     )
     shares = {unit: claim.value.value * size / machine.memory_bytes for unit, size in _GB.items()} if machine else {}
-    for unit, share in sorted(shares.items(), key=lambda one: abs(one[1] - DEFAULT_UTILIZATION)):
+    for unit, share in sorted(shares.items(), key=lambda item: abs(item[1] - DEFAULT_UTILIZATION)):
         if abs(share - DEFAULT_UTILIZATION) <= _UTILIZATION_OFF:
-            return f"{text}; {share:.0%} of the memory (read as {unit}) is what the server reserves, cache and all"
+            return f"{text}; {share:.0%} of the memory (read as {unit}) is what the server reserves, cache included"
     return text
 
 
@@ -137,7 +135,7 @@ def _option(claim: Claim) -> str | None:
     for cited in re.findall(r"--([A-Za-z][\w-]+)", str(claim.said.get("text", ""))):
         name = cited.lower().replace("_", "-")
         if meant and known & {name, name.removeprefix("no-")} and not _what(name) <= words:
-            return f"--{name} is another option than --{max(meant, key=len)}, which sets what is told"
+            return f"--{name} is another option than --{max(meant, key=len)}, which is the one meant"
     return None
 
 
@@ -148,11 +146,11 @@ def _what(option: str) -> set[str]:
 
 def _prices(claim: Claim) -> str | None:
     """Report several prices under one name."""
-    told = claim.said.get("value")
-    values = [found.value for one in told if (found := figure(one))] if isinstance(told, list) else []
+    stated = claim.said.get("value")
+    values = [price.value for text in stated if (price := figure(text))] if isinstance(stated, list) else []
     if len(values) < 2 or "USD" not in claim.unit or min(values) <= 0 or max(values) < _PRICES_OFF * min(values):
         return None
     return (
         f"one thing has {len(values)} prices, {min(values):g} to {max(values):g} {claim.unit} "
-        f"({max(values) / min(values):.2f} times apart), none with a date or what it covers"
+        f"({max(values) / min(values):.2f} times apart), all without a date and without what they cover"
     )

@@ -1,4 +1,4 @@
-"""Check for fault 8: fewer users than stated, because the client limited the requests under way.
+"""Check for finding 8: fewer users than stated, because the client limited the requests under way.
 
     a stated cap < users; requests < users; the most requests under way at once < users
     Little: requests/s x mean e2e = requests under way; far below the users, the rest was waiting in the client
@@ -10,10 +10,10 @@ more users can be a cap or a queue: that is reported as an open question.
 from collections.abc import Iterator, Sequence
 
 from bezel.bench.audit.figure import Figure
-from bezel.bench.audit.findings import CAPS, QUEUES, Finding, Open
+from bezel.bench.audit.findings import CAPS, QUEUES, Finding, Open, Rule
 from bezel.bench.audit.grids import series
-from bezel.bench.audit.plural import count
 from bezel.bench.audit.table import REQUESTS, Claim, ResultSource, Row, Table
+from bezel.bench.audit.words import count
 
 _REACHED = 0.9  # of the users, where single requests are known
 _MEAN = 0.6  # of the users on average: start and end of the load lower it
@@ -21,61 +21,50 @@ _ROUNDS = 4  # requests a user, from which on _MEAN holds
 _BURST = 0.45  # with fewer or an unknown number: a burst of one request a user, served in turn, averages half of them
 _FLAT = 0.15
 _ANSWERED = 0.95  # of the requests: with fewer, the requests under way are another load
-_REPAIR = (
-    "raise the client's limit (pools of 100 and 128 are common), check it by the requests under way, measure again"
+_RULE = Rule(
+    CAPS,
+    "raise the client's limit (pools of 100 and 128 are common), check it by the requests under way, measure again",
 )
 
 
 def find(table: Table) -> Iterator[Finding | Open]:
     """Yield findings for rows, claims with a cap, and the files of the machine that such a claim is about."""
     for claim in table.claims:
-        if claim.row.cap and claim.row.users and claim.row.cap < claim.row.users:
-            yield _capped((claim.item,), [claim.row], claim.row.cap, "")
+        if _below_users(claim.row):
+            yield _capped((claim.item,), [claim.row], claim.row.cap or 0, "")
         yield from _one_side(claim)
     for source in table.sources:
-        stated = [row for row in source.rows if row.cap and row.users and row.cap < row.users]
-        if stated:
+        if stated := [row for row in source.rows if _below_users(row)]:
             yield _capped((source.item,), stated, stated[0].cap or 0, "")
             continue
-        found = [(row, text) for row in source.rows if (text := _missing_users(row))]
-        if found:
-            more = f"; the same in {len(found) - 1} more" if len(found) > 1 else ""
-            yield Finding(
-                CAPS,
-                "contradiction",
-                (source.item,),
-                f"{found[0][0].where}: {found[0][1]}{more}",
-                _REPAIR,
-                tuple(row.cell for row, _ in found),
-            )
+        if missing := [(row, text) for row in source.rows if (text := _missing_users(row))]:
+            more = f"; the same in {len(missing) - 1} more" if len(missing) > 1 else ""
+            text = f"{missing[0][0].where}: {missing[0][1]}{more}"
+            yield _RULE.finding("contradiction", source.item, text, (row for row, _ in missing))
             continue
         yield from _flat(source, table.claims)
 
 
+def _below_users(row: Row) -> bool:
+    return bool(row.cap and row.users and row.cap < row.users)
+
+
 def _capped(items: tuple[str, ...], rows: Sequence[Row], cap: int, said: str) -> Finding:
     worst = max(rows, key=lambda row: row.users or 0)
-    return Finding(
-        CAPS,
-        "contradiction",
-        items,
-        f"the client allows itself {cap} requests at once{said}: {worst.users} users are {cap}, and "
-        f"{(worst.users or 0) - cap} wait in the client",
-        _REPAIR,
-        tuple(row.cell for row in rows),
+    text = (
+        f"the client sends at most {cap} requests at once{said}: {worst.users} users are {cap}, and "
+        f"{(worst.users or 0) - cap} wait in the client"
     )
+    return _RULE.finding("contradiction", items, text, rows)
 
 
 def _one_side(claim: Claim) -> Iterator[Finding]:
     caps = {row.cap for row in claim.sides}
     if len(caps) > 1:
-        told = " and ".join(f"{row.system.label}: {row.cap or 'none told'}" for row in claim.sides)
-        yield Finding(
-            CAPS,
-            "not comparable",
-            (claim.item,),
-            f"the client's cap on requests at once differs between the sides ({told})",
-            "measure both sides with the same client and no cap",
-        )
+        stated = " and ".join(f"{row.system.label}: {row.cap or 'none stated'}" for row in claim.sides)
+        text = f"the client's cap on requests at once differs between the sides ({stated})"
+        repair = "measure both sides with the same client and no cap"
+        yield _RULE.finding("not comparable", claim.item, text, repair=repair)
 
 
 def _missing_users(row: Row) -> str | None:
@@ -83,7 +72,7 @@ def _missing_users(row: Row) -> str | None:
     users = row.users
     if not users or users < 2 or row.rate is not None or not row.good:
         return None
-    sent = row.wanted or row.requests or row.completed
+    sent = row.planned or row.requests or row.completed
     if sent is not None and sent < users:
         return f"{sent} requests cannot keep {users} users busy"
     answered = row.success.value if row.success else row.completed / sent if row.completed is not None and sent else 1.0
@@ -125,13 +114,12 @@ def _flat(source: ResultSource, claims: Sequence[Claim]) -> Iterator[Finding | O
             continue
         first, last = flat[0][0], flat[0][-1]
         context = f"{first[0].context} tokens; so in {count(len(flat), 'context')}"
-        yield Open(
-            (QUEUES, CAPS),
-            source.item,
+        text = (
             f"from {first[0].users} to {last[0].users} users the rate stays at {first[1].value:g} to {last[1].value:g} "
             f"({context}): a full server, a queue before it, or a cap in the client. Mean latencies, or concurrency x "
-            "instances, would tell",
+            "instances, would show which"
         )
+        yield Open((QUEUES, CAPS), source.item, text)
 
 
 def _span(cells: Sequence[tuple[Row, Figure]]) -> list[tuple[Row, Figure]]:

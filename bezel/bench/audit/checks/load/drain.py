@@ -1,4 +1,4 @@
-"""Check for fault 4: a cell measured while the server still worked on the requests of the cell before.
+"""Check for finding 4: a cell measured while the server still worked on the requests of the cell before.
 
     left over:  lost share x users / rate before = seconds of work that the cell before left behind
     too long:   users / rate - users / promised rate = seconds that a cell took longer than it had to
@@ -16,11 +16,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bezel.bench.audit.findings import DRAIN, Finding
+from bezel.bench.audit.findings import DRAIN, Finding, Rule
 from bezel.bench.audit.grids import Answers, answered, answers, series
-from bezel.bench.audit.plural import count
 from bezel.bench.audit.table import ResultSource, Row, Table
+from bezel.bench.audit.words import count
 
+_RULE = Rule(DRAIN, "wait until the server has no request running or waiting before each cell, and measure these again")
 _FACTOR = 2.0
 _LOST = 0.03  # of the requests: fewer are errors, not an overload
 # Bounds on the excess, as a share of the backlog in seconds: cancelled requests may be dropped, and speed may change.
@@ -58,9 +59,9 @@ class _Slow:
 def find(table: Table) -> Iterator[Finding]:
     """Yield the cells of each file that are late by the work that the cell before them left."""
     for source in table.sources:
-        speeds = [speed for rows in series(source.rows) if len(rows) > 2 for one in rows if (speed := answers(*one))]
-        if found := _late(source, speeds):
-            yield found
+        speeds = [speed for rows in series(source.rows) if len(rows) > 2 for row in rows if (speed := answers(*row))]
+        if finding := _late(source, speeds):
+            yield finding
 
 
 def _late(source: ResultSource, speeds: Sequence[Answers]) -> Finding | None:
@@ -77,15 +78,11 @@ def _late(source: ResultSource, speeds: Sequence[Answers]) -> Finding | None:
     if not late or 2 * len(late) <= len(would) or _slow_anyhow(late, slow, speeds, left):
         return None
     worst = min(late, key=lambda one: one.off(left[one.row.order]))
-    return Finding(
-        DRAIN,
-        "contradiction",
-        (source.item,),
+    text = (
         f"{worst.text}; {left[worst.row.order].text}: {count(len(late), 'cell')} of {len(would)} right after a cell "
-        "that lost requests took longer by what that had left",
-        "wait until the server has no request running or waiting before each cell, and measure these again",
-        tuple(one.row.cell for one in late),
+        "that lost requests took longer by what that had left"
     )
+    return _RULE.finding("contradiction", source.item, text, (slow.row for slow in late))
 
 
 def _left(before: Answers, after: Answers) -> _Left | None:

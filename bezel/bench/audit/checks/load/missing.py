@@ -1,4 +1,4 @@
-"""Check for fault 16: failed cells that were dropped, or are listed as if they were good.
+"""Check for finding 16: failed cells that were dropped, or are listed as if they were good.
 
     contexts x users - cells that are there = cells that were dropped
     "ok", or no state, with no response; "ok" with less than nine of ten
@@ -9,10 +9,10 @@ Needs a grid for the first, a state beside a success rate for the second, or the
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from bezel.bench.audit.findings import MISSING, Finding, Severity
+from bezel.bench.audit.findings import MISSING, Finding, Rule, Severity
 from bezel.bench.audit.grids import answered, main_rate
-from bezel.bench.audit.plural import count
 from bezel.bench.audit.table import ResultSource, Row, Table
+from bezel.bench.audit.words import count
 
 _FULL = 0.5  # of contexts x users: below it no full grid was intended
 _SIDES = 3
@@ -20,7 +20,7 @@ _GOOD = 0.9
 _WHOLE = 0.98
 _TIMES = 10
 _SLOWEST = 900.0  # seconds
-_REPAIR = "keep every cell that was wanted, with its state (failed, timeout, infeasible) and its reason"
+_RULE = Rule(MISSING, "keep every planned cell, with its state (failed, timeout, infeasible) and its reason")
 
 
 def find(table: Table) -> Iterator[Finding]:
@@ -28,8 +28,8 @@ def find(table: Table) -> Iterator[Finding]:
     for source in table.sources:
         if source.grid:
             yield from _holes(source)
-        yield from _told_good(source)
-        yield from _requests(source)
+        yield from _reported_good(source)
+        yield from _RULE.judged("contradiction", source.statements(), _unaccounted, where=True)
 
 
 def _holes(source: ResultSource) -> Iterator[Finding]:
@@ -38,23 +38,17 @@ def _holes(source: ResultSource) -> Iterator[Finding]:
     users = sorted({user for _, user in there if user is not None})
     if len(contexts) < _SIDES or len(users) < _SIDES or len(there) < _FULL * len(contexts) * len(users):
         return
-    wanted = {(context, user) for context in contexts for user in users}
-    holes = sorted(wanted - there)
-    if not holes:
-        return
-    named = tuple(f"{context} tokens, {user} users" for context, user in holes)
-    yield Finding(
-        MISSING,
-        "suspect",
-        (source.item,),
-        f"{len(contexts)} contexts x {len(users)} loads = {len(wanted)} cells, {len(there)} are there: "
-        f"{len(holes)} are missing without a word, {named[0]} first",
-        _REPAIR,
-        named,
-    )
+    planned = {(context, user) for context in contexts for user in users}
+    holes = [f"{context} tokens, {user} users" for context, user in sorted(planned - there)]
+    if holes:
+        text = (
+            f"{len(contexts)} contexts x {len(users)} loads = {len(planned)} cells, {len(there)} are listed: "
+            f"{len(holes)} are missing without a reason, {holes[0]} first"
+        )
+        yield _RULE.finding("suspect", source.item, text, holes)
 
 
-def _told_good(source: ResultSource) -> Iterator[Finding]:
+def _reported_good(source: ResultSource) -> Iterator[Finding]:
     rows = [row for row in source.rows if row.good]
     none = [row for row in rows if _answered(row) == 0 and (row.state is not None or main_rate(row))]
     empty = [row for row in rows if row.state is not None and main_rate(row) is None]
@@ -63,19 +57,19 @@ def _told_good(source: ResultSource) -> Iterator[Finding]:
     alike: dict[int | None, list[Row]] = {}
     for row in rows:
         alike.setdefault(row.context, []).append(row)
-    zero = [found for row in rows if (found := _between(row, alike[row.context]))]
-    told = [f"{count(len(none), 'cell')} {_state(none[0])} with a success of 0 ({none[0].cell})"] if none else []
-    told += [f"{count(len(empty), 'cell')} {_state(empty[0])} without a figure ({empty[0].cell})"] if empty else []
+    zero = [stalled for row in rows if (stalled := _between(row, alike[row.context]))]
+    texts = [f"{count(len(none), 'cell')} {_state(none[0])} with a success of 0 ({none[0].cell})"] if none else []
+    texts += [f"{count(len(empty), 'cell')} {_state(empty[0])} without a figure ({empty[0].cell})"] if empty else []
     if few:
         worst = min(few, key=lambda row: _answered(row) or 0)
-        cells_ = f"{count(len(few), 'cell')} {_state(worst)}"
-        told.append(f"{cells_} although requests failed ({worst.cell}: {1 - (_answered(worst) or 0):.0%} of them)")
+        cells = f"{count(len(few), 'cell')} {_state(worst)}"
+        texts.append(f"{cells} although requests failed ({worst.cell}: {1 - (_answered(worst) or 0):.0%} of them)")
     if zero:
-        told.append(f"{count(len(zero), 'cell')} {_state(zero[0][0])} without an answer ({zero[0][1]})")
-    if told:
-        cells = tuple(row.cell for row in (*none, *empty, *few, *(row for row, _ in zero)))
+        texts.append(f"{count(len(zero), 'cell')} {_state(zero[0][0])} without a response ({zero[0][1]})")
+    if texts:
         severity: Severity = "contradiction" if none or empty else "suspect"
-        yield Finding(MISSING, severity, (source.item,), "; ".join(told), _REPAIR, cells)
+        accused = (*none, *empty, *few, *(row for row, _ in zero))
+        yield _RULE.finding(severity, source.item, "; ".join(texts), accused)
 
 
 def _state(row: Row) -> str:
@@ -89,11 +83,11 @@ def _answered(row: Row) -> float | None:
 
 def _heaviest_whole(rows: Sequence[Row]) -> dict[int | None, int]:
     """Return for each context the most users that lost nothing."""
-    found: dict[int | None, int] = {}
+    heaviest: dict[int | None, int] = {}
     for row in rows:
         if (_answered(row) or 0) >= _WHOLE:
-            found[row.context] = max(found.get(row.context, 0), row.users or 0)
-    return found
+            heaviest[row.context] = max(heaviest.get(row.context, 0), row.users or 0)
+    return heaviest
 
 
 def _lone(row: Row, whole: Mapping[int | None, int]) -> bool:
@@ -120,23 +114,15 @@ def _between(row: Row, rows: Sequence[Row]) -> tuple[Row, str] | None:
     return row, f"{row.cell}: {rate[1].value:g} between {lighter[-1].value:g} of fewer and {heavier[0].value:g} of more"
 
 
-def _requests(source: ResultSource) -> Iterator[Finding]:
-    """Report requests that neither succeeded nor failed, and runs that lost nearly all of theirs."""
-    found = [(row, text) for row in source.rows if row.good and (text := _unaccounted(row))]
-    if found:
-        cells = tuple(row.cell for row, _ in found)
-        text = f"{found[0][0].where}: {found[0][1]}"
-        yield Finding(MISSING, "contradiction", (source.item,), text, _REPAIR, cells)
-
-
 def _unaccounted(row: Row) -> str | None:
-    wanted = row.wanted if row.wanted is not None else row.requests
-    if not wanted or row.completed is None:
+    """Return which requests neither succeeded nor failed, or that a run lost many of its requests."""
+    planned = row.planned if row.planned is not None else row.requests
+    if not planned or row.completed is None:
         return None
     ended = row.completed + (row.failed or 0)
-    if ended < wanted and row.failed is not None:
-        ended_how = f"{row.completed} succeeded and {row.failed} failed"
-        return f"{wanted} requests were wanted, {ended_how}: {wanted - ended} are gone"
-    if row.state is None and row.success is None and row.completed < _GOOD * wanted:
-        return f"{row.completed} of {wanted} requests succeeded; the latencies and rates are of that rest"
+    if ended < planned and row.failed is not None:
+        outcome = f"{row.completed} succeeded and {row.failed} failed"
+        return f"{planned} requests were planned, {outcome}: {planned - ended} are unaccounted for"
+    if row.state is None and row.success is None and row.completed < _GOOD * planned:
+        return f"{row.completed} of {planned} requests succeeded; latencies and rates cover only those"
     return None

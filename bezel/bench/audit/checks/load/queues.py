@@ -1,4 +1,4 @@
-"""Check for fault 7: more load than the service takes at once, so that the queue in front of it was measured.
+"""Check for finding 7: more load than the service takes at once, so that the queue in front of it was measured.
 
     users > requests that one instance takes x instances
     a grid: four times the users give no more requests per second, and requests are lost to waiting
@@ -10,15 +10,18 @@ instances, if need be from another item of the same audit; or a grid with succes
 from collections.abc import Iterator, Sequence
 
 from bezel.bench.audit.figure import Figure
-from bezel.bench.audit.findings import QUEUES, Finding
+from bezel.bench.audit.findings import QUEUES, Finding, Rule
 from bezel.bench.audit.grids import series
-from bezel.bench.audit.plural import count
 from bezel.bench.audit.table import Claim, ResultSource, Row, System, Table
+from bezel.bench.audit.words import count
 
 _TIMES = 4
 _NO_MORE = 1.10
 _WHOLE, _LOST = 0.98, 0.90  # success of a load that is admitted, and of one that loses more than a few errors
-_REPAIR = "load at most concurrency x instances, or mark the cell as queueing; more instances or concurrency take more"
+_RULE = Rule(
+    QUEUES,
+    "load at most concurrency x instances, or mark the cell as queueing; more instances or concurrency take more",
+)
 
 
 def find(table: Table) -> Iterator[Finding]:
@@ -51,15 +54,11 @@ def _over(
     capacity, instances = system.capacity or 0, system.instances or 1
     name = "requests" if system.concurrency else "sequences (max-num-seqs)"
     stated = f" (stated by {whose})" if whose else ""
-    yield Finding(
-        QUEUES,
-        "suspect",
-        (item, whose) if whose else (item,),
+    text = (
         f"{worst.users} users where {count(instances, 'instance')} x {system.concurrency or system.max_num_seqs} "
-        f"{name} = {capacity} are taken at once{stated}: {(worst.users or 0) - capacity} always wait",
-        _REPAIR,
-        tuple(row.cell for row in above),
+        f"{name} = {capacity} are taken at once{stated}: {(worst.users or 0) - capacity} always wait"
     )
+    yield _RULE.finding("suspect", (item, whose) if whose else item, text, above)
 
 
 def _stated(
@@ -88,24 +87,22 @@ def _unequal(claim: Claim) -> Iterator[Finding]:
     first, second = capacities[0], capacities[1]
     if max(first, second) < 2 * min(first, second):
         return
-    told = [
+    stated = [
         f"{row.system.label}: {row.system.instances or 1} x {row.system.concurrency or row.system.max_num_seqs} = "
         f"{row.system.capacity}"
         for row in claim.sides
     ]
-    yield Finding(
-        QUEUES,
-        "not comparable",
-        (claim.item,),
-        f"requests taken at once: {'; '.join(told)}: {max(first, second) / min(first, second):.0f} times as many on "
-        "one side, so the ratio is one of queues",
-        "compare at the same number of instances and a load below what each side takes",
+    text = (
+        f"requests taken at once: {'; '.join(stated)}: {max(first, second) / min(first, second):.0f} times as many on "
+        "one side, so the ratio is one of queues"
     )
+    repair = "compare at the same number of instances and a load below what each side takes"
+    yield _RULE.finding("not comparable", claim.item, text, repair=repair)
 
 
 def _waiting(source: ResultSource, cells: Sequence[tuple[Row, Figure]]) -> Iterator[Finding]:
     """Report cells in which more users get no more responses, and lose some."""
-    found: list[tuple[Row, Row, Figure, Figure]] = []
+    queued: list[tuple[Row, Row, Figure, Figure]] = []
     whole: dict[int | None, list[tuple[Row, Figure]]] = {}
     for row, rate in cells:
         if row.success is not None and row.success.value >= _WHOLE:
@@ -118,18 +115,14 @@ def _waiting(source: ResultSource, cells: Sequence[tuple[Row, Figure]]) -> Itera
         for other, there in whole.get(row.context, ()):
             fewer = other.users is not None and row.users is not None and other.users * _TIMES <= row.users
             if fewer and rate.value <= _NO_MORE * there.value:
-                found.append((other, row, there, rate))
+                queued.append((other, row, there, rate))
                 break
-    if not found:
+    if not queued:
         return
-    few, many, before, rate = max(found, key=lambda one: (one[1].users or 0) / (one[0].users or 1))
+    few, many, before, rate = max(queued, key=lambda pair: (pair[1].users or 0) / (pair[0].users or 1))
     lost = 1 - (many.success.value if many.success else 0)
-    yield Finding(
-        QUEUES,
-        "suspect",
-        (source.item,),
+    text = (
         f"{many.cell} give {rate.value:g} where {few.users} give {before.value:g}, and {lost:.0%} are lost to waiting: "
-        f"in {count(len(found), 'cell')} the added users only stood in a queue",
-        _REPAIR,
-        tuple(one[1].cell for one in found),
+        f"in {count(len(queued), 'cell')} the added users only waited in a queue"
     )
+    yield _RULE.finding("suspect", source.item, text, (row for _, row, *_ in queued))

@@ -1,4 +1,4 @@
-"""Check for fault 5: a success rate that measures only how long the client waited.
+"""Check for finding 5: a success rate that measures only how long the client waited.
 
     success = timeout x requests/s / users
 
@@ -10,7 +10,7 @@ apply.
 
 from collections.abc import Iterator, Sequence
 
-from bezel.bench.audit.findings import TIMEOUTS, Finding
+from bezel.bench.audit.findings import TIMEOUTS, Finding, Rule
 from bezel.bench.audit.table import REQUESTS, ResultSource, Row, Table
 
 # A success above the first does not come from a timeout, and one below the second (3 %) is inconclusive.
@@ -21,21 +21,23 @@ _CELLS = 4
 _ROUND = (30, 60, 120, 300, 600)  # seconds; the usual settings
 _VARIES = 1.25
 _TRIED = 100
-_REPAIR = "give a load that the service can take, or let requests finish; the rate is the figure, the success is not"
+_RULE = Rule(
+    TIMEOUTS, "send a load that the service can take, or let requests finish; the rate is a figure, the success is not"
+)
 
 
 def find(table: Table) -> Iterator[Finding]:
     """Yield findings for rows with a stated timeout, and for files whose failures one timeout explains."""
     for item, row in table.statements():
-        if row.timeout and (found := _stated(item, row)):
-            yield found
+        if row.timeout and (finding := _stated(item, row)):
+            yield finding
     for claim in table.claims:
-        if not claim.row.timeout and (found := _usual(claim.item, claim.row)):
-            yield found
+        if not claim.row.timeout and (finding := _usual(claim.item, claim.row)):
+            yield finding
     for source in table.sources:
         rows = [row for row in source.rows if _fits(row) and not row.timeout]
-        if found := _concluded(source, rows):
-            yield found
+        if finding := _concluded(source, rows):
+            yield finding
 
 
 def _fits(row: Row) -> bool:
@@ -55,39 +57,33 @@ def _seconds(row: Row) -> tuple[float, float]:
 def _stated(item: str, row: Row) -> Finding | None:
     if not _fits(row) or row.timeout is None or row.success is None:
         return None
-    least, most = _seconds(row)
-    if not (least <= row.timeout * (1 + 2 * _WITHIN) and most >= row.timeout * (1 - _WITHIN / 2)):
+    low, high = _seconds(row)
+    if not (low <= row.timeout * (1 + 2 * _WITHIN) and high >= row.timeout * (1 - _WITHIN / 2)):
         return None
     rate = row.figures[REQUESTS].value
-    return Finding(
-        TIMEOUTS,
-        "contradiction",
-        (item,),
+    text = (
         f"{row.timeout:g} s x {rate:g} requests/s / {row.users} users = {row.timeout * rate / (row.users or 1):.2f}; "
-        f"told as a success of {row.success.value:.2f}",
-        _REPAIR,
-        (row.cell,),
+        f"reported as a success of {row.success.value:.2f}"
     )
+    return _RULE.finding("contradiction", item, text, [row])
 
 
 def _usual(item: str, row: Row) -> Finding | None:
     """Report a single figure without a stated timeout that a round one would explain."""
     if not _fits(row) or row.success is None:
         return None
-    least, most = _seconds(row)
-    seconds = next((one for one in _ROUND if least <= one * (1 + _WITHIN) and most >= one * (1 - _WITHIN / 2)), None)
+    low, high = _seconds(row)
+    seconds = next(
+        (usual for usual in _ROUND if low <= usual * (1 + _WITHIN) and high >= usual * (1 - _WITHIN / 2)), None
+    )
     if seconds is None:
         return None
     rate = row.figures[REQUESTS].value
-    return Finding(
-        TIMEOUTS,
-        "suspect",
-        (item,),
-        f"{row.success.value:.2f} x {row.users} users / {rate:g} requests/s = {(least + most) / 2:.0f} s: the success "
-        f"is what a timeout of {seconds} s leaves of one request a user",
-        _REPAIR,
-        (row.cell,),
+    text = (
+        f"{row.success.value:.2f} x {row.users} users / {rate:g} requests/s = {(low + high) / 2:.0f} s: the success "
+        f"is what a timeout of {seconds} s leaves of one request a user"
     )
+    return _RULE.finding("suspect", item, text, [row])
 
 
 def _concluded(source: ResultSource, rows: Sequence[Row]) -> Finding | None:
@@ -109,13 +105,9 @@ def _concluded(source: ResultSource, rows: Sequence[Row]) -> Finding | None:
         return None
     first = best[0]
     rate, share = first.figures[REQUESTS].value, first.success.value if first.success else 0.0
-    return Finding(
-        TIMEOUTS,
-        "contradiction",
-        (source.item,),
+    text = (
         f"one timeout of about {seconds:.0f} s explains the success of {len(best)} of {len(rows)} failing cells, e.g. "
         f"{first.cell}: {seconds:.0f} s x {rate:g} requests/s / {first.users} = "
-        f"{min(1.0, seconds * rate / (first.users or 1)):.2f}, told {share:.2f}",
-        _REPAIR,
-        tuple(row.cell for row in best),
+        f"{min(1.0, seconds * rate / (first.users or 1)):.2f}, reported {share:.2f}"
     )
+    return _RULE.finding("contradiction", source.item, text, best)
