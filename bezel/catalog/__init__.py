@@ -5,9 +5,8 @@ bezel.errors.
 """
 
 from bezel.catalog.accelerators import Accelerator, accelerator, accelerators
-from bezel.catalog.external_machines import ComparedMachine, compared_machines
 from bezel.catalog.loader import DataFileError, NotInCatalogueError, closest
-from bezel.catalog.machines import GpuMachine, gpu_machine, gpu_machines
+from bezel.catalog.machines import ComparedMachine, GpuMachine, compared_machines, gpu_machine, gpu_machines
 from bezel.catalog.models import Architecture, Model, model, models, unservable_form
 from bezel.catalog.prices import Price, Unpriced, price, prices
 from bezel.catalog.tpus import TpuSlice, tpu, tpus

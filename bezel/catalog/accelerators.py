@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from bezel.catalog.loader import NotInCatalogueError, make, read_toml
+from bezel.catalog.loader import find, read_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,7 @@ class Accelerator:
 @functools.cache
 def accelerators() -> dict[str, Accelerator]:
     """Return every accelerator of the catalogue by id."""
-    file = "accelerators.toml"
-    return {name: make(Accelerator, f"{file}: {name}", row, id=name) for name, row in read_toml(file).items()}
+    return read_rows(Accelerator, "accelerators.toml")
 
 
 def accelerator(name: str) -> Accelerator:
@@ -59,7 +58,4 @@ def accelerator(name: str) -> Accelerator:
     Raises:
         NotInCatalogueError: no accelerator has the id.
     """
-    try:
-        return accelerators()[name]
-    except KeyError:
-        raise NotInCatalogueError("accelerator", name, accelerators()) from None
+    return find("accelerator", name, accelerators())

@@ -9,10 +9,11 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import tomllib
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bezel.errors import UserError
+from bezel.errors import NOT_SET, Problem, UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -22,21 +23,18 @@ if TYPE_CHECKING:
 DATA = Path(__file__).parent / "data"
 Record = TypeVar("Record", bound="DataclassInstance")
 
-# The type that a file must hold for a field of that annotation. A bool is not an int here, though it is one in Python.
-_STORED: dict[str, type] = {
-    "str": str,
-    "str | None": str,
-    "int": int,
-    "int | None": int,
-    "bool": bool,
-    "float": float,
-    "tuple[str, ...]": list,
+_EXPECTED = {
+    "str": "a text",
+    "int": "an integer",
+    "bool": "true or false",
+    "float": "a number",
+    "tuple[str, ...]": "a list of texts",
+    "Decimal": "a number in quotation marks",
 }
-_WORDS = {str: "text", int: "a whole number", bool: "true or false", float: "a number", list: "a list of texts"}
 
 
 class DataFileError(UserError, ValueError):
-    """A data file cannot be read; the text names file, row and field, for the person who edits it."""
+    """A data file cannot be read; its problems name file, row and field."""
 
 
 class NotInCatalogueError(KeyError):
@@ -57,13 +55,12 @@ class NotInCatalogueError(KeyError):
         self.closest = closest(name, self.known)
 
     def __str__(self) -> str:
-        return f"no {self.kind} named {self.name!r} in the catalogue; known: {', '.join(self.known)}"
+        return f"the catalogue has no {self.kind} {self.name!r}; known: {', '.join(self.known)}"
 
 
 def closest(name: str, known: Iterable[str], *, likeness: float = 0.6) -> str | None:
     """Return the known name most like `name`; None when none reaches the likeness (0 nothing in common, 1 equal)."""
-    found = difflib.get_close_matches(name, list(known), n=1, cutoff=likeness)
-    return found[0] if found else None
+    return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=likeness)), None)
 
 
 def region_names() -> frozenset[str]:
@@ -84,27 +81,67 @@ def make(kind: type[Record], where: str, row: Mapping[str, Any], **given: object
         DataFileError: the row does not fit; the message names every field that does not.
     """
     fields = {field.name: field for field in dataclasses.fields(kind) if field.name not in given}
-    problems = [f"no field is named {name} (known: {', '.join(fields)})" for name in row if name not in fields]
+    known = f"remove it; the fields are {', '.join(fields)}."
+    problems = [
+        Problem(f"{where}: {name}", value, "no field has this name.", known)
+        for name, value in row.items()
+        if name not in fields
+    ]
     values: dict[str, Any] = {}
     for name, field in fields.items():
         if name not in row:
             if field.default is dataclasses.MISSING:
-                problems.append(f"the field {name} is missing")
+                problems.append(Problem(f"{where}: {name}", NOT_SET, "every row needs this field.", "add it."))
             continue
-        stored, value = _STORED[str(field.type)], row[name]
-        if stored is float and type(value) is int:
-            value = float(value)
-        texts = stored is not list or (isinstance(value, list) and all(isinstance(each, str) for each in value))
-        if type(value) is not stored or not texts:
-            problems.append(f"{name} = {value!r} is not {_WORDS[stored]}")
-        values[name] = tuple(value) if isinstance(value, list) else value
+        annotation = str(field.type).removesuffix(" | None")
+        try:
+            values[name] = _converted(annotation, row[name])
+        except (ValueError, InvalidOperation):
+            expected = f"expected {_EXPECTED[annotation]}."
+            problems.append(Problem(f"{where}: {name}", row[name], expected, "correct the value."))
     if problems:
-        raise DataFileError(f"{where}: {'; '.join(problems)}")
+        raise DataFileError(*problems)
     return kind(**values, **given)
 
 
+def _converted(annotation: str, value: object) -> object:
+    """Return the value of a field; a bool is not an int here, though it is one in Python.
+
+    Raises:
+        ValueError, InvalidOperation: the file holds another type.
+    """
+    match annotation, value:
+        case ("str", str()) | ("bool", bool()):
+            return value
+        case ("int", int()) if type(value) is int:
+            return value
+        case ("float", int() | float()) if type(value) is not bool:
+            return float(value)
+        case ("tuple[str, ...]", list()) if all(isinstance(text, str) for text in value):
+            return tuple(value)
+        case ("Decimal", str()):
+            return Decimal(value)
+    raise ValueError
+
+
+def read_rows(kind: type[Record], file: str) -> dict[str, Record]:
+    """Return the records of a data file whose tables are named by their ids."""
+    return {name: make(kind, f"{file}: {name}", row, id=name) for name, row in read_toml(file).items()}
+
+
+def find(kind: str, name: str, known: Mapping[str, Record]) -> Record:
+    """Return the record of that id.
+
+    Raises:
+        NotInCatalogueError: no record of this kind has the id.
+    """
+    if name not in known:
+        raise NotInCatalogueError(kind, name, known)
+    return known[name]
+
+
 def read_toml(file: str) -> dict[str, Any]:
-    """Reads one data file of the catalogue.
+    """Read one data file of the catalogue.
 
     Raises:
         DataFileError: it is not valid TOML.
@@ -112,4 +149,4 @@ def read_toml(file: str) -> dict[str, Any]:
     try:
         return tomllib.loads((DATA / file).read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
-        raise DataFileError(f"{file}: {error}") from None
+        raise DataFileError(Problem(file, None, f"it is not valid TOML: {error}.", "correct the file.")) from None

@@ -1,14 +1,19 @@
-"""Machines of Compute Engine with several GPUs: hardware, zones, boot image, quota. Data: machines.toml.
+"""Machines of Compute Engine with several GPUs, and machines of other platforms to compare with.
 
-Prices of a machine are rows of bezel.catalog.prices (service `compute`, item the machine's id).
+Data: machines.toml and comparison.toml. Prices of a machine of Compute Engine are rows of bezel.catalog.prices (service
+`compute`, item the machine's id). The product never deploys to other platforms.
 """
 
 from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from bezel.catalog.loader import NotInCatalogueError, make, read_toml
+from bezel.catalog.loader import find, read_rows
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +42,7 @@ class GpuMachine:
 @functools.cache
 def gpu_machines() -> dict[str, GpuMachine]:
     """Return every machine with GPUs of the catalogue by id, e.g. "g2-standard-96"."""
-    file = "machines.toml"
-    return {name: make(GpuMachine, f"{file}: {name}", row, id=name) for name, row in read_toml(file).items()}
+    return read_rows(GpuMachine, "machines.toml")
 
 
 def gpu_machine(name: str) -> GpuMachine:
@@ -47,7 +51,28 @@ def gpu_machine(name: str) -> GpuMachine:
     Raises:
         NotInCatalogueError: no machine has the id.
     """
-    try:
-        return gpu_machines()[name]
-    except KeyError:
-        raise NotInCatalogueError("machine", name, gpu_machines()) from None
+    return find("machine", name, gpu_machines())
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedMachine:
+    """One machine with `count` accelerators, whose memory and rates are those of the catalogue's `accelerator`.
+
+    `usd_per_hour` is the list price of the whole machine; None is unpriced, and `source` holds the reason.
+    """
+
+    id: str
+    title: str
+    platform: str
+    accelerator: str
+    count: int
+    region: str
+    as_of: str
+    source: str
+    usd_per_hour: Decimal | None = None
+
+
+@functools.cache
+def compared_machines() -> dict[str, ComparedMachine]:
+    """Return every machine of the comparison by id, e.g. "ec2-g6-xlarge"."""
+    return read_rows(ComparedMachine, "comparison.toml")

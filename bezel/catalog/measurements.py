@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from bezel.catalog.loader import make, read_toml
+from bezel.catalog.loader import Record, make, read_toml
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +57,15 @@ class MeasuredSpeed:
 @functools.cache
 def measured_memory() -> tuple[MeasuredMemory, ...]:
     """Return every row on memory, in the order of the file."""
-    rows = read_toml("measurements.toml")["memory"]
-    return tuple(make(MeasuredMemory, f"measurements.toml: memory {number}", row) for number, row in enumerate(rows, 1))
+    return _rows(MeasuredMemory, "memory")
 
 
 @functools.cache
 def measured_speed() -> tuple[MeasuredSpeed, ...]:
     """Return every row on speed, in the order of the file."""
-    rows = read_toml("measurements.toml")["speed"]
-    return tuple(make(MeasuredSpeed, f"measurements.toml: speed {number}", row) for number, row in enumerate(rows, 1))
+    return _rows(MeasuredSpeed, "speed")
+
+
+def _rows(kind: type[Record], table: str) -> tuple[Record, ...]:
+    rows = read_toml("measurements.toml")[table]
+    return tuple(make(kind, f"measurements.toml: {table} {number}", row) for number, row in enumerate(rows, 1))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from bezel.catalog.loader import DataFileError, NotInCatalogueError, make, read_toml
+from bezel.catalog.loader import DataFileError, find, make, read_toml
+from bezel.errors import Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,8 @@ def _read() -> tuple[dict[str, Model], tuple[tuple[str, str], ...]]:
     for name, row in data["model"].items():
         where, shape = f"models.toml: {name}", row.pop("architecture", None)
         if shape not in shapes:
-            raise DataFileError(f"{where}: architecture = {shape!r} is none of {', '.join(shapes)}")
+            repair = f"choose one of {', '.join(shapes)}."
+            raise DataFileError(Problem(f"{where}: architecture", shape, "no architecture has this name.", repair))
         not_on = tuple(row.pop("not_on", {}).items())
         found[name] = make(Model, where, row, id=name, architecture=shapes[shape], not_on=not_on)
     return found, tuple((row["pattern"], row["reason"]) for row in data["unservable"])
@@ -121,10 +123,7 @@ def model(name: str) -> Model:
     Raises:
         NotInCatalogueError: no checkpoint has the id.
     """
-    try:
-        return models()[name]
-    except KeyError:
-        raise NotInCatalogueError("model", name, models()) from None
+    return find("model", name, models())
 
 
 def unservable_form(name: str) -> str | None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 import csv
 import functools
 import io
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
 from bezel.catalog.loader import DATA, DataFileError
+from bezel.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -71,26 +72,26 @@ def parse_prices(text: str) -> tuple[Price, ...]:
     reader = csv.reader(io.StringIO(text))
     names = [field.name for field in fields(Price)]
     if (header := next(reader, None)) != names:
-        raise DataFileError(f"prices.csv begins with {header}, not with the columns {', '.join(names)}")
-    found = []
+        consequence = f"the columns are {', '.join(names)}."
+        raise DataFileError(Problem("prices.csv: line 1", ",".join(header or []), consequence, "restore the header."))
+    rows = []
     for line in reader:
         try:
             service, item, region, model, unit, usd, as_of, source, sku = line
-            found.append(Price(service, item, region, model, unit, Decimal(usd), as_of, source, sku))
+            rows.append(Price(service, item, region, model, unit, Decimal(usd), as_of, source, sku))
         except (ValueError, InvalidOperation):
-            raise DataFileError(f"line {reader.line_num} of prices.csv is no row: {','.join(line)}") from None
-    return tuple(found)
+            consequence = f"a row has {len(names)} columns, the sixth of them a number."
+            where = f"prices.csv: line {reader.line_num}"
+            raise DataFileError(Problem(where, ",".join(line), consequence, "correct the line.")) from None
+    return tuple(rows)
 
 
 def format_prices(rows: Iterable[Price]) -> str:
     """Return the text of a price file with these rows, in their order; `parse_prices` reads it."""
-    names = [field.name for field in fields(Price)]
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(names)
-    for row in rows:
-        values = {name: getattr(row, name) for name in names} | {"usd_per_unit": f"{row.usd_per_unit:f}"}
-        writer.writerow(values.values())
+    writer = csv.DictWriter(out, [field.name for field in fields(Price)], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(asdict(row) | {"usd_per_unit": f"{row.usd_per_unit:f}"} for row in rows)
     return out.getvalue()
 
 
@@ -101,12 +102,13 @@ def prices() -> dict[Key, Price]:
     Raises:
         DataFileError: two rows have the same key, or a line is not a row.
     """
-    found: dict[Key, Price] = {}
+    rows: dict[Key, Price] = {}
     for row in parse_prices(PRICES.read_text(encoding="utf-8")):
-        if row.key in found:
-            raise DataFileError(f"prices.csv has the row {row.key} twice")
-        found[row.key] = row
-    return found
+        if row.key in rows:
+            where = f"prices.csv: {', '.join(row.key)}"
+            raise DataFileError(Problem(where, None, "the row occurs twice.", "keep the latest one."))
+        rows[row.key] = row
+    return rows
 
 
 def price(service: str, item: str, region: str, model: str) -> Price | Unpriced:

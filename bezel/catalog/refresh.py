@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from bezel.catalog.accelerators import accelerators
-from bezel.catalog.prices import Price
+from bezel.catalog.prices import Key, Price
 from bezel.catalog.tpus import region_of, tpus
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bezel.catalog.skus import SkuRule
 
 Outcome = Literal["confirmed", "changed", "new", "not found", "refused"]
-Found = dict[tuple["SkuRule", str], list["Mapping[str, Any]"]]
+Matches = dict[tuple["SkuRule", str], list["Mapping[str, Any]"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +54,19 @@ class SkuCollector:
     def __init__(self, rules: Sequence[SkuRule], regions: Mapping[str, frozenset[str]]) -> None:
         self._rules = rules
         self._regions = regions
-        self.seen = 0
-        self.found: Found = {}
+        self.count = 0
+        self.matches: Matches = {}
 
     def add(self, sku: Mapping[str, Any]) -> None:
-        """Adds one SKU under each rule and region that accepts it."""
-        self.seen += 1
+        """Add one SKU under each rule and region that accepts it."""
+        self.count += 1
         for rule in self._rules:
             for region, services in self._regions.items():
                 if rule.service in services and rule.prices(sku, region):
-                    self.found.setdefault((rule, region), []).append(sku)
+                    self.matches.setdefault((rule, region), []).append(sku)
 
 
-def wanted_regions(rows: Iterable[Price]) -> dict[str, frozenset[str]]:
+def regions_to_refresh(rows: Iterable[Price]) -> dict[str, frozenset[str]]:
     """Return the regions to refresh, with the services there: where a machine is offered, or a price row exists."""
     pairs = {(row.region, row.service) for row in rows}
     pairs |= {
@@ -74,70 +74,57 @@ def wanted_regions(rows: Iterable[Price]) -> dict[str, frozenset[str]]:
         for gpu in accelerators().values()
         for region in (*gpu.regions, *gpu.regions_on_invitation)
     }
-    pairs |= {(region_of(zone), "tpu") for each in tpus().values() for zone in each.zones}
+    pairs |= {(region_of(zone), "tpu") for tpu in tpus().values() for zone in tpu.zones}
     return {
         region: frozenset(service for where, service in pairs if where == region)
         for region in sorted({where for where, _ in pairs})
     }
 
 
-def compare(
-    rows: Sequence[Price],
-    rules: Sequence[SkuRule],
-    found: Found,
-    *,
-    as_of: str,
-) -> tuple[Compared, ...]:
+def compare(rows: Sequence[Price], rules: Sequence[SkuRule], matches: Matches, *, as_of: str) -> tuple[Compared, ...]:
     """Compare every row, in the order of the file, and append the new rows.
 
     Args:
         rows: the price file's rows.
         rules: all rules.
-        found: the SKUs that a rule accepts in a region.
+        matches: the SKUs that a rule accepts in a region.
         as_of: the month of the refresh, e.g. "2026-11".
     """
     by_name = {(rule.service, rule.item, rule.model): rule for rule in rules}
-    known = {row.key for row in rows}
-    compared = [_compare(row, by_name.get((row.service, row.item, row.model)), found, as_of) for row in rows]
-    fitting = {(rule.service, rule.item, region, rule.model): (rule, skus) for (rule, region), skus in found.items()}
-    for key in sorted(fitting.keys() - known):
-        rule, skus = fitting[key]
-        name = ", ".join(key)
-        try:
-            usd, sku = _one_price(rule, skus)
-        except ValueError as error:
-            compared.append(Compared("refused", name, None, None, str(error)))
-            continue
-        row = Price(*key, rule.unit, usd, as_of, _source(rule), sku)
-        compared.append(Compared("new", name, None, row))
+    keys = {(rule.service, rule.item, region, rule.model) for rule, region in matches}
+    pairs: list[tuple[Key, Price | None]] = [(row.key, row) for row in rows]
+    pairs += [(key, None) for key in sorted(keys - {row.key for row in rows})]
+    compared = []
+    for key, row in pairs:
+        service, item, region, model = key
+        rule = by_name.get((service, item, model))
+        compared.append(_compare(key, row, rule, matches.get((rule, region), ()) if rule else (), as_of))
     return tuple(compared)
 
 
 def refreshed(compared: Iterable[Compared]) -> tuple[Price, ...]:
     """Return the rows of the file after a refresh: every old one, changed or not, and the new ones."""
-    return tuple(each.row for each in compared if each.row is not None)
+    return tuple(comparison.row for comparison in compared if comparison.row is not None)
 
 
 def _compare(
-    row: Price,
-    rule: SkuRule | None,
-    found: Found,
-    as_of: str,
+    key: Key, old: Price | None, rule: SkuRule | None, skus: Sequence[Mapping[str, Any]], as_of: str
 ) -> Compared:
-    name = ", ".join(row.key)
-    skus = found.get((rule, row.region), ()) if rule else ()
+    name = ", ".join(key)
     if rule is None or not skus:
         why = "no SKU has its description, region and usage type" if rule else "skus.toml has no rule for such an item"
-        return Compared("not found", name, row, row, why)
+        return Compared("not found", name, old, old, why)
     try:
         usd, sku = _one_price(rule, skus)
     except ValueError as error:
-        return Compared("refused", name, row, row, str(error))
-    read = dataclasses.replace(row, usd_per_unit=usd, as_of=as_of, source=_source(rule), sku=sku)
-    if usd != row.usd_per_unit:
-        return Compared("changed", name, row, read)
+        return Compared("refused", name, old, old, str(error))
+    source = f"Cloud Billing Catalog service {rule.billing_service}, read for the region"
+    if old is None:
+        return Compared("new", name, None, Price(*key, rule.unit, usd, as_of, source, sku))
     # An equal price may be written with more or fewer zeros: the file keeps its own digits.
-    return Compared("confirmed", name, row, dataclasses.replace(read, usd_per_unit=row.usd_per_unit))
+    outcome: Outcome = "changed" if usd != old.usd_per_unit else "confirmed"
+    usd = usd if outcome == "changed" else old.usd_per_unit
+    return Compared(outcome, name, old, dataclasses.replace(old, usd_per_unit=usd, as_of=as_of, source=source, sku=sku))
 
 
 def _one_price(rule: SkuRule, skus: Sequence[Mapping[str, Any]]) -> tuple[Decimal, str]:
@@ -146,19 +133,15 @@ def _one_price(rule: SkuRule, skus: Sequence[Mapping[str, Any]]) -> tuple[Decima
     Raises:
         ValueError: a SKU has no usable price, or the SKUs have different prices.
     """
-    found: dict[str, Decimal] = {}
+    prices: dict[str, Decimal] = {}
     for sku in skus:
         name = str(sku.get("skuId", ""))
         try:
-            found[name] = rule.usd(sku)
+            prices[name] = rule.usd(sku)
         except ValueError as error:
             raise ValueError(f"SKU {name} ({sku.get('description')}): {error}") from None
-    if len(set(found.values())) > 1:
-        each = ", ".join(f"{name} {usd:f}" for name, usd in sorted(found.items()))
-        raise ValueError(f"several SKUs fit and disagree: {each}")
-    name = min(found)
-    return found[name], name
-
-
-def _source(rule: SkuRule) -> str:
-    return f"Cloud Billing Catalog service {rule.billing_service}, read for the region"
+    if len(set(prices.values())) > 1:
+        listed = ", ".join(f"{name} {usd:f}" for name, usd in sorted(prices.items()))
+        raise ValueError(f"several SKUs match with different prices: {listed}")
+    name = min(prices)
+    return prices[name], name

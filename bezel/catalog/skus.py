@@ -72,39 +72,37 @@ class SkuRule:
         try:
             expression = sku["pricingInfo"][-1]["pricingExpression"]
             tiers = [tier["unitPrice"] for tier in expression["tieredRates"]]
-            found = [Decimal(tier.get("units") or 0) + Decimal(tier.get("nanos") or 0) / 10**9 for tier in tiers]
+            prices = [Decimal(tier.get("units") or 0) + Decimal(tier.get("nanos") or 0) / 10**9 for tier in tiers]
             unit, currencies = expression["usageUnit"], {tier["currencyCode"] for tier in tiers}
         except (KeyError, IndexError, TypeError, ArithmeticError):
-            raise ValueError("it holds no price") from None
+            raise ValueError("it has no price") from None
         if unit != self.usage_unit:
             raise ValueError(f"its price is per {unit}, not per {self.usage_unit}")
         if currencies != {"USD"}:
             raise ValueError(f"its currency is {', '.join(sorted(map(str, currencies)))}, not USD")
-        if found[-1] <= 0:
-            raise ValueError(f"its price is {found[-1]:f}")
-        if any(found[:-1]):
-            raise ValueError(f"it has several prices by volume: {', '.join(f'{each:f}' for each in found)}")
-        return (found[-1] * self.per).normalize()
+        if prices[-1] <= 0:
+            raise ValueError(f"its price is {prices[-1]:f}")
+        if any(prices[:-1]):
+            raise ValueError(f"it has several prices by volume: {', '.join(f'{price:f}' for price in prices)}")
+        return (prices[-1] * self.per).normalize()
 
 
 def sku_rules() -> tuple[SkuRule, ...]:
     """Return a rule for each item and billing model that a refresh can read."""
-    found = []
+    chips = sorted({tpu.chip for tpu in tpus().values()})
+    rules = []
     for name, row in read_toml("skus.toml").items():
+        placeholders: list[dict[str, str]] = [{}]
         if "{accelerator}" in row["item"]:
-            words = [{"{accelerator}": gpu.id, "{billing_name}": gpu.billing_name} for gpu in accelerators().values()]
+            placeholders = [
+                {"{accelerator}": gpu.id, "{billing_name}": gpu.billing_name} for gpu in accelerators().values()
+            ]
         elif "{chip}" in row["item"]:
-            chips = sorted({each.chip for each in tpus().values()})
-            words = [{"{chip}": chip, "{Chip}": chip.capitalize()} for chip in chips]
-        else:
-            words = [{}]
-        found += [make(SkuRule, f"skus.toml: {name}", _filled(row, each)) for each in words]
-    return tuple(found)
-
-
-def _filled(row: dict[str, Any], words: dict[str, str]) -> dict[str, Any]:
-    filled = dict(row)
-    for word, value in words.items():
-        filled["item"] = filled["item"].replace(word, value)
-        filled["description"] = filled["description"].replace(word, re.escape(value))
-    return filled
+            placeholders = [{"{chip}": chip, "{Chip}": chip.capitalize()} for chip in chips]
+        for values in placeholders:
+            item, description = row["item"], row["description"]
+            for placeholder, value in values.items():
+                item = item.replace(placeholder, value)
+                description = description.replace(placeholder, re.escape(value))
+            rules.append(make(SkuRule, f"skus.toml: {name}", {**row, "item": item, "description": description}))
+    return tuple(rules)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from bezel.catalog.loader import NotInCatalogueError, make, read_toml
+from bezel.catalog.loader import find, read_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,7 @@ def region_of(zone: str) -> str:
 @functools.cache
 def tpus() -> dict[str, TpuSlice]:
     """Return every TPU slice of the catalogue by id, e.g. "v6e-4"."""
-    file = "tpus.toml"
-    return {name: make(TpuSlice, f"{file}: {name}", row, id=name) for name, row in read_toml(file).items()}
+    return read_rows(TpuSlice, "tpus.toml")
 
 
 def tpu(name: str) -> TpuSlice:
@@ -62,7 +61,4 @@ def tpu(name: str) -> TpuSlice:
     Raises:
         NotInCatalogueError: no slice has the id.
     """
-    try:
-        return tpus()[name]
-    except KeyError:
-        raise NotInCatalogueError("TPU slice", name, tpus()) from None
+    return find("TPU slice", name, tpus())

@@ -1,4 +1,4 @@
-"""The data files hold together, and each rule that says so notices the fault it is there for."""
+"""The data files hold together, and each rule that says so notices the error that it is there for."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ def with_options(**changes):
     return dataclasses.replace(GOOD, vllm={"0.32.0": dataclasses.replace(GOOD.vllm["0.32.0"], **changes)})
 
 
-def test_the_committed_catalogue_has_no_fault():
+def test_the_committed_catalogue_has_no_integrity_error():
     assert check_catalogue(GOOD) == ()
 
 
-# what is changed -> row and words of the fault
-FAULTY = {
-    "no date": (lambda: with_record("models", QAT, as_of="November"), QAT, "as_of = 'November'"),
-    "no source": (lambda: with_record("accelerators", L4, source=" "), L4, "source = ''"),
+# what is changed -> row and words of the integrity error
+INCONSISTENT = {
+    "no date": (lambda: with_record("models", QAT, as_of="November"), QAT, "as_of = November"),
+    "no source": (lambda: with_record("accelerators", L4, source=" "), L4, 'source = ""'),
     "a month that is none": (
         lambda: with_price("vcpu", "us-east4", "instance-based", as_of="2026-13"),
         "vcpu",
@@ -105,7 +105,7 @@ FAULTY = {
     "two rows of one name": (
         lambda: dataclasses.replace(GOOD, prices=(*GOOD.prices, GOOD.prices[0])),
         "us-central1",
-        "2 rows",
+        "rows = 2",
     ),
     "a misspelt region": (
         lambda: with_price("v6e chip", "us-west1", "on-demand", region="us-wset1"),
@@ -120,7 +120,7 @@ FAULTY = {
     "a GPU that is not known": (
         lambda: with_price(DEAR, "us-east4", "instance-based", item="gpu nvidia-l5 no zonal redundancy"),
         "nvidia-l5",
-        "no such accelerator",
+        "the accelerator does not exist",
     ),
     "an unknown billing model": (
         lambda: with_price("v6e chip", "us-west1", "on-demand", model="calendar"),
@@ -132,7 +132,7 @@ FAULTY = {
         "v7x",
         "no slice",
     ),
-    "a concluded price shown as read": (
+    "a computed price shown as read": (
         lambda: with_price(DEAR, "us-east4", "instance-based", source="L4 list price, derived for the region"),
         "us-east4",
         "begin the source with `derived`",
@@ -140,17 +140,17 @@ FAULTY = {
     "a GPU without a priced vCPU": (
         lambda: with_prices(lambda row: (row.item, row.region, row.model) != ("vcpu", "us-east4", "instance-based")),
         "us-east4",
-        "no row for vcpu",
+        "vcpu = (not set)",
     ),
     "a request price left out": (
         lambda: with_prices(lambda row: (row.item, row.region) != ("requests", "us-east5")),
         "us-east5",
-        "no row for requests",
+        "requests = (not set)",
     ),
     "one billing model only": (
         lambda: with_prices(lambda row: row.model != "spot"),
         "prices.csv",
-        "no row of tpu, spot",
+        "tpu, spot = (not set)",
     ),
     "an accelerator without any price": (
         lambda: with_prices(lambda row: RTX not in row.item),
@@ -178,17 +178,21 @@ FAULTY = {
     "fp8 slower than bf16": (lambda: with_record("accelerators", L4, fp8_flops=1), L4, "fp8_flops = 1"),
     "no capability": (lambda: with_record("accelerators", L4, compute_capability="sm89"), L4, "sm89"),
     "no minimum": (lambda: with_record("accelerators", L4, min_cpu=0), L4, "min_cpu = 0"),
-    "a quota unit of nothing": (lambda: with_record("accelerators", RTX, quota_unit_per_gpu=0), RTX, "quota unit = 0"),
+    "a quota unit of nothing": (
+        lambda: with_record("accelerators", RTX, quota_unit_per_gpu=0),
+        RTX,
+        "quota_unit_per_gpu = 0",
+    ),
     "a quota of another API": (lambda: with_record("accelerators", L4, quota="NVIDIA_L4_GPUS"), L4, "NVIDIA_L4_GPUS"),
     "an accelerator nowhere": (
         lambda: with_record("accelerators", L4, regions=(), regions_on_invitation=()),
         L4,
-        "no region",
+        "regions = (not set)",
     ),
     "open and by invitation": (
         lambda: with_record("accelerators", L4, regions_on_invitation=("us-east4",)),
         L4,
-        "us-east4 in regions_on_invitation",
+        "regions_on_invitation = us-east4",
     ),
     "a list that is not sorted": (
         lambda: with_record(
@@ -200,24 +204,28 @@ FAULTY = {
     "a region that does not exist": (
         lambda: with_record("accelerators", L4, regions=("europe-west5", "us-east4")),
         L4,
-        "region europe-west5",
+        "region = europe-west5",
     ),
     "slices of one chip that differ": (
         lambda: with_record("tpus", "v6e-8", memory_bytes=32 * 10**9),
         "v6e-8",
         "same rates",
     ),
-    "a slice without a date": (lambda: with_record("tpus", "v6e-1", as_of=""), "v6e-1", "as_of = ''"),
+    "a slice without a date": (lambda: with_record("tpus", "v6e-1", as_of=""), "v6e-1", 'as_of = ""'),
     "a chip's memory in GiB": (lambda: with_record("tpus", "v6e-1", memory_bytes=31), "v6e-1", "memory_bytes = 31"),
-    "a zone of no region": (lambda: with_record("tpus", "v6e-1", zones=("us-east9-a",)), "v6e-1", "region us-east9"),
+    "a zone of no region": (lambda: with_record("tpus", "v6e-1", zones=("us-east9-a",)), "v6e-1", "region = us-east9"),
     "a topology of other chips": (lambda: with_record("tpus", "v6e-8", topology="2x2"), "v6e-8", "topology = 2x2"),
     "a region for a zone": (lambda: with_record("tpus", "v6e-4", zones=("us-east5",)), "v6e-4", "us-east5-a"),
     "taken and refused": (
         lambda: with_record("tpus", "v6e-4", zones_refused=("us-east5-a",)),
         "v6e-4",
-        "us-east5-a in zones_refused",
+        "zones_refused = us-east5-a",
     ),
-    "a slice nowhere": (lambda: with_record("tpus", "v6e-4", zones=(), unpriced="no zone"), "v6e-4", "zones = []"),
+    "a slice nowhere": (
+        lambda: with_record("tpus", "v6e-4", zones=(), unpriced="no zone"),
+        "v6e-4",
+        "zones = (not set)",
+    ),
     "weights in GB": (lambda: with_record("models", QAT, weight_bytes=8), QAT, "weight_bytes as bits"),
     "weights of another encoding": (lambda: with_record("models", QAT, encoding="bf16"), QAT, "between 15.5 and 17"),
     "an encoding that is not known": (lambda: with_record("models", QAT, encoding="int8"), QAT, "encoding = int8"),
@@ -225,14 +233,14 @@ FAULTY = {
     "two models of one hub id": (
         lambda: with_record("models", QAT, hub_id="google/gemma-4-12B-it"),
         "models.toml",
-        "google/gemma-4-12B-it, 2 times",
+        "google/gemma-4-12B-it\n   2 rows",
     ),
     "a form that vLLM does not serve": (
         lambda: with_record("models", QAT, hub_id="google/gemma-gguf"),
         QAT,
         "llama.cpp",
     ),
-    "concluded and not marked": (
+    "computed and not marked": (
         lambda: with_record("models", MOE, source="derived from bf16"),
         MOE,
         "derived = false",
@@ -250,13 +258,13 @@ FAULTY = {
         "-assistant",
     ),
     "a machine that is not known": (lambda: with_record("models", QAT, not_on=(("npu", "x"),)), QAT, "not_on = npu"),
-    "a refusal without a reason": (lambda: with_record("models", QAT, not_on=(("tpu", ""),)), QAT, "say why"),
+    "a refusal without a reason": (lambda: with_record("models", QAT, not_on=(("tpu", ""),)), QAT, "write the reason"),
     "a cache other than the measured one": (
         lambda: with_shape(E2B, sliding_layers=28, full_layers=7),
         "E2B bf16, 1 chip",
         "the layers of gemma-4-e2b-it make 43008 B",
     ),
-    "a measurement without a source": (lambda: with_measured("memory", source=""), "12B bf16, 4 chips", "source = ''"),
+    "a measurement without a source": (lambda: with_measured("memory", source=""), "12B bf16, 4 chips", 'source = ""'),
     "a measurement of an unknown model": (
         lambda: with_measured("speed", model="gemma"),
         "measurements",
@@ -277,11 +285,11 @@ FAULTY = {
     "a vocabulary beyond the parameters": (lambda: with_shape(QAT, vocabulary=4 * 10**6), "12b", "embeddings alone"),
     "no window": (lambda: with_shape(QAT, window=0), "12b", "window = 0"),
     "no text": (lambda: with_shape(QAT, modalities=("image",)), "12b", "add text"),
-    "a size without a date": (lambda: with_shape(QAT, as_of="2026"), "architecture", "as_of = '2026'"),
+    "a size without a date": (lambda: with_shape(QAT, as_of="2026"), "architecture", "as_of = 2026"),
     "a comparison without a source": (
         lambda: with_record("machines", "ec2-g6-xlarge", source=""),
         "ec2-g6-xlarge",
-        "source = ''",
+        'source = ""',
     ),
     "a comparison with nothing": (
         lambda: with_record("machines", "azure-l4", accelerator="nvidia-t4"),
@@ -296,39 +304,42 @@ FAULTY = {
     "unpriced without a reason": (
         lambda: with_record("machines", "ec2-g6-xlarge", usd_per_hour=None),
         "ec2-g6-xlarge",
-        "no usd_per_hour",
+        "usd_per_hour = (not set)",
     ),
     "no accelerators": (lambda: with_record("machines", "azure-l4", count=0), "azure-l4", "count = 0"),
     "a rule that is no expression": (lambda: with_rule(description="L4 ("), "skus.toml", "no SKU can match"),
-    "a rule without a date": (lambda: with_rule(as_of="today"), "skus.toml", "as_of = 'today'"),
-    "a list without a source": (lambda: with_options(source=""), "0.32.0", "source = ''"),
-    "a row without a rule": (lambda: dataclasses.replace(GOOD, rules=GOOD.rules[:-1]), "spot", "no rule for it"),
-    "a list that was cut off": (lambda: with_options(options=GOOD.vllm["0.32.0"].options[:50]), "0.32.0", "50 options"),
+    "a rule without a date": (lambda: with_rule(as_of="today"), "skus.toml", "as_of = today"),
+    "a list without a source": (lambda: with_options(source=""), "0.32.0", 'source = ""'),
+    "a row without a rule": (lambda: dataclasses.replace(GOOD, rules=GOOD.rules[:-1]), "spot", "no rule in skus.toml"),
+    "a list that was cut off": (
+        lambda: with_options(options=GOOD.vllm["0.32.0"].options[:50]),
+        "0.32.0",
+        "options = 50",
+    ),
     "variables that were cut off": (
         lambda: with_options(variables=dict(list(GOOD.vllm["0.32.0"].variables.items())[:9])),
         "0.32.0",
-        "9 variables",
+        "variables = 9",
     ),
     "values of an option that there is not": (
         lambda: with_options(values={**GOOD.vllm["0.32.0"].values, "no_such": {}}),
         "0.32.0",
-        "of no option: no_such",
+        "of unknown options: no_such",
     ),
     "variables of TPUs without a source": (
         lambda: dataclasses.replace(GOOD, tpu_inference=dataclasses.replace(GOOD.tpu_inference, source="")),
         "tpu_inference.json",
-        "source = ''",
+        'source = ""',
     ),
     "a list of another release": (lambda: with_options(version="0.31.0"), "0.32.0", "version = 0.31.0"),
 }
 
 
-@pytest.mark.parametrize(("change", "row", "words"), FAULTY.values(), ids=FAULTY)
-def test_a_fault_is_noticed_and_told_with_its_repair(change, row, words):
-    faults = check_catalogue(change())
-    told = [fault for fault in faults if row in fault.row and words in str(fault)]
-    assert told, faults
-    assert all(fault.consequence and fault.repair for fault in faults)
+@pytest.mark.parametrize(("change", "row", "words"), INCONSISTENT.values(), ids=INCONSISTENT)
+def test_an_integrity_error_is_noticed_and_reported_with_its_repair(change, row, words):
+    errors = check_catalogue(change())
+    assert [error for error in errors if row in error.key and words in str(error)], errors
+    assert all(error.consequence and error.repair for error in errors)
 
 
 def test_a_place_without_a_price_is_named_and_one_with_a_price_is_not():
@@ -347,12 +358,12 @@ def test_the_price_file_is_written_as_it_is_read():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("service,item\n", "not with the columns service, item, region"),
-        (format_prices(GOOD.prices[:1]) + "cloud-run,vcpu\n", "line 3 of prices.csv is no row: cloud-run,vcpu"),
+        ("service,item\n", "the columns are service, item, region"),
+        (format_prices(GOOD.prices[:1]) + "cloud-run,vcpu\n", "line 3 = cloud-run,vcpu"),
         (format_prices(GOOD.prices[:1]).replace("0.0001867", "cheap"), "line 2"),
-        ("", "not with the columns"),
+        ("", "the columns are"),
     ],
 )
-def test_a_price_file_that_is_none_is_told_with_its_line(text, words):
+def test_a_wrong_price_file_is_refused_with_its_line(text, words):
     with pytest.raises(ValueError, match=words):
         parse_prices(text)

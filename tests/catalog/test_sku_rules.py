@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bezel.catalog import prices
-from bezel.catalog.refresh import SkuCollector, compare, refreshed, wanted_regions
+from bezel.catalog.refresh import SkuCollector, compare, refreshed, regions_to_refresh
 from bezel.catalog.skus import sku_rules
 from tests.support.catalog.fake_billing_catalog import COMPUTE, DECOYS, RUN, listed, sku, sku_of, tier
 
@@ -20,13 +20,13 @@ CHIP = next(row for row in ROWS if (row.region, row.model) == ("us-east5", "flex
 
 def compared(skus, rows=ROWS):
     """What a reading of these SKUs says of the rows: billing service -> SKUs."""
-    rules, found = sku_rules(), {}
+    rules, matches = sku_rules(), {}
     for service, each in skus.items():
-        collector = SkuCollector([rule for rule in rules if rule.billing_service == service], wanted_regions(rows))
+        collector = SkuCollector([rule for rule in rules if rule.billing_service == service], regions_to_refresh(rows))
         for one in each:
             collector.add(one)
-        found |= collector.found
-    return compare(rows, rules, found, as_of="2027-01")
+        matches |= collector.matches
+    return compare(rows, rules, matches, as_of="2027-01")
 
 
 def of_row(found, row):
@@ -36,7 +36,7 @@ def of_row(found, row):
 @pytest.mark.parametrize("decoy", DECOYS, ids=lambda decoy: decoy["description"])
 def test_a_decoy_prices_nothing(decoy):
     for rule in sku_rules():
-        for region in wanted_regions(ROWS):
+        for region in regions_to_refresh(ROWS):
             assert not rule.prices(decoy, region)
 
 
@@ -88,7 +88,7 @@ def test_a_price_that_cannot_be_trusted_leaves_the_row_as_it_is(changes, why):
 def test_a_sku_without_a_price_leaves_the_row_as_it_is(broken):
     each = of_row(compared({COMPUTE: [sku_of(CHIP) | broken]}), CHIP)
     assert (each.outcome, each.row) == ("refused", CHIP)
-    assert "it holds no price" in each.why
+    assert "it has no price" in each.why
 
 
 def test_a_free_tier_before_the_paid_one_is_no_price():
@@ -103,7 +103,7 @@ def test_two_skus_that_disagree_decide_nothing_and_two_that_agree_are_one():
     )
     each = of_row(compared({COMPUTE: [one, other]}), CHIP)
     assert (each.outcome, each.row) == ("refused", CHIP)
-    assert "several SKUs fit and disagree: 1 1, 2 2" in each.why
+    assert "several SKUs match with different prices: 1 1, 2 2" in each.why
     same = [sku("DWS Defined Duration V6e running in Ohio", "1", regions=["us-east5"], name=name) for name in "AB"]
     each = of_row(compared({COMPUTE: same}), CHIP)
     assert (each.outcome, each.row.sku) == ("changed", "A")

@@ -214,7 +214,7 @@ def test_an_edit_that_is_made_meanwhile_is_not_overwritten(api, file):
 
 def test_a_price_file_that_is_none_is_told_before_anything_is_asked(api, file):
     file.write_text("service,item\n")
-    with pytest.raises(DataFileError, match="not with the columns"):
+    with pytest.raises(DataFileError, match="the columns are service"):
         run(file, write=True)
     assert api.calls == []
 

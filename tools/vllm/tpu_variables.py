@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bezel.catalog.loader import DATA
-from bezel.catalog.vllm import schema_recorder
+from bezel.catalog.vllm import recorder
 from bezel.cli.catalog.record_options import as_text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,7 +26,7 @@ _SECONDS = 60
 def main(envs: str, version: str) -> None:
     """Record, and write the file; the caller has to correct its date and source."""
     done = subprocess.run(
-        [sys.executable, str(Path(schema_recorder.__file__)), "--envs", envs],
+        [sys.executable, str(Path(recorder.__file__)), "--envs", envs],
         stdout=subprocess.PIPE,
         text=True,
         check=True,

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
-from bezel.catalog.checks.integrity_errors import Fault, check_between, check_dated
+from bezel.catalog.checks.integrity_errors import check_between, check_dated, check_known
 from bezel.catalog.tpus import region_of
+from bezel.errors import NOT_SET, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from bezel.catalog.accelerators import Accelerator
-    from bezel.catalog.external_machines import ComparedMachine
-    from bezel.catalog.machines import GpuMachine
+    from bezel.catalog.machines import ComparedMachine, GpuMachine
     from bezel.catalog.tpus import TpuSlice
 
-_SPEED = "every estimate of speed on it would be wrong by that factor."
+_SPEED = "every estimate of speed on it is wrong by that factor."
+_UNUSED = "no stack can use it."
 _ZONE = re.compile(r"[a-z]+-[a-z]+\d+-[a-z]")
 # Every accelerator that serves models can read its whole memory 4 to 80 times a second, and does 100 to 2,000
 # operations for each byte that it reads.
@@ -25,127 +27,111 @@ _READS_PER_SECOND = (4, 80)
 _OPERATIONS_PER_BYTE = (100, 2000)
 
 
-def check_accelerators(accelerators: Mapping[str, Accelerator], regions: frozenset[str]) -> Iterable[Fault]:
+def check_accelerators(accelerators: Mapping[str, Accelerator], regions: frozenset[str]) -> Iterable[Problem]:
     """Yield the integrity errors of Cloud Run's accelerators."""
     for gpu in accelerators.values():
         where = f"accelerators.toml: {gpu.id}"
         yield from check_dated(where, gpu)
         yield from _rates(where, gpu.memory_bytes, gpu.bandwidth_bytes_per_s, gpu.bf16_flops)
         if gpu.fp8_flops < gpu.bf16_flops:
-            yield Fault(
-                where, f"fp8_flops = {gpu.fp8_flops}", _SPEED, "write the dense rate; fp8 is never slower than bf16."
-            )
+            repair = "write the dense rate: fp8 is never slower than bf16."
+            yield Problem(f"{where}: fp8_flops", gpu.fp8_flops, _SPEED, repair)
         if not re.fullmatch(r"\d+\.\d", gpu.compute_capability):
-            yield Fault(
-                where,
-                f"compute_capability = {gpu.compute_capability}",
-                "what its kernels can do is looked up by it.",
-                "write it as in 8.9.",
-            )
-        for name, value in (("min_cpu", gpu.min_cpu), ("min_memory_gib", gpu.min_memory_gib)):
-            yield from check_between(where, name, value, 1, 1000, "the platform's minimum decides the price.")
-        for name, value in (("gpus_per_instance", gpu.gpus_per_instance), ("quota unit", gpu.quota_unit_per_gpu)):
-            yield from check_between(where, name, value, 1, 1000, "quota and memory are counted by it.")
-        for name in (gpu.quota, gpu.quota_zonal_redundancy):
-            if not name.endswith("PerProjectRegion"):
-                yield Fault(where, f"quota = {name}", "the quota could not be looked up.", "write the id of the limit.")
+            consequence = "the kernels that it can run are looked up by it."
+            yield Problem(f"{where}: compute_capability", gpu.compute_capability, consequence, "write it as in 8.9.")
+        for name in ("min_cpu", "min_memory_gib", "gpus_per_instance", "quota_unit_per_gpu"):
+            value = getattr(gpu, name)
+            yield from check_between(where, name, value, 1, 1000, "price, memory and quota are computed from it.")
+        for name in ("quota", "quota_zonal_redundancy"):
+            limit = getattr(gpu, name)
+            if not limit.endswith("PerProjectRegion"):
+                yield Problem(f"{where}: {name}", limit, "the quota cannot be read.", "write the id of the limit.")
         if not gpu.regions and not gpu.regions_on_invitation:
-            yield Fault(where, "no region", "no stack could use it.", "name the regions that offer it.")
-        yield from _places(where, "regions_on_invitation", gpu.regions_on_invitation, gpu.regions)
-        for region in (*gpu.regions, *gpu.regions_on_invitation):
-            yield from _known_region(where, region, regions)
+            yield Problem(f"{where}: regions", NOT_SET, _UNUSED, "name the regions that offer it.")
+        yield from _check_regions(
+            where, {"regions": gpu.regions, "regions_on_invitation": gpu.regions_on_invitation}, regions
+        )
 
 
-def check_tpus(tpus: Mapping[str, TpuSlice], regions: frozenset[str]) -> Iterable[Fault]:
+def check_tpus(tpus: Mapping[str, TpuSlice], regions: frozenset[str]) -> Iterable[Problem]:
     """Yield the integrity errors of the TPU slices."""
     of_chip: dict[str, tuple[int, ...]] = {}
-    for each in tpus.values():
-        where = f"tpus.toml: {each.id}"
-        yield from check_dated(where, each)
-        rates = (each.memory_bytes, each.bandwidth_bytes_per_s, each.bf16_flops, each.int8_ops)
+    for tpu in tpus.values():
+        where = f"tpus.toml: {tpu.id}"
+        yield from check_dated(where, tpu)
+        rates = (tpu.memory_bytes, tpu.bandwidth_bytes_per_s, tpu.bf16_flops, tpu.int8_ops)
         yield from _rates(where, *rates[:3])
-        if rates != of_chip.setdefault(each.chip, rates):
-            yield Fault(
-                where, f"chip = {each.chip}", _SPEED, "give every slice of a chip the same rates: they are of one chip."
-            )
-        if math.prod(int(side) for side in re.findall(r"\d+", each.topology)) != each.chips:
-            yield Fault(
-                where,
-                f"topology = {each.topology}, chips = {each.chips}",
-                "price and memory are counted by the chips.",
-                "mend one.",
-            )
-        if not each.zones:
-            yield Fault(where, "zones = []", "no stack could use it.", "name the zones that took a request.")
-        yield from _places(where, "zones_refused", each.zones_refused, each.zones)
-        for zone in (*each.zones, *each.zones_refused):
-            if not _ZONE.fullmatch(zone):
-                yield Fault(where, f"zone {zone}", "no request can be sent there.", "write it as in us-east5-a.")
-            yield from _known_region(where, region_of(zone), regions)
+        if rates != of_chip.setdefault(tpu.chip, rates):
+            repair = "give every slice of a chip the same rates: they are of one chip."
+            yield Problem(f"{where}: chip", tpu.chip, _SPEED, repair)
+        if math.prod(int(side) for side in re.findall(r"\d+", tpu.topology)) != tpu.chips:
+            repair = f"correct it, or chips = {tpu.chips}."
+            yield Problem(f"{where}: topology", tpu.topology, "price and memory are counted by the chips.", repair)
+        if not tpu.zones:
+            yield Problem(f"{where}: zones", NOT_SET, _UNUSED, "name the zones that accepted a request.")
+        yield from _check_zones(where, {"zones": tpu.zones, "zones_refused": tpu.zones_refused}, regions)
 
 
-def check_gpu_machines(
-    machines: Mapping[str, GpuMachine], accelerators: Mapping[str, Accelerator], regions: frozenset[str]
-) -> Iterable[Fault]:
-    """Yield the integrity errors of the machines that are leased for their GPUs."""
-    for each in machines.values():
-        where = f"machines.toml: {each.id}"
-        yield from check_dated(where, each)
-        if each.accelerator not in accelerators:
-            known = ", ".join(accelerators)
-            yield Fault(
-                where, f"accelerator = {each.accelerator}", "it has no memory and no rates.", f"known are {known}."
-            )
-        yield from check_between(where, "gpus", each.gpus, 1, 16, "memory and speed are of all of them.")
-        yield from check_between(where, "host_memory_gib", each.host_memory_gib, 16, 4096, "the weights pass it.")
-        yield from _places(where, "zones", each.zones, ())
-        for zone in each.zones:
-            if not _ZONE.fullmatch(zone):
-                yield Fault(where, f"zone {zone}", "no request can be sent there.", "write it as in us-east5-a.")
-            yield from _known_region(where, region_of(zone), regions)
+def check_machines(
+    leased: Mapping[str, GpuMachine],
+    compared: Mapping[str, ComparedMachine],
+    accelerators: Mapping[str, Accelerator],
+    regions: frozenset[str],
+) -> Iterable[Problem]:
+    """Yield the integrity errors of the machines that are leased for their GPUs, and of those of other platforms."""
+    rows: list[tuple[str, GpuMachine | ComparedMachine, int]] = [
+        *((f"machines.toml: {machine.id}", machine, machine.gpus) for machine in leased.values()),
+        *((f"comparison.toml: {other.id}", other, other.count) for other in compared.values()),
+    ]
+    for where, machine, count in rows:
+        yield from check_dated(where, machine)
+        yield from check_known(where, "accelerator", machine.accelerator, accelerators, "memory and rates are unknown.")
+        yield from check_between(where, "count", count, 1, 16, "memory, speed and price are of the whole machine.")
+    for gpus in leased.values():
+        where = f"machines.toml: {gpus.id}"
+        yield from check_between(where, "host_memory_gib", gpus.host_memory_gib, 16, 4096, "weights pass through it.")
+        yield from _check_zones(where, {"zones": gpus.zones}, regions)
+    for other in compared.values():
+        where = f"comparison.toml: {other.id}"
+        if other.usd_per_hour is not None:
+            usd = float(other.usd_per_hour)
+            yield from check_between(where, "usd_per_hour", usd, 0.1, 200, "the comparison names a wrong winner.")
+        elif not other.source.startswith("unpriced: "):
+            repair = "begin the source with `unpriced: ` and the reason."
+            yield Problem(f"{where}: usd_per_hour", NOT_SET, "the reason is unknown.", repair)
 
 
-def check_compared(machines: Mapping[str, ComparedMachine], accelerators: Mapping[str, Accelerator]) -> Iterable[Fault]:
-    """Yield the integrity errors of the machines of other platforms."""
-    for each in machines.values():
-        where = f"comparison.toml: {each.id}"
-        yield from check_dated(where, each)
-        if each.accelerator not in accelerators:
-            known = ", ".join(accelerators)
-            yield Fault(
-                where, f"accelerator = {each.accelerator}", "it has no memory and no rates.", f"known are {known}."
-            )
-        yield from check_between(where, "count", each.count, 1, 16, "memory and price are of the whole machine.")
-        if each.usd_per_hour is not None:
-            yield from check_between(
-                where, "usd_per_hour", float(each.usd_per_hour), 0.1, 200, "the comparison would name a wrong winner."
-            )
-        elif not each.source.startswith("unpriced: "):
-            yield Fault(
-                where, "no usd_per_hour", "nobody knows why.", "begin the source with `unpriced: ` and the reason."
-            )
-
-
-def _rates(where: str, memory: int, bandwidth: int, flops: int) -> Iterable[Fault]:
-    yield from check_between(where, "memory_bytes", memory, 8e9, 1e12, "what fits would be judged by it.")
+def _rates(where: str, memory: int, bandwidth: int, flops: int) -> Iterable[Problem]:
+    yield from check_between(where, "memory_bytes", memory, 8e9, 1e12, "memory fit is computed from it.")
     if memory > 0 and bandwidth > 0:
         reads, operations = bandwidth / memory, flops / bandwidth
         yield from check_between(where, "bandwidth_bytes_per_s / memory_bytes", reads, *_READS_PER_SECOND, _SPEED)
         yield from check_between(where, "bf16_flops / bandwidth_bytes_per_s", operations, *_OPERATIONS_PER_BYTE, _SPEED)
     else:
-        yield Fault(where, f"bandwidth_bytes_per_s = {bandwidth}", _SPEED, "write the datasheet's rate.")
+        yield Problem(f"{where}: bandwidth_bytes_per_s", bandwidth, _SPEED, "write the datasheet's rate.")
 
 
-def _places(where: str, name: str, some: tuple[str, ...], others: tuple[str, ...]) -> Iterable[Fault]:
-    for place in sorted(set(some) & set(others)):
-        yield Fault(where, f"{place} in {name} and not in it", "one of the two is wrong.", f"keep {place} in one list.")
-    for places in (some, others):
-        if list(places) != sorted(set(places)):
-            yield Fault(
-                where, f"{', '.join(places)}", "a place twice is not noticed.", "sort the list, each place once."
-            )
+def _check_zones(where: str, lists: Mapping[str, tuple[str, ...]], regions: frozenset[str]) -> Iterable[Problem]:
+    for zone in (zone for zones in lists.values() for zone in zones if not _ZONE.fullmatch(zone)):
+        yield Problem(f"{where}: zones", zone, "no request can be sent there.", "write it as in us-east5-a.")
+    yield from _check_regions(where, lists, regions, region_of)
 
 
-def _known_region(where: str, region: str, regions: frozenset[str]) -> Iterable[Fault]:
-    if region not in regions:
-        yield Fault(where, f"region {region}", "no such region exists.", "correct its name, or add it to regions.toml.")
+def _check_regions(
+    where: str,
+    lists: Mapping[str, tuple[str, ...]],
+    regions: frozenset[str],
+    region: Callable[[str], str] = str,
+) -> Iterable[Problem]:
+    """Lists of regions or zones are sorted and disjoint, and the region of each entry exists."""
+    for entry, count in Counter(entry for entries in lists.values() for entry in set(entries)).items():
+        if count > 1:
+            consequence = "it is in both lists, and one of them is wrong."
+            yield Problem(f"{where}: {' and '.join(lists)}", entry, consequence, "keep it in one list.")
+    for name, entries in lists.items():
+        if list(entries) != sorted(set(entries)):
+            repair = "sort the list, each entry once."
+            yield Problem(f"{where}: {name}", ", ".join(entries), "a duplicate is not noticed.", repair)
+        for unknown in sorted({region(entry) for entry in entries} - regions):
+            repair = "correct its name, or add it to regions.toml."
+            yield Problem(f"{where}: {name}: region", unknown, "no such region exists.", repair)

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bezel.catalog.accelerators import accelerators
-from bezel.catalog.checks.hardware import check_accelerators, check_compared, check_gpu_machines, check_tpus
-from bezel.catalog.checks.integrity_errors import Fault, check_dated
+from bezel.catalog.checks.hardware import check_accelerators, check_machines, check_tpus
+from bezel.catalog.checks.integrity_errors import check_dated
 from bezel.catalog.checks.measurements import check_measured
 from bezel.catalog.checks.models import check_models
 from bezel.catalog.checks.prices import OPTIONAL_MODELS, check_prices
-from bezel.catalog.external_machines import compared_machines
 from bezel.catalog.loader import region_names
-from bezel.catalog.machines import gpu_machines
+from bezel.catalog.machines import compared_machines, gpu_machines
 from bezel.catalog.measurements import measured_memory, measured_speed
 from bezel.catalog.models import models
 from bezel.catalog.prices import PRICES, parse_prices
@@ -26,13 +25,13 @@ from bezel.catalog.skus import sku_rules
 from bezel.catalog.tpus import tpus
 from bezel.catalog.vllm.options import vllm_options, vllm_versions
 from bezel.catalog.vllm.variables import tpu_variables
+from bezel.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from bezel.catalog.accelerators import Accelerator
-    from bezel.catalog.external_machines import ComparedMachine
-    from bezel.catalog.machines import GpuMachine
+    from bezel.catalog.machines import ComparedMachine, GpuMachine
     from bezel.catalog.measurements import MeasuredMemory, MeasuredSpeed
     from bezel.catalog.models import Model
     from bezel.catalog.prices import Price
@@ -41,8 +40,8 @@ if TYPE_CHECKING:
     from bezel.catalog.vllm.options import VllmOptions
     from bezel.catalog.vllm.variables import RecordedVariables
 
-_FEWEST_VARIABLES, _FEWEST_VALUES = 200, 80  # 316 and 125 were recorded
-_FEWEST_OPTIONS = 100  # a release has over 300; a truncated list would make flags that exist look wrong
+_MIN_VARIABLES, _MIN_VALUES = 200, 80  # 316 and 125 were recorded
+_MIN_OPTIONS = 100  # a release has over 300; a truncated list would make flags that exist look wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,23 +84,23 @@ def read_catalogue() -> Catalogue:
     )
 
 
-def check_catalogue(catalogue: Catalogue) -> tuple[Fault, ...]:
+def check_catalogue(catalogue: Catalogue) -> tuple[Problem, ...]:
     """Return the integrity errors of the catalogue, file by file."""
+    accelerators, regions = catalogue.accelerators, catalogue.regions
     return (
-        *check_accelerators(catalogue.accelerators, catalogue.regions),
-        *check_tpus(catalogue.tpus, catalogue.regions),
-        *check_gpu_machines(catalogue.gpu_machines, catalogue.accelerators, catalogue.regions),
-        *check_models(catalogue.models, [*catalogue.accelerators]),
-        *check_prices(catalogue.prices, catalogue.accelerators, catalogue.tpus, catalogue.regions),
-        *check_compared(catalogue.machines, catalogue.accelerators),
-        *check_measured(catalogue.memory, catalogue.speed, catalogue.models, catalogue.tpus, catalogue.accelerators),
+        *check_accelerators(accelerators, regions),
+        *check_tpus(catalogue.tpus, regions),
+        *check_models(catalogue.models, [*accelerators]),
+        *check_prices(catalogue.prices, accelerators, catalogue.tpus, regions),
+        *check_machines(catalogue.gpu_machines, catalogue.machines, accelerators, regions),
+        *check_measured(catalogue.memory, catalogue.speed, catalogue.models, catalogue.tpus, accelerators),
         *_check_rules(catalogue),
         *_check_options(catalogue.vllm),
         *check_dated("tpu_inference.json", catalogue.tpu_inference),
     )
 
 
-def _check_rules(catalogue: Catalogue) -> Iterable[Fault]:
+def _check_rules(catalogue: Catalogue) -> Iterable[Problem]:
     """Every row of the price file has a rule of the refresh, with the same unit."""
     units = {(rule.service, rule.item, rule.model): rule.unit for rule in catalogue.rules}
     for rule in catalogue.rules:
@@ -110,55 +109,31 @@ def _check_rules(catalogue: Catalogue) -> Iterable[Fault]:
         try:
             re.compile(rule.description)
         except re.error as error:
-            yield Fault(where, f"description = {rule.description}", f"no SKU can match it: {error}.", "mend it.")
+            yield Problem(f"{where}: description", rule.description, f"no SKU can match it: {error}.", "correct it.")
     for row in catalogue.prices:
-        if row.service in OPTIONAL_MODELS:
-            continue  # billed by its parts, which no rule sums: such a row is edited by hand
         unit = units.get((row.service, row.item, row.model))
-        if unit != row.unit:
-            yield Fault(
-                f"prices.csv: {', '.join(row.key)}",
-                f"unit = {row.unit}",
-                f"skus.toml prices it per {unit}."
-                if unit
-                else "skus.toml has no rule for it, so a refresh cannot read it.",
-                "mend the unit, or add a rule.",
-            )
+        # Optional models are billed by their parts, which no rule sums: such a row is edited by hand.
+        if row.service not in OPTIONAL_MODELS and unit != row.unit:
+            consequence = f"skus.toml prices it per {unit}." if unit else "no rule in skus.toml refreshes it."
+            where = f"prices.csv: {', '.join(row.key)}: unit"
+            yield Problem(where, row.unit, consequence, "correct the unit, or add a rule.")
 
 
-def _check_options(vllm: Mapping[str, VllmOptions]) -> Iterable[Fault]:
-    for version, found in vllm.items():
+def _check_options(vllm: Mapping[str, VllmOptions]) -> Iterable[Problem]:
+    """A recording is of its release and complete, and has no schema of an option that does not exist."""
+    again = "record it again: `bezel catalog record-options`."
+    for version, recording in vllm.items():
         where = f"vllm/{version}.json"
-        yield from check_dated(where, found)
-        names = found.names()
-        if found.version != version:
-            yield Fault(
-                where, f"version = {found.version}", "another release's flags would be checked.", "rename the file."
-            )
-        if len(names) < _FEWEST_OPTIONS or len(set(names)) != len(names):
-            yield Fault(
-                where,
-                f"{len(names)} options",
-                "flags that exist would be refused.",
-                "record the parser's whole list again.",
-            )
-        yield from _check_recorded(where, found)
-
-
-def _check_recorded(where: str, found: VllmOptions) -> Iterable[Fault]:
-    """Variables and values of a release: no truncated list, no schema of an option that does not exist."""
-    if len(found.variables) < _FEWEST_VARIABLES:
-        yield Fault(
-            where,
-            f"{len(found.variables)} variables",
-            "variables that vLLM reads would be refused.",
-            "record them again: `bezel catalog record-options`.",
-        )
-    stray = sorted(set(found.values) - {option.dest for option in found.options})
-    if stray or len(found.values) < _FEWEST_VALUES:
-        yield Fault(
-            where,
-            f"{len(found.values)} values, of no option: {', '.join(stray) or 'none'}",
-            "values that vLLM refuses would be planned.",
-            "record them again: `bezel catalog record-options`.",
-        )
+        yield from check_dated(where, recording)
+        names = recording.names()
+        if recording.version != version:
+            consequence = "stacks are checked against another release."
+            yield Problem(f"{where}: version", recording.version, consequence, "rename the file.")
+        if len(names) < _MIN_OPTIONS or len(set(names)) != len(names):
+            yield Problem(f"{where}: options", len(names), "existing options are refused.", again)
+        if len(recording.variables) < _MIN_VARIABLES:
+            yield Problem(f"{where}: variables", len(recording.variables), "existing variables are refused.", again)
+        unknown = sorted(set(recording.values) - {option.dest for option in recording.options})
+        if unknown or len(recording.values) < _MIN_VALUES:
+            values = f"{len(recording.values)}, of unknown options: {', '.join(unknown) or 'none'}"
+            yield Problem(f"{where}: values", values, "values that vLLM refuses are accepted.", again)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bezel.catalog.checks.integrity_errors import Fault, check_between, check_dated
+from bezel.catalog.checks.integrity_errors import check_between, check_dated, check_known
+from bezel.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +30,7 @@ def check_measured(
     models: Mapping[str, Model],
     tpus: Mapping[str, TpuSlice],
     accelerators: Iterable[str],
-) -> Iterable[Fault]:
+) -> Iterable[Problem]:
     """Yield the integrity errors of the measurements.
 
     Args:
@@ -39,31 +40,31 @@ def check_measured(
         tpus: TPU slices of the catalogue, by id.
         accelerators: ids of the catalogue's accelerators.
     """
-    machines = (*accelerators, *tpus)
     rows: tuple[MeasuredMemory | MeasuredSpeed, ...] = (*memory, *speed)
     for row in rows:
         yield from check_dated(_where(row), row)
-        for name, value, known in (("model", row.model, models), ("machine", row.machine, machines)):
-            if value not in known:
-                listed = ", ".join(known)
-                yield Fault(_where(row), f"{name} = {value}", "no plan is held to it.", f"known are {listed}.")
+        yield from check_known(_where(row), "model", row.model, models, "no plan is compared with it.")
+        yield from check_known(
+            _where(row), "machine", row.machine, (*accelerators, *tpus), "no plan is compared with it."
+        )
     for case in memory:
         if case.kv_tokens is not None:
-            low = case.max_model_len
-            yield from check_between(_where(case), "kv_tokens", case.kv_tokens, low, 1e8, "a request must fit.")
+            yield from check_between(
+                _where(case), "kv_tokens", case.kv_tokens, case.max_model_len, 1e8, "a request must fit."
+            )
         if case.kv_token_bytes is None or case.model not in models or case.machine not in tpus:
             continue
         counted = kv_bytes_per_token(models[case.model].architecture)
         if tpus[case.machine].chips == 1 and counted != case.kv_token_bytes:
-            yield Fault(
-                _where(case),
-                f"kv_token_bytes = {case.kv_token_bytes}",
-                f"the layers of {case.model} make {counted} B: what fits would be judged wrongly.",
-                "mend the layers with a cache of their own, their KV heads or head dimensions in models.toml.",
+            yield Problem(
+                f"{_where(case)}: kv_token_bytes",
+                case.kv_token_bytes,
+                f"the layers of {case.model} make {counted} B, so its memory fit is computed wrongly.",
+                "correct the layers with a cache of their own, their KV heads or head dimensions in models.toml.",
             )
     for load in speed:
         rate = load.tokens_per_second
-        yield from check_between(_where(load), "tokens_per_second", rate, 0.1, 1e6, "estimates are held to it.")
+        yield from check_between(_where(load), "tokens_per_second", rate, 0.1, 1e6, "estimates are compared with it.")
 
 
 def _where(row: MeasuredMemory | MeasuredSpeed) -> str:

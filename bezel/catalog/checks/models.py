@@ -6,8 +6,9 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from bezel.catalog.checks.integrity_errors import Fault, check_between, check_dated
+from bezel.catalog.checks.integrity_errors import check_between, check_dated, check_known
 from bezel.catalog.models import unservable_form
+from bezel.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
 BITS = {"bf16": (15.5, 17.0), "fp8": (7.9, 10.0), "w4a16": (4.0, 8.5)}
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 _BF16_BYTES = 2
-TPU = "tpu"
+_NOT_COPIED = "nothing can be copied from there."
 
 
-def check_models(models: Mapping[str, Model], machines: Sequence[str]) -> Iterable[Fault]:
+def check_models(models: Mapping[str, Model], machines: Sequence[str]) -> Iterable[Problem]:
     """Yield the integrity errors of the checkpoints and their architectures.
 
     Args:
@@ -32,102 +33,75 @@ def check_models(models: Mapping[str, Model], machines: Sequence[str]) -> Iterab
     for shape in {model.architecture.id: model.architecture for model in models.values()}.values():
         yield from _architecture(shape)
     for model in models.values():
-        yield from _model(model, machines)
+        yield from _model(model, ("tpu", *machines))
     for hub_id, count in Counter(model.hub_id for model in models.values() if model.hub_id).items():
         if count > 1:
-            yield Fault("models.toml", f"hub_id = {hub_id}, {count} times", "which one it is stays open.", "keep one.")
+            yield Problem("models.toml: hub_id", hub_id, f"{count} rows have it, so none can be chosen.", "keep one.")
 
 
-def _architecture(shape: Architecture) -> Iterable[Fault]:
+def _architecture(shape: Architecture) -> Iterable[Problem]:
     where = f"models.toml: architecture {shape.id}"
     yield from check_dated(where, shape)
     # In every size the layers come in equal groups: sliding layers, followed by one full layer.
     if shape.full_layers < 1 or shape.sliding_layers % shape.full_layers:
-        yield Fault(
-            where,
-            f"{shape.sliding_layers} sliding and {shape.full_layers} full layers",
-            "the cache would be counted for layers that do not exist.",
-            "count the layers with a cache of their own again.",
-        )
+        layers = f"{shape.sliding_layers} sliding and {shape.full_layers} full"
+        consequence = "the cache is counted for layers that do not exist."
+        yield Problem(f"{where}: layers", layers, consequence, "count the layers with a cache of their own again.")
     for kind, heads in (("sliding", shape.sliding_kv_heads), ("full", shape.full_kv_heads)):
         # Grouped attention: each key/value head serves the same number of query heads.
         if heads < 1 or shape.attention_heads < 1 or shape.attention_heads % heads:
-            yield Fault(
-                where,
-                f"attention_heads = {shape.attention_heads}, {kind}_kv_heads = {heads}",
-                "prompts are timed by the former, the cache is counted by the latter.",
-                "one is a multiple of the other: mend what is wrong.",
+            yield Problem(
+                f"{where}: attention_heads",
+                shape.attention_heads,
+                f"it is not a multiple of {kind}_kv_heads = {heads}; it times prompts, and the latter size the cache.",
+                "correct one of the two.",
             )
     if bool(shape.experts or shape.per_layer_embedding) != (shape.active_parameters < shape.parameters):
-        yield Fault(
-            where,
-            f"active_parameters = {shape.active_parameters} of {shape.parameters}",
-            "speed is estimated by it.",
-            "only experts and per-layer embeddings leave parameters out of a step: mend one.",
-        )
+        repair = "correct one: only experts and per-layer embeddings leave parameters out of a step."
+        active = f"{shape.active_parameters} of {shape.parameters}"
+        yield Problem(f"{where}: active_parameters", active, "speed is estimated from it.", repair)
     if not 0 <= shape.embedding_parameters < shape.parameters:
-        yield Fault(
-            where,
-            f"parameters = {shape.parameters}",
-            "its embeddings alone have more.",
-            "mend parameters or vocabulary.",
-        )
+        consequence = "the embeddings alone have more."
+        yield Problem(f"{where}: parameters", shape.parameters, consequence, "correct parameters or vocabulary.")
     yield from check_between(where, "window", shape.window, 1, shape.context, "the cache is counted by it.")
     if "text" not in shape.modalities:
-        yield Fault(where, f"modalities = {shape.modalities}", "it would take no prompt.", "add text.")
+        yield Problem(f"{where}: modalities", shape.modalities, "the model accepts no prompt.", "add text.")
 
 
-def _model(model: Model, machines: Sequence[str]) -> Iterable[Fault]:
-    where = f"models.toml: {model.id}"
-    shape = model.architecture
+def _model(model: Model, machines: Sequence[str]) -> Iterable[Problem]:
+    where, shape = f"models.toml: {model.id}", model.architecture
     yield from check_dated(where, model)
-    low, high = BITS.get(model.encoding, (0.0, 0.0))
-    if not high:
-        yield Fault(
-            where, f"encoding = {model.encoding}", "its bytes cannot be checked.", f"known are {', '.join(BITS)}."
-        )
-    else:
+    yield from check_known(where, "encoding", model.encoding, BITS, "its bytes cannot be checked.")
+    if model.encoding in BITS:
         body = shape.parameters - shape.embedding_parameters
         bits = 8 * (model.weight_bytes - _BF16_BYTES * shape.embedding_parameters) / max(1, body)
-        yield from check_between(
-            where, "weight_bytes as bits per parameter", bits, low, high, "what fits is judged by it."
-        )
+        name = "weight_bytes as bits per parameter"
+        yield from check_between(where, name, bits, *BITS[model.encoding], "memory fit is computed from it.")
     if model.hub_id is not None and not _HUB_ID.fullmatch(model.hub_id):
-        yield Fault(where, f"hub_id = {model.hub_id}", "nothing can be copied from there.", "write it as OWNER/NAME.")
+        yield Problem(f"{where}: hub_id", model.hub_id, _NOT_COPIED, "write it as OWNER/NAME.")
     if reason := unservable_form(model.hub_id or model.id):
-        yield Fault(where, f"hub_id = {model.hub_id}", f"{reason}.", "take the row out.")
+        yield Problem(f"{where}: hub_id", model.hub_id, f"{reason}.", "remove the row.")
     if model.derived != ("derived" in model.source or "arithmetic" in model.source):
-        yield Fault(
-            where,
-            f"derived = {str(model.derived).lower()}, source = {model.source}",
-            "what was concluded must not be shown as measured, nor the other way round.",
-            "mend one of the two.",
-        )
+        consequence = f"a computed size is shown as measured, or a measured one as computed (source = {model.source})."
+        yield Problem(f"{where}: derived", model.derived, consequence, "correct one of the two.")
     yield from _assistant(where, model)
     for machine, reason in model.not_on:
-        if machine != TPU and machine not in machines:
-            known = ", ".join((TPU, *machines))
-            yield Fault(where, f"not_on = {machine}", "no plan asks for it.", f"known are {known}.")
+        yield from check_known(where, "not_on", machine, machines, "no plan looks it up.")
         if not reason.strip():
-            yield Fault(where, f"not_on = {machine}", "a refusal without a reason helps nobody.", "say why.")
+            yield Problem(f"{where}: not_on", machine, "the refusal has no reason.", "write the reason.")
 
 
-def _assistant(where: str, model: Model) -> Iterable[Fault]:
+def _assistant(where: str, model: Model) -> Iterable[Problem]:
     """A draft model is a small one of the same family, with an id that can be copied and a size that can be planned."""
     if (model.assistant is None) != (model.assistant_bytes == 0):
-        yield Fault(
-            where,
-            f"assistant = {model.assistant}, assistant_bytes = {model.assistant_bytes}",
-            "the memory of the draft model cannot be planned.",
-            "write both, or none.",
-        )
+        consequence = f"with assistant = {model.assistant}, the memory of the draft model cannot be planned."
+        yield Problem(f"{where}: assistant_bytes", model.assistant_bytes, consequence, "write both, or none.")
     if model.assistant is None:
         return
     if not _HUB_ID.fullmatch(model.assistant) or not model.assistant.endswith("-assistant"):
-        yield Fault(
-            where, f"assistant = {model.assistant}", "nothing can be copied from there.", "write OWNER/NAME-assistant."
-        )
-    most = _BF16_BYTES * model.architecture.parameters / 10
-    yield from check_between(
-        where, "assistant_bytes", model.assistant_bytes, 1e7, most, "a draft model is a tenth of its model at most."
+        yield Problem(f"{where}: assistant", model.assistant, _NOT_COPIED, "write OWNER/NAME-assistant.")
+    largest, consequence = (
+        _BF16_BYTES * model.architecture.parameters / 10,
+        "a draft model is at most a tenth of its model.",
     )
+    yield from check_between(where, "assistant_bytes", model.assistant_bytes, 1e7, largest, consequence)

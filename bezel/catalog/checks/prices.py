@@ -9,11 +9,12 @@ from collections import Counter
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from bezel.catalog.checks.integrity_errors import Fault, check_dated
+from bezel.catalog.checks.integrity_errors import check_dated, check_known
 from bezel.catalog.tpus import region_of
+from bezel.errors import NOT_SET, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
     from bezel.catalog.accelerators import Accelerator
     from bezel.catalog.prices import Price
@@ -39,7 +40,7 @@ def check_prices(
     accelerators: Mapping[str, Accelerator],
     tpus: Mapping[str, TpuSlice],
     regions: frozenset[str],
-) -> Iterable[Fault]:
+) -> Iterable[Problem]:
     """Yield the integrity errors of the price file.
 
     Args:
@@ -48,20 +49,26 @@ def check_prices(
         tpus: TPU slices of the catalogue, by id.
         regions: every region of the cloud.
     """
-    for name, count in Counter(row.key for row in rows).items():
+    keys = Counter(row.key for row in rows)
+    for key, count in keys.items():
         if count > 1:
-            yield Fault(
-                _where(name),
-                f"{count} rows",
-                "which of them holds would be chance.",
-                "keep the one that was read last.",
-            )
+            yield Problem(f"{_where(key)}: rows", count, "which of them applies is undefined.", "keep the latest one.")
+    chips = {tpu.chip for tpu in tpus.values()}
     for row in rows:
-        yield from _row(row, accelerators, tpus, regions)
-    names = {row.key for row in rows}
-    yield from _parts(rows, names)
-    yield from _gpus(rows, accelerators)
-    yield from _chips(rows, tpus)
+        yield from _row(row, regions)
+        if row.service == "cloud-run" and row.item.startswith("gpu "):
+            yield from _gpu_row(row, accelerators)
+        if row.service == "tpu":
+            chip = row.item.removesuffix(" chip")
+            yield from check_known(_where(row.key), "item: chip", chip, chips, "no slice in tpus.toml has such a chip.")
+    yield from _parts(rows, keys)
+    for gpu in accelerators.values():
+        priced = {row.region for row in rows if row.item.startswith(f"gpu {gpu.id} ")} & set(gpu.regions)
+        yield from _priced(f"accelerators.toml: {gpu.id}", gpu.unpriced, priced, "region open to all")
+    for tpu in tpus.values():
+        priced = {row.region for row in rows if row.item == f"{tpu.chip} chip" and row.model == "flex-start"}
+        priced &= {region_of(zone) for zone in tpu.zones}
+        yield from _priced(f"tpus.toml: {tpu.id}", tpu.unpriced, priced, "zone that accepts flex-start")
 
 
 def unpriced_places(
@@ -82,113 +89,63 @@ def _where(key: tuple[str, str, str, str]) -> str:
     return f"prices.csv: {', '.join(key)}"
 
 
-def _row(
-    row: Price, accelerators: Mapping[str, Accelerator], tpus: Mapping[str, TpuSlice], regions: frozenset[str]
-) -> Iterable[Fault]:
+def _row(row: Price, regions: frozenset[str]) -> Iterable[Problem]:
     where = _where(row.key)
     yield from check_dated(where, row)
-    low, high = (Decimal(bound) for bound in BOUNDS.get(row.unit, ("0", "0")))
-    if not high:
-        yield Fault(
-            where, f"unit = {row.unit}", "no plan multiplies by such a unit.", f"choose one of {', '.join(BOUNDS)}."
+    yield from check_known(where, "unit", row.unit, BOUNDS, "no plan multiplies by such a unit.")
+    low, high = (Decimal(bound) for bound in BOUNDS.get(row.unit, ("0", "Infinity")))
+    if not row.usd_per_unit.is_finite() or not low <= row.usd_per_unit <= high:
+        yield Problem(
+            f"{where}: usd_per_unit",
+            f"{row.usd_per_unit:f}",
+            "a stack is accepted, or refused, by a price that is not charged.",
+            f"write the list price (between {low} and {high} per {row.unit}), or remove the row.",
         )
-    elif not row.usd_per_unit.is_finite() or not low <= row.usd_per_unit <= high:
-        yield Fault(
-            where,
-            f"usd_per_unit = {row.usd_per_unit:f}",
-            "a stack would be let through, or refused, for a price that nobody asks.",
-            f"write what the list says (between {low} and {high} per {row.unit}), or take the row out.",
-        )
-    every = MODELS | OPTIONAL_MODELS
-    if row.model not in every.get(row.service, ()):
-        known = "; ".join(f"{service}: {', '.join(models)}" for service, models in every.items())
-        yield Fault(where, f"{row.service}, {row.model}", "no plan looks for such a row.", f"known are {known}.")
+    models = MODELS | OPTIONAL_MODELS
+    if row.model not in models.get(row.service, ()):
+        known = "; ".join(f"{service}: {', '.join(names)}" for service, names in models.items())
+        consequence = f"no plan looks for such a row of {row.service}."
+        yield Problem(f"{where}: model", row.model, consequence, f"choose one of {known}.")
     if row.region not in regions:
-        yield Fault(
-            where, f"region = {row.region}", "no such region exists, so the row is never used.", "correct its name."
-        )
+        consequence = "no such region exists, so the row is never used."
+        yield Problem(f"{where}: region", row.region, consequence, "correct its name.")
     if "derived" in row.source and not row.derived:
-        yield Fault(
-            where,
-            f"source = {row.source}",
-            "the price is shown as read, though it was concluded.",
-            "begin the source with `derived`.",
-        )
-    if row.service == "cloud-run" and row.item.startswith("gpu "):
-        yield from _gpu_row(row, where, accelerators)
-    if row.service == "tpu" and row.item.removesuffix(" chip") not in {each.chip for each in tpus.values()}:
-        yield Fault(
-            where, f"item = {row.item}", "no slice has such a chip.", "add the slice to tpus.toml, or correct it."
-        )
+        consequence = "a computed price is shown as a list price."
+        yield Problem(f"{where}: source", row.source, consequence, "begin the source with `derived`.")
 
 
-def _gpu_row(row: Price, where: str, accelerators: Mapping[str, Accelerator]) -> Iterable[Fault]:
-    gpu = accelerators.get(row.item.split()[1])
-    if gpu is None:
-        known = ", ".join(accelerators)
-        yield Fault(where, f"item = {row.item}", "no such accelerator is known.", f"known are {known}.")
-    elif row.region not in (*gpu.regions, *gpu.regions_on_invitation):
-        offered = ", ".join((*gpu.regions, *gpu.regions_on_invitation))
-        yield Fault(
-            where,
-            f"region = {row.region}",
-            f"accelerators.toml does not offer {gpu.id} there, so no plan uses the row.",
-            f"add the region to {gpu.id}, which has {offered}, or take the row out.",
-        )
+def _gpu_row(row: Price, accelerators: Mapping[str, Accelerator]) -> Iterable[Problem]:
+    name = row.item.split()[1]
+    yield from check_known(_where(row.key), "item: gpu", name, accelerators, "the accelerator does not exist.")
+    gpu = accelerators.get(name)
+    if gpu and row.region not in (offered := (*gpu.regions, *gpu.regions_on_invitation)):
+        consequence = f"accelerators.toml does not offer {gpu.id} there, so no plan uses the row."
+        repair = f"add the region to {gpu.id}, which has {', '.join(offered)}, or remove the row."
+        yield Problem(f"{_where(row.key)}: region", row.region, consequence, repair)
 
 
-def _parts(rows: Sequence[Price], names: set[tuple[str, str, str, str]]) -> Iterable[Fault]:
+def _parts(rows: Sequence[Price], keys: Container[tuple[str, str, str, str]]) -> Iterable[Problem]:
     """Parts that are billed together all have a price: one missing part leaves the whole unpriced."""
     for row in rows:
         # A price of requests alone is no error: the list gives it for every region at once.
         if row.service != "cloud-run" or row.item == "requests":
             continue
         for item in ("vcpu", "memory", "requests") if row.model == "request-based" else ("vcpu", "memory"):
-            if (row.service, item, row.region, row.model) not in names:
-                yield Fault(
-                    _where(row.key),
-                    f"no row for {item}",
-                    f"a service there stays unpriced, though its {row.item} has a price.",
-                    f"add the row {item}, {row.region}, {row.model}.",
-                )
-    for service, models in MODELS.items():
-        for model in models:
-            if not any(key[0] == service and key[3] == model for key in names):
-                yield Fault(
-                    "prices.csv",
-                    f"no row of {service}, {model}",
-                    "a billing model would be unpriced everywhere.",
-                    "add its rows: a refresh never takes a row out.",
-                )
+            if (row.service, item, row.region, row.model) not in keys:
+                consequence = f"a service there is unpriced, although its {row.item} has a price."
+                repair = f"add the row {item}, {row.region}, {row.model}."
+                yield Problem(f"{_where(row.key)}: {item}", NOT_SET, consequence, repair)
+    present = {(row.service, row.model) for row in rows}
+    for service, model in ((service, model) for service, models in MODELS.items() for model in models):
+        if (service, model) not in present:
+            consequence = "the billing model is unpriced everywhere."
+            yield Problem(f"prices.csv: {service}, {model}", NOT_SET, consequence, "add its rows.")
 
 
-def _gpus(rows: Sequence[Price], accelerators: Mapping[str, Accelerator]) -> Iterable[Fault]:
-    for gpu in accelerators.values():
-        priced = {row.region for row in rows if row.item.startswith(f"gpu {gpu.id} ")}
-        yield from _priced(
-            f"accelerators.toml: {gpu.id}", gpu.unpriced, priced & set(gpu.regions), "region open to all"
-        )
-
-
-def _chips(rows: Sequence[Price], tpus: Mapping[str, TpuSlice]) -> Iterable[Fault]:
-    for each in tpus.values():
-        priced = {row.region for row in rows if row.item == f"{each.chip} chip" and row.model == "flex-start"}
-        offered = priced & {region_of(zone) for zone in each.zones}
-        yield from _priced(f"tpus.toml: {each.id}", each.unpriced, offered, "zone that takes flex-start")
-
-
-def _priced(where: str, unpriced: str | None, regions: set[str], what: str) -> Iterable[Fault]:
+def _priced(where: str, unpriced: str | None, regions: set[str], offer: str) -> Iterable[Problem]:
     if not regions and not unpriced:
-        yield Fault(
-            where,
-            "no price",
-            f"every stack with it is refused as unpriced in each {what}.",
-            'add a row to prices.csv, or say `unpriced = "why"`.',
-        )
+        consequence = f"every stack with it is refused as unpriced in each {offer}."
+        yield Problem(f"{where}: price", NOT_SET, consequence, 'add a row to prices.csv, or set `unpriced = "REASON"`.')
     if regions and unpriced:
-        yield Fault(
-            where,
-            f"unpriced = {unpriced}",
-            f"prices.csv has a price of it in {', '.join(sorted(regions))}.",
-            "remove `unpriced`.",
-        )
+        consequence = f"prices.csv has a price of it in {', '.join(sorted(regions))}."
+        yield Problem(f"{where}: unpriced", unpriced, consequence, "remove `unpriced`.")

@@ -173,11 +173,6 @@ def _type(dest: str, kind: Kind, converter: str, field: Mapping[str, Any]) -> Ty
 
 
 def _by_flag(options: tuple[VllmOption, ...]) -> dict[str, tuple[VllmOption, bool]]:
-    found: dict[str, tuple[VllmOption, bool]] = {}
-    for option in options:
-        for flag in option.flags:
-            found[flag] = (option, flag == option.negation)
-        if option.kind == "switch-pair":
-            # Releases that list --disable-x as the negation of --enable-x still take --no-enable-x.
-            found.setdefault(f"--no-{option.name}", (option, True))
-    return found
+    # Releases that list --disable-x as the negation of --enable-x still take --no-enable-x.
+    implied = {f"--no-{option.name}": (option, True) for option in options if option.kind == "switch-pair"}
+    return implied | {flag: (option, flag == option.negation) for option in options for flag in option.flags}

@@ -13,13 +13,12 @@ from pathlib import Path
 
 from bezel.atomic_write import write_whole
 from bezel.catalog.checks.integrity import check_catalogue, read_catalogue
-from bezel.catalog.checks.integrity_errors import Fault
 from bezel.catalog.checks.prices import unpriced_places
 from bezel.catalog.prices import PRICES, Price, format_prices, parse_prices
-from bezel.catalog.refresh import Compared, Found, Outcome, SkuCollector, compare, refreshed, wanted_regions
+from bezel.catalog.refresh import Compared, Matches, Outcome, SkuCollector, compare, refreshed, regions_to_refresh
 from bezel.catalog.skus import sku_rules
 from bezel.cli.catalog.tables import SECTIONS, section
-from bezel.errors import UserError
+from bezel.errors import Problem, UserError
 from bezel.rest import GoogleClient, RestError, endpoint
 
 PAGE = 5000  # the largest page that the API returns; it has no filter for SKUs
@@ -38,9 +37,9 @@ def show(name: str | None) -> int:
 def check() -> int:
     """Print every integrity error of the data files; return the exit code, 1 where there is one."""
     catalogue = read_catalogue()
-    faults = check_catalogue(catalogue)
-    if faults:
-        sys.stderr.write(_listed(faults))
+    errors = check_catalogue(catalogue)
+    if errors:
+        sys.stderr.write(_listed(errors))
         return 1
     records = [*catalogue.accelerators.values(), *catalogue.tpus.values(), *catalogue.models.values()]
     records += [*catalogue.machines.values(), *catalogue.vllm.values()]
@@ -78,9 +77,9 @@ def refresh(*, write: bool, file: Path = PRICES, month: str | None = None, clien
         raise CatalogError(f"the price list could not be read whole, so nothing was compared: {error}") from error
     sys.stdout.write("\n".join(_told(compared)) + "\n")
     new = refreshed(compared)
-    faults = check_catalogue(dataclasses.replace(read_catalogue(), prices=new))
-    if faults:
-        sys.stderr.write(f"Nothing is written, because the price file would then be wrong.\n{_listed(faults)}")
+    errors = check_catalogue(dataclasses.replace(read_catalogue(), prices=new))
+    if errors:
+        sys.stderr.write(f"Nothing is written, because the price file would then be wrong.\n{_listed(errors)}")
         return 1
     if new == rows:
         sys.stdout.write(f"{file.name} says the same: nothing to write.\n")
@@ -111,21 +110,21 @@ def _compared(rows: Sequence[Price], client: GoogleClient, month: str) -> tuple[
         CatalogError: A service has no SKU at all.
         RestError: A page could not be read.
     """
-    rules, regions = sku_rules(), wanted_regions(rows)
-    found: Found = {}
+    rules, regions = sku_rules(), regions_to_refresh(rows)
+    matches: Matches = {}
     for service in sorted({rule.billing_service for rule in rules}):
         collector = SkuCollector([rule for rule in rules if rule.billing_service == service], regions)
         address = f"{endpoint('CLOUD_BILLING')}services/{service}/skus"
         sys.stderr.write(f"reading the price list of service {service}\n")
         for sku in client.pages(address, "skus", params={"pageSize": PAGE, "currencyCode": "USD"}):
             collector.add(sku)
-        if not collector.seen:
+        if not collector.count:
             raise CatalogError(
                 f"the Cloud Billing Catalog lists no SKU of service {service}: nothing was compared. Correct "
                 "billing_service in skus.toml, or look whether these credentials may read it."
             )
-        found |= collector.found
-    return compare(rows, rules, found, as_of=month)
+        matches |= collector.matches
+    return compare(rows, rules, matches, as_of=month)
 
 
 def _told(compared: Sequence[Compared]) -> list[str]:
@@ -151,7 +150,5 @@ def _told(compared: Sequence[Compared]) -> list[str]:
     return [*lines, ", ".join(f"{counts[outcome]} {outcome}" for outcome in order) + "."]
 
 
-def _listed(faults: Sequence[Fault]) -> str:
-    count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
-    blocks = [f"{number}. {fault}" for number, fault in enumerate(faults, start=1)]
-    return "\n".join((f"The catalogue has {count}.", *blocks)) + "\n"
+def _listed(errors: Sequence[Problem]) -> str:
+    return f"{UserError(*errors, title='The catalogue is inconsistent')}\n"

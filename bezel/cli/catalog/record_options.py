@@ -1,7 +1,7 @@
 """`bezel catalog record-options`: records the options of an installed vLLM in the catalogue under its image's name.
 
-Owns running the recorders in that vLLM's environment, and the writing of the file. Leaves to bezel.catalog what is
-recorded (`option_recorder`, `vllm_recorder`) and what a recording must contain (`checks`).
+Owns running the recorder in that vLLM's environment, and the writing of the file. Leaves to bezel.catalog what is
+recorded (`recorder`) and what a recording must contain (`checks`).
 """
 
 import dataclasses
@@ -17,12 +17,12 @@ from typing import Any
 
 from bezel.atomic_write import write_whole
 from bezel.catalog.checks.integrity import check_catalogue, read_catalogue
-from bezel.catalog.vllm import option_recorder, schema_recorder
+from bezel.catalog.vllm import recorder
 from bezel.catalog.vllm.options import RECORDINGS, VllmOptions, read_options
 from bezel.errors import UserError
 
 SECONDS = 600.0
-"""Time limit for one recorder: the first import of vLLM compiles its modules."""
+"""Time limit for the recorder: the first import of vLLM compiles its modules."""
 _RELEASE = re.compile(r"\d+\.\d+\.\d+(?:\.?(?:rc|post)\d+)?")
 # Valid as an image's tag and as a file name.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
@@ -44,7 +44,7 @@ def record_options(python: str, *, name: str | None, replace: bool, folder: Path
         raise UserError(f"{python} is no program, so no vLLM could be asked. Name the interpreter of its environment.")
     if name is not None:
         _free(name, folder, replace=replace)
-    found = _recorded(python, option_recorder) | _recorded(python, schema_recorder)
+    found = _recorded(python)
     installed = str(found.pop("installed"))
     chosen = _name(name, installed)
     file = _free(chosen, folder, replace=replace)
@@ -109,8 +109,8 @@ def _free(name: str, folder: Path, *, replace: bool) -> Path:
     return file
 
 
-def _recorded(python: str, recorder: Any) -> dict[str, Any]:
-    """The output of one recorder, run in the environment of an interpreter."""
+def _recorded(python: str) -> dict[str, Any]:
+    """The output of the recorder, run in the environment of an interpreter."""
     try:
         done = subprocess.run(
             [python, str(Path(recorder.__file__))],
@@ -136,7 +136,6 @@ def _recorded(python: str, recorder: Any) -> dict[str, Any]:
 
 def _checked(name: str, data: dict[str, Any]) -> VllmOptions:
     options = read_options(name, data)
-    if faults := check_catalogue(dataclasses.replace(read_catalogue(), vllm={name: options})):
-        listed = "\n".join(f"{fault.row}: {fault.value}: {fault.consequence}" for fault in faults)
-        raise UserError(f"What was found is no whole recording, so nothing is written.\n{listed}")
+    if errors := check_catalogue(dataclasses.replace(read_catalogue(), vllm={name: options})):
+        raise UserError(*errors, title="The recording is incomplete, so nothing is written")
     return options

@@ -1,17 +1,19 @@
-"""Recorder of an installed vLLM's environment variables and of the schemas of its options' values, as JSON on stdout.
+"""Recorder of an installed vLLM: options of `vllm serve`, their known values and schemas, environment variables.
 
-    PYTHON bezel/catalog/vllm/schema_recorder.py                 PYTHON: the interpreter of the installed vLLM
-    PYTHON bezel/catalog/vllm/schema_recorder.py --envs FILE     variables of another module of the same shape,
-    tpu-inference's
+    PYTHON bezel/catalog/vllm/recorder.py                 PYTHON: the interpreter of the installed vLLM
+    PYTHON bezel/catalog/vllm/recorder.py --envs FILE     variables of another module of the same shape, tpu-inference's
 
-Runs in vLLM's own environment and imports nothing of bezel. The type of a variable is found by trial: vLLM's own reader
-of it gets a set of words, and its results and exceptions determine the type. Bounds and shapes of options are the JSON
-schemas of vLLM's configuration classes; for a field whose values a function converts first, the types of values that it
-accepts. Combinations that vLLM refuses are not recorded.
+Writes JSON on stdout. Runs in vLLM's own environment and imports nothing of bezel. Known values of options whose parser
+takes any text come from the places where the started server looks them up; a place that a release does not have is
+reported on stderr. The type of a variable is found by trial: vLLM's own reader of it gets a set of words, and its
+results and exceptions determine the type. Bounds and shapes of options are the JSON schemas of vLLM's configuration
+classes; for a field whose values a function converts first, the types of values that it accepts. Combinations that vLLM
+refuses are not recorded.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import importlib
 import importlib.util
@@ -20,10 +22,36 @@ import json
 import logging
 import os
 import sys
+import typing
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+# Modules of the parser of `vllm serve`, newest first: it moved.
+_PARSERS = ("vllm.entrypoints.common.cli_args", "vllm.entrypoints.launchers.cli_args")
+# Not options: the help, and the positional argument for the model.
+_NO_OPTIONS = ("help", "model_tag")
+_SUPPRESSED = "==SUPPRESS=="
+_REGISTERED: dict[str, tuple[str, str, Callable[[Any], Iterable[object]]]] = {
+    "tool-call-parser": ("vllm.tool_parsers", "ToolParserManager", lambda it: it.list_registered()),
+    "reasoning-parser": ("vllm.reasoning", "ReasoningParserManager", lambda it: it.list_registered()),
+    "quantization": ("vllm.model_executor.layers.quantization", "QUANTIZATION_METHODS", list),
+    "attention-backend": (
+        "vllm.v1.attention.backends.registry",
+        "AttentionBackendEnum",
+        # Two names of one class are two members; "auto" is read by the option itself and is no member.
+        lambda it: [*it.__members__, "auto"],
+    ),
+    "config-format": (
+        "vllm.transformers_utils.config",
+        "_CONFIG_FORMAT_TO_CONFIG_PARSER",
+        lambda it: [*it, "auto"],
+    ),
+    "load-format": ("vllm.model_executor.model_loader", "_LOAD_FORMAT_TO_MODEL_LOADER", list),
+    "kv-cache-dtype": ("vllm.config.cache", "CacheDType", typing.get_args),
+}
+
 
 _ON, _OFF = ("1", "true", "True"), ("0", "false", "False")
 _TRIED = ("", "7", "-1", "1.5", "no such word", "{}", *_ON, *_OFF)
@@ -37,8 +65,6 @@ _SAMPLES: dict[str, tuple[object, ...]] = {
     "array": ([], ["x"], [1]),
     "object": ({}, {"x": 1}),
 }
-# Modules of the parser of `vllm serve`, newest first: it moved.
-_PARSERS = ("vllm.entrypoints.common.cli_args", "vllm.entrypoints.launchers.cli_args")
 # Options whose field in the configuration class has another name.
 _RENAMED = {
     "kv_cache_dtype": "cache_dtype",
@@ -51,6 +77,81 @@ _KEPT = (
     *("type", "enum", "const", "anyOf", "items", "properties", "additionalProperties", "required"),
     *("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "minItems", "maxItems", "minProperties"),
 )
+
+
+def options(parser: argparse.ArgumentParser) -> list[dict[str, object]]:
+    """Return a row for each option, as bezel.catalog.vllm.options reads it."""
+    actions = [action for action in parser._actions if action.dest not in _NO_OPTIONS]  # noqa: SLF001 - no other way
+    return [_row(action) for action in actions if action.option_strings]
+
+
+def _row(action: argparse.Action) -> dict[str, object]:
+    row: dict[str, object] = {
+        "dest": action.dest,
+        "flags": list(action.option_strings),
+        "kind": _kind(action),
+    }
+    if action.type is not None:
+        row["type"] = getattr(action.type, "__name__", str(action.type))
+    if action.choices is not None:
+        row["choices"] = [str(choice) for choice in action.choices]
+        if _takes_capitals(action):
+            row["any_case"] = True
+    if action.default is not None and action.default != _SUPPRESSED and _is_plain(action.default):
+        row["default"] = action.default
+    if getattr(action, "deprecated", False):
+        row["deprecated"] = True
+    return row
+
+
+def _takes_capitals(action: argparse.Action) -> bool:
+    """Whether the choices may be written in capitals too: the option's converter lowers them."""
+    known = list(action.choices or ())
+    words = [word for word in known if isinstance(word, str) and word != word.upper()]
+    if not words or not callable(action.type):
+        return False
+    try:
+        return all(action.type(word.upper()) in known for word in words)
+    except (TypeError, ValueError, argparse.ArgumentTypeError):
+        return False
+
+
+def _kind(action: argparse.Action) -> str:
+    if action.nargs == 0:
+        return "switch-pair" if isinstance(action, argparse.BooleanOptionalAction) else "switch"
+    if isinstance(action, argparse._AppendAction):  # noqa: SLF001 - argparse names it nowhere else
+        return "append"
+    return {"?": "optional-value", "+": "values", "*": "values"}.get(str(action.nargs), "value")
+
+
+def _is_plain(value: object) -> bool:
+    """Whether a default is a JSON value, and not an object of vLLM's own."""
+    if isinstance(value, list):
+        return all(_is_plain(one) for one in value)
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_plain(one) for key, one in value.items())
+    return type(value) in (bool, int, float, str)
+
+
+def registered() -> dict[str, list[str]]:
+    """Return, by option name, the values that the started server knows, in its own order."""
+    found: dict[str, list[str]] = {}
+    for name, (module, attribute, read) in _REGISTERED.items():
+        try:
+            values = read(getattr(importlib.import_module(module), attribute))
+            found[name] = list(dict.fromkeys(str(value) for value in values))
+        except (ImportError, AttributeError) as error:
+            sys.stderr.write(f"the values of {name} are not recorded: {error}\n")
+    return found
+
+
+def _parser() -> argparse.ArgumentParser:
+    utilities = importlib.import_module("vllm.utils.argparse_utils")
+    for name in _PARSERS:
+        with contextlib.suppress(ModuleNotFoundError):
+            module = importlib.import_module(name)
+            return typing.cast("argparse.ArgumentParser", module.make_arg_parser(utilities.FlexibleArgumentParser()))
+    raise SystemExit("vllm: the parser of `vllm serve` is in none of the known modules: " + ", ".join(_PARSERS))
 
 
 def variables(module: Any) -> dict[str, object]:
@@ -119,7 +220,7 @@ def _read(name: str, word: str, read: Callable[[], object]) -> object:
         os.environ.update(before)
 
 
-def values() -> dict[str, object]:
+def values(parser: argparse.ArgumentParser) -> dict[str, object]:
     """Return, by the `dest` of an option, the JSON schema of its field, with the name of its class as title.
 
     Options whose field takes any value, or only the type that the parser declares, have none.
@@ -127,7 +228,7 @@ def values() -> dict[str, object]:
     configuration = importlib.import_module("vllm.config")
     whole = _schema(configuration.VllmConfig)
     found: dict[str, object] = {}
-    for group in _parser()._action_groups:  # noqa: SLF001 - argparse has no other way to its groups
+    for group in parser._action_groups:  # noqa: SLF001 - argparse has no other way to its groups
         owner = getattr(configuration, group.title or "", None)
         # An option without a class's own group may still be a field of VllmConfig.
         schema = _schema(owner) if owner else {}
@@ -140,14 +241,6 @@ def values() -> dict[str, object]:
             if place and kept and kept not in ({"type": "string"}, {"type": "boolean"}):
                 found[action.dest] = {"title": place["title"], **kept}
     return dict(sorted(found.items()))
-
-
-def _parser() -> Any:
-    utilities = importlib.import_module("vllm.utils.argparse_utils")
-    for name in _PARSERS:
-        with contextlib.suppress(ModuleNotFoundError):
-            return importlib.import_module(name).make_arg_parser(utilities.FlexibleArgumentParser())
-    raise SystemExit("vllm: the parser of `vllm serve` is in none of the known modules: " + ", ".join(_PARSERS))
 
 
 def _schema(owner: Any) -> dict[str, Any]:
@@ -173,7 +266,7 @@ def _schema(owner: Any) -> dict[str, Any]:
             kinds = {branch.get("type", "string" if "enum" in branch else None) for branch in branches}
             # A function may accept a name for each of the values.
             named = {"string"} if any("enum" in branch for branch in branches) else set()
-            return inner if whole else _kinds(schema, kinds | named)
+            return inner if whole else _accepted_kinds(schema, kinds | named)
 
         def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> dict[str, Any]:
             del schema, error_info
@@ -183,7 +276,7 @@ def _schema(owner: Any) -> dict[str, Any]:
     return found
 
 
-def _kinds(schema: Any, kinds: set[Any]) -> dict[str, Any]:
+def _accepted_kinds(schema: Any, kinds: set[Any]) -> dict[str, Any]:
     """Return the types that a field with a converting function takes: its declared types, and those found by trial.
 
     Bounds and words are left out, as the function may convert the values first; {} where no trial is possible.
@@ -253,18 +346,20 @@ def main(arguments: list[str]) -> None:
         if arguments[:1] == ["--envs"]:
             spec = importlib.util.spec_from_file_location("envs", arguments[1])
             if spec is None or spec.loader is None:
-                raise SystemExit(f"{arguments[1]}: no Python file.")
+                raise SystemExit(f"{arguments[1]}: not a Python file.")
             module = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(module)
-            found: dict[str, object] = {"variables": variables(module)}
+            recording: dict[str, object] = {"variables": variables(module)}
         else:
-            version = importlib.import_module("importlib.metadata").version("vllm")
-            found = {
-                "version": version.partition("+")[0],
+            parser = _parser()
+            recording = {
+                "installed": importlib.import_module("importlib.metadata").version("vllm"),
+                "registered_values": registered(),
+                "options": options(parser),
                 "variables": variables(importlib.import_module("vllm.envs")),
-                "values": values(),
+                "values": values(parser),
             }
-    json.dump(found, sys.stdout)
+    json.dump(recording, sys.stdout)
 
 
 if __name__ == "__main__":
