@@ -8,7 +8,6 @@ import os
 import signal
 import socket
 import sys
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ import uvicorn
 
 from bezel.loopback.asgi_guard import Bounded
 from bezel.simulated_vllm.api.web import Server
-from bezel.simulated_vllm.configuration.logs import line, traceback, uvicorn_logging
+from bezel.simulated_vllm.configuration.logs import log, traceback, uvicorn_logging
 from bezel.simulated_vllm.scheduling.clock import RealClock
 from bezel.simulated_vllm.scheduling.engine import Engine
 
@@ -80,7 +79,7 @@ def serve(settings: EngineSettings, how: How) -> int:
 
 async def _serve(settings: EngineSettings, how: How) -> int:
     uvicorn_logging(how.log_level, access=how.access_log)
-    engine = Engine(settings, RealClock(how.speed), time.time, how.strikes)
+    engine = Engine(settings, RealClock(how.speed), how.strikes)
     config = uvicorn.Config(
         Bounded(Server(engine).application(), lambda _: _LARGEST),
         host=how.host,
@@ -91,7 +90,7 @@ async def _serve(settings: EngineSettings, how: How) -> int:
         timeout_graceful_shutdown=1,
         access_log=how.access_log,
     )
-    line(f"Starting vLLM server on http://{how.host}:{how.port}", source="entry.py:140")
+    log("listening", host=how.host, port=how.port)
     server = _Uvicorn(config)
     tasks = [asyncio.create_task(engine.run()), asyncio.create_task(_log_statistics(engine))]
     if not how.outlives_engine:
@@ -145,9 +144,12 @@ async def _log_statistics(engine: Engine) -> None:
             continue
         queries = engine.metrics.value("prefix_cache_queries_total") or 1.0
         hits = engine.metrics.value("prefix_cache_hits_total") / queries
-        line(
-            f"Engine 000: Avg prompt throughput: {read / _STATS_SECONDS:.1f} tokens/s, Avg generation throughput: "
-            f"{written / _STATS_SECONDS:.1f} tokens/s, Running: {running} reqs, Waiting: {waiting} reqs, GPU KV cache "
-            f"usage: {engine.scheduler.pool.usage:.1%}, Prefix cache hit rate: {hits:.1%}",
-            source="loggers.py:281",
+        log(
+            "statistics",
+            read=read / _STATS_SECONDS,
+            written=written / _STATS_SECONDS,
+            running=running,
+            waiting=waiting,
+            usage=engine.scheduler.pool.usage,
+            hits=hits,
         )

@@ -102,7 +102,7 @@ def serve(settings):
     def run(
         *arguments: str, speed: float = 1.0, strikes: ServingFaults | None = None, **hardware: object
     ) -> Iterator[httpx.Client]:
-        engine = Engine(settings(*arguments, **hardware), RealClock(speed), time.time, strikes)
+        engine = Engine(settings(*arguments, **hardware), RealClock(speed), strikes)
         config = uvicorn.Config(
             Server(engine).application(), "127.0.0.1", 0, log_config=None, lifespan="off", callback_notify=None
         )

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bezel.simulated_vllm.api.structured import smallest
-from bezel.simulated_vllm.metrics.prometheus import Histogram, labels, number
 from bezel.simulated_vllm.scheduling.blocks import BlockPool, chained_hashes
 from bezel.simulated_vllm.scheduling.channel import Channel
 from bezel.simulated_vllm.scheduling.detokenize import Choice
@@ -184,29 +183,6 @@ def test_a_character_of_several_bytes_is_written_when_it_is_whole():
     pieces, _, _ = written("a\u00e9\u20acz")
     assert "".join(piece.text for piece in pieces) == "a\u00e9\u20acz"
     assert all("\ufffd" not in piece.text for piece in pieces)
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.0, "0.0"), (1795219792.5, "1.7952197925e+09"), (float("inf"), "+Inf"), (999999.0, "999999.0"), (1e6, "1e+06")],
-)
-def test_numbers_are_written_as_the_client_library_writes_them(value, text):
-    assert number(value) == text
-
-
-def test_buckets_add_up():
-    family = Histogram("x", "help", lambda: 0.0, (1, 2, 5))
-    for value in (0.5, 1, 1.5, 7):
-        family.observe(labels({"b": "1", "a": "2"}), value)
-    lines = list(family.lines())
-    assert lines[2:8] == [
-        'x_bucket{a="2",b="1",le="1.0"} 2.0',
-        'x_bucket{a="2",b="1",le="2.0"} 3.0',
-        'x_bucket{a="2",b="1",le="5.0"} 3.0',
-        'x_bucket{a="2",b="1",le="+Inf"} 4.0',
-        'x_count{a="2",b="1"} 4.0',
-        'x_sum{a="2",b="1"} 10.0',
-    ]
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,7 @@ class BusyHost(VirtualClock):
 async def spent_by(settings, late):
     """Seconds that two answers take on a busy host; the second is asked for while the engine is behind."""
     clock = BusyHost(late)
-    engine = Engine(settings, clock, lambda: 1.79e9)
+    engine = Engine(settings, clock)
     whole = asyncio.Event()
     second = Request([2, 3], 100, 1, lambda _, finish: whole.set() if finish else None, ignore_eos=True)
     first = Request([1, 2], 100, 1, lambda *_: second.arrival or engine.add(second), ignore_eos=True)

@@ -11,50 +11,51 @@ import secrets
 import time
 from typing import TYPE_CHECKING
 
+from prometheus_client import Counter, Histogram, Summary
+
 from bezel.simulated_vllm.api.errors import json_response
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from prometheus_client import CollectorRegistry
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from bezel.simulated_vllm.metrics.http_metrics import HttpMetrics
-
 _GUARDED = ("/v1", "/v2", "/inference", "/cohere")
+_FINE = (0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 7.5, 10, 30, 60)
+_COARSE = (0.1, 0.5, 1)
 _UNCOUNTED = {"/metrics", "/health", "/load", "/ping", "/version", "/server_info"}
 
 
-class AddVary:
-    """Adds the header that the CORS middleware of the real server adds to every response."""
+class AddHeader:
+    """Adds a header to every response."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, header: Callable[[Scope], tuple[bytes, bytes]]) -> None:
         self._app = app
+        self._header = header
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one connection's request."""
+        header = self._header(scope)
 
         async def with_header(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], (b"vary", b"Origin")]
+                message["headers"] = [*message["headers"], header]
             await send(message)
 
         await self._app(scope, receive, with_header)
 
 
-class RequestId:
-    """Implements `--enable-request-id-headers`: returns the client's X-Request-Id, or a new one."""
+def vary(scope: Scope) -> tuple[bytes, bytes]:
+    """Return the header that the CORS middleware of the real server adds."""
+    del scope
+    return b"vary", b"Origin"
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one connection's request."""
-        given = dict(scope.get("headers") or []).get(b"x-request-id") or secrets.token_hex(16).encode()
-
-        async def with_header(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], (b"x-request-id", given)]
-            await send(message)
-
-        await self._app(scope, receive, with_header)
+def request_id(scope: Scope) -> tuple[bytes, bytes]:
+    """Return the header of `--enable-request-id-headers`: the client's X-Request-Id, or a new one."""
+    given = dict(scope.get("headers") or []).get(b"x-request-id")
+    return b"x-request-id", given or secrets.token_hex(16).encode()
 
 
 class RequireKey:
@@ -77,12 +78,40 @@ class RequireKey:
 
 
 class Count:
-    """Counts requests and their durations by route."""
+    """Counts requests, their sizes and their durations by route, as vLLM's library does."""
 
-    def __init__(self, app: ASGIApp, metrics: HttpMetrics, known: dict[str, set[str]]) -> None:
+    def __init__(self, app: ASGIApp, registry: CollectorRegistry, known: dict[str, set[str]]) -> None:
         self._app = app
-        self._metrics = metrics
         self._known = known
+        self._requests = Counter(
+            "http_requests_total",
+            "Total number of requests by method, status and handler.",
+            ["handler", "method", "status"],
+            registry=registry,
+        )
+        self._received, self._sent = (
+            Summary(
+                f"http_{message}_size_bytes",
+                f"Content length of {direction} {message}s by handler. Only value of header is respected. Otherwise "
+                "ignored. No percentile calculated. ",
+                ["handler"],
+                registry=registry,
+            )
+            for message, direction in (("request", "incoming"), ("response", "outgoing"))
+        )
+        self._fine = Histogram(
+            "http_request_duration_highr_seconds",
+            "Latency with many buckets but no API specific labels. Made for more accurate percentile calculations. ",
+            buckets=_FINE,
+            registry=registry,
+        )
+        self._coarse = Histogram(
+            "http_request_duration_seconds",
+            "Latency with only few buckets by handler. Made to be only used if aggregation by handler is important. ",
+            ["handler", "method"],
+            buckets=_COARSE,
+            registry=registry,
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one connection's request."""
@@ -97,9 +126,12 @@ class Count:
                 return
             counted = True
             handler = scope["path"] if scope["method"] in self._known.get(scope["path"], ()) else "none"
-            received = int(dict(scope["headers"]).get(b"content-length", b"0") or 0)
             seconds = time.perf_counter() - start
-            self._metrics.observe(handler, scope["method"], status, received=received, sent=sent, seconds=seconds)
+            self._requests.labels(handler, scope["method"], f"{status // 100}xx").inc()
+            self._received.labels(handler).observe(int(dict(scope["headers"]).get(b"content-length", b"0") or 0))
+            self._sent.labels(handler).observe(sent)
+            self._fine.observe(seconds)
+            self._coarse.labels(handler, scope["method"]).observe(seconds)
 
         async def watching(message: Message) -> None:
             nonlocal status, sent

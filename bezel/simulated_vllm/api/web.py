@@ -8,6 +8,7 @@ import secrets
 import time
 from typing import TYPE_CHECKING, Any
 
+from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector, generate_latest
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -27,12 +28,12 @@ from bezel.simulated_vllm.api.chat import answer_chat
 from bezel.simulated_vllm.api.completions import answer_completion
 from bezel.simulated_vllm.api.errors import ApiError, json_response
 from bezel.simulated_vllm.api.messages import CountBody, MessagesBody, answer_messages, count_tokens, refusal
-from bezel.simulated_vllm.api.middleware import AddVary, Count, RequestId, RequireKey
+from bezel.simulated_vllm.api.middleware import AddHeader, Count, RequireKey, request_id, vary
 from bezel.simulated_vllm.api.responses import ResponsesBody, answer_responses, unknown_response
 from bezel.simulated_vllm.api.scoring import ScoringBody, answer_scoring
 from bezel.simulated_vllm.configuration.options import VERSION
-from bezel.simulated_vllm.metrics.http_metrics import HttpMetrics
 from bezel.simulated_vllm.scheduling.engine import DEAD, EngineDeadError
+from bezel.simulated_vllm.scheduling.engine_metrics import TOOL_CALLS
 from bezel.simulated_vllm.scheduling.tokenizer import decode, encode, token_strings
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Server:
         digest = hashlib.sha256(repr(engine.settings).encode()).hexdigest()[:8]
         self._fingerprint = f"vllm-{VERSION}-{digest}"
         self._load = 0
-        self.http = HttpMetrics()
+        self._registry = CollectorRegistry()
 
     def application(self) -> ASGIApp:
         """Return the whole server as an ASGI application."""
@@ -90,13 +91,23 @@ class Server:
             Exception: _server_error,
         }
         app: Any = Starlette(routes=routes, exception_handlers=handlers)
-        app = AddVary(app)
+        app = AddHeader(app, vary)
         if self._settings.api_keys:
             app = RequireKey(app, self._settings.api_keys)
         if self._settings.request_id_headers:
-            app = RequestId(app)
+            app = AddHeader(app, request_id)
         known = {route.path: route.methods or set() for route in routes}
-        return Count(app, self.http, known)
+        families = dict(self._engine.metrics.families)
+        last = families.pop(TOOL_CALLS, None)  # the API process's own family, after those of http
+        GCCollector(self._registry)
+        PlatformCollector(self._registry)
+        ProcessCollector(registry=self._registry)
+        for family in families.values():
+            self._registry.register(family)
+        counted = Count(app, self._registry, known)
+        if last:
+            self._registry.register(last)
+        return counted
 
     async def _health(self, request: Request) -> Response:
         del request
@@ -112,9 +123,7 @@ class Server:
 
     async def _metrics(self, request: Request) -> Response:
         del request
-        engine = self._engine.metrics
-        lines = [*self.http.process_lines(), *engine.lines(), *self.http.lines(), *engine.last_lines(), ""]
-        return Response("\n".join(lines), media_type="text/plain; version=1.0.0")
+        return Response(generate_latest(self._registry), media_type="text/plain; version=1.0.0")
 
     async def _models(self, request: Request) -> Response:
         del request

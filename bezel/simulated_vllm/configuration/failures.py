@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import tomllib
+from pathlib import Path
 from typing import Literal
 
+VALIDATION_ERROR = "pydantic_core._pydantic_core.ValidationError"
 Stage = Literal["config", "engine", "host-memory"]
 
 
@@ -30,25 +34,18 @@ class StartError(Exception):
         return 137 if self.stage == "host-memory" else 1
 
 
-def validation_error(model: str, message: str, *, kind: str = "value_error", field: str | None = None) -> StartError:
-    """Return a refusal by one of vLLM's configuration classes, with pydantic's text.
-
-    Args:
-        model: the configuration class, e.g. ModelConfig.
-        message: the reason.
-        kind: pydantic's name of the kind of error.
-        field: the refused field, where the error concerns one.
-    """
-    place = f"{field}\n  {message}" if field else f"  Value error, {message}"
-    text = f"1 validation error for {model}\n{place} [type={kind}]\n"
+def refusal(name: str, /, **values: object) -> StartError:
+    """Return vLLM's error of that name in `refusals.toml`, with the values in its text."""
+    row = {key: text.format(**values) for key, text in _refusals()[name].items()}
+    if "kind" in row:
+        return StartError(row["kind"], row["text"], row.get("stage", "config"))  # type: ignore[arg-type]
+    kind = row.get("type", "value_error")
+    reason = f"{row['field']}\n  {row['text']}" if "field" in row else f"  Value error, {row['text']}"
+    text = f"1 validation error for {row['class']}\n{reason} [type={kind}]\n"
     text += f"    For further information visit https://errors.pydantic.dev/2.14/v/{kind}"
-    return StartError("pydantic_core._pydantic_core.ValidationError", text)
+    return StartError(VALIDATION_ERROR, text)
 
 
-def exhausted(wanted: float, free: float) -> StartError:
-    """Return the runtime's error for an allocation that does not fit, in bytes of one chip."""
-    text = (
-        f"RESOURCE_EXHAUSTED: Error allocating device buffer: Attempting to allocate {wanted / (1 << 30):.2f}G. That "
-        f"was not possible. There are {max(0.0, free) / (1 << 30):.2f}G free.; (0x0x0_HBM0)"
-    )
-    return StartError("jax.errors.JaxRuntimeError", text, "engine")
+@functools.cache
+def _refusals() -> dict[str, dict[str, str]]:
+    return tomllib.loads(Path(__file__).with_name("refusals.toml").read_text(encoding="utf-8"))

@@ -12,12 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bezel.simulated_vllm.configuration.failures import StartError
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-    from bezel.simulated_vllm.configuration.settings import EngineSettings
 
 VARIABLE = "LOCALCLOUD_FAULTS"
 _LOOK_SECONDS = 0.2
@@ -58,25 +54,6 @@ def start_faults(environment: Mapping[str, str]) -> StartFaults:
         slowness=float(by_kind.get("slow-start", {}).get("factor", 1)),
         never_listens="never-healthy" in by_kind,
     )
-
-
-def out_of_memory(settings: EngineSettings) -> StartError:
-    """Return the error that PyTorch raises when an allocation exceeds the free memory, with its own text."""
-    total = settings.machine.accelerator.memory_gib
-    return StartError(
-        "torch.OutOfMemoryError",
-        f"CUDA out of memory. Tried to allocate 512.00 MiB. GPU 0 has a total capacity of {total:.2f} GiB of which "
-        f"214.06 MiB is free. Including non-PyTorch memory, this process has {total - 0.21:.2f} GiB memory in use. Of "
-        f"the allocated memory {total - 0.6:.2f} GiB is allocated by PyTorch, and 87.21 MiB is reserved by PyTorch but "
-        "unallocated. If reserved but unallocated memory is large try setting "
-        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.",
-        "engine",
-    )
-
-
-def disk_full() -> StartError:
-    """Return the error that Python raises when the cache of compiled graphs cannot be written."""
-    return StartError("OSError", "[Errno 28] No space left on device", "engine")
 
 
 class ServingFaults:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 import pydantic
 
 from bezel.catalog import vllm_options
-from bezel.simulated_vllm.configuration.failures import StartError
+from bezel.simulated_vllm.configuration.failures import VALIDATION_ERROR, StartError
 from bezel.simulated_vllm.configuration.options import VERSION
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def check_fields(options: argparse.Namespace, *, multimodal: bool) -> None:
         try:
             _field(name)(**{name: value})
         except pydantic.ValidationError as error:
-            raise StartError("pydantic_core._pydantic_core.ValidationError", str(error)) from None
+            raise StartError(VALIDATION_ERROR, str(error)) from None
 
 
 @functools.cache

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bezel.loopback.plain_http import NO_TLS
-from bezel.simulated_vllm.configuration.failures import StartError
+from bezel.simulated_vllm.configuration.failures import refusal
 
 if TYPE_CHECKING:
     import argparse
@@ -43,18 +43,14 @@ def hub_models(
     """
     offline = environment.get("HF_HUB_OFFLINE", "").upper() in _TRUE
     base = environment.get("HF_ENDPOINT", "").rstrip("/")
-    wanted = [name for name in _named(options) if is_hub_id(name) and name not in machine.mounts]
-    if offline or not base or not wanted:
+    models = [options.model, options.spec_model, (options.speculative_config or {}).get("model")]
+    missing = [name for name in models if isinstance(name, str) and is_hub_id(name) and name not in machine.mounts]
+    if offline or not base or not missing:
         yield machine
         return
     with tempfile.TemporaryDirectory(prefix="localcloud-hub-") as folder:
-        mounts = {name: _download(base, name, Path(folder) / str(number)) for number, name in enumerate(wanted)}
+        mounts = {name: _download(base, name, Path(folder) / str(number)) for number, name in enumerate(missing)}
         yield replace(machine, mounts={**machine.mounts, **mounts})
-
-
-def _named(options: argparse.Namespace) -> list[str]:
-    names = [options.model, options.spec_model, (options.speculative_config or {}).get("model")]
-    return [name for name in names if isinstance(name, str)]
 
 
 def _download(base: str, name: str, folder: Path) -> Path:
@@ -63,28 +59,11 @@ def _download(base: str, name: str, folder: Path) -> Path:
     folder.mkdir()
     try:
         for file in _FILES:
-            answer = httpx.get(f"{base}/{name}/resolve/main/{file}", timeout=30, trust_env=False, verify=NO_TLS)
-            if file == _FILES[0] and not answer.is_success:
-                raise _unknown(name)
-            if answer.is_success:
-                (folder / file).write_bytes(answer.content)
+            response = httpx.get(f"{base}/{name}/resolve/main/{file}", timeout=30, trust_env=False, verify=NO_TLS)
+            if file == _FILES[0] and not response.is_success:
+                raise refusal("unknown-repository", name=name)
+            if response.is_success:
+                (folder / file).write_bytes(response.content)
     except httpx.HTTPError:
-        raise _unreachable(name) from None
+        raise refusal("hub-unreachable", name=name) from None
     return folder
-
-
-def _unknown(name: str) -> StartError:
-    return StartError(
-        "OSError",
-        f"{name} is not a local folder and is not a valid model identifier listed on 'https://huggingface.co/models'\n"
-        "If this is a private repository, make sure to pass a token having permission to this repo either by logging "
-        "in with `hf auth login` or by passing `token=<your_token>`",
-    )
-
-
-def _unreachable(name: str) -> StartError:
-    return StartError(
-        "OSError",
-        "We couldn't connect to 'https://huggingface.co' to load the files, and couldn't find them in the cached "
-        f"files.\nCheck your internet connection or see how to run the library in offline mode. ({name})",
-    )

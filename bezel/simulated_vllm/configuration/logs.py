@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import sys
 import time
-from typing import TextIO
+import tomllib
+from http import HTTPStatus
+from pathlib import Path
 
-API, ENGINE = "APIServer", "EngineCore"
+API = "APIServer"
 
 
-def line(text: str, *, source: str, process: str = API, level: str = "INFO", stream: TextIO | None = None) -> None:
-    """Write a line (or several, each with the prefix) to stdout or to `stream`.
-
-    Args:
-        text: the text of the line.
-        source: file and line as vLLM prints them, e.g. "core.py:133".
-        process: the API process or the engine's.
-        level: INFO, WARNING or ERROR.
-        stream: the output; standard output if None.
-    """
-    out = stream or sys.stdout
+def log(name: str, /, **values: object) -> None:
+    """Write the line of that name in `log_lines.toml` (or several, each with the prefix) to standard output."""
+    row = _lines()[name]
     stamp = time.strftime("%m-%d %H:%M:%S")
-    for part in text.split("\n"):
-        out.write(f"({process} pid={os.getpid()}) {level} {stamp} [{source}] {part}\n")
-    out.flush()
+    prefix = f"({row.get('process', API)} pid={os.getpid()}) {row.get('level', 'INFO')} {stamp} [{row['source']}]"
+    for part in row["text"].format(**values).split("\n"):
+        sys.stdout.write(f"{prefix} {part}\n")
+    sys.stdout.flush()
+
+
+@functools.cache
+def _lines() -> dict[str, dict[str, str]]:
+    return tomllib.loads(Path(__file__).with_name("log_lines.toml").read_text(encoding="utf-8"))
 
 
 def traceback(kind: str, message: str) -> None:
@@ -36,31 +37,23 @@ def traceback(kind: str, message: str) -> None:
 
 
 class UvicornFormatter(logging.Formatter):
-    """uvicorn's own lines with the process in front."""
+    """uvicorn's own lines with the process in front, and its access log: client, request line, status."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
-        return f"({API} pid={os.getpid()}) {record.levelname + ':':<10}{record.getMessage()}"
-
-
-class AccessFormatter(UvicornFormatter):
-    """uvicorn's access log: client, request line, status."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the line; uvicorn passes five arguments."""
-        if isinstance(record.args, tuple) and len(record.args) == 5:
+        """Return the line; uvicorn passes five arguments for a request."""
+        message = record.getMessage()
+        if record.name == "uvicorn.access" and isinstance(record.args, tuple) and len(record.args) == 5:
             client, method, path, version, status = record.args
-            phrase = _PHRASES.get(int(str(status)), "")
+            phrase = HTTPStatus(int(str(status))).phrase
             message = f'{client or _NEIGHBOUR} - "{method} {path} HTTP/{version}" {status} {phrase}'
-            return f"({API} pid={os.getpid()}) {record.levelname + ':':<10}{message}"
-        return super().format(record)
+        return f"({API} pid={os.getpid()}) {record.levelname + ':':<10}{message}"
 
 
 def uvicorn_logging(level: str, *, access: bool) -> None:
     """Send uvicorn's loggers to standard output in the server's form."""
-    for name, formatter in (("uvicorn", UvicornFormatter()), ("uvicorn.access", AccessFormatter())):
+    for name in ("uvicorn", "uvicorn.access"):
         handler = logging.StreamHandler(sys.stdout)
-        handler.setFormatter(formatter)
+        handler.setFormatter(UvicornFormatter())
         logger = logging.getLogger(name)
         logger.handlers = [handler]
         logger.propagate = False
@@ -70,7 +63,3 @@ def uvicorn_logging(level: str, *, access: bool) -> None:
 
 
 _NEIGHBOUR = "127.0.0.1:0"  # a client of a socket file has no address
-_PHRASES = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 405: "Method Not Allowed"} | {
-    500: "Internal Server Error",
-    503: "Service Unavailable",
-}

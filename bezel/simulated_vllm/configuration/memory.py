@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bezel.simulated_vllm.configuration.failures import StartError, exhausted
+from bezel.simulated_vllm.configuration.failures import refusal
 from bezel.simulated_vllm.configuration.hardware import GIB
 from bezel.simulated_vllm.configuration.kv_layout import KvLayout, kv_layout, unwindowed_layout
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 # Resident size of the API process and the engine's process with PyTorch and its libraries.
 HOST_BASE_GIB = 5.2
-_ADVICE = "See https://docs.vllm.ai/en/latest/configuration/conserving_memory/ for more details."
 
 
 @dataclass(frozen=True)
@@ -81,13 +80,15 @@ def memory_use(
         weights = int(weights * chip.xla.resident_per_weight)
     host_peak = int(HOST_BASE_GIB * GIB) + loader_bytes + offloaded * tensor_parallel
     if host_peak > machine.memory_gib * GIB:
-        raise StartError("Killed", f"{host_peak / GIB:.2f} GiB of {machine.memory_gib:g} GiB", "host-memory")
+        raise refusal("host-memory", peak=host_peak / GIB, limit=machine.memory_gib)
     total = chip.memory_gib * GIB
     runtime = chip.runtime_gib * GIB
     if weights + runtime > total and chip.xla:
-        raise exhausted(weights, total)
+        raise refusal("tpu-memory", size=weights / GIB, free=max(0.0, total) / GIB)
     if weights + runtime > total:
-        raise StartError("torch.OutOfMemoryError", _out_of_memory(weights, total, runtime), "engine")
+        piece, used = min(weights, 256 << 20), (total - runtime) / GIB
+        mib = 1 << 20
+        raise refusal("weights-too-large", piece=piece / mib, total=total / GIB, free=(piece >> 1) / mib, used=used)
     activations = (chip.activation_gib + chip.activation_gib_per_1k_tokens * batched_tokens / 1024) * GIB
     available = kv_cache_memory_bytes or int(total * utilization - weights - runtime - activations)
     if chip.xla:
@@ -97,19 +98,21 @@ def memory_use(
             model, dtype=kv_cache_dtype, in_flight_tokens=in_flight_tokens, tensor_parallel=tensor_parallel
         )
     if available <= 0:
-        raise StartError(
-            "ValueError",
-            "No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the "
-            "engine (this flag also controls CPU memory reservation on the CPU backend, despite its name). " + _ADVICE,
-            "engine",
-        )
+        raise refusal("no-cache-memory")
     blocks = blocks_override or available // layout.block_bytes
     longest = layout.longest(blocks, model.context if max_model_len < 0 else max_model_len)
     if max_model_len < 0:
         max_model_len = longest
     needed = layout.blocks_at_most(max_model_len)
     if needed > blocks or not max_model_len:
-        raise StartError("ValueError", _cache_too_small(max_model_len, needed, available, layout, longest), "engine")
+        estimate = f"Based on the available memory, the estimated maximum model length is {longest}. "
+        raise refusal(
+            "cache-too-small",
+            length=max_model_len,
+            needed=needed * layout.block_bytes / GIB,
+            available=available / GIB,
+            estimate=estimate if longest else "",
+        )
     return MemoryUse(
         weights=weights,
         offloaded=offloaded,
@@ -141,26 +144,4 @@ def _lora_buffers(model: Checkpoint, parallel: int) -> int:
     return 2 * sum(
         (inputs + outputs // parallel) if by_columns else (inputs // parallel + outputs)
         for inputs, outputs, by_columns in shapes
-    )
-
-
-def _out_of_memory(weights: int, total: float, runtime: float) -> str:
-    used = total - runtime
-    piece = min(weights, 256 << 20)
-    return (
-        f"CUDA out of memory. Tried to allocate {piece / (1 << 20):.2f} MiB. GPU 0 has a total capacity of "
-        f"{total / GIB:.2f} GiB of which {(piece >> 1) / (1 << 20):.2f} MiB is free. Including non-PyTorch memory, "
-        f"this process has {used / GIB:.2f} GiB memory in use."
-    )
-
-
-def _cache_too_small(max_model_len: int, needed: int, available: int, layout: KvLayout, longest: int) -> str:
-    estimate = ""
-    if longest:
-        estimate = f"Based on the available memory, the estimated maximum model length is {longest}. "
-    return (
-        f"To serve at least one request with the model's max seq len ({max_model_len}), "
-        f"({needed * layout.block_bytes / GIB:.2f} GiB KV cache is needed, which is larger than the available KV "
-        f"cache memory ({available / GIB:.2f} GiB). {estimate}Try increasing `gpu_memory_utilization` (which also "
-        "controls CPU memory on the CPU backend) or decreasing `max_model_len` when initializing the engine. " + _ADVICE
     )

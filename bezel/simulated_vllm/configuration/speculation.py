@@ -10,8 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bezel.catalog import vllm_options
 from bezel.simulated_vllm.configuration.checkpoint import read_checkpoint
-from bezel.simulated_vllm.configuration.failures import StartError, validation_error
+from bezel.simulated_vllm.configuration.failures import refusal
+from bezel.simulated_vllm.configuration.options import VERSION
 
 if TYPE_CHECKING:
     import argparse
@@ -20,17 +22,8 @@ if TYPE_CHECKING:
     from bezel.simulated_vllm.configuration.hardware import SimulatedMachine
 
 _KEYS = {
-    "method",
-    "model",
-    "num_speculative_tokens",
-    "prompt_lookup_max",
-    "prompt_lookup_min",
-    "draft_tensor_parallel_size",
-    "quantization",
-    "max_model_len",
-    "revision",
-    "enforce_eager",
-    "disable_padded_drafter_batch",
+    *("method", "model", "num_speculative_tokens", "prompt_lookup_max", "prompt_lookup_min", "revision"),
+    *("draft_tensor_parallel_size", "quantization", "max_model_len", "enforce_eager", "disable_padded_drafter_batch"),
 }
 _SHORT = {"spec_method": "method", "spec_model": "model", "spec_tokens": "num_speculative_tokens"}
 _MTP_SPELLINGS = {None, "mtp", "gemma4_mtp", "draft_model"}
@@ -61,13 +54,12 @@ _KINDS = {
 }
 
 
-def speculation(options: argparse.Namespace, machine: SimulatedMachine, methods: tuple[str, ...]) -> Speculation | None:
+def speculation(options: argparse.Namespace, machine: SimulatedMachine) -> Speculation | None:
     """Return the drafting that the options configure, None without speculative decoding.
 
     Args:
         options: the parsed command line.
         machine: the machine on which the assistant's files are mounted.
-        methods: the names that --spec-method takes.
 
     Raises:
         StartError: a combination that vLLM refuses, with its own message.
@@ -75,21 +67,17 @@ def speculation(options: argparse.Namespace, machine: SimulatedMachine, methods:
     config = _merged(options)
     if not config and options.speculative_config is None:
         return None
-    _check_values(config, methods)
+    _check_values(config)
     method, tokens = config.get("method"), config.get("num_speculative_tokens")
     if method == "ngram":
         if tokens is None:
-            raise validation_error(
-                "SpeculativeConfig",
-                "num_speculative_tokens must be provided with speculative model unless the draft model config contains "
-                "an n_predict parameter.",
-            )
+            raise refusal("no-draft-tokens")
         return replace(_KINDS["ngram"], tokens=int(tokens))
     if method not in _MTP_SPELLINGS or not config.get("model"):
-        raise StartError("NotImplementedError", f"Unsupported speculative method: '{method}'")
+        raise refusal("draft-method", method=method)
     draft = _assistant(str(config["model"]), machine)
     if tokens is None:
-        raise StartError("TypeError", "'>' not supported between instances of 'NoneType' and 'int'")
+        raise refusal("draft-tokens-none")
     return replace(_KINDS["mtp"], tokens=int(tokens), draft=draft)
 
 
@@ -101,70 +89,50 @@ def _merged(options: argparse.Namespace) -> dict[str, Any]:
         if value is None:
             continue
         if key in config:
-            flag = "--" + option.replace("_", "-")
-            raise StartError("ValueError", f"{flag} and --speculative-config['{key}'] are mutually exclusive")
+            raise refusal("draft-twice", flag="--" + option.replace("_", "-"), key=key)
         config[key] = value
     return config
 
 
-def _check_values(config: dict[str, Any], methods: tuple[str, ...]) -> None:
-    name = "SpeculativeConfig"
+def _check_values(config: dict[str, Any]) -> None:
     for key in config:
         if key not in _KEYS:
-            raise validation_error(name, "Unexpected keyword argument", kind="unexpected_keyword_argument", field=key)
+            raise refusal("draft-key", key=key)
     method, tokens = config.get("method"), config.get("num_speculative_tokens")
+    option = vllm_options(VERSION).find("--spec-method")
+    methods = option[0].choices if option else ()
     if method is not None and method not in methods:
-        allowed = ", ".join(repr(known) for known in methods if known != "None")
-        raise validation_error(name, f"Input should be {allowed}", kind="literal_error", field="method")
-    field = "num_speculative_tokens"
+        raise refusal("draft-method-name", known=", ".join(repr(known) for known in methods if known != "None"))
     try:
         number = 1 if tokens is None else int(tokens)
     except (TypeError, ValueError):
-        raise validation_error(name, "Input should be a valid integer", kind="int_type", field=field) from None
+        raise refusal("draft-tokens-type") from None
     if number < 1:
-        raise validation_error(name, "Input should be greater than 0", kind="greater_than", field=field)
+        raise refusal("draft-tokens-low")
 
 
 def _assistant(path: str, machine: SimulatedMachine) -> Checkpoint:
-    directory = machine.resolve(path)
-    if not (directory / "config.json").is_file():
-        raise missing_model(path, is_found(path, directory))
-    draft = read_checkpoint(directory)
+    draft = read_model(path, machine)
     if not draft.assistant:
-        raise StartError("NotImplementedError", f"Unsupported speculative method: '{draft.model_type}'")
+        raise refusal("draft-method", method=draft.model_type)
     return draft
 
 
-def is_found(path: str, directory: Path) -> bool:
-    """Whether vLLM finds a folder at the path; in a readable bucket any path counts as one."""
-    return directory.is_dir() or (path.startswith("gs://") and directory != Path(path))
+def read_model(path: str, machine: SimulatedMachine) -> Checkpoint:
+    """Read the model or the assistant at a path in the container.
 
-
-def missing_model(path: str, folder_exists: bool) -> StartError:
-    """Return the error that vLLM raises for a model that does not exist at the given path."""
-    if folder_exists:
-        return StartError(
-            "ValueError",
-            f"Invalid repository ID or local directory specified: '{path}'.\n"
-            "Please verify the following requirements:\n1. Provide a valid Hugging Face repository ID.\n"
-            "2. Specify a local directory that contains a recognized configuration file.",
-        )
-    if path.startswith("gs://"):
-        bucket = path.removeprefix("gs://").partition("/")[0]
-        return StartError(
-            "google.api_core.exceptions.Forbidden",
-            f"403 GET https://storage.googleapis.com/storage/v1/b/{bucket}/o: Permission 'storage.objects.list' denied "
-            "on resource (or it may not exist).",
-        )
+    Raises:
+        StartError: vLLM finds no model there.
+    """
+    directory = machine.resolve(path)
+    if (directory / "config.json").is_file():
+        return read_checkpoint(directory)
+    bucket = path.startswith("gs://")
+    # In a readable bucket any path counts as a folder.
+    if directory.is_dir() or (bucket and directory != Path(path)):
+        raise refusal("no-config-file", path=path)
+    if bucket:
+        raise refusal("bucket-denied", bucket=path.removeprefix("gs://").partition("/")[0])
     if path.startswith(("/", "./", "../")) or path.count("/") > 1:
-        return StartError(
-            "huggingface_hub.errors.HFValidationError",
-            f"Repo id must be in the form 'repo_name' or 'namespace/repo_name': '{path}'. "
-            "Use `repo_type` argument if needed.",
-        )
-    return StartError(
-        "huggingface_hub.errors.LocalEntryNotFoundError",
-        "Cannot find an appropriate cached snapshot folder for the specified revision on the local disk and outgoing "
-        "traffic has been disabled. To enable repo look-ups and downloads online, pass 'local_files_only=False' as "
-        "input.",
-    )
+        raise refusal("repository-form", path=path)
+    raise refusal("not-cached")

@@ -1,6 +1,6 @@
 """Compiled graphs on a TPU: their number, compile time and cache, as in vLLM's TPU plugin (tpu-inference).
 
-Pure rules, and the one file that represents the compiled graphs. Leaves refusals to `tpu_checks.py`, sizes and times to
+Pure rules, and the one file that represents the compiled graphs. Leaves refusals to `checks.py`, sizes and times to
 `hardware.toml`, memory to `memory.py` and the phases of a start to `startup.py`. Not modelled: several hosts,
 pipelines, LoRA.
 """
@@ -24,13 +24,6 @@ PADDING_GAP = "VLLM_TPU_BUCKET_PADDING_GAP"
 CACHE_PATH = "VLLM_XLA_CACHE_PATH"
 _SMALLEST_BATCH = 16
 _GB = 1e9
-
-
-def kv_notes(kv_cache_dtype: str) -> tuple[str, ...]:
-    """Return the plugin's log line for an 8-bit cache: it uses another type, and saved no memory (measured)."""
-    if not kv_cache_dtype.startswith("fp8"):
-        return ()
-    return ("Automatically using fp8_e5m2 for FP8 KV cache on TPU v6e.",)
 
 
 def batch_sizes(batched_tokens: int, gap: int) -> list[int]:

@@ -10,13 +10,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from bezel.simulated_vllm.configuration.logs import API, ENGINE, line
+from bezel.simulated_vllm.configuration.logs import log
 from bezel.simulated_vllm.scheduling.engine_metrics import EngineMetrics
 from bezel.simulated_vllm.scheduling.scheduler import Scheduler, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from bezel.simulated_vllm.configuration.faults import ServingFaults
     from bezel.simulated_vllm.configuration.settings import EngineSettings
     from bezel.simulated_vllm.scheduling.channel import Channel
@@ -55,13 +53,12 @@ class Engine:
         self,
         settings: EngineSettings,
         clock: EngineClock,
-        wall: Callable[[], float],
         strikes: ServingFaults | None = None,
     ) -> None:
         self.settings = settings
         self.clock = clock
         self.scheduler = Scheduler(settings)
-        self.metrics = EngineMetrics(settings, wall)
+        self.metrics = EngineMetrics(settings)
         self.prompt_tokens = 0
         self.generated_tokens = 0
         self.died = asyncio.Event()
@@ -197,13 +194,9 @@ class Engine:
 
     def _die(self) -> None:
         """End as if the worker's process had been killed; the gauges keep their values."""
-        worker = "Worker proc VllmWorker-0 died unexpectedly (exit code: -9), shutting down executor."
-        line(worker, source="multiproc_executor.py:315", process=ENGINE, level="ERROR")
-        fatal = "EngineCore encountered a fatal error.\nTraceback (most recent call last):\nRuntimeError: cancelled"
-        line(fatal, source="core.py:1512", process=ENGINE, level="ERROR")
-        failed = "AsyncLLM output_handler failed.\nTraceback (most recent call last):\n"
-        failed += f"vllm.v1.engine.exceptions.EngineDeadError: {DEAD}"
-        line(failed, source="async_llm.py:906", process=API, level="ERROR")
+        log("worker-died")
+        log("engine-died")
+        log("output-handler-died", error=DEAD)
         self.died.set()
         for request in [*self.scheduler.running, *self.scheduler.waiting]:
             request.finished = "error"

@@ -9,87 +9,92 @@ import itertools
 import json
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from bezel.simulated_vllm.metrics.prometheus import Counter, Family, Histogram, Labels, labels
+from prometheus_client import Counter, Gauge, Histogram
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from bezel.simulated_vllm.configuration.settings import EngineSettings
     from bezel.simulated_vllm.scheduling.request import Request
     from bezel.simulated_vllm.scheduling.scheduler import Scheduler, Step
 
 _TABLE = Path(__file__).with_name("metrics.json")
-_TOOLS = "tool_call_parser_invocations_total"
+TOOL_CALLS = "tool_call_parser_invocations_total"
 
 
 class EngineMetrics:
-    """The `vllm:` families of one engine."""
+    """The `vllm:` families of one engine.
 
-    def __init__(self, settings: EngineSettings, wall: Callable[[], float]) -> None:
-        """Create every series that a freshly started server shows.
+    Attributes:
+        families: the families by name without `vllm:`, in the order of /metrics; none is registered yet.
+    """
 
-        Args:
-            settings: the engine's settings; some buckets and the info gauge depend on them.
-            wall: returns the Unix time in seconds.
-        """
+    def __init__(self, settings: EngineSettings) -> None:
+        """Create every series that a freshly started server shows; some buckets and labels depend on the settings."""
         self._settings = settings
-        self._name = settings.served_names[0]
-        self._labels: dict[tuple[str, str], Labels] = {}
-        self._plain = labels({"engine": "0", "model_name": self._name})
         table = json.loads(_TABLE.read_text(encoding="utf-8"))
-        named: dict[str, list[float]] = {**table["buckets"], "tokens": _one_two_five(settings.max_model_len)}
-        self._families: dict[str, Family] = {}
+        bounds = {**table["buckets"], "tokens": _one_two_five(settings.max_model_len)}
+        config = _cache_config(settings, table["cache_config"])
+        self.families: dict[str, Counter | Gauge | Histogram] = {}
+        self._series: dict[tuple[str, ...], Any] = {}
         for row in table["families"]:
             if (row.get("speculative") and not settings.speculation) or (row.get("tools") and not settings.tool_parser):
                 continue
-            self._families[row["name"]] = family = _family(row, named, wall)
-            self._start(family, row)
-        self._families["cache_config_info"].set(labels(_cache_config(settings, table["cache_config"])), 1.0)
-        self._get("engine_sleep_state").set(self._with("sleep_state", "awake"), 1.0)
+            self._start(row, bounds)
+        info = Gauge("vllm:cache_config_info", "Information of the LLMEngine CacheConfig", [*config], registry=None)
+        info.labels(**config).set(1)
+        self.families["cache_config_info"] = info
+        self._series["engine_sleep_state", "awake"].set(1)
 
-    def lines(self) -> Iterator[str]:
-        """Yield the text of the engine's families."""
-        for name, family in self._families.items():
-            if name != _TOOLS:
-                yield from family.lines()
+    def _start(self, row: dict[str, Any], bounds: dict[str, list[float]]) -> None:
+        """Create a family, and its series with every combination of its labels' values."""
+        fixed = {"model_name": self._settings.served_names[0]} | ({} if row.get("engine") is False else {"engine": "0"})
+        labels: dict[str, list[str]] = dict(row.get("labels", {}))
+        if "position" in labels and self._settings.speculation:
+            labels["position"] = [str(position) for position in range(self._settings.speculation.tokens)]
+        name, names = f"vllm:{row['name']}", [*fixed, *labels]
+        family: Counter | Gauge | Histogram
+        if row["type"] == "histogram":
+            buckets = row["buckets"]
+            buckets = bounds[buckets] if isinstance(buckets, str) else buckets
+            family = Histogram(name, row["help"], names, registry=None, buckets=buckets)
+        else:
+            family = (Counter if row["type"] == "counter" else Gauge)(name, row["help"], names, registry=None)
+        self.families[row["name"]] = family
+        for values in itertools.product(*labels.values()):
+            self._series[row["name"], *values] = family.labels(*fixed.values(), *values)
 
-    def last_lines(self) -> Iterator[str]:
-        """Yield the text of the API process's own family, which comes after the http families."""
-        if _TOOLS in self._families:
-            yield from self._families[_TOOLS].lines()
+    def value(self, *series: str) -> float:
+        """Return a series' value (a histogram's sum), by the family's name and the values of the labels of its own.
 
-    def value(self, name: str, label: str | None = None) -> float:
-        """Return the value of the series with that label value, or of the family's first series if none is given."""
-        for pairs, value in self._get(name).values.items():
-            if label is None or label in dict(pairs).values():
-                return value
-        raise KeyError(name)
+        Raises:
+            KeyError: there is no such series.
+        """
+        samples = next(iter(self._series[series].collect())).samples
+        return float([sample.value for sample in samples if not sample.name.endswith("_created")][-1])
 
     def levels(self, scheduler: Scheduler) -> None:
         """Set the gauges of the queue, the batch and the cache."""
-        waiting = float(len(scheduler.waiting))
-        self._get("num_requests_running").set(self._plain, float(len(scheduler.running)))
-        self._get("num_requests_waiting").set(self._plain, waiting)
-        self._get("num_requests_waiting_by_reason").set(self._with("reason", "capacity"), waiting)
-        self._get("kv_cache_usage_perc").set(self._plain, scheduler.pool.usage)
+        waiting = len(scheduler.waiting)
+        self._set(len(scheduler.running), "num_requests_running")
+        self._set(waiting, "num_requests_waiting")
+        self._set(waiting, "num_requests_waiting_by_reason", "capacity")
+        self._set(scheduler.pool.usage, "kv_cache_usage_perc")
 
     def admitted(self, request: Request) -> None:
         """Count the look-up of a prompt in the prefix cache, when its request runs for the first time."""
         if self._settings.prefix_caching:
-            self._add("prefix_cache_queries_total", len(request.prompt))
-            self._add("prefix_cache_hits_total", request.cached)
+            self._add(len(request.prompt), "prefix_cache_queries_total")
+            self._add(request.cached, "prefix_cache_hits_total")
 
     def step(self, step: Step, yielded: dict[Request, list[int]], end: float) -> None:
         """Count a step that ended at `end` and yielded those tokens."""
         prefill = sum(share.tokens for share in step.shares if share.prefill)
         fresh = sum(len(tokens) for tokens in yielded.values())
         if step.preempted:
-            self._add("num_preemptions_total", len(step.preempted))
-        self._add("generation_tokens_total", fresh)
+            self._add(len(step.preempted), "num_preemptions_total")
+        self._add(fresh, "generation_tokens_total")
         self._observe("iteration_tokens_total", prefill + fresh)
-        gaps: dict[float, int] = {}
         for share in step.shares:
             request, new = share.request, yielded[share.request]
             if share.drafts:
@@ -100,41 +105,34 @@ class EngineMetrics:
                 request.first_token = end
                 self._first_token(request)
             else:
-                gap = end - request.last_token
-                gaps[gap] = gaps.get(gap, 0) + 1
+                self._observe("inter_token_latency_seconds", end - request.last_token)
             request.last_token = end
             if request.finished:
                 self.finished(request, end)
-        # Thousands of sequences that decode in the same step have the same gap, so each gap is observed once.
-        for gap, times in gaps.items():
-            self._observe("inter_token_latency_seconds", gap, times)
 
     def rejected(self, reason: str) -> None:
         """Count a request that a queue limit rejected."""
-        self._get("admission_rejections_total").add(labels({"model_name": self._name, "reason": reason}))
+        self._add(1, "admission_rejections_total", reason)
 
     def parsed(self, kind: str, *, streaming: bool, called: bool, times: int = 1) -> None:
         """Count the invocations of the parser of tool calls: one for an answer, or one for each of its pieces."""
-        if _TOOLS not in self._families:
-            return
         mode, outcome = "streaming" if streaming else "non_streaming", "tool_call" if called else "no_tool_call"
-        pairs = {"model_name": self._name, "mode": mode, "outcome": outcome, "request_type": kind}
-        self._get(_TOOLS).add(labels(pairs), times)
+        self._add(times, TOOL_CALLS, mode, outcome, kind)
 
     def _drafts(self, drafted: int, accepted: int) -> None:
-        self._add("spec_decode_num_drafts_total")
-        self._add("spec_decode_num_draft_tokens_total", drafted)
-        self._add("spec_decode_num_accepted_tokens_total", accepted)
+        self._add(1, "spec_decode_num_drafts_total")
+        self._add(drafted, "spec_decode_num_draft_tokens_total")
+        self._add(accepted, "spec_decode_num_accepted_tokens_total")
         for position in range(accepted):
-            self._get("spec_decode_num_accepted_tokens_per_pos_total").add(self._with("position", str(position)))
+            self._add(1, "spec_decode_num_accepted_tokens_per_pos_total", str(position))
 
     def _first_token(self, request: Request) -> None:
         computed = len(request.prompt) - request.cached
-        self._add("prompt_tokens_total", len(request.prompt))
-        self._get("prompt_tokens_by_source_total").add(self._with("source", "local_compute"), computed)
-        self._get("prompt_tokens_by_source_total").add(self._with("source", "local_cache_hit"), request.cached)
-        self._add("prompt_tokens_cached_total", request.cached)
-        self._get("prompt_tokens_cached_by_source_total").add(self._with("source", "device"), request.cached)
+        self._add(len(request.prompt), "prompt_tokens_total")
+        self._add(computed, "prompt_tokens_by_source_total", "local_compute")
+        self._add(request.cached, "prompt_tokens_by_source_total", "local_cache_hit")
+        self._add(request.cached, "prompt_tokens_cached_total")
+        self._add(request.cached, "prompt_tokens_cached_by_source_total", "device")
         self._observe("time_to_first_token_seconds", (request.first_token or 0.0) - request.arrival)
 
     def finished(self, request: Request, end: float) -> None:
@@ -142,7 +140,7 @@ class EngineMetrics:
         scheduled = request.scheduled if request.scheduled is not None else end
         first = request.first_token if request.first_token is not None else end
         produced = len(request.answer)
-        self._get("request_success_total").add(self._with("finished_reason", request.finished or "stop"))
+        self._add(1, "request_success_total", request.finished or "stop")
         self._observe("request_prompt_tokens", len(request.prompt))
         self._observe("request_generation_tokens", produced)
         group = request.group
@@ -161,47 +159,14 @@ class EngineMetrics:
         self._observe("request_num_preemptions", request.preemptions)
         self._observe("request_prefill_kv_computed_tokens", len(request.prompt) - request.cached)
 
-    def _start(self, family: Family, row: dict[str, object]) -> None:
-        if family.name == "vllm:cache_config_info":
-            return
-        values = row.get("values")
-        if row.get("label") == "position" and self._settings.speculation:
-            values = [str(position) for position in range(self._settings.speculation.tokens)]
-        base = {"model_name": self._name} | ({} if row.get("engine") is False else {"engine": "0"})
-        if isinstance(rows := row.get("labels"), dict):
-            for combination in itertools.product(*rows.values()):
-                family.start(labels({**base, **dict(zip(rows, combination, strict=True))}))
-            return
-        if not isinstance(values, list):
-            family.start(labels(base))
-            return
-        for value in values:
-            family.start(labels({**base, str(row["label"]): str(value)}))
+    def _set(self, value: float, *series: str) -> None:
+        self._series[series].set(value)
 
-    def _get(self, name: str) -> Family:
-        return self._families[name]
+    def _add(self, value: float, *series: str) -> None:
+        self._series[series].inc(value)
 
-    def _with(self, label: str, value: str) -> Labels:
-        found = self._labels.get((label, value))
-        if found is None:
-            found = self._labels[label, value] = labels({"engine": "0", "model_name": self._name, label: value})
-        return found
-
-    def _add(self, name: str, value: float = 1.0) -> None:
-        self._families[name].add(self._plain, value)
-
-    def _observe(self, name: str, value: float, times: int = 1) -> None:
-        family = self._families[name]
-        if isinstance(family, Histogram):
-            family.observe(self._plain, value, times)
-
-
-def _family(row: dict[str, object], named: dict[str, list[float]], wall: Callable[[], float]) -> Family:
-    name, text = f"vllm:{row['name']}", str(row["help"])
-    if row["type"] == "histogram":
-        bounds = row["buckets"]
-        return Histogram(name, text, wall, named[bounds] if isinstance(bounds, str) else bounds)  # type: ignore[arg-type]
-    return Counter(name, text, wall) if row["type"] == "counter" else Family(name, text, wall)
+    def _observe(self, name: str, value: float) -> None:
+        self._series[name,].observe(value)
 
 
 def _one_two_five(limit: int) -> list[float]:

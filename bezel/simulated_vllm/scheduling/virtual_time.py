@@ -66,7 +66,7 @@ class Rig:
 
     def __init__(self, settings: EngineSettings, strikes: ServingFaults | None = None) -> None:
         self.clock = VirtualClock()
-        self.engine = Engine(settings, self.clock, lambda: 1.79e9, strikes)
+        self.engine = Engine(settings, self.clock, strikes)
         self.outcomes: list[Outcome] = []
 
     def ask(
@@ -115,6 +115,6 @@ class Rig:
                 return
         raise AssertionError("the engine never came to an end")
 
-    def value(self, name: str, label: str | None = None) -> float:
-        """Return the value of a metric, by its name without `vllm:` in front."""
-        return self.engine.metrics.value(name, label)
+    def value(self, *series: str) -> float:
+        """Return the value of a metric, by its name without `vllm:` in front and its labels' values."""
+        return self.engine.metrics.value(*series)

@@ -1,1 +1,0 @@
-"""Metrics of the server in Prometheus' text form, for /metrics."""
