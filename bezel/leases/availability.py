@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from bezel.leases.clock import format_duration
 from bezel.leases.controller import LeaseController, LeaseError
-from bezel.leases.observation import State
-from bezel.leases.wanted import Goal, Wanted
+from bezel.leases.observation import DesiredState, Goal, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 PROBE_STACK = "bezel-probe"
 """Stack in a probe's labels, so that a sweep finds the request of a killed probe."""
-_LOOK_SECONDS = 5.0
+_POLL_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -33,11 +32,11 @@ class AvailabilityProbe:
 
     Attributes:
         granted: Whether capacity was granted; None where the zone refused the request before that.
-        told: The result, in words.
+        result: The result, in words.
     """
 
     granted: bool | None
-    told: str
+    result: str
 
 
 def probe(
@@ -47,7 +46,7 @@ def probe(
     seconds: float,
     show: Callable[[str], None] = lambda _line: None,
 ) -> AvailabilityProbe:
-    """Request a lease in the one zone of `spec`, wait a little, and give it back, granted or not.
+    """Request a lease in the one zone of `spec`, wait for a time, and delete it, granted or not.
 
     Args:
         back_end: The API.
@@ -57,27 +56,26 @@ def probe(
         show: Called with each line of progress.
 
     Raises:
-        LeaseError: It could not be given back, or its name belongs to something else.
+        LeaseError: It could not be deleted, or its name belongs to something else.
         RestError: A request to Google failed.
     """
     zone, begun = spec.zones[0].zone, clock.now()
-    engine = LeaseController(back_end, clock, show)
     try:
-        seen = engine.run(Wanted(spec, Goal.STORED))
-        while seen is not None and seen.state is State.WAITING and clock.since(begun) < seconds:
-            clock.sleep(_LOOK_SECONDS)
-            seen = back_end.look(zone, spec.name)
-        took = clock.since(begun)
+        lease = LeaseController(back_end, clock, show).run(DesiredState(spec, Goal.STORED))
+        while lease is not None and lease.state is State.WAITING and clock.since(begun) < seconds:
+            clock.sleep(_POLL_SECONDS)
+            lease = back_end.observe(zone, spec.name)
+        elapsed = clock.since(begun)
     except LeaseError as error:
         return AvailabilityProbe(None, _first_reason(str(error), zone))
     finally:
-        LeaseController(back_end, clock, show).run(Wanted(spec, Goal.GONE))
-    if seen is not None and seen.state in {State.PROVISIONING, State.ACTIVE}:
-        return AvailabilityProbe(True, f"granted after {format_duration(took)}, and given back")
+        LeaseController(back_end, clock, show).run(DesiredState(spec, Goal.GONE))
+    if lease is not None and lease.state in {State.PROVISIONING, State.ACTIVE}:
+        return AvailabilityProbe(True, f"granted after {format_duration(elapsed)}, and deleted")
     # After the time is over, the platform may have ended the request before this loop did: no refusal.
-    if seen is not None and seen.state is State.FAILED and took < seconds:
-        return AvailabilityProbe(False, seen.reason or "FAILED")
-    return AvailabilityProbe(False, f"nothing granted in {format_duration(took)}")
+    if lease is not None and lease.state is State.FAILED and elapsed < seconds:
+        return AvailabilityProbe(False, lease.reason or "FAILED")
+    return AvailabilityProbe(False, f"not granted within {format_duration(elapsed)}")
 
 
 def _first_reason(text: str, zone: str) -> str:

@@ -6,9 +6,10 @@ Leaves out the two APIs (`tpu_backend`, `compute_backend`) and what follows from
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Protocol
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
 
-from bezel.rest import ApiError, RestError, UnreachableError
+from bezel.rest import ApiError, GoogleClient, RestError, UnreachableError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +20,7 @@ NOT_FOUND = 404
 CONFLICT = 409
 _REFUSALS = frozenset({400, 403, 404, 429})
 # A rate limit, which passes by itself; any other quota limits the resources that a project may hold.
-_TOO_OFTEN = re.compile(r"per (minute|second|100 seconds)|rate ?limit", re.IGNORECASE)
+_RATE_LIMIT = re.compile(r"per (minute|second|100 seconds)|rate ?limit", re.IGNORECASE)
 # About the caller, in every zone.
 _NOT_ALLOWED = re.compile(r"permission '[\w.]+' denied|has not been used in project|is disabled", re.IGNORECASE)
 _NOT_ENABLED = re.compile(r"has not been used in project \S+ before or it is disabled", re.IGNORECASE)
@@ -31,45 +32,71 @@ _NO_SUCH_ZONE = re.compile(
 )
 
 
-class BackEnd(Protocol):
-    """An API that grants leases, for one project. All calls raise `RestError` where the result is unknown."""
+class BackEnd(ABC):
+    """An API that grants leases, for one project. All calls raise `RestError` where the result is unknown.
 
-    def ask(self, zone: str, name: str, body: Mapping[str, Any], request_id: str) -> str:
+    Args:
+        client: Client for Google's APIs.
+        project: The project's id.
+    """
+
+    def __init__(self, client: GoogleClient, project: str) -> None:
+        self._client = client
+        self._project = project
+
+    @abstractmethod
+    def request(self, zone: str, name: str, body: Mapping[str, Any], request_id: str) -> str:
         """Request a lease; returns the name of the operation that stores the request, "" without one."""
 
-    def outcome(self, zone: str, operation: str) -> tuple[bool, str]:
+    @abstractmethod
+    def operation_result(self, zone: str, operation: str) -> tuple[bool, str]:
         """Whether an operation is over, and why it failed ("" where it did not)."""
 
-    def look(self, zone: str, name: str) -> Observation:
+    @abstractmethod
+    def observe(self, zone: str, name: str) -> Observation:
         """The observed state of a lease."""
 
+    @abstractmethod
     def delete(self, zone: str, name: str) -> None:
         """Begin to delete it, with all that runs on it; it is no error if it is gone already."""
 
+    @abstractmethod
     def phases(self, zone: str, name: str) -> Mapping[str, Phase]:
         """Boot phases that its node reports, by name; {} before the first."""
 
+    @abstractmethod
     def serial_output(self, zone: str, name: str) -> str:
         """Its console output; "" where the API has none."""
 
+    @abstractmethod
     def list(self, zone: str) -> list[Observation]:
         """All leases in a zone that the API shows, Bezel's or not; an unknown zone is an `ApiError`."""
 
-    def hardware(self, zone: str, kind: str) -> bool:
+    @abstractmethod
+    def has_hardware(self, zone: str, kind: str) -> bool:
         """Whether the zone has hardware of a kind: an accelerator type or a machine type."""
+
+    def _call(self, method: str, url: str, **options: Any) -> dict[str, Any] | None:
+        """The response of a request; None where what it names does not exist."""
+        try:
+            return self._client.request(method, url, **options)
+        except ApiError as error:
+            if error.status == NOT_FOUND:
+                return None
+            raise
 
 
 def refusal(error: RestError) -> str | None:
     """Why a zone refused a request, in Google's words; None where the failure may pass or is not about the zone."""
     if not isinstance(error, ApiError) or error.status not in _REFUSALS:
         return None
-    if _TOO_OFTEN.search(error.message) or (error.status == 403 and _NOT_ALLOWED.search(error.message)):
+    if _RATE_LIMIT.search(error.message) or (error.status == 403 and _NOT_ALLOWED.search(error.message)):
         return None
     return f"{error.status} {error.reason}: {error.message}".replace(" :", ":")
 
 
 def no_such_zone(error: ApiError) -> bool:
-    """Whether a look failed because the API knows no such zone: no lease can be there."""
+    """Whether a request failed because the API knows no such zone: no lease can be there."""
     return error.status in {400, 403, 404} and _NO_SUCH_ZONE.search(error.message) is not None
 
 
@@ -78,7 +105,7 @@ def not_enabled(error: ApiError) -> bool:
     return error.status == 403 and _NOT_ENABLED.search(error.message) is not None
 
 
-def passes(error: RestError) -> bool:
+def is_transient(error: RestError) -> bool:
     """Whether the same call may succeed later: no response, a server error, or a rate limit."""
     if not isinstance(error, ApiError):
         return isinstance(error, UnreachableError)

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bezel.leases.backend import NOT_FOUND, no_such_zone
+from bezel.leases.backend import NOT_FOUND, BackEnd, no_such_zone
 from bezel.leases.clock import unix
 from bezel.leases.names import LEASE
 from bezel.leases.observation import NAMESPACE, Observation, Phase, State, phases_of
-from bezel.rest import ApiError, GoogleClient, endpoint
+from bezel.rest import ApiError, endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,31 +36,22 @@ _STATES = {
 }
 
 
-class Machines:
-    """Leases of one project from the Compute API.
+class ComputeBackEnd(BackEnd):
+    """Leases of one project from the Compute API."""
 
-    Args:
-        client: Client for Google's APIs.
-        project: The project's id.
-    """
-
-    def __init__(self, client: GoogleClient, project: str) -> None:
-        self._client = client
-        self._project = project
-
-    def ask(self, zone: str, name: str, body: Mapping[str, Any], request_id: str) -> str:
+    def request(self, zone: str, name: str, body: Mapping[str, Any], request_id: str) -> str:
         """POST instances; the operation runs until capacity is granted or the wait ends."""
         del name  # the body contains it
         url, params = f"{self._zone(zone)}/instances", {"requestId": request_id}
         return str(self._client.post(url, json=dict(body), params=params, idempotent=True).get("name") or "")
 
-    def outcome(self, zone: str, operation: str) -> tuple[bool, str]:
+    def operation_result(self, zone: str, operation: str) -> tuple[bool, str]:
         """GET the operation."""
         answer = self._client.get(f"{self._zone(zone)}/operations/{operation}")
         errors = (answer.get("error") or {}).get("errors") or []
-        return answer.get("status") == "DONE", "; ".join(_told(one) for one in errors)
+        return answer.get("status") == "DONE", "; ".join(map(_error_text, errors))
 
-    def look(self, zone: str, name: str) -> Observation:
+    def observe(self, zone: str, name: str) -> Observation:
         """GET the instance."""
         try:
             return self._read(zone, self._client.get(self._instance(zone, name)))
@@ -72,21 +63,12 @@ class Machines:
 
     def delete(self, zone: str, name: str) -> None:
         """DELETE the instance; its disk goes with it."""
-        try:
-            self._client.request("DELETE", self._instance(zone, name))
-        except ApiError as error:
-            if error.status != NOT_FOUND:
-                raise
+        self._call("DELETE", self._instance(zone, name))
 
     def phases(self, zone: str, name: str) -> Mapping[str, Phase]:
         """GET the guest attributes; {} before the first is written."""
-        params = {"queryPath": f"{NAMESPACE}/"}
-        try:
-            answer = self._client.get(f"{self._instance(zone, name)}/getGuestAttributes", params=params)
-        except ApiError as error:
-            if error.status == NOT_FOUND:
-                return {}
-            raise
+        url, params = f"{self._instance(zone, name)}/getGuestAttributes", {"queryPath": f"{NAMESPACE}/"}
+        answer = self._call("GET", url, params=params) or {}
         return phases_of((answer.get("queryValue") or {}).get("items") or [])
 
     def serial_output(self, zone: str, name: str) -> str:
@@ -96,18 +78,17 @@ class Machines:
     def list(self, zone: str) -> list[Observation]:
         """GET the zone's instances that have the label of a lease."""
         params = {"filter": f"labels.{LEASE}:*"}
-        found = self._client.pages(f"{self._zone(zone)}/instances", "items", params=params)
-        return [self._read(zone, one) for one in found]
+        instances = self._client.pages(f"{self._zone(zone)}/instances", "items", params=params)
+        return [self._read(zone, instance) for instance in instances]
 
-    def hardware(self, zone: str, kind: str) -> bool:
+    def has_hardware(self, zone: str, kind: str) -> bool:
         """GET the machine type."""
         try:
-            self._client.get(f"{self._zone(zone)}/machineTypes/{kind}")
+            return self._call("GET", f"{self._zone(zone)}/machineTypes/{kind}") is not None
         except ApiError as error:
-            if error.status == NOT_FOUND or no_such_zone(error):
+            if no_such_zone(error):
                 return False
             raise
-        return True
 
     def _zone(self, zone: str) -> str:
         return f"{endpoint('COMPUTE')}projects/{self._project}/zones/{zone}"
@@ -115,37 +96,37 @@ class Machines:
     def _instance(self, zone: str, name: str) -> str:
         return f"{self._zone(zone)}/instances/{name}"
 
-    def _read(self, zone: str, found: Mapping[str, Any]) -> Observation:
-        word, created = str(found.get("status") or "PENDING"), str(found.get("creationTimestamp") or "")
-        name = str(found["name"])
+    def _read(self, zone: str, instance: Mapping[str, Any]) -> Observation:
+        word, created = str(instance.get("status") or "PENDING"), str(instance.get("creationTimestamp") or "")
+        name = str(instance["name"])
         state = _STATES.get(word, State.WAITING)
-        seconds = ((found.get("scheduling") or {}).get("maxRunDuration") or {}).get("seconds")
+        seconds = ((instance.get("scheduling") or {}).get("maxRunDuration") or {}).get("seconds")
         run = float(seconds) if seconds is not None else None
-        started = unix(found.get("lastStartTimestamp")) if state is State.ACTIVE else None
-        status = (found.get("resourceStatus") or {}).get("scheduling") or {}
+        started = unix(instance.get("lastStartTimestamp")) if state is State.ACTIVE else None
+        status = (instance.get("resourceStatus") or {}).get("scheduling") or {}
         end = unix(status.get("terminationTimestamp"))
         if end is None and started is not None and run is not None:
             end = started + run
-        interfaces = found.get("networkInterfaces") or [{}]
+        interfaces = instance.get("networkInterfaces") or [{}]
         return Observation(
             zone,
             name,
             state,
             word,
-            reason=str(found.get("statusMessage") or ""),
-            labels=found.get("labels") or {},
-            id=f"projects/{self._project}/zones/{zone}/instances/{name}@{found.get('id', '')}@{created}",
+            reason=str(instance.get("statusMessage") or ""),
+            labels=instance.get("labels") or {},
+            id=f"projects/{self._project}/zones/{zone}/instances/{name}@{instance.get('id', '')}@{created}",
             created_at=unix(created),
             active_at=started,
             ends_at=end if state is State.ACTIVE else None,
             node_state=word,
             address=str(interfaces[0].get("networkIP") or ""),
-            hardware=str(found.get("machineType") or "").rpartition("/")[2],
+            hardware=str(instance.get("machineType") or "").rpartition("/")[2],
             run_seconds=run,
             kind=KIND,
         )
 
 
-def _told(error: Mapping[str, Any]) -> str:
+def _error_text(error: Mapping[str, Any]) -> str:
     code, message = str(error.get("code") or ""), str(error.get("message") or "")
     return message if code in message else f"{code}: {message}".strip(": ")

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bezel.leases import messages
 from bezel.leases.backend import no_such_zone, not_enabled
-from bezel.leases.compute_backend import Machines
+from bezel.leases.compute_backend import ComputeBackEnd
 from bezel.leases.controller import LeaseController, LeaseError
-from bezel.leases.observation import Observation, State
+from bezel.leases.observation import DesiredState, Goal, Observation, State
 from bezel.leases.requests import LeaseSpec, ZoneChoice
-from bezel.leases.tpu_backend import QueuedResources
-from bezel.leases.wanted import Goal, Wanted
+from bezel.leases.tpu_backend import TpuBackEnd
 from bezel.rest import ApiError, GoogleClient, RestError
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 _REQUEST_SECONDS = 60.0
 # Real time for a response of an embedded cloud with accelerated time, where the minute above may pass at once.
-_LEAST_SECONDS = 5.0
+_MIN_SECONDS = 5.0
 
 
 def new_client(clock: PlatformClock, *, seconds: float = _REQUEST_SECONDS) -> GoogleClient:
@@ -40,7 +39,7 @@ def new_client(clock: PlatformClock, *, seconds: float = _REQUEST_SECONDS) -> Go
     """
     return GoogleClient(
         timeout_seconds=min(30.0, seconds),
-        least_seconds=_LEAST_SECONDS if clock.speed > 1 else 0.1,
+        least_seconds=_MIN_SECONDS if clock.speed > 1 else 0.1,
         deadline_seconds=seconds,
         clock=clock.reading,
         sleep=clock.sleep,
@@ -49,18 +48,18 @@ def new_client(clock: PlatformClock, *, seconds: float = _REQUEST_SECONDS) -> Go
 
 def back_end_of(name: str, client: GoogleClient, project: str) -> BackEnd:
     """The back end of that name."""
-    return QueuedResources(client, project) if name == "queued_resource" else Machines(client, project)
+    return TpuBackEnd(client, project) if name == "queued_resource" else ComputeBackEnd(client, project)
 
 
 @dataclass(frozen=True)
 class Leftover:
     """A lease that a sweep would delete, and the reason."""
 
-    seen: Observation
+    lease: Observation
     why: str
 
 
-class Fleet:
+class LeaseInventory:
     """The leases of a project in some zones.
 
     Args:
@@ -96,77 +95,74 @@ class Fleet:
             LeaseError: No API knows a zone that the user named.
             RestError: A zone could not be read: a list without it would look complete.
         """
-        found: list[Observation] = []
+        leases: list[Observation] = []
         known: set[str] = set()
         answered = False
         for name in back_ends:
-            kind = back_end_of(name, self._client, self._project)
+            back_end = back_end_of(name, self._client, self._project)
             try:
                 for zone in self._zones:
-                    listed = self._listed(kind, zone)
+                    listed = self._list(back_end, zone)
                     known |= set() if listed is None else {zone}
-                    found += listed or ()
+                    leases += listed or ()
                 answered = True
             except ApiError as error:
                 if not not_enabled(error):
                     raise
-                self._show(f"{self._project} has not enabled the API of {name}: nothing can be leased by it")
+                self._show(f"{self._project} has not enabled the API of {name}, so it has no leases there")
         if self._named and answered and (unknown := [zone for zone in self._zones if zone not in known]):
             raise LeaseError(messages.no_such_zones(unknown, self._project))
-        return [one for one in found if one.ours]
+        return [lease for lease in leases if lease.is_bezels]
 
     @staticmethod
-    def _listed(kind: BackEnd, zone: str) -> Sequence[Observation] | None:
+    def _list(back_end: BackEnd, zone: str) -> Sequence[Observation] | None:
         """All leases in a zone; None where the API knows no such zone."""
         try:
-            return kind.list(zone)
+            return back_end.list(zone)
         except ApiError as error:
             if no_such_zone(error):
                 return None
             raise
 
-    def describe(self, one: Observation) -> dict[str, Any]:
+    def describe(self, lease: Observation) -> dict[str, Any]:
         """All details of a lease, with its boot phases and the end of its console output."""
-        back_end = self._back_end(one)
-        phases = back_end.phases(one.zone, one.name) if one.state is State.ACTIVE else {}
-        serial = back_end.serial_output(one.zone, one.name) if one.state is State.ACTIVE else ""
+        back_end, active = self._back_end(lease), lease.state is State.ACTIVE
+        phases = back_end.phases(lease.zone, lease.name) if active else {}
+        serial = back_end.serial_output(lease.zone, lease.name) if active else ""
         return {
-            **{name: getattr(one, name) for name in one.__dataclass_fields__ if name != "labels"},
-            "state": str(one.state),
-            "labels": dict(one.labels),
+            **vars(lease),
+            "state": str(lease.state),
+            "labels": dict(lease.labels),
             "phases": {name: vars(phase) for name, phase in phases.items()},
             "serial_output": serial.splitlines()[-40:],
         }
 
-    def delete(self, one: Observation) -> None:
-        """Give a lease back, and check that it is gone.
+    def delete(self, lease: Observation) -> None:
+        """Delete a lease, and check that it is gone.
 
         Raises:
             LeaseError: It is not Bezel's, has changed since it was observed, or is not gone in time.
             RestError: Google refused.
         """
-        back_end = self._back_end(one)
-        if not one.belongs(one.stack) or not one.stack:
-            raise LeaseError(messages.labels_contradict(one, self._project))
+        back_end = self._back_end(lease)
+        if not lease.stack or not lease.belongs_to(lease.stack):
+            raise LeaseError(messages.labels_contradict(lease, self._project))
         # A stack's leases share their names: since the user confirmed the deletion it may have been leased again.
-        now = back_end.look(one.zone, one.name)
-        if now.there and (now.id != one.id or (now.live and not one.live)):
-            raise LeaseError(
-                f"{one.name} in {one.zone} is another one by now ({now.word})\nconsequence: it is left as it is\n"
-                "repair: look at it again, and delete it then if it is to go"
-            )
+        now = back_end.observe(lease.zone, lease.name)
+        if now.exists and (now.id != lease.id or (now.is_live and not lease.is_live)):
+            raise LeaseError(messages.replaced(lease, now))
         spec = LeaseSpec(
             project=self._project,
-            name=one.name,
-            stack=one.stack,
-            back_end=_back_end_name(one),
-            zones=(ZoneChoice(one.zone, 0.0),),
+            name=lease.name,
+            stack=lease.stack,
+            back_end=_back_end_name(lease),
+            zones=(ZoneChoice(lease.zone, 0.0),),
             subnetworks={},
             body={},
         )
-        LeaseController(back_end, self._clock, self._show).run(Wanted(spec, Goal.GONE))
-        # Only a look shows that it is gone, whatever the deletion returned.
-        if (left := back_end.look(one.zone, one.name)).there and left.id == one.id:
+        LeaseController(back_end, self._clock, self._show).run(DesiredState(spec, Goal.GONE))
+        # Only an observation shows that it is gone, whatever the deletion returned.
+        if (left := back_end.observe(lease.zone, lease.name)).exists and left.id == lease.id:
             raise LeaseError(messages.still_there(left))
 
     def sweep(self, plan: Iterable[Leftover]) -> dict[str, str]:
@@ -174,48 +170,48 @@ class Fleet:
         failed = {}
         for leftover in plan:
             try:
-                self.delete(leftover.seen)
+                self.delete(leftover.lease)
             except (LeaseError, RestError) as error:
-                failed[f"{leftover.seen.zone}/{leftover.seen.name}"] = str(error)
+                failed[f"{leftover.lease.zone}/{leftover.lease.name}"] = str(error)
         return failed
 
-    def _back_end(self, one: Observation) -> BackEnd:
-        return back_end_of(_back_end_name(one), self._client, self._project)
+    def _back_end(self, lease: Observation) -> BackEnd:
+        return back_end_of(_back_end_name(lease), self._client, self._project)
 
 
 def sweep_plan(
-    found: Iterable[Observation],
+    leases: Iterable[Observation],
     *,
     now: float,
     of_stacks: Collection[str] = (),
     known_stacks: Collection[str] | None = None,
 ) -> list[Leftover]:
-    """Leases that a sweep would delete, in the order of `found`. Pure.
+    """Leases that a sweep would delete, in the order of `leases`. Pure.
 
     Args:
-        found: Observed leases; those that are not Bezel's are ignored.
+        leases: Observed leases; those that are not Bezel's are ignored.
         now: The time, unix seconds.
         of_stacks: Stacks whose leases are all to be deleted.
         known_stacks: Stacks that exist; leases of other stacks are to be deleted. None: unknown, and not a reason.
     """
-    judged = ((one, _why(one, now, of_stacks, known_stacks)) for one in found if one.ours)
-    return [Leftover(one, why) for one, why in judged if why]
+    own = [lease for lease in leases if lease.is_bezels]
+    return [Leftover(lease, why) for lease in own if (why := _why(lease, now, of_stacks, known_stacks))]
 
 
-def _why(one: Observation, now: float, of_stacks: Collection[str], known: Collection[str] | None) -> str:
-    if one.kind == "node":
+def _why(lease: Observation, now: float, of_stacks: Collection[str], known: Collection[str] | None) -> str:
+    if lease.kind == "node":
         return "a node whose request is gone"
-    over: Mapping[State, str] = {State.FAILED: one.reason or "FAILED", State.ENDED: f"ended ({one.word})"}
-    if one.state in over:
-        return f"{over[one.state]}; it uses quota until it is deleted"
-    if one.ends_at is not None and one.ends_at < now:
+    over: Mapping[State, str] = {State.FAILED: lease.reason or "FAILED", State.ENDED: f"ended ({lease.word})"}
+    if lease.state in over:
+        return f"{over[lease.state]}; it uses quota until it is deleted"
+    if lease.ends_at is not None and lease.ends_at < now:
         return "its run duration is over"
-    if one.stack in of_stacks:
-        return f"of the stack {one.stack}"
-    if known is not None and one.stack not in known:
-        return f"its stack {one.stack or '(none)'} does not exist"
+    if lease.stack in of_stacks:
+        return f"of the stack {lease.stack}"
+    if known is not None and lease.stack not in known:
+        return f"its stack {lease.stack or '(none)'} does not exist"
     return ""
 
 
-def _back_end_name(one: Observation) -> Literal["queued_resource", "flex_start_vm"]:
-    return "flex_start_vm" if one.kind == "flex_start_vm" else "queued_resource"
+def _back_end_name(lease: Observation) -> Literal["queued_resource", "flex_start_vm"]:
+    return "flex_start_vm" if lease.kind == "flex_start_vm" else "queued_resource"

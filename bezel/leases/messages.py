@@ -1,69 +1,68 @@
-"""Messages about a lease: progress in one line; failures as value, consequence and repair. Pure."""
+"""Messages about a lease: progress in one line; failures as problems that the user repairs. Pure."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bezel.errors import Problem
 from bezel.leases.clock import format_duration
 from bezel.leases.observation import PHASES, Phase, State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from bezel.leases.observation import Observation
+    from bezel.leases.observation import DesiredState, Observation
     from bezel.leases.requests import LeaseSpec, ZoneChoice
-    from bezel.leases.wanted import Wanted
 
-AGAIN = "run the same command again: it looks into every zone first and takes what it finds"
+RUN_AGAIN = "run the same command again; it reads every zone first and continues with what exists"
+VANISHED = "the request is gone: Google found no capacity while it was valid, or it was deleted by hand"
 
 
-def queued(one: Observation, elapsed: float, choice: ZoneChoice, spec: LeaseSpec) -> str:
+def queued(lease: Observation, elapsed: float, spec: LeaseSpec) -> str:
     """A request that waits for capacity."""
-    left = max(0.0, choice.patience_seconds - elapsed)
-    zones = [other.zone for other in spec.zones]
-    after = zones[zones.index(one.zone) + 1 :] if one.zone in zones else []
-    then = f", then {after[0]}" if after else ", then no zone is left"
-    return f"{one.zone}: {one.word} for {format_duration(elapsed)}, {format_duration(left)} left{then}"
+    zones = [choice.zone for choice in spec.zones]
+    later = zones[zones.index(lease.zone) + 1 :] if lease.zone in zones else []
+    then = f"then {later[0]}" if later else "then no zone is left"
+    return f"{_elapsed_and_left(lease, elapsed, spec.choice(lease.zone).patience_seconds)}, {then}"
 
 
-def storing(one: Observation, elapsed: float) -> str:
+def storing(lease: Observation, elapsed: float) -> str:
     """A request that was sent, and is not visible yet."""
-    return f"{one.zone}: asked {format_duration(elapsed)} ago, not stored yet"
+    return f"{lease.zone}: requested {format_duration(elapsed)} ago, not stored yet"
 
 
-def provisioning(one: Observation, elapsed: float, wanted: Wanted) -> str:
+def provisioning(lease: Observation, elapsed: float, desired: DesiredState) -> str:
     """A request that was granted."""
-    left = max(0.0, wanted.provisioning_seconds - elapsed)
-    return f"{one.zone}: {one.word} for {format_duration(elapsed)}, {format_duration(left)} left"
+    return _elapsed_and_left(lease, elapsed, desired.provisioning_seconds)
 
 
-def booting(one: Observation, phases: Mapping[str, Phase], elapsed: float, wanted: Wanted) -> str:
+def booting(lease: Observation, phases: Mapping[str, Phase], elapsed: float, desired: DesiredState) -> str:
     """A node that boots and does not serve yet."""
-    left = max(0.0, wanted.boot_seconds - elapsed)
-    node = f", node {one.node_state}" if one.node_state not in {"", "READY", "RUNNING"} else ""
-    boot = f"boot {format_duration(elapsed)}, {format_duration(left)} left"
-    return f"{one.zone}: {one.word}{node}, {boot}; {phase_line(phases.values())}"
+    left = format_duration(desired.boot_seconds - elapsed)
+    node = f", node {lease.node_state}" if lease.node_state not in {"", "READY", "RUNNING"} else ""
+    boot = f"boot {format_duration(elapsed)}, {left} left"
+    return f"{lease.zone}: {lease.word}{node}, {boot}; {phase_line(phases.values())}"
 
 
 def phase_line(phases: Iterable[Phase], *, whole: bool = False) -> str:
     """Phases that a node has reported, in order; finished ones without details unless `whole`."""
-    by_name = {phase.name: phase for phase in phases}
-    told = [by_name[name] for name in PHASES if name in by_name]
-    parts = [f"{one.name} {one.state}{_detail(one) if whole or one.state != 'done' else ''}" for one in told]
+    parts = []
+    for phase in sorted(phases, key=lambda phase: PHASES.index(phase.name)):
+        detail = f" ({phase.detail})" if phase.detail and (whole or phase.state != "done") else ""
+        parts.append(f"{phase.name} {phase.state}{detail}")
     return ", ".join(parts) or "the node reports nothing yet"
 
 
-def deleting(one: Observation) -> str:
+def deleting(lease: Observation) -> str:
     """A lease to delete, with the reason."""
-    why = f": {one.reason}" if one.reason else ""
-    return f"{one.zone}: {one.name} ({one.word}{why}) is deleted, so that one lease is left at most"
+    reason = f": {lease.reason}" if lease.reason else ""
+    return f"{lease.zone}: deleting {lease.name} ({lease.word}{reason}), so that at most one lease is left"
 
 
-def going(rest: Sequence[Observation], elapsed: float, most: float) -> str:
+def clearing(rest: Sequence[Observation], elapsed: float, limit: float) -> str:
     """Leases that are being deleted."""
-    names = ", ".join(f"{one.zone} {one.word}" for one in rest)
-    left = max(0.0, most - elapsed)
-    return f"waiting until it is gone: {names}; {format_duration(elapsed)}, {format_duration(left)} left"
+    names = ", ".join(f"{lease.zone} {lease.word}" for lease in rest)
+    return f"waiting for the deletion: {names}; {format_duration(elapsed)}, {format_duration(limit - elapsed)} left"
 
 
 def out_of_patience(choice: ZoneChoice) -> str:
@@ -73,130 +72,135 @@ def out_of_patience(choice: ZoneChoice) -> str:
     return f"no capacity within {format_duration(choice.patience_seconds)}"
 
 
-def vanished() -> str:
-    """A request that Google removed without a reason that can still be read."""
-    return "the request is gone: Google found no capacity while it was valid, or somebody deleted it"
-
-
-def request_failed(one: Observation) -> str:
+def request_failed(lease: Observation) -> str:
     """A request that failed, or a lease that ended before its node was healthy."""
-    if one.state is State.FAILED:
-        return one.reason or "FAILED, without a reason"
-    return f"ended before it was healthy ({one.node_state or one.word})"
+    if lease.state is State.FAILED:
+        return lease.reason or "FAILED, without a reason"
+    return f"ended before it was healthy ({lease.node_state or lease.word})"
 
 
-def zones_exhausted(spec: LeaseSpec, tried: Mapping[str, str]) -> str:
+def zones_exhausted(spec: LeaseSpec, tried: Mapping[str, str]) -> Problem:
     """No zone is left to try."""
-    lines = [f"  {choice.zone}: {tried[choice.zone]}" for choice in spec.zones if choice.zone in tried]
-    return "\n".join(
-        [
-            f"no zone of {len(spec.zones)} granted the lease {spec.name}:",
-            *lines,
-            "consequence: nothing is leased, and nothing is left behind",
-            (
-                "repair: `bezel tpu find` shows where there is hardware, quota and capacity; list other zones, raise "
-                "the patience, or try again later"
-            ),
-        ]
+    reasons = [f"\n     {choice.zone}: {tried[choice.zone]}" for choice in spec.zones if choice.zone in tried]
+    summary = f"none of {len(spec.zones)} zones granted it; nothing is leased, and nothing is left behind."
+    return Problem(
+        f"lease {spec.name}",
+        "not granted",
+        "".join([summary, *reasons]),
+        "list other zones, raise the patience, or try again later; `bezel tpu find` shows where there is hardware, "
+        "quota and capacity.",
     )
 
 
-def not_ours(one: Observation, spec: LeaseSpec) -> str:
+def not_ours(lease: Observation, spec: LeaseSpec) -> Problem:
     """A resource of another owner has the name."""
-    theirs = ", ".join(f"{key}={value}" for key, value in sorted(one.labels.items())) or "none"
-    return (
-        f"{one.zone} holds {one.name}, which the stack {spec.stack} did not ask for (its labels: {theirs})\n"
-        f"consequence: it is left as it is, and no lease of that name can be asked for there\n"
-        f"repair: name the lease otherwise, take {one.zone} out of the zones, or let its owner delete it"
+    return Problem(
+        f"labels of {lease.name} in {lease.zone}",
+        _labels(lease),
+        f"the stack {spec.stack} did not request this lease, so it is not changed, and the name cannot be used there.",
+        f"give the lease another name, remove {lease.zone} from the zones, or let its owner delete it.",
     )
 
 
-def no_such_zones(zones: Sequence[str], project: str) -> str:
+def no_such_zones(zones: Sequence[str], project: str) -> Problem:
     """Zones that the user named and no API knows."""
-    return (
-        f"no such zone: {', '.join(zones)}\n"
-        f"consequence: nothing is known of leases there; {project} may also not be allowed to see it\n"
-        "repair: name zones as Google does, e.g. us-east5-a, or leave --zone out, which looks into every known one"
+    return Problem(
+        "--zone",
+        ", ".join(zones),
+        f"the zone does not exist, or {project} is not allowed to use it; leases there are unknown.",
+        "write the zone as Google does, e.g. us-east5-a, or omit --zone to search every known zone.",
     )
 
 
-def labels_contradict(one: Observation, project: str) -> str:
+def labels_contradict(lease: Observation, project: str) -> Problem:
     """A lease whose labels contradict its own name, or name no stack."""
-    labels = ", ".join(f"{key}={value}" for key, value in sorted(one.labels.items()))
-    command = (
-        f"gcloud compute instances delete {one.name}"
-        if one.kind == "flex_start_vm"
-        else f"gcloud compute tpus queued-resources delete {one.name} --force"
-    )
-    return (
-        f"{one.name} in {one.zone} has labels that no lease of this name has ({labels})\n"
-        "consequence: whose it is cannot be said, so it is left as it is, and goes on using quota\n"
-        f"repair: if it is yours, `{command} --zone {one.zone} --project {project}`"
+    kind = "instances delete" if lease.kind == "flex_start_vm" else "tpus queued-resources delete --force"
+    return Problem(
+        f"labels of {lease.name} in {lease.zone}",
+        _labels(lease),
+        "no lease of this name has these labels, so its owner is unknown; it is not deleted, and keeps using quota.",
+        f"if it is yours, run `gcloud compute {kind} {lease.name} --zone {lease.zone} --project {project}`.",
     )
 
 
-def still_there(one: Observation) -> str:
+def replaced(lease: Observation, now: Observation) -> Problem:
+    """A lease that was bought again, or changed its state, since the user confirmed its deletion."""
+    return Problem(
+        f"lease {lease.name} in {lease.zone}",
+        now.word,
+        "it is another lease than the one that was confirmed, and is not deleted.",
+        "list the leases again, and delete this one if it is not needed.",
+    )
+
+
+def still_there(lease: Observation) -> Problem:
     """A lease that is still visible after its deletion."""
-    return (
-        f"{one.name} in {one.zone} is still {one.word} after its deletion\n"
-        "consequence: it uses quota until it is gone\n"
-        "repair: run the same command again"
+    return Problem(
+        f"lease {lease.name} in {lease.zone}",
+        f"{lease.word} after its deletion",
+        "it uses quota until it is gone.",
+        "run the same command again.",
     )
 
 
-def not_gone(one: Observation, elapsed: float, wanted: Wanted) -> str:
+def not_gone(lease: Observation, elapsed: float, desired: DesiredState) -> Problem:
     """A deletion that does not end."""
-    return (
-        f"{one.name} in {one.zone} is still {one.word} {format_duration(elapsed)} after its deletion began\n"
-        f"consequence: it uses quota{_money(one, wanted)} until it is gone; nothing else was asked for\n"
-        f"repair: {AGAIN}; or wait until it has settled, then `bezel tpu sweep`"
+    return Problem(
+        f"lease {lease.name} in {lease.zone}",
+        f"{lease.word} {format_duration(elapsed)} after its deletion began",
+        f"it uses quota{_money(lease, desired)} until it is gone; nothing else was requested.",
+        f"{RUN_AGAIN}; or wait until it has settled, then run `bezel tpu sweep`.",
     )
 
 
-def not_provisioned(one: Observation, elapsed: float, wanted: Wanted) -> str:
+def not_provisioned(lease: Observation, elapsed: float, desired: DesiredState) -> Problem:
     """A lease that was granted and never became active."""
-    return (
-        f"{one.name} in {one.zone} is still {one.word} after {format_duration(elapsed)}\n"
-        f"consequence: it cannot be deleted until it settles, and may still become active{_money(one, wanted)}\n"
-        f"repair: {AGAIN}; `pulumi destroy` gives it back as soon as it can be deleted"
+    return Problem(
+        f"lease {lease.name} in {lease.zone}",
+        f"still {lease.word} after {format_duration(elapsed)}",
+        f"it cannot be deleted until it settles, and may still become active{_money(lease, desired)}.",
+        f"{RUN_AGAIN}; `pulumi destroy` deletes it as soon as Google allows it.",
     )
 
 
-def boot_failed(one: Observation, phase: Phase, wanted: Wanted) -> str:
+def boot_failed(lease: Observation, phase: Phase, desired: DesiredState) -> Problem:
     """A node that reports a failed boot phase."""
-    return (
-        f"the node {one.name} in {one.zone} failed in its phase {phase.name}: {phase.detail or 'it says no more'}\n"
-        f"consequence: the lease goes on{_money(one, wanted)}, and nothing serves\n"
-        "repair: mend what it names and deploy again (a change of the node is a new lease), or `pulumi destroy`"
+    return Problem(
+        f"node {lease.name} in {lease.zone}",
+        f"failed in the phase {phase.name}",
+        f"{phase.detail or 'it reports no reason'}; the lease continues{_money(lease, desired)}, and nothing serves.",
+        "repair the cause and deploy again (a change of the node makes a new lease), or run `pulumi destroy`.",
     )
 
 
-def never_healthy(one: Observation, phases: Mapping[str, Phase], elapsed: float, wanted: Wanted) -> str:
+def never_healthy(lease: Observation, phases: Mapping[str, Phase], elapsed: float, desired: DesiredState) -> Problem:
     """An active node whose server does not become healthy in time."""
-    return (
-        f"the node {one.name} in {one.zone} is {one.word} for {format_duration(elapsed)}, and not healthy: "
-        f"{phase_line(phases.values(), whole=True)}\n"
-        f"consequence: the lease goes on{_money(one, wanted)}, and nothing serves\n"
-        f"repair: `bezel tpu describe {one.name}` shows its console; raise lease.boot_deadline and deploy again, "
-        "which goes on waiting, or `pulumi destroy`"
+    return Problem(
+        f"node {lease.name} in {lease.zone}",
+        f"{lease.word} for {format_duration(elapsed)}, and not healthy",
+        f"{phase_line(phases.values(), whole=True)}; the lease continues{_money(lease, desired)}, and nothing serves.",
+        f"run `bezel tpu describe {lease.name}`, which shows the node's console; raise lease.boot_deadline and deploy "
+        "again, which continues the wait, or run `pulumi destroy`.",
     )
 
 
-def never_stored(one: Observation, elapsed: float) -> str:
+def never_stored(lease: Observation, elapsed: float) -> Problem:
     """An operation that never ends."""
-    return (
-        f"{one.zone} has neither stored nor refused the request {one.name} in {format_duration(elapsed)}\n"
-        "consequence: it may still be stored, and then granted\n"
-        f"repair: {AGAIN}"
+    return Problem(
+        f"lease {lease.name} in {lease.zone}",
+        f"neither stored nor refused in {format_duration(elapsed)}",
+        "the request may still be stored, and then granted.",
+        f"{RUN_AGAIN}.",
     )
 
 
-def unanswered(doing: str, why: str) -> str:
+def no_response(name: str, reason: str) -> Problem:
     """Repeated failures of Google's API."""
-    return (
-        f"Google did not answer while {doing}: {why}\n"
-        "consequence: what was asked for last may have happened all the same; nothing of it is lost\n"
-        f"repair: {AGAIN}"
+    return Problem(
+        f"lease {name}",
+        None,
+        f"Google's API failed repeatedly: {reason}; the last request may have taken effect, and nothing is lost.",
+        f"{RUN_AGAIN}.",
     )
 
 
@@ -204,21 +208,25 @@ def ended(
     name: str, end: str | None, hourly_usd: float | None, run_seconds: float | None, *, early: bool, renew: bool
 ) -> str:
     """A lease that is over, `early` if before its recorded end, and the cost of another one."""
-    when = (f" before its time was over, {end}" if early else f" at {end}") if end else ""
+    when = (f" before its planned end {end}" if early else f" at {end}") if end else ""
     if hourly_usd is None:
-        price = "what it would cost is unknown: no price row has an hour of it"
+        price = "the cost of another one is unknown: no price row has an hour of it"
     elif run_seconds is None:
-        price = f"another one costs {hourly_usd:.2f} USD/h until it is given back"
+        price = f"another one costs {hourly_usd:.2f} USD/h until it is deleted"
     else:
         price = f"another one costs {hourly_usd * run_seconds / 3600:.2f} USD for {format_duration(run_seconds)}"
-    then = "lease.renew is true: it is bought" if renew else "set lease.renew: true to buy it"
+    then = "lease.renew is true: this deploy buys it" if renew else "set lease.renew: true to buy it"
     return f"the lease {name} ended{when}: nothing serves; {price}; {then}"
 
 
-def _money(one: Observation, wanted: Wanted) -> str:
-    hourly = wanted.hourly_usd.get(one.zone)
-    return " at a price that is unknown" if hourly is None else f" at {hourly:.2f} USD/h"
+def _elapsed_and_left(lease: Observation, elapsed: float, limit: float) -> str:
+    return f"{lease.zone}: {lease.word} for {format_duration(elapsed)}, {format_duration(limit - elapsed)} left"
 
 
-def _detail(phase: Phase) -> str:
-    return f" ({phase.detail})" if phase.detail else ""
+def _labels(lease: Observation) -> str:
+    return ", ".join(f"{key}={value}" for key, value in sorted(lease.labels.items())) or "(none)"
+
+
+def _money(lease: Observation, desired: DesiredState) -> str:
+    hourly = desired.hourly_usd.get(lease.zone)
+    return " at an unknown price" if hourly is None else f" at {hourly:.2f} USD/h"

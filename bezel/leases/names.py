@@ -30,16 +30,6 @@ def labels(name: str, stack: str, more: Mapping[str, str] | None = None) -> dict
     return {**(more or {}), MANAGED_BY: OWNER, STACK: stack, LEASE: name}
 
 
-def is_ours(found: Mapping[str, str], name: str, stack: str) -> bool:
-    """Whether these labels are those of this stack's lease of this name."""
-    return (found.get(MANAGED_BY), found.get(STACK), found.get(LEASE)) == (OWNER, stack, name)
-
-
-def is_bezels(found: Mapping[str, str]) -> bool:
-    """Whether these labels are those of a lease of any of Bezel's stacks."""
-    return found.get(MANAGED_BY) == OWNER and bool(found.get(LEASE))
-
-
 def plain(value: Any) -> Any:
     """A value as before its passage through the engine, which makes every number a float and drops nulls."""
     if isinstance(value, float) and value.is_integer():

@@ -1,4 +1,4 @@
-"""Observation of a lease in a zone, with the same states for both back ends. Pure."""
+"""Observed and desired state of a lease, the same for both back ends. Pure."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from bezel.leases.names import SPEC, is_bezels, is_ours
+from bezel.leases.names import LEASE, MANAGED_BY, OWNER, SPEC, STACK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from bezel.leases.requests import LeaseSpec
 
 PHASES = ("network", "image", "weights", "compile", "healthy")
 """Boot phases of a node until its server responds, in order."""
@@ -30,11 +32,6 @@ class State(StrEnum):
     ENDED = "ended"
     FAILED = "failed"
     DELETING = "deleting"
-
-
-LIVE = frozenset({State.WAITING, State.PROVISIONING, State.ACTIVE})
-"""States of a lease that exists or may still be granted; all others are final."""
-NOTHING = frozenset({State.ABSENT, State.REFUSED})
 
 
 @dataclass(frozen=True)
@@ -85,26 +82,59 @@ class Observation:
     @property
     def stack(self) -> str:
         """Name of the stack that requested it."""
-        return self.labels.get("stack", "")
+        return self.labels.get(STACK, "")
 
     @property
-    def ours(self) -> bool:
+    def is_bezels(self) -> bool:
         """Whether any of Bezel's stacks requested it."""
-        return is_bezels(self.labels)
+        return self.labels.get(MANAGED_BY) == OWNER and bool(self.labels.get(LEASE))
 
-    def belongs(self, stack: str) -> bool:
+    def belongs_to(self, stack: str) -> bool:
         """Whether this stack requested it."""
-        return is_ours(self.labels, self.name, stack)
+        return self.is_bezels and (self.stack, self.labels.get(LEASE)) == (stack, self.name)
 
     @property
-    def live(self) -> bool:
-        """Whether it exists or may still be granted."""
-        return self.state in LIVE
+    def is_live(self) -> bool:
+        """Whether it exists or may still be granted; all other states are final."""
+        return self.state in {State.WAITING, State.PROVISIONING, State.ACTIVE}
 
     @property
-    def there(self) -> bool:
+    def exists(self) -> bool:
         """Whether a resource exists, even one that has ended or is being deleted."""
-        return self.state not in NOTHING
+        return self.state not in {State.ABSENT, State.REFUSED}
+
+
+class Goal(StrEnum):
+    """The final state to reach."""
+
+    STORED = "stored"
+    HEALTHY = "healthy"
+    GONE = "gone"
+
+
+@dataclass(frozen=True)
+class DesiredState:
+    """Desired state of a lease, and the time limit of each step (platform seconds).
+
+    Attributes:
+        spec: The lease.
+        goal: The final state to reach.
+        may_request: Whether a lease may be bought where none is left.
+        provisioning_seconds: From PROVISIONING to ACTIVE.
+        boot_seconds: From ACTIVE to a server that responds.
+        delete_seconds: From the first attempt until it is gone.
+        hourly_usd: Zone -> price of an hour, None where unknown.
+        current: Id of the lease that serves already, "" without a record.
+    """
+
+    spec: LeaseSpec
+    goal: Goal
+    may_request: bool = True
+    provisioning_seconds: float = 1800.0
+    boot_seconds: float = 3600.0
+    delete_seconds: float = 3600.0
+    hourly_usd: Mapping[str, float | None] = field(default_factory=dict)
+    current: str = ""
 
 
 @dataclass(frozen=True)
@@ -126,14 +156,13 @@ class Phase:
 
 def phases_of(entries: Iterable[Mapping[str, Any]]) -> dict[str, Phase]:
     """The phases among guest attributes ({namespace, key, value}); entries that are no known phase are left out."""
-    found = {str(e.get("key")): str(e.get("value")) for e in entries if e.get("namespace") == NAMESPACE}
-    read = {name: _phase(name, found[name]) for name in PHASES if name in found}
-    return {name: phase for name, phase in read.items() if phase is not None}
+    texts = {str(entry.get("key")): str(entry.get("value")) for entry in entries if entry.get("namespace") == NAMESPACE}
+    return {name: phase for name in PHASES if name in texts and (phase := _phase(name, texts[name]))}
 
 
 def _phase(name: str, text: str) -> Phase | None:
     try:
-        said = json.loads(text)
-        return Phase(name, str(said["state"]), float(said.get("at") or 0), str(said.get("detail") or ""))
+        values = json.loads(text)
+        return Phase(name, str(values["state"]), float(values.get("at") or 0), str(values.get("detail") or ""))
     except (ValueError, TypeError, KeyError, AttributeError):
         return None

@@ -23,7 +23,7 @@ PROVISIONING_MODELS: dict[str, ProvisioningModel] = {
 """Provisioning model in a stack file -> in Google's APIs."""
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 DISK_GB = 200
-LEAST_VM_WAIT_SECONDS = 90
+MIN_VM_WAIT_SECONDS = 90
 """Below it a VM is granted at once or not at all (Compute Engine, instance lifecycle: PENDING)."""
 
 
@@ -70,7 +70,7 @@ class LeaseSpec:
         return spec_hash(self.body)
 
     @property
-    def everywhere(self) -> tuple[str, ...]:
+    def all_zones(self) -> tuple[str, ...]:
         """Every zone in which the lease may be."""
         return tuple(dict.fromkeys((*(choice.zone for choice in self.zones), *self.former_zones)))
 
@@ -78,13 +78,11 @@ class LeaseSpec:
         """The wait in a zone: none in one that is not listed."""
         return next((choice for choice in self.zones if choice.zone == zone), ZoneChoice(zone, 0.0))
 
-    def request(self, choice: ZoneChoice) -> dict[str, Any]:
+    def body_in(self, choice: ZoneChoice) -> dict[str, Any]:
         """The whole body in a zone."""
         make = queued_in_zone if self.back_end == "queued_resource" else instance_in_zone
-        return make(self.body, choice, project=self.project, name=self.name, subnetwork=self._subnetwork(choice))
-
-    def _subnetwork(self, choice: ZoneChoice) -> str | None:
-        return self.subnetworks.get(choice.region)
+        subnetwork = self.subnetworks.get(choice.region)
+        return make(self.body, choice, project=self.project, name=self.name, subnetwork=subnetwork)
 
 
 def queued_body(
@@ -218,6 +216,6 @@ def instance_in_zone(
     whole["networkInterfaces"] = [{"subnetwork": subnetwork} if subnetwork else {}]
     whole.setdefault("labels", {})[SPEC] = spec_hash(body)
     flexible = whole.get("scheduling", {}).get("provisioningModel") == "FLEX_START"
-    if flexible and choice.patience_seconds >= LEAST_VM_WAIT_SECONDS:
+    if flexible and choice.patience_seconds >= MIN_VM_WAIT_SECONDS:
         whole["params"] = {"requestValidForDuration": {"seconds": str(round(choice.patience_seconds))}}
     return whole

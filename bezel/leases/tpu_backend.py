@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from bezel.leases.backend import NOT_FOUND, no_such_zone
+from bezel.leases.backend import NOT_FOUND, BackEnd, no_such_zone
 from bezel.leases.clock import unix
 from bezel.leases.observation import NAMESPACE, Observation, Phase, State, phases_of
-from bezel.rest import ApiError, GoogleClient, endpoint
+from bezel.rest import ApiError, endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,65 +34,48 @@ _STATES = {
 _OVER = frozenset({"PREEMPTED", "TERMINATED"})
 
 
-class QueuedResources:
-    """Leases of one project from the TPU API.
+class TpuBackEnd(BackEnd):
+    """Leases of one project from the TPU API."""
 
-    Args:
-        client: Client for Google's APIs.
-        project: The project's id.
-    """
-
-    def __init__(self, client: GoogleClient, project: str) -> None:
-        self._client = client
-        self._project = project
-
-    def ask(self, zone: str, name: str, body: Mapping[str, Any], request_id: str) -> str:
+    def request(self, zone: str, name: str, body: Mapping[str, Any], request_id: str) -> str:
         """POST queuedResources; its operation ends when the request is stored, not when capacity is granted."""
         params = {"queuedResourceId": name, "requestId": request_id}
         url = f"{self._parent(zone)}/queuedResources"
         return str(self._client.post(url, json=dict(body), params=params, idempotent=True).get("name") or "")
 
-    def outcome(self, zone: str, operation: str) -> tuple[bool, str]:
+    def operation_result(self, zone: str, operation: str) -> tuple[bool, str]:
         """GET the operation."""
         del zone  # the operation's name contains it
         answer = self._client.get(f"{endpoint('TPU_V2ALPHA1')}{operation}")
         error = answer.get("error") or {}
         return bool(answer.get("done")), f"{error.get('message') or error}" if error else ""
 
-    def look(self, zone: str, name: str) -> Observation:
+    def observe(self, zone: str, name: str) -> Observation:
         """GET the queued resource and its node; a node that outlived its queued resource is observed too."""
         try:
-            found = self._client.get(f"{self._parent(zone)}/queuedResources/{name}")
+            resource = self._call("GET", f"{self._parent(zone)}/queuedResources/{name}")
         except ApiError as error:
             if no_such_zone(error):
                 return Observation(zone, name, State.REFUSED, reason=error.message, kind=KIND)
-            if error.status != NOT_FOUND:
-                raise
-            node = self._node(zone, name)
-            return _lone_node(zone, node) if node else Observation(zone, name, State.ABSENT, kind=KIND)
-        seen = self._read(zone, found)
-        node = self._node(zone, name) if seen.state is State.ACTIVE else None
-        return _on_node(seen, node) if node else seen
+            raise
+        observation = self._read(zone, resource) if resource else Observation(zone, name, State.ABSENT, kind=KIND)
+        if observation.state not in {State.ABSENT, State.ACTIVE}:
+            return observation
+        node = self._call("GET", f"{self._parent(zone)}/nodes/{name}")
+        if node is None:
+            return observation
+        return _on_node(observation, node) if resource else _lone_node(zone, node)
 
     def delete(self, zone: str, name: str) -> None:
         """DELETE by force, nodes included; a node that outlived its queued resource is deleted separately."""
-        try:
-            self._client.request("DELETE", f"{self._parent(zone)}/queuedResources/{name}", params={"force": "true"})
-        except ApiError as error:
-            if error.status != NOT_FOUND:
-                raise
-            self._delete_node(zone, name)
+        url = f"{self._parent(zone)}/queuedResources/{name}"
+        if self._call("DELETE", url, params={"force": "true"}) is None:
+            self._call("DELETE", f"{self._parent(zone)}/nodes/{name}")
 
     def phases(self, zone: str, name: str) -> Mapping[str, Phase]:
         """POST getGuestAttributes of the node; a single-host node has one worker."""
-        body = {"queryPath": f"{NAMESPACE}/"}
-        url = f"{self._parent(zone)}/nodes/{name}:getGuestAttributes"
-        try:
-            answer = self._client.post(url, json=body, idempotent=True)
-        except ApiError as error:
-            if error.status == NOT_FOUND:
-                return {}
-            raise
+        url, body = f"{self._parent(zone)}/nodes/{name}:getGuestAttributes", {"queryPath": f"{NAMESPACE}/"}
+        answer = self._call("POST", url, json=body, idempotent=True) or {}
         workers = answer.get("guestAttributes") or []
         return phases_of(entry for worker in workers for entry in (worker.get("queryValue") or {}).get("items") or [])
 
@@ -103,19 +86,17 @@ class QueuedResources:
 
     def list(self, zone: str) -> list[Observation]:
         """GET the zone's queued resources, and the nodes that belong to none."""
-        requests = list(self._client.pages(f"{self._parent(zone)}/queuedResources", "queuedResources"))
-        nodes = list(self._client.pages(f"{self._parent(zone)}/nodes", "nodes"))
-        by_name = {_short(node["name"]): node for node in nodes}
-        seen = [self._read(zone, found) for found in requests]
-        told = [_on_node(one, by_name[one.name]) if one.name in by_name else one for one in seen]
-        alone = by_name.keys() - {one.name for one in seen}
-        return told + [_lone_node(zone, by_name[name]) for name in sorted(alone)]
+        resources = list(self._client.pages(f"{self._parent(zone)}/queuedResources", "queuedResources"))
+        nodes = {_short(node["name"]): node for node in self._client.pages(f"{self._parent(zone)}/nodes", "nodes")}
+        requests = {_short(resource["name"]): self._read(zone, resource) for resource in resources}
+        leases = [_on_node(lease, nodes[name]) if name in nodes else lease for name, lease in requests.items()]
+        return leases + [_lone_node(zone, nodes[name]) for name in sorted(nodes.keys() - requests.keys())]
 
-    def hardware(self, zone: str, kind: str) -> bool:
+    def has_hardware(self, zone: str, kind: str) -> bool:
         """GET the zone's accelerator types."""
         try:
             types = self._client.pages(f"{self._parent(zone)}/acceleratorTypes", "acceleratorTypes")
-            return any(kind == one.get("type") for one in types)
+            return any(accelerator.get("type") == kind for accelerator in types)
         except ApiError as error:
             if error.status == NOT_FOUND or no_such_zone(error):
                 return False
@@ -124,57 +105,42 @@ class QueuedResources:
     def _parent(self, zone: str) -> str:
         return f"{endpoint('TPU_V2ALPHA1')}projects/{self._project}/locations/{zone}"
 
-    def _read(self, zone: str, found: Mapping[str, Any]) -> Observation:
-        said = found.get("state") or {}
-        word = str(said.get("state") or "CREATING")
-        node = _first_node(found)
-        created = str(found.get("createTime") or "")
-        error = (said.get("failedData") or {}).get("error") or {}
+    def _read(self, zone: str, resource: Mapping[str, Any]) -> Observation:
+        state = resource.get("state") or {}
+        word = str(state.get("state") or "CREATING")
+        node = ((resource.get("tpu") or {}).get("nodeSpec") or [{}])[0].get("node") or {}
+        created = str(resource.get("createTime") or "")
+        error = (state.get("failedData") or {}).get("error") or {}
         return Observation(
             zone,
-            _short(found["name"]),
+            _short(resource["name"]),
             _STATES.get(word, State.WAITING),
             word,
             reason=str(error.get("message") or ""),
             labels=node.get("labels") or {},
-            id=f"{found['name']}@{created}",
+            id=f"{resource['name']}@{created}",
             created_at=unix(created),
             hardware=_hardware(node),
-            run_seconds=_seconds((found.get("runDuration") or {}).get("maxRunDuration")),
+            run_seconds=_seconds((resource.get("runDuration") or {}).get("maxRunDuration")),
             kind=KIND,
         )
 
-    def _node(self, zone: str, name: str) -> dict[str, Any] | None:
-        try:
-            return self._client.get(f"{self._parent(zone)}/nodes/{name}")
-        except ApiError as error:
-            if error.status == NOT_FOUND:
-                return None
-            raise
 
-    def _delete_node(self, zone: str, name: str) -> None:
-        try:
-            self._client.request("DELETE", f"{self._parent(zone)}/nodes/{name}")
-        except ApiError as error:
-            if error.status != NOT_FOUND:
-                raise
-
-
-def _on_node(seen: Observation, node: Mapping[str, Any]) -> Observation:
+def _on_node(request: Observation, node: Mapping[str, Any]) -> Observation:
     """A request's observation, completed by its node."""
     state = str(node.get("state") or "")
-    made = unix(node.get("createTime"))
+    active_at = unix(node.get("createTime"))
     end = unix((node.get("schedulingConfig") or {}).get("terminationTimestamp"))
-    if seen.run_seconds is not None:
+    if request.run_seconds is not None:
         # A node is created a while before it is ready; its run duration counts from when it is ready.
-        made = end - seen.run_seconds if end is not None else made
-        end = made + seen.run_seconds if end is None and made is not None else end
+        active_at = end - request.run_seconds if end is not None else active_at
+        end = active_at + request.run_seconds if end is None and active_at is not None else end
     endpoints = node.get("networkEndpoints") or [{}]
     return replace(
-        seen,
-        state=State.ENDED if seen.state is State.ACTIVE and state in _OVER else seen.state,
-        active_at=made if seen.state is State.ACTIVE else None,
-        ends_at=end if seen.state is State.ACTIVE else None,
+        request,
+        state=State.ENDED if request.state is State.ACTIVE and state in _OVER else request.state,
+        active_at=active_at if request.state is State.ACTIVE else None,
+        ends_at=end if request.state is State.ACTIVE else None,
         node_state=state,
         health=str(node.get("health") or ""),
         address=str(endpoints[0].get("ipAddress") or ""),
@@ -196,11 +162,6 @@ def _lone_node(zone: str, node: Mapping[str, Any]) -> Observation:
         hardware=_hardware(node),
         kind="node",
     )
-
-
-def _first_node(found: Mapping[str, Any]) -> Mapping[str, Any]:
-    specs = (found.get("tpu") or {}).get("nodeSpec") or [{}]
-    return specs[0].get("node") or {}
 
 
 def _hardware(node: Mapping[str, Any]) -> str:

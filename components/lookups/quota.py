@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from bezel.leases.inventory import back_end_of
-from bezel.leases.observation import State
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
 from bezel.rest.cloud_quotas import Counted, Limit, counted_of, quota_of
 
@@ -49,12 +48,9 @@ def look_up(project: str, limits: Sequence[Limit], region: str | None = None, *,
 def leases_there(back_end: str, project: str, names: Sequence[str], zones: Sequence[str]) -> bool:
     """Whether each of some leases exists in some zone, waiting, running or over: it holds its quota already."""
     with _client() as client:
-        asked = back_end_of(back_end, client, project)
+        api = back_end_of(back_end, client, project)
         try:
-            return all(
-                any(asked.look(zone, name).state not in {State.ABSENT, State.REFUSED} for zone in zones)
-                for name in names
-            )
+            return all(any(api.observe(zone, name).exists for zone in zones) for name in names)
         except RestError:
             return False
 

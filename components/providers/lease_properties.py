@@ -1,4 +1,4 @@
-"""Properties that `TpuRequest` and `TpuNode` share, as the engine passes them, and the values derived from them.
+"""Properties that `TpuRequest` and `TpuNode` share, and their calls of `bezel.leases`.
 
 Inputs of both: project, name, stack, back_end, zones ([{zone, patience_seconds}]), subnetworks, body, run_seconds,
 provisioning_deadline_seconds, boot_deadline_seconds. Leaves out their use.
@@ -7,15 +7,22 @@ provisioning_deadline_seconds, boot_deadline_seconds. Leaves out their use.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bezel.leases.clock import unix
-from bezel.leases.inventory import back_end_of
+from bezel.errors import Problem
+from bezel.leases.clock import PlatformClock, unix
+from bezel.leases.controller import LeaseController, LeaseError
+from bezel.leases.inventory import back_end_of, new_client
 from bezel.leases.names import plain
-from bezel.leases.observation import Observation
+from bezel.leases.observation import DesiredState, Goal, Observation
 from bezel.leases.requests import LeaseSpec, ZoneChoice
-from bezel.rest import GoogleClient
+from bezel.rest import RestError
+from components.dynamic import DeployError, Progress
 
 OVER = frozenset({"expired", "gone"})
 """States of a lease that has ended."""
+
+
+class LeaseDeployError(DeployError):
+    """The lease cannot be read, or does not reach the desired state."""
 
 
 def spec_of(props: Mapping[str, Any]) -> LeaseSpec:
@@ -25,46 +32,88 @@ def spec_of(props: Mapping[str, Any]) -> LeaseSpec:
         name=props["name"],
         stack=props["stack"],
         back_end=props["back_end"],
-        zones=tuple(ZoneChoice(one["zone"], float(one["patience_seconds"])) for one in props["zones"]),
+        zones=tuple(ZoneChoice(choice["zone"], float(choice["patience_seconds"])) for choice in props["zones"]),
         subnetworks=dict(props["subnetworks"]),
         body=plain(props["body"]),
         former_zones=tuple(props.get("former_zones") or ()),
     )
 
 
-def kept(props: Mapping[str, Any]) -> dict[str, Any]:
+def own_properties(props: Mapping[str, Any]) -> dict[str, Any]:
     """Properties without what the engine adds."""
     return {key: value for key, value in props.items() if key != "__provider"}
 
 
 def former_zones(olds: Mapping[str, Any], news: Mapping[str, Any]) -> list[str]:
     """Zones that may hold a lease of earlier properties, and that are not listed any more."""
-    listed = {one["zone"] for one in news["zones"]}
-    before = [*(one["zone"] for one in olds["zones"]), *(olds.get("former_zones") or ())]
+    listed = {choice["zone"] for choice in news["zones"]}
+    before = [*(choice["zone"] for choice in olds["zones"]), *(olds.get("former_zones") or ())]
     return [zone for zone in dict.fromkeys(before) if zone not in listed]
 
 
-def observe_all_zones(client: GoogleClient, spec: LeaseSpec) -> list[Observation]:
+def observe_all_zones(props: Mapping[str, Any], clock: PlatformClock, seconds: float = 60.0) -> list[Observation]:
     """Observe this stack's lease in every zone that may hold it.
 
     Raises:
-        RestError: A zone could not be read.
+        LeaseDeployError: A zone could not be read.
     """
-    back_end = back_end_of(spec.back_end, client, spec.project)
-    seen = [back_end.look(zone, spec.name) for zone in spec.everywhere]
-    return [one for one in seen if one.there and one.belongs(spec.stack)]
+    spec = spec_of(props)
+    try:
+        with new_client(clock, seconds=seconds) as client:
+            back_end = back_end_of(spec.back_end, client, spec.project)
+            leases = [back_end.observe(zone, spec.name) for zone in spec.all_zones]
+    except RestError as error:
+        raise LeaseDeployError(
+            Problem(
+                f"lease {spec.name}",
+                None,
+                f"its state is unknown, as it cannot be read: {error}",
+                "grant roles/tpu.viewer (or roles/compute.viewer) to the account that deploys, then run the same "
+                "command again.",
+            )
+        ) from None
+    return [lease for lease in leases if lease.exists and lease.belongs_to(spec.stack)]
 
 
-def state_of(seen: Sequence[Observation], props: Mapping[str, Any], now: float) -> str:
+def reach(desired: DesiredState, clock: PlatformClock, urn: str | None) -> Observation | None:
+    """Bring about the desired state; show the progress in the row of the resource with this URN.
+
+    Raises:
+        LeaseDeployError: It cannot be reached, or a request was refused.
+    """
+    progress, spec = Progress(urn), desired.spec
+    try:
+        with new_client(clock) as client:
+            back_end = back_end_of(spec.back_end, client, spec.project)
+            return LeaseController(back_end, clock, progress).run(desired)
+    except LeaseError as error:
+        raise LeaseDeployError(*error.problems) from None
+    except RestError as error:
+        action = {Goal.STORED: "requested", Goal.HEALTHY: "awaited", Goal.GONE: "deleted"}[desired.goal]
+        raise LeaseDeployError(
+            Problem(
+                f"lease {spec.name}",
+                None,
+                f"it cannot be {action}, and stays as it is: {error}",
+                "grant roles/tpu.admin (or roles/compute.instanceAdmin.v1 for machines of Compute Engine) and "
+                "roles/iam.serviceAccountUser to the account that deploys, then run the same command again.",
+            )
+        ) from None
+    finally:
+        progress.close()
+
+
+def state_of(leases: Sequence[Observation], props: Mapping[str, Any], now: float) -> str:
     """The state of a lease in a word, or the way in which it ended.
 
     Args:
-        seen: Its present observations.
+        leases: Its present observations.
         props: Its recorded properties.
         now: Unix seconds.
     """
-    live = max((one.state for one in seen if one.live), default=None, key=("waiting", "provisioning", "active").index)
+    order = ("waiting", "provisioning", "active")
+    live = max((lease.state for lease in leases if lease.is_live), default=None, key=order.index)
     if live is not None:
         return str(live)
     end = unix(props.get("ends_at"))
-    return "expired" if seen or (end is not None and end <= now) else "gone"
+    return "expired" if leases or (end is not None and end <= now) else "gone"

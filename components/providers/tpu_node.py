@@ -15,23 +15,15 @@ from pulumi.output import contains_unknowns
 
 from bezel.leases import messages
 from bezel.leases.clock import clock_of, rfc3339, unix
-from bezel.leases.controller import LeaseController, LeaseError
 from bezel.leases.cost import cost_of
-from bezel.leases.inventory import back_end_of, new_client
 from bezel.leases.names import plain
-from bezel.leases.observation import Observation
-from bezel.leases.wanted import Goal, Wanted
-from bezel.rest import RestError
-from components.dynamic import DeployError, Progress
-from components.providers.lease_properties import OVER, kept, observe_all_zones, spec_of, state_of
+from bezel.leases.observation import DesiredState, Goal, Observation
+from components.providers import lease_properties as lease
+from components.providers.lease_properties import LeaseDeployError
 
 _PREVIEW_SECONDS = 8.0
 _SETTINGS = ("zones", "hourly_usd", "run_seconds", "renew", "port", "former_zones")
 _DEADLINES = ("provisioning_deadline_seconds", "boot_deadline_seconds")
-
-
-class TpuNodeError(DeployError):
-    """The lease does not serve; the text says what to do."""
 
 
 class TpuNodeProvider(ResourceProvider):
@@ -52,117 +44,95 @@ class TpuNodeProvider(ResourceProvider):
         changed = any(plain(_olds.get(key)) != plain(_news.get(key)) for key in (*_SETTINGS, *_DEADLINES))
         clock = self.clock()
         try:
-            with new_client(clock, seconds=_PREVIEW_SECONDS) as client:
-                seen = observe_all_zones(client, spec_of(_olds))
-        except RestError as error:
+            leases = lease.observe_all_zones(_olds, clock, _PREVIEW_SECONDS)
+        except LeaseDeployError as error:
             # The plugin cannot write to the engine's log, but the engine shows its standard error.
-            sys.stderr.write(f"warning: nobody could look at the lease {_olds['name']}: {error}\n")
+            sys.stderr.write(f"warning: {error}\n")
             return DiffResult(changes=changed)
-        return DiffResult(changes=_moved(seen, _olds, _news, clock.now()) or changed)
+        return DiffResult(changes=_differs(leases, _olds, _news, clock.now()) or changed)
 
     def create(self, props: dict[str, Any]) -> CreateResult:
         """Wait until the lease serves.
 
         Raises:
-            TpuNodeError: It does not, or not in time; what exists stays, and the next run continues with it.
+            LeaseDeployError: It does not, or not in time; what exists stays, and the next run continues with it.
         """
-        outputs = self._settled(props, may_ask=True)
+        outputs = self._serving(props, may_request=True)
         return CreateResult(f"projects/{props['project']}/leases/{props['name']}/node", outputs)
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
         """Wait again; buy another lease only after another request, or with `renew`.
 
         Raises:
-            TpuNodeError: The lease does not serve.
+            LeaseDeployError: The lease does not serve.
         """
-        may_ask = bool(_news.get("renew")) or _news.get("request") != _olds.get("request")
-        return UpdateResult(self._settled(_news, may_ask=may_ask, before=_olds))
+        may_request = bool(_news.get("renew")) or _news.get("request") != _olds.get("request")
+        return UpdateResult(self._serving(_news, may_request=may_request, before=_olds))
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
         """Record the lease's state and cost at a refresh; one that has ended stays, as `expired` or `gone`.
 
         Raises:
-            TpuNodeError: The lease could not be read.
+            LeaseDeployError: The lease could not be read.
         """
         clock = self.clock()
-        try:
-            with new_client(clock) as client:
-                seen = observe_all_zones(client, spec_of(props))
-        except RestError as error:
-            raise TpuNodeError(
-                f"nobody could look at the lease {props['name']}: {error}\n"
-                "repair: let whoever deploys have roles/tpu.viewer (or roles/compute.viewer), then run it again"
-            ) from None
-        live = [one for one in seen if one.live]
-        return ReadResult(id_, {**props, **_outputs(live[0] if live else None, seen, props, clock.now())})
+        leases = lease.observe_all_zones(props, clock)
+        live = next((each for each in leases if each.is_live), None)
+        return ReadResult(id_, {**props, **_outputs(live, leases, props, clock.now())})
 
-    def _settled(
-        self, props: Mapping[str, Any], *, may_ask: bool, before: Mapping[str, Any] | None = None
+    def _serving(
+        self, props: Mapping[str, Any], *, may_request: bool, before: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        clock, spec = self.clock(), spec_of(props)
-        wanted = Wanted(
-            spec,
+        clock = self.clock()
+        desired = DesiredState(
+            lease.spec_of(props),
             Goal.HEALTHY,
-            may_ask=may_ask,
+            may_request=may_request,
             provisioning_seconds=float(props["provisioning_deadline_seconds"]),
             boot_seconds=float(props["boot_deadline_seconds"]),
             hourly_usd=dict(props.get("hourly_usd") or {}),
             current=str((before or {}).get("lease") or ""),
         )
-        progress = Progress(props.get("urn"))
-        try:
-            with new_client(clock) as client:
-                one = LeaseController(back_end_of(spec.back_end, client, spec.project), clock, progress).run(wanted)
-                seen = [one] if one is not None else observe_all_zones(client, spec)
-        except LeaseError as error:
-            raise TpuNodeError(str(error)) from None
-        except RestError as error:
-            raise TpuNodeError(
-                f"the lease {spec.name} could not be waited for: {error}\n"
-                "consequence: what was asked for stays as it is\n"
-                "repair: mend what it names, then run the same command again: it goes on with what there is"
-            ) from None
-        finally:
-            progress.close()
-        return {**kept(props), **_outputs(one, seen, {**(before or {}), **kept(props)}, clock.now())}
+        reached = lease.reach(desired, clock, props.get("urn"))
+        leases = [reached] if reached is not None else lease.observe_all_zones(props, clock)
+        own = lease.own_properties(props)
+        return {**own, **_outputs(reached, leases, {**(before or {}), **own}, clock.now())}
 
 
-def _moved(seen: Sequence[Observation], olds: Mapping[str, Any], news: Mapping[str, Any], now: float) -> bool:
+def _differs(leases: Sequence[Observation], olds: Mapping[str, Any], news: Mapping[str, Any], now: float) -> bool:
     """Whether the lease differs from its record in a way that an update would correct; print the difference.
 
     The end of a lease is recorded once, or the stack's outputs would call it active forever.
     """
-    live = [one for one in seen if one.live]
+    live = [each for each in leases if each.is_live]
     if not live:
         hourly = (olds.get("hourly_usd") or {}).get(str(olds.get("zone")))
         end, run = olds.get("ends_at"), olds.get("run_seconds")
         early, renew = (unix(end) or now) > now, bool(news.get("renew"))
         sys.stderr.write(f"warning: {messages.ended(olds['name'], end, hourly, run, early=early, renew=renew)}\n")
-        return bool(news.get("renew")) or olds.get("state") not in OVER
-    if len(seen) > 1:
-        where = ", ".join(f"{one.zone} ({one.word})" for one in seen)
-        sys.stderr.write(f"warning: {olds['name']} is there more than once: {where}; all but one are deleted\n")
+        return renew or olds.get("state") not in lease.OVER
+    if len(leases) > 1:
+        zones = ", ".join(f"{each.zone} ({each.word})" for each in leases)
+        sys.stderr.write(f"warning: {olds['name']} exists more than once: {zones}; all but one are deleted\n")
         return True
     return live[0].id != olds.get("lease")
 
 
 def _outputs(
-    one: Observation | None, seen: Sequence[Observation], props: Mapping[str, Any], now: float
+    current: Observation | None, leases: Sequence[Observation], props: Mapping[str, Any], now: float
 ) -> dict[str, Any]:
     """The outputs of a lease; of an ended one, its last."""
-    if one is None:
+    if current is None:
         before = {key: props.get(key) for key in ("lease", "zone", "address", "active_at", "ends_at", "cost")}
-        return {**before, "state": state_of(seen, props, now), "cost": _final_cost(props, now)}
-    hourly = (props.get("hourly_usd") or {}).get(one.zone)
-    cost = cost_of(hourly, active_at=one.active_at, ends_at=one.ends_at, run_seconds=props.get("run_seconds"), now=now)
+        return {**before, "state": lease.state_of(leases, props, now), "cost": _final_cost(props, now)}
     return {
-        "lease": one.id,
-        "zone": one.zone,
-        "state": str(one.state),
-        "address": one.address,
-        "active_at": rfc3339(one.active_at),
-        "ends_at": rfc3339(one.ends_at),
-        "cost": cost,
+        "lease": current.id,
+        "zone": current.zone,
+        "state": str(current.state),
+        "address": current.address,
+        "active_at": rfc3339(current.active_at),
+        "ends_at": rfc3339(current.ends_at),
+        "cost": _cost(props, current.zone, current.active_at, current.ends_at, now),
     }
 
 
@@ -171,6 +141,11 @@ def _final_cost(props: Mapping[str, Any], now: float) -> Any:
     end = unix(props.get("ends_at"))
     if end is None or end > now:
         return props.get("cost")
-    hourly = (props.get("hourly_usd") or {}).get(str(props.get("zone")))
-    began = unix(props.get("active_at"))
-    return cost_of(hourly, active_at=began, ends_at=end, run_seconds=props.get("run_seconds"), now=end)
+    return _cost(props, str(props.get("zone")), unix(props.get("active_at")), end, end)
+
+
+def _cost(
+    props: Mapping[str, Any], zone: str, active_at: float | None, ends_at: float | None, now: float
+) -> dict[str, Any]:
+    hourly = (props.get("hourly_usd") or {}).get(zone)
+    return cost_of(hourly, active_at=active_at, ends_at=ends_at, run_seconds=props.get("run_seconds"), now=now)

@@ -20,22 +20,13 @@ from pulumi.dynamic import (
 )
 
 from bezel.leases.clock import PlatformClock, clock_of, rfc3339
-from bezel.leases.controller import LeaseController, LeaseError
 from bezel.leases.inputs import problems_of
-from bezel.leases.inventory import back_end_of, new_client
 from bezel.leases.names import differing_paths, plain
-from bezel.leases.observation import Observation
-from bezel.leases.wanted import Goal, Wanted
-from bezel.rest import RestError
-from components.dynamic import DeployError, Progress
-from components.providers.lease_properties import former_zones, kept, observe_all_zones, spec_of, state_of
+from bezel.leases.observation import DesiredState, Goal
+from components.providers import lease_properties as lease
 
 _IDENTITY = ("project", "name", "stack", "back_end")
 _SETTINGS = ("zones", "subnetworks", "run_seconds", "provisioning_deadline_seconds", "boot_deadline_seconds")
-
-
-class TpuRequestError(DeployError):
-    """There is no request, or one that cannot be deleted; the text says what to do."""
 
 
 class TpuRequestProvider(ResourceProvider):
@@ -65,19 +56,20 @@ class TpuRequestProvider(ResourceProvider):
         """Request the lease, or adopt an interrupted run's request.
 
         Raises:
-            TpuRequestError: No zone took the request, or it could not be sent.
+            LeaseDeployError: No zone accepted the request, or it could not be sent.
         """
         clock = self.clock()
-        _run(props, Goal.STORED, clock)
+        lease.reach(DesiredState(lease.spec_of(props), Goal.STORED), clock, props.get("request_urn"))
         return CreateResult(
             f"projects/{props['project']}/leases/{props['name']}",
-            {**kept(props), "asked": _identity(props, clock), "state": "asked", "former_zones": []},
+            {**lease.own_properties(props), "asked": _identity(props, clock), "state": "asked", "former_zones": []},
         )
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
         """Keep the lease where it is; record the zones beside the listed ones that may hold it."""
         before = {key: _olds.get(key) for key in ("asked", "state")}
-        return UpdateResult({**kept(_news), **before, "former_zones": former_zones(_olds, _news)})
+        former = lease.former_zones(_olds, _news)
+        return UpdateResult({**lease.own_properties(_news), **before, "former_zones": former})
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
         """Record at a refresh whether the lease still exists; an ended one stays, so that it is not bought again.
@@ -85,61 +77,25 @@ class TpuRequestProvider(ResourceProvider):
         A request whose run was killed before it was recorded counts only if a zone has it.
 
         Raises:
-            TpuRequestError: The lease could not be read.
+            LeaseDeployError: The lease could not be read.
         """
         clock = self.clock()
-        try:
-            with new_client(clock) as client:
-                seen = observe_all_zones(client, spec_of(props))
-        except RestError as error:
-            raise TpuRequestError(_unseen(props, error)) from None
+        leases = lease.observe_all_zones(props, clock)
         if not props.get("asked"):
-            if not seen:
+            if not leases:
                 return ReadResult("", {})
             props = {**props, "asked": _identity(props, clock), "former_zones": []}
-        live = any(one.live for one in seen)
-        return ReadResult(id_, {**props, "state": "asked" if live else state_of(seen, props, clock.now())})
+        live = any(each.is_live for each in leases)
+        return ReadResult(id_, {**props, "state": "asked" if live else lease.state_of(leases, props, clock.now())})
 
     def delete(self, _id: str, _props: dict[str, Any]) -> None:
         """Delete what is left of the lease in every zone, and wait until it is gone.
 
         Raises:
-            TpuRequestError: Something is left, or the lease could not be read.
+            LeaseDeployError: Something is left, or the lease could not be read.
         """
-        _run(_props, Goal.GONE, self.clock())
+        lease.reach(DesiredState(lease.spec_of(_props), Goal.GONE), self.clock(), _props.get("request_urn"))
 
 
 def _identity(props: Mapping[str, Any], clock: PlatformClock) -> str:
-    return f"{spec_of(props).hash}@{rfc3339(clock.now())}"
-
-
-def _run(props: Mapping[str, Any], goal: Goal, clock: PlatformClock) -> Observation | None:
-    progress = Progress(props.get("request_urn"))
-    spec = spec_of(props)
-    try:
-        with new_client(clock) as client:
-            back_end = back_end_of(spec.back_end, client, spec.project)
-            return LeaseController(back_end, clock, progress).run(Wanted(spec, goal))
-    except LeaseError as error:
-        raise TpuRequestError(str(error)) from None
-    except RestError as error:
-        raise TpuRequestError(_refused(props, goal, error)) from None
-    finally:
-        progress.close()
-
-
-def _refused(props: Mapping[str, Any], goal: Goal, error: RestError) -> str:
-    doing = "given back" if goal is Goal.GONE else "asked for"
-    return (
-        f"the lease {props['name']} could not be {doing}: {error}\n"
-        "consequence: what there was is as it was\n"
-        "repair: let whoever deploys have roles/tpu.admin (or roles/compute.instanceAdmin.v1 for machines of Compute "
-        "Engine) and roles/iam.serviceAccountUser, then run the same command again"
-    )
-
-
-def _unseen(props: Mapping[str, Any], error: RestError) -> str:
-    return (
-        f"nobody could look at the lease {props['name']}: {error}\n"
-        "repair: let whoever deploys have roles/tpu.viewer (or roles/compute.viewer), then run the same command again"
-    )
+    return f"{lease.spec_of(props).hash}@{rfc3339(clock.now())}"

@@ -101,7 +101,7 @@ def test_what_is_not_known_yet_passes_the_check_and_differs(stack: Stack) -> Non
 @pytest.mark.parametrize(
     ("change", "key", "told"),
     [
-        ({"name": "Bezel_1"}, "name", "beginning with a letter"),
+        ({"name": "Bezel_1"}, "name", "begin with a letter"),
         ({"run_seconds": 300.0}, "run_seconds", "between 10 minutes and 7 days"),
         ({"run_seconds": 8 * 86400.0}, "run_seconds", "between 10 minutes and 7 days"),
         ({"zones": []}, "zones", "List at least one"),
@@ -169,7 +169,7 @@ def test_a_lease_that_was_taken_away_is_not_said_to_have_reached_its_end(
     assert stack.node is not None
     stack.world.advance(7000)
     stack.up()
-    assert f"ended before its time was over, {stack.node['ends_at']}: nothing serves" in capfd.readouterr().err
+    assert f"ended before its planned end {stack.node['ends_at']}: nothing serves" in capfd.readouterr().err
 
 
 @pytest.mark.slow
@@ -193,7 +193,7 @@ def test_with_renew_it_is_bought_again_and_is_another_lease(stack: Stack, capfd:
     first = stack.node["lease"]
     stack.world.advance(15000)
     stack.up(renew=True)
-    assert "lease.renew is true: it is bought" in capfd.readouterr().err
+    assert "lease.renew is true: this deploy buys it" in capfd.readouterr().err
     assert (stack.node["state"], stack.node["lease"] == first) == ("active", False)
     assert [lease.number for lease in left(stack)] == [2]
 
@@ -220,7 +220,7 @@ def test_one_lease_too_many_is_told_by_the_preview_and_deleted_by_the_deploy(
     twin.zone, twin.number, twin.created = SECOND, 9, stack.world.now
     stack.world.take(twin)
     stack.up()
-    assert "is there more than once" in capfd.readouterr().err
+    assert "exists more than once" in capfd.readouterr().err
     assert left(stack) == [serving]
 
 
@@ -232,7 +232,7 @@ def test_without_a_line_to_google_the_preview_warns_and_changes_nothing(
     stack.world.faults.append(answers(10**9, Answer(reset=True)))
     assert stack.node is not None
     assert not stack.nodes.diff("n", stack.node, stack.node).changes
-    assert "nobody could look at the lease" in capfd.readouterr().err
+    assert "its state is unknown, as it cannot be read" in capfd.readouterr().err
     with pytest.raises(DeployError, match=r"roles/tpu\.viewer"):
         stack.refresh()
 
@@ -240,7 +240,7 @@ def test_without_a_line_to_google_the_preview_warns_and_changes_nothing(
 @pytest.mark.slow
 def test_a_wait_that_failed_is_gone_on_with(stack: Stack) -> None:
     stack.world.zones[FIRST] = Zone(provision_seconds=math.inf)
-    with pytest.raises(DeployError, match="repair: run the same command again"):
+    with pytest.raises(DeployError, match="Repair: run the same command again"):
         stack.up()
     assert stack.request is not None
     stack.world.zones[FIRST].provision_seconds = stack.world.now - stack.world.leases[0].created + 30

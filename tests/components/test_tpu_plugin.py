@@ -38,7 +38,7 @@ def test_a_lease_is_requested_and_waited_for_and_a_refusal_reads_well(stack: Sta
         node = plugin.create(nodes, inputs | own)
         assert (node["state"], node["zone"], node["cost"]["at_end_usd"]) == ("active", FIRST, 21.6)
         assert plugin.diff(nodes, node, inputs | own) == "DIFF_NONE"
-        assert any(f"{FIRST}: asked for" in line.message for line in plugin.engine.logged)
+        assert any(f"{FIRST}: requested" in line.message for line in plugin.engine.logged)
         plugin.delete(requests, made)
         assert stack.world.stored() == []
         for zone in stack.world.zones.values():

@@ -3,7 +3,7 @@
 import pytest
 
 from bezel.leases.controller import LeaseError
-from bezel.leases.wanted import Goal
+from bezel.leases.observation import Goal
 from tests.support.leases.fake_lease_api import answers
 from tests.support.leases.harness import LeaseHarness
 from tests.support.rest.fake_google import Answer
@@ -39,9 +39,9 @@ def test_a_lasting_fault_is_reported_in_bounded_time_and_nothing_is_lost(trial: 
     trial.run(Goal.STORED)
     trial.world.faults.append(answers(10**9, fault))
     begun = trial.world.now
-    with pytest.raises(LeaseError, match="Google did not answer") as caught:
+    with pytest.raises(LeaseError, match="Google's API failed repeatedly") as caught:
         trial.run()
-    assert "repair: run the same command again" in str(caught.value)
+    assert "Repair: run the same command again" in str(caught.value)
     assert trial.world.now - begun < 1800
     trial.world.faults.clear()
     assert trial.run() is not None

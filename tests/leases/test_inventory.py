@@ -8,10 +8,9 @@ import pytest
 from bezel.leases.availability import PROBE_STACK, probe
 from bezel.leases.clock import PlatformClock
 from bezel.leases.controller import LeaseError
-from bezel.leases.inventory import Fleet, back_end_of, new_client, sweep_plan
-from bezel.leases.observation import Observation, State
+from bezel.leases.inventory import LeaseInventory, back_end_of, new_client, sweep_plan
+from bezel.leases.observation import Goal, Observation, State
 from bezel.leases.requests import LeaseSpec, ZoneChoice
-from bezel.leases.wanted import Goal
 from tests.support.leases.fake_lease_api import Zone, answers, error
 from tests.support.leases.harness import NAME, STACK, ZONES, LeaseHarness, body_of
 from tests.support.rest.fake_google import Answer, serving
@@ -19,8 +18,8 @@ from tests.support.rest.fake_google import Answer, serving
 FIRST, SECOND = ZONES
 
 
-def fleet_of(trial: LeaseHarness, client: Any) -> Fleet:
-    return Fleet(client, trial.world.clock, "acme", ZONES)
+def fleet_of(trial: LeaseHarness, client: Any) -> LeaseInventory:
+    return LeaseInventory(client, trial.world.clock, "acme", ZONES)
 
 
 def seen(state: State = State.ACTIVE, **more: Any) -> Observation:
@@ -70,8 +69,8 @@ def test_what_is_not_ours_is_not_listed_and_not_deleted(trial: LeaseHarness) -> 
     with new_client(trial.world.clock) as client:
         fleet = fleet_of(trial, client)
         assert fleet.list() == []
-        with pytest.raises(LeaseError, match="has labels that no lease of this name has"):
-            fleet.delete(back_end_of(trial.kind, client, "acme").look(FIRST, NAME))
+        with pytest.raises(LeaseError, match="no lease of this name has these labels"):
+            fleet.delete(back_end_of(trial.kind, client, "acme").observe(FIRST, NAME))
     assert len(trial.left()) == 1
 
 
@@ -82,7 +81,7 @@ def test_what_is_no_lease_of_ours_any_more_stays_and_is_not_said_to_be_gone(tria
         fleet = fleet_of(trial, client)
         (found,) = fleet.list()
         (body["tpu"]["nodeSpec"][0]["node"] if "tpu" in body else body)["labels"] = {"team": "research"}
-        with pytest.raises(LeaseError, match=r"is still .* after its deletion"):
+        with pytest.raises(LeaseError, match=r"= .* after its deletion"):
             fleet.delete(found)
     assert len(trial.left()) == 1
 
@@ -118,7 +117,7 @@ def test_a_description_tells_the_boot_and_where_there_is_one_the_console(trial: 
     ("script", "granted", "told"),
     [
         (Zone(), True, "granted after"),
-        (Zone(queue_seconds=math.inf), False, "nothing granted in"),
+        (Zone(queue_seconds=math.inf), False, "not granted within"),
         (Zone(queue_error="no capacity", queue_seconds=20), False, ""),
         (Zone(refusal=(400, "FLEX_START provisioning model is not supported")), None, "is not supported"),
     ],
@@ -133,10 +132,10 @@ def test_a_probe_says_whether_there_is_capacity_and_leaves_nothing(
     with new_client(trial.world.clock) as client:
         back_end = back_end_of(trial.kind, client, "acme")
         found = probe(back_end, spec, trial.world.clock, 60.0)
-        assert back_end.hardware(FIRST, "v6e-4" if trial.kind == "queued_resource" else "ct6e-standard-4t")
-        assert not back_end.hardware(FIRST, "v9z")
+        assert back_end.has_hardware(FIRST, "v6e-4" if trial.kind == "queued_resource" else "ct6e-standard-4t")
+        assert not back_end.has_hardware(FIRST, "v9z")
     assert found.granted is granted
-    assert told in found.told
+    assert told in found.result
     assert trial.left() == []
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bezel.leases.inventory import Fleet, new_client, sweep_plan
+from bezel.leases.inventory import LeaseInventory, new_client, sweep_plan
 from components.dynamic import DeployError
 from tests.support.leases.fake_lease_api import FakeLeaseApi, Zone, lease_api_serving
 from tests.support.leases.harness import STACK, ZONES, LeaseHarness, become, point_at
@@ -114,7 +114,7 @@ class Table:
     def _emptied(self, *, sweep: bool) -> bool:
         if sweep:
             with new_client(self.world.clock) as client:
-                fleet = Fleet(client, self.world.clock, "acme", ZONES)
+                fleet = LeaseInventory(client, self.world.clock, "acme", ZONES)
                 plan = sweep_plan(fleet.list(), now=self.world.now, of_stacks={STACK})
                 assert fleet.sweep(plan) == {}
         else:

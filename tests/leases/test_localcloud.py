@@ -14,11 +14,10 @@ import pytest
 
 from bezel.leases.clock import PlatformClock
 from bezel.leases.controller import LeaseController
-from bezel.leases.inventory import Fleet, back_end_of, new_client, sweep_plan
+from bezel.leases.inventory import LeaseInventory, back_end_of, new_client, sweep_plan
 from bezel.leases.names import labels
-from bezel.leases.observation import PHASES, State
+from bezel.leases.observation import PHASES, DesiredState, Goal, State
 from bezel.leases.requests import LeaseSpec, ZoneChoice, instance_body, queued_body
-from bezel.leases.wanted import Goal, Wanted
 from tests.support.localcloud.in_process import PARENT, Project
 from tests.support.rest.fake_google import Answer, Call, serving
 
@@ -65,7 +64,7 @@ class Leased:
     def run(self, goal: Goal, **wanted: Any) -> Any:
         with new_client(self.clock) as client:
             back_end = back_end_of(self.kind, client, self.spec.project)
-            return LeaseController(back_end, self.clock, self._show).run(Wanted(self.spec, goal, **wanted))
+            return LeaseController(back_end, self.clock, self._show).run(DesiredState(self.spec, goal, **wanted))
 
     def _show(self, line: str) -> None:
         """The node gets healthy while it is waited for."""
@@ -76,7 +75,7 @@ class Leased:
 
     def left(self) -> list[Any]:
         with new_client(self.clock) as client:
-            return Fleet(client, self.clock, self.spec.project, (FIRST, SECOND)).list()
+            return LeaseInventory(client, self.clock, self.spec.project, (FIRST, SECOND)).list()
 
 
 @pytest.fixture(params=["queued_resource", "flex_start_vm"])
@@ -125,9 +124,9 @@ def test_after_a_refusal_it_is_in_the_next_zone_and_nowhere_else(leased: Leased)
 def test_a_lease_that_ended_is_not_bought_again_unasked_and_is_swept(leased: Leased) -> None:
     leased.run(Goal.HEALTHY)
     leased.project.passes(14400 + 600)
-    assert leased.run(Goal.HEALTHY, may_ask=False) is None
+    assert leased.run(Goal.HEALTHY, may_request=False) is None
     with new_client(leased.clock) as client:
-        fleet = Fleet(client, leased.clock, leased.spec.project, (FIRST, SECOND))
+        fleet = LeaseInventory(client, leased.clock, leased.spec.project, (FIRST, SECOND))
         plan = sweep_plan(fleet.list(), now=leased.clock.now())
         assert len(plan) == (1 if leased.kind == "queued_resource" else 0)
         assert fleet.sweep(plan) == {}

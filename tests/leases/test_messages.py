@@ -3,8 +3,7 @@
 import pytest
 
 from bezel.leases.controller import LeaseError
-from bezel.leases.observation import State
-from bezel.leases.wanted import Goal
+from bezel.leases.observation import Goal, State
 from tests.support.leases.harness import NAME, ZONES, LeaseHarness
 
 FIRST, SECOND = ZONES
@@ -49,7 +48,7 @@ def test_what_is_not_ours_is_left_alone(trial: LeaseHarness) -> None:
     for goal in (Goal.STORED, Goal.HEALTHY):
         with pytest.raises(LeaseError, match="team=research") as caught:
             trial.run(goal)
-        assert "consequence: it is left as it is" in str(caught.value)
+        assert "so it is not changed" in str(caught.value)
     assert trial.run(Goal.GONE) is None
     assert trial.calls("DELETE") == before
     assert len(trial.left()) == 1
@@ -57,7 +56,7 @@ def test_what_is_not_ours_is_left_alone(trial: LeaseHarness) -> None:
 
 def test_a_lease_of_another_stack_is_left_alone(trial: LeaseHarness) -> None:
     trial.run(Goal.STORED)
-    with pytest.raises(LeaseError, match="the stack other did not ask for"):
+    with pytest.raises(LeaseError, match="the stack other did not request"):
         trial.run(Goal.STORED, trial.spec(stack="other"))
     trial.run(Goal.GONE, trial.spec(stack="other"))
     assert len(trial.left()) == 1

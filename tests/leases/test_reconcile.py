@@ -5,15 +5,14 @@ from typing import Any
 
 import pytest
 
-from bezel.leases.backend import no_such_zone, passes, refusal
+from bezel.leases.backend import is_transient, no_such_zone, refusal
 from bezel.leases.clock import PlatformClock, clock_of, format_duration, rfc3339, unix
 from bezel.leases.cost import cost_of
 from bezel.leases.messages import phase_line
 from bezel.leases.names import SPEC, labels
-from bezel.leases.observation import Observation, Phase, State, phases_of
-from bezel.leases.reconcile import Ask, Delete, Done, Failed, Memory, Step, Wait, next_step
+from bezel.leases.observation import DesiredState, Goal, Observation, Phase, State, phases_of
+from bezel.leases.reconcile import Delete, Done, Failed, Memory, Request, Step, Wait, next_step
 from bezel.leases.requests import LeaseSpec, ZoneChoice
-from bezel.leases.wanted import Goal, Wanted
 from bezel.rest import ApiError, CredentialsError, UnreachableError
 from tests.support.leases.harness import NAME, STACK, ZONES, body_of
 
@@ -38,18 +37,18 @@ def step(*found: Observation, memory: Memory | None = None, phases: Any = None, 
     zones = {zone: Observation(zone, NAME, State.ABSENT) for zone in ZONES} | {one.zone: one for one in found}
     goal = wanted.pop("goal", Goal.HEALTHY)
     return next_step(
-        zones, Wanted(LEASE, goal, **wanted), memory or Memory(), PlatformClock(now=lambda: NOW), phases or {}
+        zones, DesiredState(LEASE, goal, **wanted), memory or Memory(), PlatformClock(now=lambda: NOW), phases or {}
     )
 
 
 def test_where_nothing_is_the_best_zone_is_asked() -> None:
     asked = step()
-    assert isinstance(asked, Ask)
+    assert isinstance(asked, Request)
     assert asked.choice.zone == FIRST
     next_one = step(memory=Memory(tried={FIRST: "refused"}))
-    assert isinstance(next_one, Ask)
+    assert isinstance(next_one, Request)
     assert next_one.choice.zone == SECOND
-    assert step(may_ask=False) == Done(None)
+    assert step(may_request=False) == Done(None)
     assert isinstance(step(memory=Memory(tried={FIRST: "a", SECOND: "b"})), Failed)
 
 
@@ -104,7 +103,7 @@ def test_a_request_that_is_stored_is_enough_only_where_no_more_is_wanted() -> No
 
 
 def test_a_lease_that_ended_stays_where_none_may_be_bought() -> None:
-    assert step(seen(FIRST, State.ENDED), may_ask=False) == Done(None)
+    assert step(seen(FIRST, State.ENDED), may_request=False) == Done(None)
     assert isinstance(step(seen(FIRST, State.ENDED)), Delete)
 
 
@@ -131,12 +130,12 @@ def test_what_is_not_ours_stops_everything_but_giving_back() -> None:
 )
 def test_what_an_answer_means(status: int, message: str, refused: bool, later: bool, nowhere: bool) -> None:
     error = ApiError(status, "REASON", message)
-    assert (refusal(error) is not None, passes(error), no_such_zone(error)) == (refused, later, nowhere)
+    assert (refusal(error) is not None, is_transient(error), no_such_zone(error)) == (refused, later, nowhere)
 
 
 def test_no_answer_may_come_later_and_no_credentials_will_not() -> None:
-    assert passes(UnreachableError("no answer"))
-    assert not passes(CredentialsError("none"))
+    assert is_transient(UnreachableError("no answer"))
+    assert not is_transient(CredentialsError("none"))
 
 
 def test_a_phase_that_cannot_be_read_is_none() -> None:

@@ -19,7 +19,7 @@ SUBNETWORK = "projects/acme/regions/us-east5/subnetworks/s"
 
 def whole(kind: str, zone: str = "us-east5-a", patience: float = 7200.0, **more: Any) -> dict[str, Any]:
     spec = LeaseSpec("acme", NAME, STACK, kind, (), {"us-east5": SUBNETWORK}, body_of(kind, **more))  # type: ignore[arg-type]
-    return spec.request(ZoneChoice(zone, patience))
+    return spec.body_in(ZoneChoice(zone, patience))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -87,7 +87,7 @@ def test_only_a_flex_start_machine_waits_for_capacity() -> None:
             provisioning_model=model, disk_type="pd-balanced",  # type: ignore[arg-type]
         )  # fmt: skip
         spec = LeaseSpec("acme", NAME, STACK, "flex_start_vm", (), {}, body)
-        assert ("params" in spec.request(ZoneChoice("us-east4-a", 600.0))) is waits
+        assert ("params" in spec.body_in(ZoneChoice("us-east4-a", 600.0))) is waits
 
 
 def test_a_request_asked_for_again_later_is_another_request() -> None:
@@ -109,7 +109,7 @@ def test_the_insert_is_what_the_published_provider_sends_but_for_what_is_told() 
     )  # fmt: skip
     subnetwork = sent["networkInterfaces"][0]["subnetwork"]
     spec = LeaseSpec("demo-project", "llm-tpu", "s", "flex_start_vm", (), {"us-east5": subnetwork}, body)
-    ours = spec.request(ZoneChoice("us-east5-a", 7200.0))
+    ours = spec.body_in(ZoneChoice("us-east5-a", 7200.0))
     told = {"labels", "params", "networkInterfaces"}  # our own labels; the wait for capacity; no external address
     filled = {key: value for key, value in _without_zeros(sent).items() if key not in told}
     assert _without_zeros({key: value for key, value in ours.items() if key not in told}) == filled

@@ -15,7 +15,7 @@ from bezel.cli.tpu.find import FINDING_COLUMNS, find
 from bezel.errors import UserError
 from bezel.leases.clock import PlatformClock, clock_of, rfc3339
 from bezel.leases.controller import LeaseError
-from bezel.leases.inventory import Fleet, Leftover, new_client, sweep_plan
+from bezel.leases.inventory import LeaseInventory, Leftover, new_client, sweep_plan
 from bezel.leases.observation import Observation
 from bezel.planner import LeasePlan, PlanError, make_plan
 from bezel.planner.base.durations import duration_text, parse_duration
@@ -40,7 +40,7 @@ def run_tpu(project: Project, options: argparse.Namespace) -> int:
         clock = clock_of()
         with new_client(clock) as client:
             zones, named = _zones(project, options), bool(options.zone)
-            fleet = Fleet(client, clock, _project(project, options), zones, _tell, named=named)
+            fleet = LeaseInventory(client, clock, _project(project, options), zones, _tell, named=named)
             if options.action == "list":
                 return _list(fleet, as_json=options.json)
             if options.action == "sweep":
@@ -82,7 +82,7 @@ def _zones_named(configuration: Mapping[str, object]) -> set[str]:
     return {zone for zone in named if isinstance(zone, str)}
 
 
-def _list(fleet: Fleet, *, as_json: bool) -> int:
+def _list(fleet: LeaseInventory, *, as_json: bool) -> int:
     found = fleet.list()
     if as_json:
         sys.stdout.write(json.dumps([_plain(one) for one in found], indent=2) + "\n")
@@ -106,7 +106,7 @@ def _plain(one: Observation) -> dict[str, Any]:
     }
 
 
-def _one(fleet: Fleet, options: argparse.Namespace) -> int:
+def _one(fleet: LeaseInventory, options: argparse.Namespace) -> int:
     found = [one for one in fleet.list() if one.name == options.name]
     if not found:
         raise TpuError(f"no lease of ours is called {options.name} in these zones: `bezel tpu list` shows all.")
@@ -117,18 +117,18 @@ def _one(fleet: Fleet, options: argparse.Namespace) -> int:
     return _delete(fleet, plan, options)
 
 
-def _sweep(fleet: Fleet, clock: PlatformClock, options: argparse.Namespace) -> int:
+def _sweep(fleet: LeaseInventory, clock: PlatformClock, options: argparse.Namespace) -> int:
     plan = sweep_plan(fleet.list(), now=clock.now(), of_stacks=options.of_stack)
     return _delete(fleet, plan, options)
 
 
-def _delete(fleet: Fleet, plan: Sequence[Leftover], options: argparse.Namespace) -> int:
+def _delete(fleet: LeaseInventory, plan: Sequence[Leftover], options: argparse.Namespace) -> int:
     """Show what will be deleted, ask for confirmation, delete it and wait for the end."""
     if options.json:
-        shown = [_plain(leftover.seen) | {"why": leftover.why} for leftover in plan]
+        shown = [_plain(leftover.lease) | {"why": leftover.why} for leftover in plan]
         sys.stdout.write(json.dumps(shown, indent=2) + "\n")
     elif plan:
-        rows = [(*_row(leftover.seen)[:5], leftover.why) for leftover in plan]
+        rows = [(*_row(leftover.lease)[:5], leftover.why) for leftover in plan]
         _table(("to delete", "stack", "zone", "hardware", "state", "why"), rows)
     if not plan:
         _tell("nothing to sweep in these zones")

@@ -66,14 +66,14 @@ def _row(
     terms = plan.terms
     hardware, back_end = terms.hardware, back_end_of(terms.back_end, client, plan.project)
     kind = hardware.id if terms.back_end == "queued_resource" else hardware.machine_type
-    has = _told(lambda: "yes" if back_end.hardware(zone, kind) else "no", show)
+    has = _told(lambda: "yes" if back_end.has_hardware(zone, kind) else "no", show)
     cost = lease_cost(hardware, zone=zone, provisioning=terms.provisioning, own_prices=plan.settings.cost.prices)
     capacity = "not asked (--probe)" if probe_seconds is None else "-"
     if probe_seconds is not None and has == "yes":
         wait, most = probe_seconds, text(cost.lease(PROBE_RUN_SECONDS), 2)
         show(f"{zone}: asking for one real {hardware.id} that ends by itself after 10 min; USD at most: {most}")
         capacity = _told(
-            lambda: probe(back_end, _spec(plan, zone, wait, _place(client, plan, zone)), clock, wait, show).told, show
+            lambda: probe(back_end, _spec(plan, zone, wait, _place(client, plan, zone)), clock, wait, show).result, show
         )
     taken = "taken" if zone in hardware.zones else "refused" if zone in hardware.zones_refused else "not known"
     return dict(

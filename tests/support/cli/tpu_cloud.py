@@ -97,9 +97,9 @@ class Cloud:
         choice = ZoneChoice(zone, 3600.0)
         spec = LeaseSpec(PARENT.partition("/")[2], name, stack, back_end, (choice,), subnetworks, body)
         if vm:
-            self.project.ok("POST", f"{COMPUTE}/zones/{zone}/instances", spec.request(choice))
+            self.project.ok("POST", f"{COMPUTE}/zones/{zone}/instances", spec.body_in(choice))
         else:
-            self.project.ok("POST", f"{TPU}/{zone}/queuedResources", spec.request(choice), queuedResourceId=name)
+            self.project.ok("POST", f"{TPU}/{zone}/queuedResources", spec.body_in(choice), queuedResourceId=name)
         self.settled(name, zone, vm=vm)
 
     def settled(self, name: str, zone: str, *, vm: bool = False, wanted: str = "") -> None:

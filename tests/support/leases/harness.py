@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from bezel.leases.controller import LeaseController
 from bezel.leases.inventory import back_end_of, new_client
 from bezel.leases.names import labels
+from bezel.leases.observation import DesiredState, Goal
 from bezel.leases.requests import LeaseSpec, ZoneChoice, instance_body, queued_body
-from bezel.leases.wanted import Goal, Wanted
 
 if TYPE_CHECKING:
     import pytest
@@ -77,7 +77,7 @@ class LeaseHarness:
         with new_client(self.world.clock) as client:
             engine = LeaseController(back_end_of(self.kind, client, "acme"), self.world.clock, self.lines.append)
             hourly = {"us-east5-a": 5.4}
-            return engine.run(Wanted(spec or self.spec(), goal, **{"hourly_usd": hourly, **wanted}))
+            return engine.run(DesiredState(spec or self.spec(), goal, **{"hourly_usd": hourly, **wanted}))
 
     def left(self) -> list[Lease]:
         """What is there or still to come; Compute deletes by itself what failed and what ended."""
