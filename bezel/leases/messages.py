@@ -198,8 +198,8 @@ def no_response(name: str, reason: str) -> Problem:
     """Repeated failures of Google's API."""
     return Problem(
         f"lease {name}",
-        None,
-        f"Google's API failed repeatedly: {reason}; the last request may have taken effect, and nothing is lost.",
+        "unknown, as Google's API failed repeatedly",
+        f"the last request may have taken effect, and nothing of it is lost; {reason}",
         f"{RUN_AGAIN}.",
     )
 
