@@ -4,13 +4,16 @@ The providers are classes of importable modules without attributes: the state ho
 move them, or an old stack could not be destroyed.
 """
 
+import re
 from typing import Any, ClassVar
 
 from pulumi.dynamic import CheckFailure, CheckResult, CreateResult, DiffResult, ResourceProvider, UpdateResult
 
-from bezel.errors import UserError
+from bezel.errors import Problem, UserError
 from bezel.rest import guarded
 from components.dynamic import DeployError, Progress, differ
+
+_SERVICE = re.compile("projects/[^/]+/locations/[^/]+/services/[^/]+")
 
 
 class SmokeError(DeployError):
@@ -36,33 +39,30 @@ class SmokeProvider(ResourceProvider):
         """Do the work and return the outputs beside the inputs.
 
         Raises:
-            SmokeError: The check failed.
+            UserError: The check failed.
         """
         raise NotImplementedError
 
     def check(self, _olds: dict[str, Any], news: dict[str, Any]) -> CheckResult:
         """Report settings that cannot work, in previews already; values not known yet pass."""
         failures = [
-            CheckFailure(key, f"{key} is missing: {self.kind} cannot run without it.")
+            CheckFailure(key, f"{key} is missing: the {self.kind} check cannot run without it.")
             for key in self.required
             if news.get(key) in (None, "")
         ]
         failures += [
-            CheckFailure(key, f"{key} is {value:g}: {self.kind} would do nothing. Set it above 0.")
+            CheckFailure(key, f"{key} is {value:g}: the {self.kind} check would do nothing. Set it above 0.")
             for key in self.positive
             if isinstance(value := news.get(key), (int, float)) and value <= 0
         ]
-        url = news.get("url")
+        url, service = news.get("url"), news.get("service")
         if isinstance(url, str) and url:
             try:
                 guarded(url, "url")
             except ValueError as error:
                 failures.append(CheckFailure("url", str(error)))
-        service = news.get("service")
-        if isinstance(service, str) and service and not _is_service(service):
-            failures.append(
-                CheckFailure("service", f"{service!r} is no service: write projects/P/locations/L/services/S.")
-            )
+        if isinstance(service, str) and service and not _SERVICE.fullmatch(service):
+            failures.append(CheckFailure("service", f"expected projects/P/locations/L/services/S, got {service!r}."))
         return CheckResult(news, failures)
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
@@ -80,14 +80,27 @@ class SmokeProvider(ResourceProvider):
     def _outputs(self, props: dict[str, Any]) -> dict[str, Any]:
         progress = Progress(props.get("urn"))
         try:
-            found = self.run(dict(props), progress)
+            outputs = self.run(dict(props), progress)
         except UserError as error:
             raise SmokeError(*error.problems) from None
         finally:
             progress.close()
-        return {key: value for key, value in props.items() if key != "__provider"} | found
+        return {key: value for key, value in props.items() if key != "__provider"} | outputs
 
 
-def _is_service(name: str) -> bool:
-    words = name.split("/")
-    return len(words) == 6 and words[::2] == ["projects", "locations", "services"] and all(words)
+def diagnosed(service: str, failure: str, errors: tuple[str, ...], *, repeat_errors: bool = True) -> Problem:
+    """The problem of a failed service, with the cause that its conditions and its log show now.
+
+    Args:
+        service: ``projects/P/locations/L/services/S``.
+        failure: What failed, as a sentence; "" where the reader has seen it.
+        errors: Errors that are known already.
+        repeat_errors: Whether to show these.
+    """
+    # Late: most runs do not fail.
+    from bezel.rest import GoogleClient
+    from smoke.diagnosis import explain
+    from smoke.platform import report
+
+    with GoogleClient(timeout_seconds=10, deadline_seconds=20) as google:
+        return explain(report(google, service, errors=errors), service, failure, repeat_errors=repeat_errors)

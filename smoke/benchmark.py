@@ -4,7 +4,7 @@ Runs after the health check, again when the revision or its settings change, and
 """
 
 import os
-import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 from pulumi.dynamic import Resource
 
+from bezel.errors import Problem
 from components.dynamic import Progress, own_urn
-from smoke.base import SmokeError, SmokeProvider
+from smoke.base import SmokeError, SmokeProvider, diagnosed
 
 if TYPE_CHECKING:
     from bezel.bench.cell.cell import MeasuredCell
@@ -24,15 +25,17 @@ if TYPE_CHECKING:
 _MEANING = {
     "truncated": "the stream ended early, without its [DONE]",
     "error_in_stream": "the server reported an error inside a stream",
-    "no_answer": "there was no answer",
-    "refused": "nobody took the connection",
-    "reset": "the connection broke before there was an answer",
-    "bad_json": "an event of a stream is no JSON",
+    "no_answer": "there was no response",
+    "refused": "the connection was refused",
+    "reset": "the connection broke before the response",
+    "bad_json": "an event of a stream is not JSON",
 }
 # Longest wait for an idle server: one with other users is never idle.
 _IDLE_SECONDS = 10.0
 # Time limit for the server's response after the load: it was idle or full a moment ago.
 _END_SECONDS = 30.0
+_RATES = {"requests_per_second": 3, "input_tokens_per_second": 1, "output_tokens_per_second": 1}
+_LATENCIES = ("ttft", "tpot", "e2e")
 TOKEN = "pulumi-python:dynamic/smoke:ShortBenchmark"  # noqa: S105 - a type token
 
 
@@ -83,21 +86,14 @@ class ShortBenchmarkProvider(SmokeProvider):
 
     def run(self, props: dict[str, Any], progress: Progress) -> dict[str, Any]:
         """See ``SmokeProvider.run``: the output is ``figures``."""
-        # Late: the program only declares the resource, in every preview.
-        from bezel.errors import UserError
-        from smoke.outputs import figures
-
         load = _load(props)
-        try:
-            measured, told = _measured(props, load, progress)
-        except UserError as error:
-            raise SmokeError(f"the benchmark cannot be run: {error}") from None
+        measured, notes = _measured(props, load, progress)
         cell = measured.cell
         if sum(cell.failures.values()) == cell.requests:
-            raise SmokeError(_all_failed(cell, load) or _explained(cell, props["service"]))
+            raise SmokeError(_all_failed(cell, load, props["service"]))
         _check_that_it_still_serves(props, progress)
         simulated = bool(props.get("simulated")) or os.environ.get("BEZEL_SIMULATED") == "1"
-        return {"figures": figures(measured, told, simulated=simulated)}
+        return {"figures": figures(measured, notes, simulated=simulated)}
 
 
 class ShortBenchmark(Resource, module="smoke", name="ShortBenchmark"):
@@ -123,31 +119,14 @@ def _check_that_it_still_serves(props: dict[str, Any], progress: Progress) -> No
     Raises:
         SmokeError: The server no longer answers.
     """
-    from bezel.rest import Credentials
-    from smoke.client import Server
-    from smoke.poller import CheckFailedError, Poller
+    from smoke.poller import CheckFailedError, polling
 
-    credentials = None if props.get("public") else Credentials(props.get("impersonate"))
-    with Server(props["url"], credentials, audience=props.get("audience") or "") as server:
-        probe = Poller(
-            server,
-            props["served_model"],
-            min(
-                _END_SECONDS,
-                float(props["deadline_seconds"]),
-                float(os.environ.get("BEZEL_DEADLINE_SECONDS") or "inf"),
-            ),
-            show=progress,
-            clock=time.monotonic,
-            sleep=time.sleep,
-        )
+    with polling(props, progress, _END_SECONDS) as poller:
         try:
-            probe.answered("end", "GET", "/health")
+            poller.response("end", "GET", "/health")
         except CheckFailedError as failure:
-            raise SmokeError(
-                f"the service answered the benchmark and does not answer after it: {failure.what}\n"
-                + _cause(props["service"], failure.what)
-            ) from None
+            what = f"the service answered the benchmark and does not respond after it: {failure.what}"
+            raise SmokeError(diagnosed(props["service"], what, (failure.what,))) from None
 
 
 def _load(props: dict[str, Any]) -> "Load":
@@ -178,11 +157,9 @@ def _measured(props: dict[str, Any], load: "Load", progress: Progress) -> "tuple
     from bezel.bench.result.manifest_schema import Manifest, ServedBy
     from bezel.bench.server.http_probe import asker
     from bezel.bench.server.manifest import this_client
-    from bezel.rest import Credentials
-    from smoke.client import Server
+    from smoke.poller import server_of
 
-    credentials = None if load.target.public else Credentials(props.get("impersonate"))
-    with Server(load.target.url, credentials, audience=props.get("audience") or "") as server:
+    with server_of(props) as server:
         headers = server.headers()
     manifest = Manifest(
         title="short benchmark",
@@ -197,43 +174,74 @@ def _measured(props: dict[str, Any], load: "Load", progress: Progress) -> "tuple
     return measure_load("smoke", load, view, lambda: headers, progress)
 
 
-def _all_failed(cell: "Cell", load: "Load") -> str:
-    """The complete text where the kinds of failures show the cause, else ""."""
+def _all_failed(cell: "Cell", load: "Load", service: str) -> Problem:
+    """The problem of a benchmark without one successful request, by the kinds of failures or the service's log."""
     failed, prompts = cell.failures, load.prompts
+    kinds = ", ".join(f"{kind}: {count}" for kind, count in sorted(failed.items()))
+    what = f"all {cell.requests} requests of the benchmark failed ({kinds})"
     if any(kind in failed for kind in ("http_401", "http_403")):
-        repair = "Grant the caller roles/run.invoker (access.invokers), or set smoke.impersonate."
+        repair = "grant the caller roles/run.invoker (access.invokers), or set smoke.impersonate."
     elif "http_404" in failed or "http_4xx" in failed:
-        told = next((f" It says: {text}" for text in cell.failure_examples.values() if text), "")
+        message = next((f" The server's message: {text}" for text in cell.failure_examples.values() if text), "")
         repair = (
-            f"Check that {load.target.model!r} is served, has a chat template, and that {prompts.input_tokens} + "
-            f"{prompts.output_tokens} tokens fit vllm.max-model-len.{told}"
+            f"check that {load.target.model!r} is served, has a chat template, and that {prompts.input_tokens} + "
+            f"{prompts.output_tokens} tokens fit vllm.max-model-len.{message}"
         )
     elif "timeout" in failed or "not answered within" in cell.failure_examples.get("no_answer", ""):
-        repair = f"Nothing came within {load.deadline_seconds:.0f} s: lower smoke.requests, or smoke.output_tokens."
+        what += f": no response was complete within {load.deadline_seconds:.0f} s"
+        repair = "lower smoke.requests, or smoke.output_tokens."
     else:
-        return ""
-    return f"{_title(cell)}\nrepair: {repair}"
+        errors = tuple(
+            f"{_MEANING.get(kind) or f'{kind}, {cell.failure_examples[kind]}'} ({count} of {cell.requests})"
+            for kind, count in sorted(failed.items())
+        )
+        return diagnosed(service, what, errors)
+    return Problem(f"service {service.rpartition('/')[2]}", None, f"{what}.", repair)
 
 
-def _explained(cell: "Cell", service: str) -> str:
-    """The failures, with the messages of the platform and the container."""
-    told = tuple(
-        f"{_MEANING.get(kind) or f'{kind}, {cell.failure_examples[kind]}'} ({count} of {cell.requests})"
-        for kind, count in sorted(cell.failures.items())
-    )
-    return f"{_title(cell)}\n{_cause(service, *told)}"
+def figures(measured: "MeasuredCell", prompt_notes: Sequence[str], *, simulated: bool) -> dict[str, Any]:
+    """The record of a short benchmark, fit for a stack's outputs: a figure that cannot be measured is absent, never 0.
+
+    Args:
+        measured: The cell of the load.
+        prompt_notes: Notes about the prompts for the reader.
+        simulated: Whether the server is a simulated one: then no figure describes hardware.
+    """
+    cell = measured.cell
+    failed = sum(cell.failures.values())
+    prompts = (cell.load or {}).get("prompts", {})
+    record: dict[str, Any] = {
+        "simulated": simulated,
+        "state": cell.state,
+        "requests": cell.requests,
+        "completed": cell.requests - failed,
+        "failed": dict(cell.failures),
+        "concurrency": cell.users,
+        "seed": prompts.get("seed"),
+        "run": prompts.get("run"),
+        "seconds": round(cell.seconds or 0.0, 3),
+        "checks": {check.name: check.state for check in cell.checks},
+        "notes": [*_notes(cell, failed, simulated=simulated), *prompt_notes],
+    }
+    if measured.samples is not None and record["completed"]:
+        good = measured.samples.good()
+        record |= {name: int(good[name].sum()) for name in ("prompt_tokens", "output_tokens")}
+    record |= {name: round(value, digits) for name, digits in _RATES.items() if (value := cell.value(name)) is not None}
+    for name in _LATENCIES:
+        if spread := cell.distributions.get(name):
+            values = {"p50": spread.p50, "p99": spread.p99, "max": spread.max}
+            record[f"{name}_ms"] = {key: round(value, 2) for key, value in values.items() if value is not None}
+    return record
 
 
-def _cause(service: str, *errors: str) -> str:
-    """The diagnosis of a service with these errors, from the platform's and the container's messages."""
-    from bezel.rest import Credentials, GoogleClient
-    from smoke.diagnosis import explain
-    from smoke.platform import report
-
-    with GoogleClient(Credentials(), timeout_seconds=10, deadline_seconds=20) as google:
-        return explain(report(google, service, errors=errors))
-
-
-def _title(cell: "Cell") -> str:
-    kinds = ", ".join(f"{kind}: {count}" for kind, count in sorted(cell.failures.items()))
-    return f"all {cell.requests} requests of the benchmark failed ({kinds})"
+def _notes(cell: "Cell", failed: int, *, simulated: bool) -> Iterator[str]:
+    if simulated:
+        yield "simulated: the server is a simulated one, no figure describes hardware"
+    if failed:
+        yield f"{failed} of {cell.requests} requests failed and are in no figure but `failed`"
+    stop = (cell.load or {}).get("stop", {})
+    if cell.requests < (stop.get("requests") or 0):
+        yield f"only {cell.requests} of {stop['requests']} requests were begun within {stop['seconds']:g} s"
+    yield from (f"{check.name}: {check.text}" for check in cell.checks if check.state in {"failed", "suspect"})
+    if cell.state in {"client_limited", "queueing"}:
+        yield cell.reason

@@ -3,12 +3,11 @@
 Owns the definition of "healthy". Leaves retries to ``smoke.poller``, and reading the platform to ``smoke.platform``.
 """
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bezel.rest import ApiError, CredentialsError, GoogleClient, RestError
 from smoke.client import error_text
-from smoke.failure_patterns import REFRESH
+from smoke.diagnosis import REFRESH
 from smoke.platform import ServiceState, described
 from smoke.poller import CheckFailedError, NotJudged, Poller
 from smoke.served import differences
@@ -17,60 +16,41 @@ from smoke.speculation import check_acceptance
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    import httpx
+
 # A grant of roles/run.invoker takes effect within about two minutes.
 _GRANT_SECONDS = 120.0
-_ASKED_TOKENS = 16
+_MAX_TOKENS = 16
 _PROMPT = "The capital of France is"
 _REFUSALS = frozenset({401, 403})
 _INVOKER = (
-    "Grant the caller roles/run.invoker: add it to access.invokers (serviceAccount:NAME@PROJECT.iam.gserviceaccount.com"
+    "grant the caller roles/run.invoker: add it to access.invokers (serviceAccount:NAME@PROJECT.iam.gserviceaccount.com"
     ", or user:YOU), or set smoke.impersonate to a service account that has it."
 )
 _OUTSIDE = (
-    "Run the same command from a machine in a network of the project, or set access.ingress: all and remove "
+    "run the same command from a machine in a network of the project, or set access.ingress: all and remove "
     "smoke.inside; callers need an identity there too."
 )
 _SHUT = (
-    "Remove allUsers and allAuthenticatedUsers from its roles/run.invoker and leave the invoker check on, or set "
-    "access.public: true if that is meant."
+    "remove allUsers and allAuthenticatedUsers from its roles/run.invoker and leave the invoker check on, or set "
+    "access.public: true if that is intended."
 )
-_DEPLOY_AFRESH = f"Run {REFRESH}"
-
-
-@dataclass(frozen=True)
-class CheckSettings:
-    """Settings of the checks, as plain values.
-
-    Attributes:
-        service: ``projects/P/locations/L/services/S``.
-        planned: The declared inputs of the service, in the engine's names; None where they are not known.
-        public: Whether anyone may call the service.
-        speculative: Whether drafts must be accepted.
-        min_draft_acceptance: The smallest share of accepted draft tokens; it must exceed 0 in any case.
-        random_weights: Whether the share is reported and not judged.
-    """
-
-    service: str
-    planned: "Mapping[str, Any] | None" = None
-    public: bool = False
-    speculative: bool = False
-    min_draft_acceptance: float = 0.0
-    random_weights: bool = False
+_DEPLOY_AGAIN = f"run {REFRESH}"
 
 
 class Checks:
     """One run of the checks.
 
     Args:
-        settings: The settings.
+        props: The properties of the `HealthCheck`.
         google: Client that reads the service's conditions.
-        probe: Poller of the service itself.
+        poller: Poller of the service itself.
     """
 
-    def __init__(self, settings: CheckSettings, google: GoogleClient, probe: Poller) -> None:
-        self._settings = settings
+    def __init__(self, props: "Mapping[str, Any]", google: GoogleClient, poller: Poller) -> None:
+        self._props = props
         self._google = google
-        self._probe = probe
+        self._poller = poller
         self._inside = False
         self._described: Mapping[str, Any] = {}
 
@@ -81,116 +61,113 @@ class Checks:
 
         Raises:
             CheckFailedError: A check failed; those after it were not run.
+            CredentialsError: No token can be obtained.
         """
         done: dict[str, Any] = {}
         checks: dict[str, Callable[[], str | NotJudged]] = {
             "conditions": self._conditions,
-            **({} if self._settings.planned is None else {"plan": self._plan}),
+            **({} if self._props.get("planned") is None else {"plan": self._plan}),
             "health": self._health,
             "models": self._models,
-            "completion": lambda: self._probe.complete("completion", _PROMPT, _ASKED_TOKENS),
+            "completion": lambda: self._poller.complete("completion", _PROMPT, _MAX_TOKENS),
             "refusal": self._refusal,
         }
-        if self._settings.speculative:
+        if self._props.get("speculative"):
             checks["speculation"] = lambda: check_acceptance(
-                self._probe, self._settings.min_draft_acceptance, random_weights=self._settings.random_weights
+                self._poller,
+                float(self._props.get("min_draft_acceptance") or 0),
+                random_weights=bool(self._props.get("random_weights")),
             )
         for name, check in checks.items():
-            began = self._probe.elapsed()
-            self._probe.show(f"checking {name}")
-            try:
-                found = check()
-            except CredentialsError as error:
-                # The text contains its own repair.
-                raise CheckFailedError(name, str(error), "") from None
-            judged, detail = (False, found.why) if isinstance(found, NotJudged) else (True, found)
-            seconds = round(self._probe.elapsed() - began, 3)
+            began = self._poller.elapsed()
+            self._poller.show(f"checking {name}")
+            result = check()
+            judged, detail = (False, result.why) if isinstance(result, NotJudged) else (True, result)
+            seconds = round(self._poller.elapsed() - began, 3)
             done[name] = {"ok": True, "judged": judged, "detail": detail, "seconds": seconds}
-        return {"ok": True, "seconds": round(self._probe.elapsed(), 3), "checks": done}
+        return {"ok": True, "seconds": round(self._poller.elapsed(), 3), "checks": done}
 
     def _conditions(self) -> str:
-        found: list[ServiceState] = []
-
-        def attempt() -> str | None:
+        def attempt() -> ServiceState | str:
             try:
-                self._described = described(self._google, self._settings.service)
+                self._described = described(self._google, self._props["service"])
                 state = ServiceState.read(self._described)
             except CredentialsError:
                 raise
             except RestError as error:
                 gone = isinstance(error, ApiError) and error.status == 404
-                repair = _DEPLOY_AFRESH if gone else None
+                repair = _DEPLOY_AGAIN if gone else None
                 raise CheckFailedError("conditions", f"the service cannot be read: {error}", repair) from None
             if state.ready:
-                found.append(state)
-                return None
+                return state
             if state.settled:
                 raise CheckFailedError("conditions", _why_not_ready(state))
-            return str(state.terminal) if state.current else "it has not taken up the last change yet"
+            return str(state.terminal) if state.current else "it has not processed the last change yet"
 
-        self._probe.until("conditions", "the platform to report the newest revision ready", attempt)
-        self._inside = found[-1].inside
-        return f"revision {found[-1].ready_revision} is ready"
+        state = self._poller.until("conditions", "the platform to report the newest revision ready", attempt)
+        self._inside = state.inside
+        return f"revision {state.ready_revision} is ready"
 
     def _plan(self) -> str:
-        planned = self._settings.planned or {}
-        if found := differences(planned, self._described):
-            what = "\n".join(["the service is not what was declared", *(f"  {line}" for line in found)])
-            raise CheckFailedError("plan", what, _DEPLOY_AFRESH)
-        return f"it has what was declared: {', '.join(planned)}"
+        planned = self._props["planned"]
+        if lines := differences(planned, self._described):
+            what = "\n".join(["the service differs from its declaration", *(f"  {line}" for line in lines)])
+            raise CheckFailedError("plan", what, _DEPLOY_AGAIN)
+        return f"it matches its declaration: {', '.join(planned)}"
 
     def _health(self) -> str:
-        patience = min(_GRANT_SECONDS, self._probe.deadline_seconds / 2)
+        grace = min(_GRANT_SECONDS, self._poller.deadline_seconds / 2)
         refused_at: list[float] = []
 
-        def attempt() -> str | None:
-            answer = self._probe.ask("GET", "/health")
-            if isinstance(answer, str):
-                return answer
-            if answer.status_code == 200:
-                return None
-            outside = self._inside and answer.status_code == 404
-            if answer.status_code not in _REFUSALS and not outside:
-                return error_text(answer)
-            refused_at.append(self._probe.elapsed())
-            if refused_at[-1] - refused_at[0] >= patience:
-                what = "only the project's own networks are let in" if outside else "the caller is refused"
-                raise CheckFailedError("health", f"{what} ({error_text(answer)})", _OUTSIDE if outside else _INVOKER)
-            return f"{error_text(answer)} (a new {'route' if outside else 'grant'} takes up to two minutes)"
+        def attempt() -> "httpx.Response | str":
+            response = self._poller.send("GET", "/health")
+            if isinstance(response, str) or response.status_code == 200:
+                return response
+            outside = self._inside and response.status_code == 404
+            if response.status_code not in _REFUSALS and not outside:
+                return error_text(response)
+            refused_at.append(self._poller.elapsed())
+            if refused_at[-1] - refused_at[0] >= grace:
+                what = "only the project's own networks have access" if outside else "the caller is refused"
+                raise CheckFailedError("health", f"{what} ({error_text(response)})", _OUTSIDE if outside else _INVOKER)
+            return f"{error_text(response)} (a new {'route' if outside else 'grant'} takes up to two minutes)"
 
-        self._probe.until("health", "/health to answer 200", attempt)
-        return "/health answers 200"
+        self._poller.until("health", "/health to return 200", attempt)
+        return "/health returns 200"
 
     def _models(self) -> str:
-        listed = self._probe.answered_json("models", "GET", "/v1/models").get("data")
-        served = [str(one.get("id")) for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-        if self._probe.model not in served:
+        listed = self._poller.json_response("models", "GET", "/v1/models").get("data")
+        served = (
+            [str(entry.get("id")) for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+        )
+        if self._poller.model not in served:
             raise CheckFailedError(
                 "models",
-                f"/v1/models names {served or 'nothing'}, not {self._probe.model!r}",
-                "Traffic goes to another revision, or --served-model-name says otherwise: compare `pulumi stack output "
-                "arguments` with the service's newest revision.",
+                f"/v1/models lists {served or 'nothing'}, not {self._poller.model!r}",
+                "compare `pulumi stack output arguments` with the service's newest revision: traffic goes to another "
+                "revision, or --served-model-name differs.",
             )
-        return f"{self._probe.model} is served"
+        return f"{self._poller.model} is served"
 
     def _refusal(self) -> str | NotJudged:
-        if self._settings.public:
+        if self._props.get("public"):
             return NotJudged("access.public is set")
-        body = {"model": self._probe.model, "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1}
+        body = {"model": self._poller.model, "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1}
         # vLLM's own --api-key leaves /invocations open: only the platform's identity check closes both.
         for method, path, sent in (("GET", "/v1/models", None), ("POST", "/invocations", body)):
-            wanted = _REFUSALS | {200}
-            answer = self._probe.answered("refusal", method, path, json=sent, anonymous=True, wanted=wanted)
-            if answer.status_code not in _REFUSALS:
+            response = self._poller.response(
+                "refusal", method, path, json=sent, anonymous=True, statuses=_REFUSALS | {200}
+            )
+            if response.status_code not in _REFUSALS:
                 raise CheckFailedError(
-                    "refusal", f"{method} {path} without a token got HTTP 200: anybody can use this service", _SHUT
+                    "refusal", f"{method} {path} without a token got HTTP 200: anyone can use this service", _SHUT
                 )
         return "a caller without a token is refused, also on /invocations"
 
 
 def _why_not_ready(state: ServiceState) -> str:
     if state.terminal.state != "CONDITION_SUCCEEDED":
-        return "the platform says that it is not ready"
+        return "the platform reports that it is not ready"
     return (
         f"revision {state.created_revision or '(none)'} was created, but {state.ready_revision or 'none'} "
         "is the newest that is ready"

@@ -3,9 +3,13 @@
 Leaves out the expected responses (``smoke.checks``) and streams (``bezel.bench``).
 """
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
+from bezel.bench.server.counters import series
+from bezel.errors import Problem
 from bezel.rest import AddressError, Credentials, guarded
 from bezel.rest.transport import new_client
 
@@ -43,7 +47,14 @@ class Server:
             AddressError: A token may not be sent to this address.
         """
         if not self.url:
-            raise AddressError("the service has no address: let it have its default URL (default_uri_disabled: false).")
+            raise AddressError(
+                Problem(
+                    "service",
+                    None,
+                    "the service has no address, so no request can be sent.",
+                    "enable its default URL (default_uri_disabled: false).",
+                )
+            )
         guarded(self.url, "the service's url")
         if self._credentials is None:
             return {}
@@ -51,7 +62,7 @@ class Server:
             self._credentials.forget(self._audience)
         return {"Authorization": f"Bearer {self._credentials.identity_token(self._audience)}"}
 
-    def ask(
+    def send(
         self, method: str, path: str, *, json: Any = None, timeout_seconds: float = 60.0, anonymous: bool = False
     ) -> "httpx.Response":
         """Send one request, and again with a new token if the token was refused as such.
@@ -62,54 +73,45 @@ class Server:
             AddressError: A token may not be sent to this address.
         """
         headers = {} if anonymous else self.headers()
-        answer = self._client.request(method, self.url + path, json=json, headers=headers, timeout=timeout_seconds)
-        if answer.status_code == 401 and not anonymous and self._credentials is not None:
-            headers = self.headers(fresh=True)
-            answer = self._client.request(method, self.url + path, json=json, headers=headers, timeout=timeout_seconds)
-        return answer
+        request = partial(self._client.request, method, self.url + path, json=json, timeout=timeout_seconds)
+        response = request(headers=headers)
+        if response.status_code == 401 and not anonymous and self._credentials is not None:
+            response = request(headers=self.headers(fresh=True))
+        return response
 
 
-def object_of(answer: "httpx.Response") -> dict[str, Any]:
-    """The JSON object of a response, {} if it holds none."""
+def json_object(response: "httpx.Response") -> dict[str, Any] | str:
+    """The JSON object of a response ({} for another JSON value), or a description of the body that is not JSON."""
     try:
-        parsed = answer.json()
+        parsed = response.json()
     except ValueError:
-        return {}
+        begin = " ".join(response.text[:60].split())
+        return f"a body of {len(response.content)} bytes that is not JSON" + (f" and begins {begin!r}" if begin else "")
     return parsed if isinstance(parsed, dict) else {}
 
 
-def no_json(answer: "httpx.Response") -> str:
-    """Description of a response that is no JSON object, "" where it is one."""
-    try:
-        answer.json()
-    except ValueError:
-        begin = " ".join(answer.text[:60].split())
-        return f"a body of {len(answer.content)} bytes that is no JSON" + (f", and begins {begin!r}" if begin else "")
-    return ""
-
-
-def error_text(answer: "httpx.Response") -> str:
+def error_text(response: "httpx.Response") -> str:
     """The message of an error response, in vLLM's formats (an object, a string, ``detail``) or any other."""
-    parsed = object_of(answer)
-    error = parsed.get("error", parsed.get("detail"))
+    parsed = json_object(response)
+    error = parsed.get("error", parsed.get("detail")) if isinstance(parsed, dict) else ""
     text = error.get("message") if isinstance(error, Mapping) else error
-    return f"HTTP {answer.status_code}" + (f": {text}" if text else "")
+    return f"HTTP {response.status_code}" + (f": {text}" if text else "")
 
 
-def usage_fault(usage: Any, *, asked: int) -> str | None:
+def usage_error(usage: Any, *, max_tokens: int) -> str | None:
     """The reason why the token counts of a response cannot be true, or None.
 
     Args:
         usage: The response's ``usage``.
-        asked: The ``max_tokens`` of the request.
+        max_tokens: The limit of the request.
     """
     if not isinstance(usage, Mapping):
-        return "the answer has no usage"
+        return "the response has no usage"
     prompt, output = usage.get("prompt_tokens"), usage.get("completion_tokens")
     if not isinstance(prompt, int) or prompt <= 0:
         return f"usage.prompt_tokens is {prompt!r}"
-    if not isinstance(output, int) or not 0 < output <= asked:
-        return f"usage.completion_tokens is {output!r}, with {asked} asked for"
+    if not isinstance(output, int) or not 0 < output <= max_tokens:
+        return f"usage.completion_tokens is {output!r}, with max_tokens {max_tokens}"
     total = usage.get("total_tokens")
     if total != prompt + output:
         return f"usage.total_tokens is {total!r}, not {prompt} + {output}"
@@ -121,22 +123,8 @@ def counters(metrics: str, prefix: str) -> dict[str, float]:
 
     Only names that end in ``_total``: each counter has a ``_created`` gauge beside it, which holds a date.
     """
-    sums: dict[str, float] = {}
-    for name, value in _samples(metrics):
+    sums: defaultdict[str, float] = defaultdict(float)
+    for name, _, value in series(metrics):
         if name.startswith(prefix) and name.endswith("_total"):
-            sums[name] = sums.get(name, 0.0) + value
-    return sums
-
-
-def _samples(metrics: str) -> Iterator[tuple[str, float]]:
-    for line in metrics.splitlines():
-        if line.startswith("#") or not line.strip():
-            continue
-        # A label's value may hold spaces and braces: the sample's value follows the last closing brace.
-        head, brace, tail = line.rpartition("}")
-        name = head.split("{", 1)[0] if brace else line.split(None, 1)[0]
-        words = (tail if brace else line.split(None, 1)[-1]).split()
-        try:
-            yield name.strip(), float(words[0])
-        except (IndexError, ValueError):
-            continue
+            sums[name] += value
+    return dict(sums)

@@ -1,20 +1,30 @@
 """Diagnosis of a failed service from the platform's and the container's messages, with the repair. Pure.
 
 A container logs its cause, often long before its last line; the platform only reports that nothing listened. So causes
-that a text names come first (``smoke.failure_patterns``), then a process that ended by itself, then a probe that gave
+that a text names come first (``failure_patterns.toml``), then a process that ended by itself, then a probe that gave
 up on a live one; an unknown text is shown, not guessed at.
 """
 
+import itertools
 import re
+import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+from bezel.errors import Problem
 from bezel.rest import redact
-from smoke.failure_patterns import AGAIN, CAUSES
 from smoke.platform import Condition, Report
 
+AGAIN = "Afterwards run the same command again: it creates another revision in place of the one that failed."
+# After a failed update the state holds the requested values, whatever exists.
+REFRESH = (
+    "`pulumi up --refresh`: it reads the service's state and deploys what is planned. (A failed `make up` has read it: "
+    "run it again.)"
+)
+
 _SHOWN_LINES = 12
-_LONGEST = 300
+_MAX_LENGTH = 300
 
 # A probe that failed once was mostly cut off by the end of the process; one that gave up used all its attempts.
 _GAVE_UP = re.compile(
@@ -29,10 +39,31 @@ _NO_ANSWER = re.compile(
     re.IGNORECASE,
 )
 _BUSY = re.compile(r"the last state was: HTTP (429|50\d)")
-_NO_CONNECTION = re.compile(r"the last state was: no answer \((\w+)\)")
+_NO_CONNECTION = re.compile(r"the last state was: no response \((\w+)\)")
 _REQUEST = re.compile(r"googleapi: Error \d{3}|Error updating ")
 _TRACEBACK = "Traceback (most recent call last)"
 _ERROR = re.compile(r"(?:\w+\.)*[A-Z]\w*(?:Error|Exception)\b(?:: .*)?$")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A known cause of failure: ``cause`` and ``repair`` may use the groups of ``pattern`` by name."""
+
+    kind: str
+    pattern: re.Pattern[str]
+    cause: str
+    repair: str
+
+
+CAUSES = tuple(
+    Rule(
+        row["kind"],
+        re.compile("|".join(row["patterns"]), re.IGNORECASE),
+        row["cause"],
+        row["repair"].replace("{AGAIN}", AGAIN).replace("{REFRESH}", REFRESH),
+    )
+    for row in tomllib.loads(Path(__file__).with_name("failure_patterns.toml").read_text(encoding="utf-8"))["cause"]
+)
 
 
 @dataclass(frozen=True)
@@ -50,20 +81,22 @@ class Diagnosis:
     evidence: str = ""
 
 
-_OR_DIRECT = "Set rollout to direct, which needs GPUs for two revisions only while the old one holds an instance; or:"
+_OR_DIRECT = "set rollout to direct, which needs GPUs for two revisions only while the old one holds an instance; or:"
 _UNKNOWN = Diagnosis(
     "unknown",
     "no known cause fits",
-    "Read the lines above; the whole log is under `gcloud logging read` for this revision.",
+    "read the lines above; `gcloud logging read` shows the whole log of this revision.",
 )
 
 
 def diagnose(report: Report) -> Diagnosis:
     """The cause that fits a report best: by the container's log, then by the platform's messages."""
-    lines = _until_the_probe_gave_up(report.lines)
-    platform = [*(str(one) for one in report.conditions), *report.errors]
+    # Lines after the probe's end only show how the platform ended the container.
+    end = next((number for number, line in enumerate(report.lines, 1) if _GAVE_UP.search(line)), None)
+    lines = report.lines[:end]
+    platform = [*(str(condition) for condition in report.conditions), *report.errors]
     healthy = report.created == report.ready != ""
-    found = (
+    diagnosis = (
         # A refused request made no container: the log is an earlier one's and does not explain it.
         _named(text for text in report.errors if _REQUEST.search(text))
         or _named([*lines, *platform])
@@ -72,45 +105,33 @@ def diagnose(report: Report) -> Diagnosis:
         or _between(report.errors)
         or _UNKNOWN
     )
-    if report.gated and found.kind == "quota":
-        return replace(found, repair=f"{_OR_DIRECT} {found.repair}")
-    return found
-
-
-def _until_the_probe_gave_up(lines: Sequence[str]) -> Sequence[str]:
-    """The lines up to the probe's end: later ones only show how the platform ended the container."""
-    for number, line in enumerate(lines):
-        if _GAVE_UP.search(line):
-            return lines[: number + 1]
-    return lines
+    if report.gated and diagnosis.kind == "quota":
+        return replace(diagnosis, repair=f"{_OR_DIRECT} {diagnosis.repair}")
+    return diagnosis
 
 
 def _named(texts: Iterable[str]) -> Diagnosis | None:
-    told = list(texts)
-    for rule in CAUSES:
-        for text in told:
-            found = rule.pattern.search(text)
-            if found:
-                groups = {key: (value or "").strip() for key, value in found.groupdict().items()}
-                return Diagnosis(rule.kind, rule.cause.format(**groups), rule.repair.format(**groups), text.strip())
+    for rule, text in itertools.product(CAUSES, texts):
+        if match := rule.pattern.search(text):
+            groups = {key: (value or "").strip() for key, value in match.groupdict().items()}
+            return Diagnosis(rule.kind, rule.cause.format(**groups), rule.repair.format(**groups), text.strip())
     return None
 
 
 def _ended(lines: Sequence[str], platform: Sequence[str], *, healthy: bool) -> Diagnosis | None:
     """Diagnose a process that ended by itself: a longer window of the probe would not have helped."""
-    ends = [found for text in (*lines, *platform) if (found := _ENDED.search(text))]
+    ends = [match for text in (*lines, *platform) if (match := _ENDED.search(text))]
     if not ends and not _raised(lines, platform):
         return None
-    errors = [found for line in lines if not _ENDED.search(line) and (found := _ERROR.search(line))]
-    how = next((f" ({found[0]})" for found in ends if not found["engine"]), "")
+    errors = [match for line in lines if not _ENDED.search(line) and (match := _ERROR.search(line))]
+    how = next((f" ({match[0]})" for match in ends if not match["engine"]), "")
     when = "became healthy and then ended by itself" if healthy else "ended by itself before it answered"
     last = f"; its last error: {_cut(errors[-1][0])}" if errors else ""
-    evidence = errors[-1] if errors else ends[0] if ends else None
+    evidence = next(iter([*errors[-1:], *ends]), None)
     return Diagnosis(
         "crash",
-        f"the container {when}{how}, for a reason that is not known here{last}",
-        "Mend what the first error in the log says, as the later ones follow from it. A longer probe window does not "
-        "help.",
+        f"the container {when}{how}, for an unknown reason{last}",
+        "correct the first error in the log, as the later ones follow from it. A longer probe window does not help.",
         evidence.string.strip() if evidence else "",
     )
 
@@ -125,81 +146,84 @@ def _raised(lines: Sequence[str], platform: Sequence[str]) -> bool:
 
 
 def _unanswered(texts: Iterable[str]) -> Diagnosis | None:
-    found = next((text for text in texts if _NO_ANSWER.search(text)), None)
-    if found is None:
+    evidence = next((text for text in texts if _NO_ANSWER.search(text)), None)
+    if evidence is None:
         return None
     return Diagnosis(
         "probe",
         "the container did not answer its startup probe within the probe's window, and its log names no other cause",
-        "Raise probe.failure_threshold (period x failures may be 1800 s with a GPU), or make loading faster. Where its "
-        "log has long stopped, it hangs: its last line tells where. " + AGAIN,
-        found.strip(),
+        "raise probe.failure_threshold (period x failures may be 1800 s with a GPU), or make loading faster. If its "
+        "log stopped long before, it hangs: its last line shows where. " + AGAIN,
+        evidence.strip(),
     )
 
 
 def _between(errors: Iterable[str]) -> Diagnosis | None:
     """Diagnose by the errors of a check, where platform and container report no problem."""
     for text in errors:
-        if found := _BUSY.search(text):
+        if match := _BUSY.search(text):
             return Diagnosis(
                 "busy",
-                f"whoever answers at this address refuses every request (HTTP {found[1]}), and neither the platform "
-                "nor the container says why",
-                "Run the same command again after a while. Where it stays 429, raise scaling.max_instances or "
-                "scaling.request_concurrency; where it stays 5xx, look at what stands before the service.",
+                f"the server at this address refuses every request (HTTP {match[1]}), and neither the platform nor the "
+                "container reports a cause",
+                "run the same command again after a while. If it stays 429, raise scaling.max_instances or "
+                "scaling.request_concurrency; if it stays 5xx, check the proxies in front of the service.",
                 text,
             )
-        if found := _NO_CONNECTION.search(text):
+        if match := _NO_CONNECTION.search(text):
             return Diagnosis(
                 "connection",
-                f"connections to this address break or wait too long ({found[1]}), and neither the platform nor the "
-                "container says why",
-                "Look at proxies, firewalls and the network on the way, then run the same command again.",
+                f"connections to this address break or time out ({match[1]}), and neither the platform nor the "
+                "container reports a cause",
+                "check proxies, firewalls and the network on the way, then run the same command again.",
                 text,
             )
     return None
 
 
-def explain(report: Report, *, repeat_errors: bool = True) -> str:
-    """Write the text for the user: the platform's condition, the container's last lines, cause, consequence, repair.
+def explain(report: Report, service: str, failure: str = "", *, repeat_errors: bool = True) -> Problem:
+    """The problem for the user: the platform's condition, the container's last lines, cause, consequence, repair.
 
     Args:
         report: The report to explain.
+        service: ``projects/P/locations/L/services/S``.
+        failure: What failed, as a sentence; "" where the reader has seen it.
         repeat_errors: Whether to show the report's errors; not where the engine shows them itself.
     """
-    found = diagnose(report)
-    parts = [f"met: {text}" for text in report.errors] if repeat_errors else []
-    parts += [f"platform: {text}" for text in _told(report.conditions)] or ["platform: no failed condition"]
-    shown = list(report.lines[-_SHOWN_LINES:])
-    if found.evidence in report.lines and found.evidence not in shown:
-        shown = [found.evidence, "...", *shown[1:]]
-    parts += _indented("container's last lines:", shown) if shown else ["container's last lines: none"]
+    diagnosis = diagnose(report)
+    parts = [failure] if failure else []
+    parts += [f"observed: {text}" for text in report.errors if repeat_errors]
+    parts += [f"platform: {text}" for text in _failures(report.conditions)] or ["platform: no failed condition"]
+    lines = list(report.lines[-_SHOWN_LINES:])
+    if diagnosis.evidence in report.lines and diagnosis.evidence not in lines:
+        lines = [diagnosis.evidence, "...", *lines[1:]]
+    parts += ["container's last lines:" if lines else "container's last lines: none"]
+    parts += [f"  | {_cut(line)}" for line in lines]
     parts += [f"note: {text}" for text in report.notes]
-    parts += [f"cause: {found.cause}", *_consequence(report), f"repair: {found.repair}"]
-    return redact("\n".join(parts))
+    parts += [f"cause: {diagnosis.cause}", *_consequence(report)]
+    indented = "\n   ".join(line for part in parts for line in part.splitlines())
+    return Problem(f"service {service.rpartition('/')[2]}", None, redact(indented), redact(diagnosis.repair))
 
 
 def _consequence(report: Report) -> list[str]:
     if not report.created:
         return []
     if report.created == report.serving:
-        return [f"consequence: {report.created} has the traffic all the same"]
-    rest = f"{report.serving} goes on serving" if report.serving else "nothing serves at this address"
+        return [f"consequence: {report.created} has the traffic nevertheless"]
+    rest = f"{report.serving} keeps serving" if report.serving else "no revision serves at this address"
     return [f"consequence: {report.created} gets no traffic; {rest}"]
 
 
-def _told(conditions: Iterable[Condition]) -> list[str]:
+def _failures(conditions: Iterable[Condition]) -> list[str]:
     """Each failure once: a revision's failure is repeated in the conditions of everything that depends on it."""
-    told: list[Condition] = []
-    for one in conditions:
-        if not any(one.message in earlier.message and one.reason in {"", earlier.reason} for earlier in told):
-            told.append(one)
-    return [" ".join(str(one).split()) for one in told]
-
-
-def _indented(title: str, lines: Iterable[str]) -> list[str]:
-    return [title, *(f"  | {_cut(line)}" for line in lines)]
+    failures: list[Condition] = []
+    for condition in conditions:
+        if not any(
+            condition.message in earlier.message and condition.reason in {"", earlier.reason} for earlier in failures
+        ):
+            failures.append(condition)
+    return [" ".join(str(condition).split()) for condition in failures]
 
 
 def _cut(line: str) -> str:
-    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]} [...]"
+    return line if len(line) <= _MAX_LENGTH else f"{line[:_MAX_LENGTH]} [...]"

@@ -5,14 +5,13 @@ change, and fails the update until it passes. Where neither has changed, one rea
 inputs: a failed update, or another user, may have left a different one, which the state does not show.
 """
 
-import os
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pulumi
 from pulumi.dynamic import DiffResult, Resource
 
+from bezel.errors import Problem
 from components.dynamic import Progress, own_urn
 from smoke.base import SmokeError, SmokeProvider
 
@@ -71,46 +70,21 @@ class HealthCheckProvider(SmokeProvider):
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
         """Report a change when a setting differs, and when the service differs from its declared inputs."""
-        found = super().diff(_id, _olds, _news)
-        return found if found.changes else DiffResult(changes=_is_another(_news))
+        result = super().diff(_id, _olds, _news)
+        return result if result.changes else DiffResult(changes=_differs(_news))
 
     def run(self, props: dict[str, Any], progress: Progress) -> dict[str, Any]:
         """See ``SmokeProvider.run``: the output is ``verdict``."""
         # Late, here and below: the program only declares the resource, in every preview.
         from bezel.rest import Credentials, GoogleClient
-        from smoke.checks import Checks, CheckSettings
-        from smoke.client import Server
-        from smoke.poller import CheckFailedError, Poller
+        from smoke.checks import Checks
+        from smoke.poller import CheckFailedError, polling
 
-        settings = CheckSettings(
-            service=props["service"],
-            planned=props.get("planned"),
-            public=bool(props.get("public")),
-            speculative=bool(props.get("speculative")),
-            min_draft_acceptance=float(props.get("min_draft_acceptance") or 0),
-            random_weights=bool(props.get("random_weights")),
-        )
-        credentials = Credentials(props.get("impersonate"))
-        with (
-            GoogleClient(credentials) as google,
-            Server(
-                props.get("url") or "",
-                None if settings.public else credentials,
-                audience=props.get("audience") or "",
-            ) as server,
-        ):
-            probe = Poller(
-                server,
-                props["served_model"],
-                min(float(props["deadline_seconds"]), float(os.environ.get("BEZEL_DEADLINE_SECONDS") or "inf")),
-                show=progress,
-                clock=time.monotonic,
-                sleep=time.sleep,
-            )
+        with GoogleClient(Credentials(props.get("impersonate"))) as google, polling(props, progress) as poller:
             try:
-                return {"verdict": Checks(settings, google, probe).run()}
+                return {"verdict": Checks(props, google, poller).run()}
             except CheckFailedError as failure:
-                raise SmokeError(_told(failure, google, settings.service)) from None
+                raise SmokeError(_problem(failure, google, props["service"])) from None
 
 
 class HealthCheck(Resource, module="smoke", name="HealthCheck"):
@@ -127,7 +101,7 @@ class HealthCheck(Resource, module="smoke", name="HealthCheck"):
         super().__init__(HealthCheckProvider(), name, props, opts)
 
 
-def _is_another(props: dict[str, Any]) -> bool:
+def _differs(props: dict[str, Any]) -> bool:
     """Whether one read shows a difference from the declared service; a failed read leaves that to a later check."""
     from bezel.rest import ApiError, Credentials, GoogleClient, RestError
     from smoke.platform import described
@@ -145,12 +119,11 @@ def _is_another(props: dict[str, Any]) -> bool:
         return False
 
 
-def _told(failure: "CheckFailedError", google: "GoogleClient", service: str) -> str:
+def _problem(failure: "CheckFailedError", google: "GoogleClient", service: str) -> Problem:
     from smoke.diagnosis import explain
     from smoke.platform import report
 
-    title = f"{service.rsplit('/', 1)[-1]} fails the check of {failure.check}: {failure.what}"
-    if failure.repair is not None:
-        return f"{title}\nrepair: {failure.repair}" if failure.repair else title
-    found = report(google, service, errors=(failure.what,), sleep=time.sleep)
-    return f"{title}\n{explain(found, repeat_errors=False)}"
+    what = f"the {failure.check} check fails: {failure.what}"
+    if failure.repair is None:
+        return explain(report(google, service, errors=(failure.what,)), service, what, repeat_errors=False)
+    return Problem(f"service {service.rpartition('/')[2]}", None, what.replace("\n", "\n   "), failure.repair)

@@ -7,7 +7,6 @@ do not run again on the next update, the health check does.
 
 import asyncio
 import os
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,9 +14,8 @@ import pulumi
 from pulumi.runtime.proto import engine_pb2
 from pulumi.runtime.settings import get_engine
 
-from bezel.rest import Credentials, GoogleClient, redact
-
-_PATIENCE_SECONDS = 20.0
+from bezel.rest import redact
+from smoke.base import diagnosed
 
 
 def service_failure_hook(name: str = "explain-service-failure") -> pulumi.ErrorHook:
@@ -37,7 +35,9 @@ async def _on_error(args: pulumi.ErrorHookArgs) -> bool:
         try:
             service = service_of(args, os.environ)
             if service:
-                _log(args.urn, await asyncio.to_thread(explanation, service, tuple(args.errors)))
+                # The engine shows the provider's own errors: they are considered, not repeated.
+                problem = await asyncio.to_thread(diagnosed, service, "", tuple(args.errors), repeat_errors=False)
+                _log(args.urn, str(problem))
         except Exception as error:  # noqa: BLE001 - a failure here must not hide the original one
             _log(args.urn, f"the cause could not be looked up: {redact(str(error))}")
     return False
@@ -53,22 +53,6 @@ def service_of(args: pulumi.ErrorHookArgs, environ: Mapping[str, str]) -> str | 
     if not (project and isinstance(location, str) and isinstance(name, str)):
         return None
     return f"projects/{project}/locations/{location}/services/{name}"
-
-
-def explanation(service: str, errors: tuple[str, ...]) -> str:
-    """The diagnosis of a service from the platform's present state of it.
-
-    Args:
-        service: ``projects/P/locations/L/services/S``.
-        errors: The provider's own, which the engine shows anyway: they are considered, not repeated.
-    """
-    # Late: most runs do not fail.
-    from smoke.diagnosis import explain
-    from smoke.platform import report
-
-    with GoogleClient(Credentials(), timeout_seconds=10, deadline_seconds=_PATIENCE_SECONDS) as client:
-        found = report(client, service, errors=errors, sleep=time.sleep)
-    return explain(found, repeat_errors=False)
 
 
 def _project(environ: Mapping[str, str]) -> str | None:

@@ -3,8 +3,9 @@
 Reads only, through the run v2 and logging v2 APIs. Leaves the interpretation to ``smoke.diagnosis``.
 """
 
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
 from bezel.rest import GoogleClient, RestError, endpoint
@@ -34,12 +35,8 @@ class Condition:
     def read(cls, given: Mapping[str, Any]) -> "Condition":
         """From the API's JSON."""
         reason = given.get("revisionReason") or given.get("reason") or given.get("executionReason") or ""
-        return cls(
-            str(given.get("type", "")),
-            str(given.get("state", "CONDITION_PENDING")),
-            str(reason),
-            str(given.get("message", "")),
-        )
+        state, message = given.get("state", "CONDITION_PENDING"), given.get("message", "")
+        return cls(str(given.get("type", "")), str(state), str(reason), str(message))
 
     def __str__(self) -> str:
         words = [self.kind, self.state.removeprefix("CONDITION_").lower(), f"({self.reason})" if self.reason else ""]
@@ -71,7 +68,7 @@ class ServiceState:
             created_revision=_short(service.get("latestCreatedRevision")),
             ready_revision=_short(service.get("latestReadyRevision")),
             terminal=Condition.read(service.get("terminalCondition") or {"type": "Ready"}),
-            conditions=tuple(Condition.read(one) for one in service.get("conditions") or ()),
+            conditions=tuple(Condition.read(condition) for condition in service.get("conditions") or ()),
             # int64 is a string in JSON; both may be absent on a service that was never reconciled.
             current=str(service.get("generation", "0")) == str(service.get("observedGeneration", "0")),
             reconciling=bool(service.get("reconciling", False)),
@@ -92,15 +89,8 @@ class ServiceState:
     @property
     def settled(self) -> bool:
         """Whether nothing is under way: if it is not ready, waiting will not make it so."""
-        return (
-            self.current
-            and not self.reconciling
-            and self.terminal.state
-            in {
-                "CONDITION_FAILED",
-                "CONDITION_SUCCEEDED",
-            }
-        )
+        ended = self.terminal.state in {"CONDITION_FAILED", "CONDITION_SUCCEEDED"}
+        return self.current and not self.reconciling and ended
 
 
 @dataclass(frozen=True)
@@ -120,7 +110,7 @@ class Report:
     conditions: tuple[Condition, ...] = ()
     lines: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
     created: str = ""
     ready: str = ""
     serving: str = ""
@@ -141,7 +131,7 @@ def described(client: GoogleClient, service: str) -> dict[str, Any]:
 
 
 def report(
-    client: GoogleClient, service: str, *, errors: tuple[str, ...] = (), sleep: Callable[[float], None] | None = None
+    client: GoogleClient, service: str, *, errors: tuple[str, ...] = (), sleep: Callable[[float], None] = time.sleep
 ) -> Report:
     """Collect the platform's evidence; a part that cannot be read becomes a note, as a diagnosis must not fail itself.
 
@@ -149,35 +139,42 @@ def report(
         client: Client for the requests.
         service: ``projects/P/locations/L/services/S``.
         errors: Errors that are known already.
-        sleep: If given, an empty log is read again a few times: lines take seconds to arrive.
+        sleep: Waits; an empty log is read again a few times, because lines take seconds to arrive.
     """
     notes: list[str] = []
-    conditions: list[Condition] = []
-    state = None
-    revision = ""
-    try:
-        state = ServiceState.read(described(client, service))
-        revision = state.created_revision
-        conditions += [state.terminal, *state.conditions]
-        if revision:
-            found = client.get(f"{endpoint('CLOUD_RUN_V2')}{service}/revisions/{revision}")
-            conditions += [Condition.read(one) for one in found.get("conditions") or ()]
-    except (RestError, ValueError) as error:
-        notes.append(f"the service's conditions could not be read: {error}")
+    state, conditions = ServiceState.read({}), []
     lines: tuple[str, ...] = ()
     try:
-        for attempt in range(3):
-            lines = log_lines(client, service, revision)
-            if lines or sleep is None or attempt == 2:
+        state = ServiceState.read(described(client, service))
+        conditions = [state.terminal, *state.conditions]
+        if state.created_revision:
+            revision = client.get(f"{endpoint('CLOUD_RUN_V2')}{service}/revisions/{state.created_revision}")
+            conditions += [Condition.read(condition) for condition in revision.get("conditions") or ()]
+    except (RestError, ValueError) as error:
+        notes.append(f"the service's conditions could not be read: {error}")
+    try:
+        for pause in (2.0, 2.0, None):
+            lines = log_lines(client, service, state.created_revision)
+            if lines or pause is None:
                 break
-            sleep(2.0)
+            sleep(pause)
     except (RestError, ValueError) as error:
         notes.append(f"the container's log could not be read: {error}")
-    failed = [one for one in conditions if one.state != "CONDITION_SUCCEEDED" and (one.message or one.reason)]
-    known = Report(tuple(dict.fromkeys(failed)), lines, errors, tuple(notes), revision)
-    if state is None:
-        return known
-    return replace(known, ready=state.ready_revision, serving=state.serving, gated=state.gated)
+    failed = [
+        condition
+        for condition in conditions
+        if condition.state != "CONDITION_SUCCEEDED" and (condition.message or condition.reason)
+    ]
+    return Report(
+        tuple(dict.fromkeys(failed)),
+        lines,
+        errors,
+        tuple(notes),
+        created=state.created_revision,
+        ready=state.ready_revision,
+        serving=state.serving,
+        gated=state.gated,
+    )
 
 
 def log_lines(client: GoogleClient, service: str, revision: str = "") -> tuple[str, ...]:
@@ -187,24 +184,24 @@ def log_lines(client: GoogleClient, service: str, revision: str = "") -> tuple[s
         RestError: The log cannot be read.
     """
     _, project, _, location, _, name = service.split("/")
-    wanted = {
+    labels = {
         "resource.type": "cloud_run_revision",
         "resource.labels.service_name": name,
         "resource.labels.location": location,
         **({"resource.labels.revision_name": revision} if revision else {}),
     }
-    answer = client.post(
+    response = client.post(
         f"{endpoint('LOGGING')}entries:list",
         {
             "resourceNames": [f"projects/{project}"],
-            "filter": " AND ".join(f'{key}="{value}"' for key, value in wanted.items()),
+            "filter": " AND ".join(f'{key}="{value}"' for key, value in labels.items()),
             "orderBy": "timestamp desc",
             "pageSize": _LINES,
         },
         idempotent=True,
     )
     # The request log is another stream of the same resource.
-    texts = [_text(entry) for entry in answer.get("entries") or () if "httpRequest" not in entry]
+    texts = [_text(entry) for entry in response.get("entries") or () if "httpRequest" not in entry]
     return tuple(line for text in reversed(texts) for line in text.splitlines() if line.strip())
 
 

@@ -3,25 +3,30 @@
 Owns which responses are retried, the deadline, and the error of a failed check. Time is passed in.
 """
 
-from collections.abc import Callable
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from bezel.rest import redact
-from smoke.client import Server, error_text, no_json, object_of, usage_fault
+from bezel.rest import Credentials, redact
+from smoke.client import Server, error_text, json_object, usage_error
 
 if TYPE_CHECKING:
     import httpx
 
+_Result = TypeVar("_Result")
 _POLLS = (0.5, 1.0, 2.0, 5.0)
 _REQUEST_SECONDS = 60.0
 # Statuses of a server that is full or behind a starting instance: no failure yet.
 _BUSY = frozenset({429, 502, 503, 504})
 _CUT = (
-    "The answer was cut or changed on its way, or something else than vLLM answers at this address: look at proxies on "
-    "the way, then run the same command again."
+    "check proxies on the way, which may cut or change responses, and that vLLM serves at this address; then run the "
+    "same command again."
 )
-_NOT_VLLM = "Something else than vLLM answers at this address: check the image and its arguments."
+_NOT_VLLM = "check the image and its arguments: another server than vLLM responds at this address."
 
 
 @dataclass(frozen=True)
@@ -37,8 +42,7 @@ class CheckFailedError(Exception):
     Attributes:
         check: Its name.
         what: The observed result.
-        repair: The repair, where the check knows it; "" where ``what`` holds it; None where the platform and the log
-            must be read for it.
+        repair: The repair, where the check knows it; else the platform and the log must be read for it.
     """
 
     def __init__(self, check: str, what: str, repair: str | None = None) -> None:
@@ -67,8 +71,8 @@ class Poller:
         deadline_seconds: float,
         *,
         show: Callable[[str], None],
-        clock: Callable[[], float],
-        sleep: Callable[[float], None],
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.model = model
         self.deadline_seconds = deadline_seconds
@@ -82,36 +86,37 @@ class Poller:
         """Seconds since the poller was made."""
         return self._clock() - self._start
 
-    def until(self, check: str, what: str, attempt: Callable[[], str | None]) -> None:
-        """Call ``attempt`` until it returns None; any other result is shown as the reason for waiting.
+    def until(self, check: str, what: str, attempt: Callable[[], _Result | str]) -> _Result:
+        """Call ``attempt`` until it returns a result; a text is shown as the reason for waiting.
 
         Raises:
             CheckFailedError: The deadline came first.
         """
         began = self.elapsed()
         tries = 0
-        while (missing := attempt()) is not None:
+        while isinstance(result := attempt(), str):
             wait = _POLLS[min(tries, len(_POLLS) - 1)]
             tries += 1
             now = self.elapsed()
             if now + wait >= self.deadline_seconds:
-                raise CheckFailedError(check, f"waited {now - began:.0f} s for {what}, the last state was: {missing}")
-            self.show(f"waiting for {what}: {redact(missing)} ({now:.0f} s of {self.deadline_seconds:.0f} s)")
+                raise CheckFailedError(check, f"waited {now - began:.0f} s for {what}, the last state was: {result}")
+            self.show(f"waiting for {what}: {redact(result)} ({now:.0f} s of {self.deadline_seconds:.0f} s)")
             self._sleep(wait)
+        return result
 
-    def ask(self, method: str, path: str, *, json: Any = None, anonymous: bool = False) -> "httpx.Response | str":
+    def send(self, method: str, path: str, *, json: Any = None, anonymous: bool = False) -> "httpx.Response | str":
         """The response, or the reason why there is none."""
         import httpx
 
         left = max(1.0, self.deadline_seconds - self.elapsed())
         try:
-            return self._server.ask(
+            return self._server.send(
                 method, path, json=json, anonymous=anonymous, timeout_seconds=min(_REQUEST_SECONDS, left)
             )
         except httpx.HTTPError as error:
-            return f"no answer ({type(error).__name__})"
+            return f"no response ({type(error).__name__})"
 
-    def answered(
+    def response(
         self,
         check: str,
         method: str,
@@ -119,48 +124,43 @@ class Poller:
         *,
         json: Any = None,
         anonymous: bool = False,
-        wanted: frozenset[int] = frozenset({200}),
+        statuses: frozenset[int] = frozenset({200}),
     ) -> "httpx.Response":
-        """A response with a status in ``wanted``, after waiting while the server is busy.
+        """A response with one of these statuses, after waiting while the server is busy.
 
         Raises:
             CheckFailedError: It has another status, or never comes.
         """
-        answers: list[httpx.Response] = []
 
-        def attempt() -> str | None:
-            answer = self.ask(method, path, json=json, anonymous=anonymous)
-            if isinstance(answer, str):
-                return answer
-            if answer.status_code in wanted:
-                answers.append(answer)
-                return None
-            if answer.status_code in _BUSY:
-                return error_text(answer)
-            raise CheckFailedError(check, f"{method} {path} got {error_text(answer)}")
+        def attempt() -> "httpx.Response | str":
+            response = self.send(method, path, json=json, anonymous=anonymous)
+            if isinstance(response, str) or response.status_code in statuses:
+                return response
+            if response.status_code in _BUSY:
+                return error_text(response)
+            raise CheckFailedError(check, f"{method} {path} got {error_text(response)}")
 
-        self.until(check, f"{method} {path}", attempt)
-        return answers[-1]
+        return self.until(check, f"{method} {path}", attempt)
 
-    def answered_json(self, check: str, method: str, path: str, *, json: Any = None) -> dict[str, Any]:
+    def json_response(self, check: str, method: str, path: str, *, json: Any = None) -> dict[str, Any]:
         """The JSON object of a 200 response, after waiting while the server is busy.
 
         Raises:
             CheckFailedError: It has another status, holds no JSON, or never comes.
         """
-        answer = self.answered(check, method, path, json=json)
-        if found := no_json(answer):
-            raise CheckFailedError(check, f"{method} {path} got HTTP 200 with {found}", _CUT)
-        return object_of(answer)
+        parsed = json_object(self.response(check, method, path, json=json))
+        if isinstance(parsed, str):
+            raise CheckFailedError(check, f"{method} {path} got HTTP 200 with {parsed}", _CUT)
+        return parsed
 
-    def complete(self, check: str, prompt: str, asked: int) -> str:
+    def complete(self, check: str, prompt: str, max_tokens: int) -> str:
         """Request a completion, check that it is plausible, and return its size as text.
 
         Raises:
             CheckFailedError: It is not plausible, or never comes.
         """
-        body = {"model": self.model, "prompt": prompt, "max_tokens": asked, "temperature": 0}
-        parsed = self.answered_json(check, "POST", "/v1/completions", json=body)
+        body = {"model": self.model, "prompt": prompt, "max_tokens": max_tokens, "temperature": 0}
+        parsed = self.json_response(check, "POST", "/v1/completions", json=body)
         if "error" in parsed:
             # A 200 response may hold an error.
             raise CheckFailedError(check, f"HTTP 200 with an error inside: {parsed['error']}")
@@ -168,8 +168,23 @@ class Poller:
         first = choices[0] if isinstance(choices, list) and choices else None
         if not isinstance(first, dict) or not isinstance(first.get("text"), str):
             raise CheckFailedError(check, "the completion has no text", _NOT_VLLM)
-        fault = usage_fault(parsed.get("usage"), asked=asked)
-        if fault:
-            raise CheckFailedError(check, fault, _NOT_VLLM)
+        if error := usage_error(parsed.get("usage"), max_tokens=max_tokens):
+            raise CheckFailedError(check, error, _NOT_VLLM)
         usage = parsed["usage"]
         return f"{usage['completion_tokens']} tokens after a prompt of {usage['prompt_tokens']}"
+
+
+def server_of(props: Mapping[str, Any]) -> Server:
+    """The server that a resource's properties describe."""
+    credentials = None if props.get("public") else Credentials(props.get("impersonate"))
+    return Server(props.get("url") or "", credentials, audience=props.get("audience") or "")
+
+
+@contextmanager
+def polling(props: Mapping[str, Any], show: Callable[[str], None], max_seconds: float = math.inf) -> Iterator[Poller]:
+    """Poll the server that a resource's properties describe; ``BEZEL_DEADLINE_SECONDS`` may lower the deadline."""
+    limit = float(os.environ.get("BEZEL_DEADLINE_SECONDS") or "inf")
+    with server_of(props) as server:
+        yield Poller(
+            server, props["served_model"], min(max_seconds, float(props["deadline_seconds"]), limit), show=show
+        )

@@ -58,9 +58,9 @@ def _more_memory(stage: FaultHarness) -> str:
 @pytest.mark.parametrize(
     ("kind", "repair", "change"),
     [
-        ("out-of-memory", "Lower vllm.max-num-batched-tokens", _lower_the_batch),
-        ("unknown-argument", "Remove it from `vllm` in the stack file", _drop_the_argument),
-        ("disk-full", "Raise resources.memory", _more_memory),
+        ("out-of-memory", "lower vllm.max-num-batched-tokens", _lower_the_batch),
+        ("unknown-argument", "remove it from `vllm` in the stack file", _drop_the_argument),
+        ("disk-full", "raise resources.memory", _more_memory),
     ],
 )
 def test_what_the_stack_file_can_mend_is_mended_by_what_the_message_says(
@@ -69,7 +69,7 @@ def test_what_the_stack_file_can_mend_is_mended_by_what_the_message_says(
     stage.need_a_revision()
     command = stage.add(kind)
     text, state = error_text(stage.up()), stage.state()
-    assert f"repair: {repair}" in text
+    assert f"Repair: {repair}" in text
     how = change(stage)
     stage.in_service()
     check_golden(kind, command, text, state, how + PLAIN)
@@ -91,7 +91,7 @@ def test_a_service_that_is_there_is_checked_again_by_the_next_deploy(
         stage.need_a_revision()
         command = stage.add(kind, **parameters)
         text, state = error_text(stage.up(*options), lines=False), stage.state()
-        assert "repair: " in text
+        assert "Repair: " in text
         stage.clear()
         seen.append((kind, command, text, state))
     stage.in_service()

@@ -153,8 +153,8 @@ def test_a_deleted_service_is_reported_by_the_next_deploy_and_created_by_the_one
     [
         ("server-errors", {"at": "service", "count": 0, "status": 502}, "refuses every request (HTTP 502)"),
         ("rate-limited", {"at": "service", "count": 0}, "raise scaling.max_instances"),
-        ("dropped-connections", {"at": "service", "count": 0}, "break or wait too long"),
-        ("dropped-connections", {"at": "service", "count": 0, "when": "body"}, "break or wait too long"),
+        ("dropped-connections", {"at": "service", "count": 0}, "break or time out"),
+        ("dropped-connections", {"at": "service", "count": 0, "when": "body"}, "break or time out"),
     ],
 )
 def test_the_check_tells_a_service_that_refuses_from_one_that_breaks(

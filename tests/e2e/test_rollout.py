@@ -135,7 +135,7 @@ def test_a_failed_check_leaves_the_old_revision_serving_and_a_killed_repair_is_c
         text = error_text(stage.up())
     client.saw_nothing()
     assert "EngineDeadError" in text  # its log
-    assert "00000-xxx gets no traffic; bezel-l4-qat-00000-xxx goes on serving" in text
+    assert "00000-xxx gets no traffic; bezel-l4-qat-00000-xxx keeps serving" in text
     assert traffic(stage) == (before, after(before))
 
     stage.clear()

@@ -10,11 +10,11 @@ import pytest
 from bezel.bench.cell.cell import MeasuredCell
 from bezel.bench.result.columns import Columns
 from bezel.bench.result.document import Cell, Check, Distribution, Histogram, Metric
+from bezel.errors import UserError
 from bezel.rest import Credentials
 from components.dynamic import Progress
 from smoke.base import SmokeError
-from smoke.benchmark import ShortBenchmarkProvider
-from smoke.outputs import figures
+from smoke.benchmark import ShortBenchmarkProvider, figures
 from tests.support.bench.runs import answered, closed, failed
 from tests.support.rest.fake_google import Answer
 from tests.support.smoke.fake_service import MODEL, SERVICE, Project, recorded_stream
@@ -90,13 +90,16 @@ def test_failures_are_counted_by_kind_and_the_rest_is_measured(opened: Project) 
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (Answer(chunks=[0.6, WHOLE]), "Nothing came within 0 s: lower smoke.requests, or smoke.output_tokens"),
-        (Answer(403), "Grant the caller roles/run.invoker"),
+        (
+            Answer(chunks=[0.6, WHOLE]),
+            "no response was complete within 0 s.\n   Repair: lower smoke.requests, or smoke.output_tokens",
+        ),
+        (Answer(403), "grant the caller roles/run.invoker"),
         (
             Answer(404, {"error": {"message": "no such model"}}),
             "is served, has a chat template, and that 20 + 6 tokens",
         ),
-        (Answer(400, {"error": {"message": "too long by far"}}), "It says: too long by far"),
+        (Answer(400, {"error": {"message": "too long by far"}}), "The server's message: too long by far"),
     ],
 )
 def test_where_all_fails_the_kind_says_what_to_do(opened: Project, answer: Answer, told: str) -> None:
@@ -104,7 +107,7 @@ def test_where_all_fails_the_kind_says_what_to_do(opened: Project, answer: Answe
     with pytest.raises(SmokeError) as caught:
         run(props(opened, requests=3, deadline_seconds=0.3 if answer.chunks else 20.0))
     assert told in str(caught.value)
-    assert str(caught.value).startswith("all ")
+    assert str(caught.value).startswith("service llm\n   all ")
 
 
 @pytest.mark.slow
@@ -117,13 +120,13 @@ def test_a_service_that_ends_while_it_is_measured_fails_the_deploy(
     opened.health = [503]
     with pytest.raises(SmokeError) as caught:
         run(props(opened, deadline_seconds=1.0))
-    assert "the service answered the benchmark and does not answer after it" in str(caught.value)
+    assert "the service answered the benchmark and does not respond after it" in str(caught.value)
     assert "HTTP 503" in str(caught.value)
-    assert "repair: " in str(caught.value)
+    assert "Repair: " in str(caught.value)
 
 
 def test_a_service_that_nobody_runs_is_no_traceback(opened: Project) -> None:
-    with pytest.raises(SmokeError, match=r"cannot be run: http://127\.0\.0\.1:9 takes no connection"):
+    with pytest.raises(UserError, match=r"http://127\.0\.0\.1:9 takes no connection"):
         run(props(opened, url="http://127.0.0.1:9"))
 
 
@@ -189,7 +192,7 @@ def test_a_doubt_stands_beside_the_figures_and_a_check_that_passed_does_not() ->
     limited = cell(state="client_limited", reason="the client was measured", checks=checks)
     found = figures(measured(limited), ("lengths are approximate",), simulated=True)
     assert found["notes"] == [
-        "simulated: the server is a simulated one, no figure says anything of hardware",
+        "simulated: the server is a simulated one, no figure describes hardware",
         "counters: the server counts twice as many",
         "steady_state: too short",
         "the client was measured",

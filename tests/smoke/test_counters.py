@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smoke.client import counters, usage_fault
+from smoke.client import counters, usage_error
 from tests.support.smoke.fake_service import FIXTURES
 
 
@@ -29,5 +29,5 @@ def test_a_label_may_hold_anything_and_a_server_without_drafts_has_no_counters()
 @given(st.integers(1, 10**6), st.integers(1, 64))
 def test_true_counts_have_no_fault(prompt_tokens: int, output: int) -> None:
     usage = {"prompt_tokens": prompt_tokens, "completion_tokens": output, "total_tokens": prompt_tokens + output}
-    assert usage_fault(usage, asked=64) is None
-    assert usage_fault(usage | {"completion_tokens": 65}, asked=64)
+    assert usage_error(usage, max_tokens=64) is None
+    assert usage_error(usage | {"completion_tokens": 65}, max_tokens=64)

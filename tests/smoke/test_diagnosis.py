@@ -4,10 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smoke.diagnosis import diagnose, explain
-from smoke.failure_patterns import CAUSES
+from smoke.diagnosis import CAUSES, diagnose, explain
 from smoke.platform import Condition, Report
-from tests.support.smoke.fake_service import FIXTURES
+from tests.support.smoke.fake_service import FIXTURES, SERVICE
 
 NOT_LISTENING = Condition(
     "Ready",
@@ -22,6 +21,12 @@ KV_TOO_SMALL = (
     "maximum model length is 59712."
 )
 RECORDED = (FIXTURES / "failing-starts.txt").read_text()
+
+
+def explained(report: Report, *, repeat_errors: bool = True) -> str:
+    lines = str(explain(report, SERVICE, repeat_errors=repeat_errors)).splitlines()
+    assert lines[0] == "service llm"
+    return "\n".join(line.removeprefix("   ") for line in lines[1:])
 
 
 def by_log(*lines: str) -> Report:
@@ -158,7 +163,7 @@ def test_a_process_that_ended_by_itself_is_not_blamed_on_the_probe_s_window(end:
 def test_a_probe_that_gave_up_on_a_living_process_is_the_probe_s_window(lines: tuple[str, ...]) -> None:
     found = diagnose(Report((NOT_LISTENING,), lines))
     assert found.kind == "probe"
-    assert "Raise probe.failure_threshold" in found.repair
+    assert "raise probe.failure_threshold" in found.repair
 
 
 def test_a_traceback_in_a_server_that_answers_is_no_end() -> None:
@@ -213,7 +218,7 @@ def test_recorded_failing_starts_are_named_and_an_unclear_one_is_not_guessed_at(
 
 
 def test_the_estimated_length_stands_in_the_repair() -> None:
-    assert "Lower vllm.max-model-len to 59712 or less" in diagnose(by_log(KV_TOO_SMALL)).repair
+    assert "lower vllm.max-model-len to 59712 or less" in diagnose(by_log(KV_TOO_SMALL)).repair
 
 
 def test_a_warning_of_a_healthy_start_is_no_cause() -> None:
@@ -229,7 +234,7 @@ def test_a_fault_that_comes_back_in_other_conditions_is_told_once() -> None:
         Condition("ContainerHealthy", "CONDITION_FAILED", "R", "The container failed."),
         Condition("ResourcesAvailable", "CONDITION_FAILED", "", "Another matter."),
     )
-    told = [line for line in explain(Report(conditions)).splitlines() if line.startswith("platform")]
+    told = [line for line in explained(Report(conditions)).splitlines() if line.startswith("platform")]
     assert told == [
         "platform: Ready failed (R): Revision 'llm-00001' is not ready. The container failed. Logs URL: https://console",
         "platform: ResourcesAvailable failed: Another matter.",
@@ -238,22 +243,22 @@ def test_a_fault_that_comes_back_in_other_conditions_is_told_once() -> None:
 
 def test_an_early_cause_is_shown_beside_the_last_lines() -> None:
     lines = ["first", "NotImplementedError: Unsupported speculative method: 'mtp'", *[f"line {n}" for n in range(40)]]
-    text = explain(Report(lines=tuple(lines)))
+    text = explained(Report(lines=tuple(lines)))
     assert "  | NotImplementedError: Unsupported speculative method: 'mtp'\n  | ...\n  | line 29\n" in text
     assert "  | line 39\ncause: speculative method mtp" in text
     assert "first" not in text
 
 
 def test_what_could_not_be_read_is_said() -> None:
-    text = explain(Report(notes=("the container's log could not be read: 403",)))
+    text = explained(Report(notes=("the container's log could not be read: 403",)))
     assert text.startswith("platform: no failed condition\ncontainer's last lines: none\nnote: the container's log")
     assert "cause: no known cause fits" in text
 
 
 def test_the_engine_s_own_error_is_not_repeated() -> None:
     report = Report(errors=("Error code 9",))
-    assert "met: Error code 9" in explain(report)
-    assert "Error code 9" not in explain(report, repeat_errors=False)
+    assert "observed: Error code 9" in explained(report)
+    assert "Error code 9" not in explained(report, repeat_errors=False)
 
 
 @given(st.lists(st.text(max_size=80), max_size=30), st.text(max_size=40), st.text(max_size=40))
@@ -262,7 +267,7 @@ def test_no_text_breaks_the_diagnosis_and_every_one_ends_in_a_repair(
 ) -> None:
     report = Report((Condition("Ready", "CONDITION_FAILED", reason, message),), tuple(lines))
     assert diagnose(report).kind in {"unknown", "crash", "probe", *(rule.kind for rule in CAUSES)}
-    assert explain(report).rsplit("\n", 1)[-1].startswith("repair: ")
+    assert explained(report).rsplit("\n", 1)[-1].startswith("Repair: ")
 
 
 @given(st.sampled_from(["ya29.planted-0123", "Bearer planted-0123", "eyJhbGciOi.eyJhdWQ.planted"]), st.integers(0, 4))
@@ -275,7 +280,7 @@ def test_a_token_in_any_place_is_shown_in_none(token: str, place: int) -> None:
         (places[2],),
         (places[3] + places[4],),
     )
-    assert "planted" not in explain(report)
+    assert "planted" not in explained(report)
 
 
 @pytest.mark.parametrize(
@@ -305,32 +310,32 @@ def test_a_token_in_any_place_is_shown_in_none(token: str, place: int) -> None:
         (
             "timeout while waiting for state to become 'done: true' (last state: 'done: false', timeout: 40m0s)",
             "the platform did not finish its operation within 40m0s",
-            "Run the same command again",
+            "run the same command again",
         ),
         (
             "1 error occurred: * Error updating Service 's': googleapi: Error 500: the disk is full: free some space.",
             "the API did not confirm the change (HTTP 500): the disk is full: free some space.",
-            "Mend what it names, then run `pulumi up --refresh`",
+            "correct what it names, then run `pulumi up --refresh`",
         ),
         (
             "* Error updating Service 's': http://127.0.0.1:1 does not answer (the connection breaks)",
             "the API did not confirm the change: http://127.0.0.1:1 does not answer (the connection breaks)",
-            "Run `pulumi up --refresh`",
+            "run `pulumi up --refresh`",
         ),
         (
             '* Error updating Service "s": Patch "https://run.googleapis.com/v2/s?alt=json": EOF',
             'the API did not confirm the change: Patch "https://run.googleapis.com/v2/s?alt=json": EOF',
-            "Run `pulumi up --refresh`",
+            "run `pulumi up --refresh`",
         ),
         (
             "* Error creating Service: googleapi: Error 400: Invalid value",
             "the API refused the change (HTTP 400): Invalid value",
-            "Mend what it names, then run the same command again",
+            "correct what it names, then run the same command again",
         ),
         (
             "Error code 13, message: Internal error encountered.",
-            "the platform failed inside itself: Internal error encountered.",
-            "Run the same command again",
+            "the platform had an internal error: Internal error encountered.",
+            "run the same command again",
         ),
     ],
 )
@@ -341,11 +346,11 @@ def test_names_and_values_that_a_text_holds_come_back_in_cause_and_repair(said: 
 
 
 def test_who_goes_on_serving_is_said_and_nothing_where_it_is_not_known() -> None:
-    said = explain(Report(lines=("x",), created="llm-2", serving="llm-1"))
-    assert "consequence: llm-2 gets no traffic; llm-1 goes on serving" in said
-    assert "consequence: llm-1 gets no traffic; nothing serves" in explain(Report(created="llm-1"))
-    assert "consequence: llm-1 has the traffic all the same" in explain(Report(created="llm-1", serving="llm-1"))
-    assert "consequence" not in explain(Report(lines=("x",)))
+    said = explained(Report(lines=("x",), created="llm-2", serving="llm-1"))
+    assert "consequence: llm-2 gets no traffic; llm-1 keeps serving" in said
+    assert "consequence: llm-1 gets no traffic; no revision serves" in explained(Report(created="llm-1"))
+    assert "consequence: llm-1 has the traffic nevertheless" in explained(Report(created="llm-1", serving="llm-1"))
+    assert "consequence" not in explained(Report(lines=("x",)))
 
 
 @pytest.mark.parametrize("gated", [False, True])
@@ -365,7 +370,7 @@ def test_no_cause_in_the_table_is_repaired_by_replacing_the_service() -> None:
 
 def test_where_a_gated_rollout_has_no_second_gpu_a_direct_one_is_offered() -> None:
     said = ("Quota exceeded for total allowable count of GPUs",)
-    assert diagnose(Report(errors=said, gated=True)).repair.startswith("Set rollout to direct")
+    assert diagnose(Report(errors=said, gated=True)).repair.startswith("set rollout to direct")
     assert "rollout" not in diagnose(Report(errors=said)).repair
 
 
@@ -380,10 +385,10 @@ def test_a_container_that_ends_after_it_became_healthy_is_told_from_one_that_nev
     [
         ("waited 3 s for /health to answer 200, the last state was: HTTP 503", "busy", "HTTP 503"),
         ("waited 3 s for /health to answer 200, the last state was: HTTP 429: Rate exceeded.", "busy", "HTTP 429"),
-        ("waited 3 s for GET /v1/models, the last state was: no answer (ReadTimeout)", "connection", "ReadTimeout"),
+        ("waited 3 s for GET /v1/models, the last state was: no response (ReadTimeout)", "connection", "ReadTimeout"),
         # A proxy's own words look like this too, and only the gateway's name what is wrong.
         ("the last state was: HTTP 503: No node behind this proxy", "busy", "HTTP 503"),
-        ("/v1/models names nothing, not 'gemma'", "unknown", ""),
+        ("/v1/models lists nothing, not 'gemma'", "unknown", ""),
     ],
 )
 def test_what_a_check_met_counts_only_where_platform_and_container_say_nothing(met: str, kind: str, value: str) -> None:
@@ -394,6 +399,6 @@ def test_what_a_check_met_counts_only_where_platform_and_container_say_nothing(m
 
 
 def test_a_line_that_was_cut_says_so_and_one_that_was_not_does_not() -> None:
-    shown = explain(Report(lines=("x" * 300, "y" * 301))).splitlines()
+    shown = explained(Report(lines=("x" * 300, "y" * 301))).splitlines()
     assert "  | " + "x" * 300 in shown
     assert "  | " + "y" * 300 + " [...]" in shown

@@ -58,7 +58,7 @@ def test_a_failed_create_is_explained_in_the_service_s_row_and_not_tried_again(p
     assert [(one.urn, one.ephemeral) for one in engine.logged] == [(URN, False)]
     text = engine.logged[0].message
     assert "platform: Ready failed (HEALTH_CHECK_CONTAINER_ERROR): failed to listen" in text
-    assert "repair: Copy the model's assistant" in text
+    assert "Repair: copy the model's assistant" in text
     assert "Error code 9" not in text
     assert PLANTED not in text
 
@@ -66,7 +66,7 @@ def test_a_failed_create_is_explained_in_the_service_s_row_and_not_tried_again(p
 def test_the_operation_s_own_error_is_weighed_where_nothing_else_was_said(project: Project, said: Any) -> None:
     project.log = ["INFO"]
     _, engine = said(failed(errors=["Error code 8, message: Quota exceeded for total allowable count of GPUs"]))
-    assert "repair: Ask for more under IAM & Admin > Quotas" in engine.logged[0].message
+    assert "Repair: request more under IAM & Admin > Quotas" in engine.logged[0].message
 
 
 def test_a_failed_delete_is_left_to_the_engine(said: Any) -> None:

@@ -155,17 +155,18 @@ def test_a_failure_reads_as_the_platform_s_condition_the_last_lines_and_the_repa
         plugin.create(HEALTH, inputs(project))
     text = caught.value.details()
     assert text == (
-        "smoke: llm fails the check of conditions: the platform says that it is not ready\n"
-        "platform: Ready failed (HEALTH_CHECK_CONTAINER_ERROR): failed to listen on PORT=8080\n"
-        "container's last lines:\n"
-        "  | INFO loading\n"
-        "  | Authorization: Bearer [redacted]\n"
-        "  | torch.OutOfMemoryError: CUDA out of memory.\n"
-        "  | bye\n"
-        "cause: the accelerator's memory is too small for the weights and vLLM's working space\n"
-        "consequence: llm-00001-abc gets no traffic; nothing serves at this address\n"
-        "repair: Lower vllm.max-num-batched-tokens or vllm.gpu-memory-utilization, or take a smaller encoding of the "
-        "model or a larger accelerator.\n"
+        "smoke: service llm\n"
+        "   the conditions check fails: the platform reports that it is not ready\n"
+        "   platform: Ready failed (HEALTH_CHECK_CONTAINER_ERROR): failed to listen on PORT=8080\n"
+        "   container's last lines:\n"
+        "     | INFO loading\n"
+        "     | Authorization: Bearer [redacted]\n"
+        "     | torch.OutOfMemoryError: CUDA out of memory.\n"
+        "     | bye\n"
+        "   cause: the accelerator's memory is too small for the weights and vLLM's working space\n"
+        "   consequence: llm-00001-abc gets no traffic; no revision serves at this address\n"
+        "   Repair: lower vllm.max-num-batched-tokens or vllm.gpu-memory-utilization, or take a smaller encoding of "
+        "the model or a larger accelerator.\n"
     )
 
 
@@ -173,7 +174,7 @@ def test_progress_stands_in_the_row_of_the_resource(project: Project, plugin: Pl
     project.health = [503, 200]
     plugin.create(HEALTH, inputs(project))
     shown = [(one.message, one.urn, one.ephemeral) for one in plugin.engine.logged]
-    waited = [message for message, _, _ in shown if message.startswith("waiting for /health to answer 200: HTTP 503")]
+    waited = [message for message, _, _ in shown if message.startswith("waiting for /health to return 200: HTTP 503")]
     assert len(waited) == 1
     assert waited[0].endswith("s of 5 s)")
     assert all(urn == URN and ephemeral for _, urn, ephemeral in shown)
@@ -194,13 +195,13 @@ def test_a_service_that_failed_before_it_had_an_address_is_explained(project: Pr
     assert not plugin.check(HEALTH, given).failures
     with pytest.raises(grpc.RpcError) as caught:
         plugin.create(HEALTH, given)
-    assert "repair: Ask for more under IAM & Admin > Quotas" in caught.value.details()
+    assert "Repair: request more under IAM & Admin > Quotas" in caught.value.details()
 
 
 def test_a_healthy_service_without_an_address_fails_too(project: Project, plugin: Plugin) -> None:
     with pytest.raises(grpc.RpcError) as caught:
         plugin.create(HEALTH, inputs(project, url=None))
-    assert caught.value.details().startswith("smoke: the service has no address: ")
+    assert caught.value.details().startswith("smoke: service\n   the service has no address")
 
 
 def test_values_not_known_yet_pass_the_preview(project: Project, plugin: Plugin) -> None:
@@ -227,10 +228,10 @@ def test_a_benchmark_in_which_all_fails_is_explained_by_what_the_container_said(
     project.log = ["INFO serving", "vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue."]
     with pytest.raises(grpc.RpcError) as caught:
         plugin.create(BENCHMARK, load(project))
-    first, *rest = caught.value.details().splitlines()
-    assert first == "smoke: all 6 requests of the benchmark failed (http_5xx: 6)"
-    assert "met: http_5xx, busy (6 of 6)" in rest
-    assert "cause: vLLM's engine died while it served" in rest
+    lines = caught.value.details().splitlines()
+    assert lines[:2] == ["smoke: service llm", "   all 6 requests of the benchmark failed (http_5xx: 6)"]
+    assert "   observed: http_5xx, busy (6 of 6)" in lines
+    assert "   cause: vLLM's engine died while it served" in lines
 
 
 def test_a_benchmark_that_nobody_may_call_says_who_must_be_let_in(project: Project, plugin: Plugin) -> None:
@@ -238,8 +239,9 @@ def test_a_benchmark_that_nobody_may_call_says_who_must_be_let_in(project: Proje
     with pytest.raises(grpc.RpcError) as caught:
         plugin.create(BENCHMARK, load(project))
     assert caught.value.details() == (
-        "smoke: all 6 requests of the benchmark failed (http_403: 6)\n"
-        "repair: Grant the caller roles/run.invoker (access.invokers), or set smoke.impersonate.\n"
+        "smoke: service llm\n"
+        "   all 6 requests of the benchmark failed (http_403: 6).\n"
+        "   Repair: grant the caller roles/run.invoker (access.invokers), or set smoke.impersonate.\n"
     )
 
 
@@ -272,7 +274,7 @@ def test_credentials_that_are_missing_fail_with_the_command_that_repairs_it(
 ) -> None:
     with pytest.raises(grpc.RpcError) as caught:
         elsewhere.create(HEALTH, inputs(project))
-    assert caught.value.details().startswith("smoke: llm fails the check of conditions: no Google credentials: ")
+    assert caught.value.details().startswith("smoke: no Google credentials: ")
     assert "gcloud auth application-default login" in caught.value.details()
     assert "Traceback" not in caught.value.details()
 
@@ -315,8 +317,8 @@ def test_what_is_not_above_zero_is_refused_before_anything_runs(project: Project
     given = load(project, requests=0, concurrency=-1)
     reasons = {one.property: one.reason for one in plugin.check(BENCHMARK, given).failures}
     assert reasons == {
-        "requests": "requests is 0: benchmark would do nothing. Set it above 0.",
-        "concurrency": "concurrency is -1: benchmark would do nothing. Set it above 0.",
+        "requests": "requests is 0: the benchmark check would do nothing. Set it above 0.",
+        "concurrency": "concurrency is -1: the benchmark check would do nothing. Set it above 0.",
     }
 
 

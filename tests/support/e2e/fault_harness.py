@@ -53,7 +53,7 @@ _VARIES = (
     (r"\d\d-\d\d \d\d:\d\d:\d\d", "MM-DD hh:mm:ss"),
     (r"waited \d+ s", "waited N s"),
     # Which check meets a container that comes and goes is a matter of time.
-    (r"check of \w+: waited N s for (GET|POST) .+, the last state was: .+", "check of ...: waited N s"),
+    (r"the \w+ check fails: waited N s for (GET|POST) .+, the last state was: .+", "the ... check fails: waited N s"),
     (r"\(\d+(\.\d+)?s\)", "(N s)"),
     # A busy machine probes a container once more before it sees that it has ended.
     (r"probe failed \d+ times?", "probe failed N times"),
@@ -250,7 +250,8 @@ def _first(text: str) -> str:
     cause = next((line for line in lines if line.startswith("cause: ")), None)
     listed = next((line.removeprefix("* ") for line in lines if line.startswith("* ")), None)
     zone = next((line for line in lines if re.match(r"[a-z]+-[a-z]+\d-[a-z]: ", line)), None)
-    told_first = next(line.removeprefix("error: ") for line in lines if line and not line.endswith("):"))
+    resource = re.compile(r"error: (smoke: )?service \S+|.*\):")
+    told_first = next(line.removeprefix("error: ") for line in lines if line and not resource.fullmatch(line))
     return cause or listed or zone or told_first
 
 
