@@ -15,7 +15,8 @@ from bezel.bench.cell.plan import CellPlan, ServerView
 from bezel.bench.load.plan import Body, Closed, Constant, Load, PromptPlan, Replay, Stop, Target
 from bezel.bench.metrics.definitions import DEFINITIONS
 from bezel.bench.report.export import as_csv, as_vllm
-from bezel.bench.result.document import Manifest, Platform, PriceBasis, Result, ServedBy, Slo, parse
+from bezel.bench.result.document import Result, Slo, parse
+from bezel.bench.result.records import Manifest, Platform, PriceBasis, ServedBy
 from bezel.bench.result.sample import Measured
 from bezel.bench.server.drain import DrainClock
 from bezel.bench.server.http_probe import ProbeResponse

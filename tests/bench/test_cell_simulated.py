@@ -13,7 +13,7 @@ import pytest
 from bezel.bench.cell.measure import measure_load
 from bezel.bench.cell.plan import ServerView
 from bezel.bench.load.plan import Closed, Constant, Load, PromptPlan, Stop, Target
-from bezel.bench.result.document import Cell, Manifest, ServedBy
+from bezel.bench.result.records import Manifest, ServedBy
 from bezel.bench.server import manifest
 from bezel.bench.server.http_probe import asker
 from tests.support.simulated_vllm.process import MODEL, NAME, simulated_vllm
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bezel.bench.load.plan import TokenSource
+    from bezel.bench.result.document import Cell
 
 pytestmark = pytest.mark.slow
 

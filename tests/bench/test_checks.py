@@ -9,17 +9,8 @@ from bezel.bench.load.plan import Body, Closed, Load, PromptPlan, Stop, Target
 from bezel.bench.metrics.definitions import measure
 from bezel.bench.metrics.metric_inputs import MetricInputs
 from bezel.bench.metrics.steady import Steady, steady_window
-from bezel.bench.result.document import (
-    Client,
-    Counters,
-    Machine,
-    Manifest,
-    Metric,
-    Platform,
-    PriceBasis,
-    Reading,
-    ServedBy,
-)
+from bezel.bench.result.document import Counters, Reading
+from bezel.bench.result.records import Client, Machine, Manifest, Metric, Platform, PriceBasis, ServedBy
 from bezel.bench.server.counters import gained
 from bezel.bench.server.drain import Drained
 from bezel.bench.validity import load_checks, server_checks

@@ -7,19 +7,8 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import ValidationError
 
-from bezel.bench.result.document import (
-    Cell,
-    Client,
-    Distribution,
-    Histogram,
-    Machine,
-    Manifest,
-    Metric,
-    Result,
-    ResultError,
-    load,
-    save,
-)
+from bezel.bench.result.document import Cell, Result, ResultError, load, save
+from bezel.bench.result.records import Client, Distribution, Histogram, Machine, Manifest, Metric
 
 NOW = datetime(2026, 11, 22, 12, 0, 0, 123456, tzinfo=UTC)
 
@@ -66,14 +55,14 @@ def test_a_figure_is_a_number_or_null(number):
 
 @pytest.mark.parametrize("fields", [{"value": None}, {"value": 1.0, "why": "no usage"}])
 def test_a_figure_that_is_null_says_why_and_no_other_does(fields):
-    with pytest.raises(ValidationError, match="says why"):
+    with pytest.raises(ValidationError, match="needs a value, or the reason"):
         Metric(unit="ms", **fields)
     assert Metric(value=None, unit="ms", why="no usage").value is None
 
 
 @pytest.mark.parametrize("fields", [{"state": "failed"}, {"state": "ok", "reason": "because"}])
 def test_a_cell_that_is_not_ok_says_why(fields):
-    with pytest.raises(ValidationError, match="says why"):
+    with pytest.raises(ValidationError, match="needs a reason"):
         cell(**fields)
     assert cell(state="infeasible", reason="2048 tokens > max_model_len 1024").metrics == {}
 
@@ -93,7 +82,7 @@ def test_a_variant_is_described():
 def test_another_version_is_named_with_the_repair(tmp_path):
     text = result(cell()).as_json().replace("bezel.bench/1", "bezel.bench/9")
     (tmp_path / "r.json").write_text(text)
-    with pytest.raises(ResultError, match=r"schema 'bezel.bench/9': this bezel reads 'bezel.bench/1'.*measure again"):
+    with pytest.raises(ResultError, match=r"(?s)schema of .* = bezel.bench/9.*reads .*measure again"):
         load(tmp_path / "r.json")
 
 

@@ -53,16 +53,16 @@ def test_another_file_is_found_out(tmp_path):
     path = samples_path(tmp_path / "r.json")
     told = write_samples(path, {"c1": (columns(closed(1, 3)), BEGAN)})
     write_samples(path, {"c1": (columns(closed(1, 4)), BEGAN)})
-    with pytest.raises(ResultError, match=r"r\.samples\.npz is not the file that its result was made with"):
+    with pytest.raises(ResultError, match="the samples are not those of the result"):
         read_samples(path, told.sha256)
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"no zip at all"])
 def test_what_holds_no_samples_is_told(tmp_path, content):
     (tmp_path / "r.samples.npz").write_bytes(content)
-    with pytest.raises(ResultError, match="holds no samples"):
+    with pytest.raises(ResultError, match="is not a sample file"):
         read_samples(tmp_path / "r.samples.npz")
-    with pytest.raises(ResultError, match="put the samples beside"):
+    with pytest.raises(ResultError, match="put the file into the folder of its result"):
         read_samples(tmp_path / "absent.npz")
 
 

@@ -19,7 +19,7 @@ from tests.support.docs.markdown import ROOT
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bezel.bench.result.document import Manifest
+    from bezel.bench.result.records import Manifest
 
 REVISION = "projects/p/locations/us-east4/services/bezel-l4-qat/revisions/bezel-l4-qat-00001-abc"
 

@@ -9,7 +9,8 @@ from jsonschema import Draft202012Validator, ValidationError
 
 from bezel.bench.metrics import saturation
 from bezel.bench.result import cell_status, failures
-from bezel.bench.result.document import Cell, Client, Machine, Manifest, Metric, Result, State
+from bezel.bench.result.document import Cell, Result, State
+from bezel.bench.result.records import Client, Machine, Manifest, Metric
 from bezel.bench.validity import load_checks, server_checks
 from tests.support.docs.markdown import ROOT, between
 from tools.docs.benchmark import schema, tables

@@ -9,7 +9,8 @@ import pytest
 
 from bezel.bench.cell.cell import MeasuredCell
 from bezel.bench.result.columns import Columns
-from bezel.bench.result.document import Cell, Check, Distribution, Histogram, Metric
+from bezel.bench.result.document import Cell, Check
+from bezel.bench.result.records import Distribution, Histogram, Metric
 from bezel.errors import UserError
 from bezel.rest import Credentials
 from components.dynamic import Progress

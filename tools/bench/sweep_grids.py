@@ -16,7 +16,8 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from bezel.bench.result.document import Cell, Metric
+from bezel.bench.result.document import Cell
+from bezel.bench.result.records import Metric
 from bezel.bench.sweep.budget import Limits
 from bezel.bench.sweep.grid import Bounds, Grid
 from bezel.bench.sweep.journal import Ledger

@@ -14,8 +14,7 @@ import numpy as np
 
 from bezel.bench.load.plan import Burst, Closed, Constant, Poisson, Replay, Staged, is_closed, to_json
 from bezel.bench.metrics import statistics
-from bezel.bench.metrics.definitions import measure
-from bezel.bench.metrics.latencies import distributions
+from bezel.bench.metrics.definitions import distributions, measure
 from bezel.bench.metrics.metric_inputs import MetricInputs
 from bezel.bench.metrics.saturation import completed_share
 from bezel.bench.metrics.steady import steady_window

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from bezel.bench.load.plan import Bodies, Load
     from bezel.bench.result.document import Slo
-    from bezel.bench.result.manifest_schema import Manifest, ServedBy
+    from bezel.bench.result.records import Manifest, ServedBy
     from bezel.bench.server.http_probe import Ask
 
 

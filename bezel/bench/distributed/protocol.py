@@ -126,7 +126,7 @@ class Part:
 
     Attributes:
         measured: The measurement, in instants of that machine's CLOCK_MONOTONIC.
-        by: The client that sent it: `Client` of `bezel.bench.result.manifest_schema`, as JSON.
+        by: The client that sent it: `Client` of `bezel.bench.result.records`, as JSON.
         notes: Notes on the prompts for the reader.
     """
 

@@ -8,19 +8,35 @@ spreads and intervals (bezel.bench.metrics.statistics) and the validity of a fig
 from __future__ import annotations
 
 import functools
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bezel.bench.metrics import latencies, rates, shares, statistics
-from bezel.bench.metrics.metric_inputs import LATENCIES
+import numpy as np
+
+from bezel.bench.metrics import figures, statistics
+from bezel.bench.metrics.metric_inputs import NO_SUCCESS, NO_TEXT, Figure, NotMeasurableError
+from bezel.bench.result.records import Metric
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bezel.bench.metrics.metric_inputs import MetricInputs
-    from bezel.bench.result.document import Metric
+    from bezel.bench.result.columns import Floats
+    from bezel.bench.result.records import Distribution
 
-_STATISTICS = {"mean": None, "p50": 0.5, "p90": 0.9, "p99": 0.99}
+_STATISTICS = (
+    ("mean", None, "mean of"),
+    ("p50", 0.5, "median of"),
+    ("p90", 0.9, "90th percentile of"),
+    ("p99", 0.99, "99th percentile of"),
+)
+_NO_LATENCY = {
+    "ttfc": "no response held content: all of it was reasoning or tool calls",
+    "tpot": "responses of one token have no time between tokens",
+    "itl": "every response came in one chunk",
+}
 
 
 @dataclass(frozen=True)
@@ -30,159 +46,73 @@ class Definition:
     Attributes:
         formula: As text, in the words of the other definitions.
         needs: The values that it requires.
-        of: The function that computes it.
+        compute: The function that computes it.
     """
 
     name: str
     unit: str
     formula: str
     needs: str
-    of: Callable[[MetricInputs], Metric]
+    compute: Callable[[MetricInputs], Figure]
+
+    def measure(self, inputs: MetricInputs) -> Metric:
+        """Compute the figure, with its interval over sections of the run where there is one."""
+        try:
+            figure = self.compute(inputs)
+        except NotMeasurableError as error:
+            return Metric(value=None, unit=self.unit, why=str(error))
+        if figure.interval is None:
+            return Metric(value=figure.value, unit=self.unit, n=figure.n)
+        low, high = figure.interval
+        how = f"t over {statistics.SECTIONS} consecutive sections"
+        # The figures cannot be negative, but an interval around them can.
+        interval = {"low": max(0.0, low), "high": high, "confidence": statistics.CONFIDENCE}
+        return Metric(value=figure.value, unit=self.unit, n=figure.n, how=how, **interval)
 
 
-def measure(facts: MetricInputs) -> dict[str, Metric]:
+def measure(inputs: MetricInputs) -> dict[str, Metric]:
     """Compute every figure, by name."""
-    return {one.name: one.of(facts) for one in DEFINITIONS}
+    return {definition.name: definition.measure(inputs) for definition in DEFINITIONS}
 
 
-_LATENCY_FORMULA = {
-    "ttft": ("first token with a text, of any channel - start", "a stream"),
-    "ttfc": ("first content token - start", "a stream with content"),
-    "tpot": ("(e2e - ttft) / (output tokens - 1), of each request", "usage, and answers of two tokens or more"),
-    "itl": (
-        "gaps between neighbouring chunks of one request; no 1/rate, as a chunk may carry several tokens",
-        "answers of two chunks or more",
-    ),
-    "e2e": ("last chunk with a token - start", "a stream"),
-    "schedule_delay": ("begun - planned", "a plan"),
-}
-_STATISTIC_TEXT = {"mean": "mean of ", "p50": "median of ", "p90": "90th percentile of ", "p99": "99th percentile of "}
+def _latency(name: str, statistic: str, share: float | None, inputs: MetricInputs) -> Figure:
+    """Compute a statistic of a latency: the mean, or the percentile of ``share``."""
+    values = inputs.latencies[name]
+    if len(inputs.counted) == 0:
+        raise NotMeasurableError(NO_SUCCESS)
+    if len(values) == 0:
+        raise NotMeasurableError(_NO_LATENCY[name] if (inputs.counted["first"] > 0).any() else NO_TEXT)
+    needed = statistics.needed(share) if share else 1
+    if len(values) < needed:
+        raise NotMeasurableError(f"{len(values)} values are fewer than the {needed} that {statistic} needs")
+
+    def figure(part: Floats) -> float:
+        return float(part.mean()) if share is None else statistics.percentile(part, share)
+
+    return Figure(figure(values), len(values), statistics.of_sections(values, figure, needed))
 
 
+def distributions(inputs: MetricInputs) -> dict[str, Distribution]:
+    """Return the distribution of every latency (ms) and of the lengths (tokens) that has any value."""
+    spreads = {name: (inputs.latencies[name], "ms") for name in _TABLE["latencies"]}
+    for name in ("prompt_tokens", "output_tokens"):
+        lengths = inputs.counted[name]
+        spreads[name] = (lengths[lengths >= 0].astype(np.float64), "tokens")
+    return {name: statistics.distribution(values, unit) for name, (values, unit) in spreads.items() if len(values)}
+
+
+_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 DEFINITIONS: tuple[Definition, ...] = (
-    Definition(
-        "requests_per_second",
-        "requests/s",
-        "requests that succeeded and whose answer ended inside / seconds",
-        "-",
-        rates.requests_per_second,
-    ),
-    Definition(
-        "offered_requests_per_second",
-        "requests/s",
-        "(requests of an open loop - 1) / seconds from the first planned instant to the last, over the whole load",
-        "an open loop, of two instants or more",
-        rates.offered_requests_per_second,
-    ),
-    Definition(
-        "output_tokens_per_second",
-        "tokens/s",
-        "output tokens by usage / seconds, spread evenly from first to last token",
-        "usage",
-        rates.output_tokens_per_second,
-    ),
-    Definition(
-        "input_tokens_per_second",
-        "tokens/s",
-        "computed prompt tokens (usage, without cached ones) whose first answer token came inside / seconds",
-        "cached tokens by usage, or trustworthy counters",
-        rates.input_tokens_per_second,
-    ),
-    Definition(
-        "prompt_tokens_per_second",
-        "tokens/s",
-        "all prompt tokens, cached ones included, whose first answer token came inside / seconds",
-        "usage",
-        rates.prompt_tokens_per_second,
-    ),
-    Definition(
-        "cached_share",
-        "share",
-        "cached prompt tokens / prompt tokens, over the whole load",
-        "cached tokens by usage, or trustworthy counters",
-        shares.cached_share,
-    ),
-    Definition("in_flight", "requests", "sum of the requests' times from sent to done / seconds", "-", rates.in_flight),
-    Definition("success_share", "share", "succeeded / sent, over the whole load", "-", shares.success_share),
-    Definition(
-        "goodput",
-        "requests/s",
-        "requests that met every SLO and whose answer ended inside / seconds",
-        "at least one SLO",
-        rates.goodput,
-    ),
-    Definition(
-        "goodput_share",
-        "share",
-        "requests that met every SLO / all that ended, failed ones included",
-        "at least one SLO",
-        rates.goodput_share,
-    ),
-    Definition(
-        "tokens_per_chunk",
-        "tokens",
-        "output tokens / chunks with a text: above 1 with drafts, and where a server sends what gathered",
-        "usage",
-        shares.tokens_per_chunk,
-    ),
-    Definition(
-        "prompt_tokens_mean",
-        "tokens",
-        "mean of prompt tokens",
-        "usage",
-        functools.partial(shares.mean_length, "prompt_tokens"),
-    ),
-    Definition(
-        "output_tokens_mean",
-        "tokens",
-        "mean of output tokens",
-        "usage",
-        functools.partial(shares.mean_length, "output_tokens"),
-    ),
-    Definition(
-        "reasoning_share",
-        "share",
-        "reasoning tokens / output tokens",
-        "reasoning tokens by usage",
-        shares.reasoning_share,
-    ),
-    Definition(
-        "acceptance_rate",
-        "share",
-        "accepted / draft tokens, by the server's counters",
-        "counters",
-        shares.acceptance_rate,
-    ),
-    Definition(
-        "acceptance_length",
-        "tokens",
-        "1 + accepted tokens / drafts: tokens a step yields",
-        "counters",
-        shares.acceptance_length,
-    ),
-    Definition(
-        "cost_per_million_output_tokens",
-        "USD per million output tokens",
-        "price of an hour / output tokens of an hour, which bear all of it",
-        "a price",
-        functools.partial(rates.cost, "output tokens", rates.output_tokens_per_second),
-    ),
-    Definition(
-        "cost_per_million_input_tokens",
-        "USD per million input tokens",
-        "price of an hour / computed prompt tokens of an hour, which bear all of it",
-        "a price, and what input_tokens_per_second needs",
-        functools.partial(rates.cost, "input tokens", rates.input_tokens_per_second),
-    ),
+    *(Definition(name, **row, compute=getattr(figures, name)) for name, row in _TABLE["figures"].items()),
     *(
         Definition(
             f"{name}_{statistic}",
             "ms",
-            _STATISTIC_TEXT[statistic] + _LATENCY_FORMULA[name][0],
-            _LATENCY_FORMULA[name][1] + (f"; {least} values" if (least := statistics.needed(share or 0)) > 1 else ""),
-            functools.partial(latencies.latency, name, statistic, share),
+            f"{title} {row['formula']}",
+            row["needs"] + (f"; {needed} values" if (needed := statistics.needed(share or 0)) > 1 else ""),
+            functools.partial(_latency, name, statistic, share),
         )
-        for name in LATENCIES
-        for statistic, share in _STATISTICS.items()
+        for name, row in _TABLE["latencies"].items()
+        for statistic, share, title in _STATISTICS
     ),
 )

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-
-from bezel.bench.metrics import statistics
-from bezel.bench.result.document import Metric
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,9 +19,20 @@ if TYPE_CHECKING:
     from bezel.bench.result.columns import Columns, Flags, Floats
     from bezel.bench.result.document import Reading, Slo
 
-LATENCIES = ("ttft", "ttfc", "tpot", "itl", "e2e", "schedule_delay")
-NONE_GOOD = "no request that counts succeeded"
-NO_TEXT = "no answer held a text: all of its tokens were special ones, or bytes of no whole character"
+NO_SUCCESS = "no request of the part that counts succeeded"
+NO_TEXT = "no response held a text: all of its tokens were special ones, or parts of a character"
+
+
+class NotMeasurableError(Exception):
+    """A figure cannot be measured; the text names the missing value."""
+
+
+class Figure(NamedTuple):
+    """A measured figure, the number of requests behind it, and its interval over sections of the run."""
+
+    value: float
+    n: int
+    interval: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -101,24 +109,3 @@ def meets(rows: Columns, slos: Sequence[Slo], *, open_loop: bool) -> Flags:
         excused = ~has[slo.metric] & (slo.metric != "ttft")
         met &= excused | (has[slo.metric] & (spans[slo.metric] <= slo.limit_ms * 1e6))
     return met
-
-
-def absent(unit: str, why: str) -> Metric:
-    """Return a figure that cannot be measured, with the reason."""
-    return Metric(value=None, unit=unit, why=why)
-
-
-def with_interval(value: float, unit: str, n: int, interval: tuple[float, float] | None) -> Metric:
-    """Return a figure and, where there is one, its interval over sections of the run."""
-    if interval is None:
-        return Metric(value=value, unit=unit, n=n)
-    # The figures cannot be negative, but an interval around them can.
-    return Metric(
-        value=value,
-        unit=unit,
-        n=n,
-        low=max(0.0, interval[0]),
-        high=interval[1],
-        confidence=statistics.CONFIDENCE,
-        how=f"t over {statistics.SECTIONS} consecutive sections",
-    )

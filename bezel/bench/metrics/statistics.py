@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bezel.bench.result.document import Distribution, Histogram
+from bezel.bench.result.records import Distribution, Histogram
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

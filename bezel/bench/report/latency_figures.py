@@ -11,7 +11,8 @@ from bezel.bench.report.figure import Figure, Table
 from bezel.bench.report.format import STATES, UNKNOWN, number, percent
 from bezel.bench.report.load_figures import failures_told
 from bezel.bench.report.series import Spot, Subject, nature
-from bezel.bench.result.document import Cell, Distribution
+from bezel.bench.result.document import Cell
+from bezel.bench.result.records import Distribution
 
 _MOST, _LINES = 4, 5
 _SHARES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}

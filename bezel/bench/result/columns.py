@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bezel.bench.result.sample import KINDS
+from bezel.bench.result.sample import INSTANTS, KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,7 @@ Flags = NDArray[np.bool_]
 
 FIELDS = (
     *("index", "worker", "user", "turn", "group"),
-    *("planned", "begun", "sent", "first", "first_content", "last", "done"),
+    *INSTANTS,
     *("status", "prompt_tokens", "output_tokens", "cached_tokens", "reasoning_tokens", "asked_tokens"),
 )
 _CODES = {kind: code for code, kind in enumerate(("", *KINDS))}
@@ -51,10 +51,10 @@ class Columns:
         """Convert samples to columns, in their order."""
         size = len(samples)
         return cls(
-            {name: np.fromiter((getattr(one, name) for one in samples), np.int64, size) for name in FIELDS},
-            np.fromiter((_CODES[one.failure] for one in samples), np.int64, size),
-            np.frombuffer(b"".join(one.chunks.tobytes() for one in samples), np.int64),
-            np.fromiter((len(one.chunks) for one in samples), np.int64, size),
+            {name: np.fromiter((getattr(sample, name) for sample in samples), np.int64, size) for name in FIELDS},
+            np.fromiter((_CODES[sample.failure] for sample in samples), np.int64, size),
+            np.frombuffer(b"".join(sample.chunks.tobytes() for sample in samples), np.int64),
+            np.fromiter((len(sample.chunks) for sample in samples), np.int64, size),
         )
 
     def __len__(self) -> int:

@@ -21,49 +21,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import AwareDatetime, BaseModel, Field, ValidationError, model_validator
 
 from bezel.atomic_write import write_whole
-from bezel.bench.result.figure import Distribution, Histogram, Metric
-from bezel.bench.result.manifest_schema import Client, Machine, Manifest, Platform, PriceBasis, ServedBy
-from bezel.bench.result.model_config import STRICT, Amount, Count
-from bezel.errors import UserError
+from bezel.bench.result.records import STRICT, Amount, Count, Distribution, Manifest, Metric, ServedBy
+from bezel.errors import Problem, UserError
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-__all__ = [
-    "SCHEMA",
-    "Cell",
-    "Check",
-    "Client",
-    "ClientFigures",
-    "Counters",
-    "Distribution",
-    "Finding",
-    "Histogram",
-    "Inferred",
-    "Machine",
-    "Manifest",
-    "Metric",
-    "Numbers",
-    "Platform",
-    "PriceBasis",
-    "Reading",
-    "Result",
-    "ResultError",
-    "SampleFile",
-    "ServedBy",
-    "Slo",
-    "State",
-    "Verdict",
-    "Window",
-    "load",
-    "parse",
-    "save",
-]
 
 SCHEMA: Literal["bezel.bench/1"] = "bezel.bench/1"
 
 State = Literal["ok", "failed", "infeasible", "client_limited", "saturated", "queueing", "not_asked"]
 Verdict = Literal["passed", "failed", "suspect", "unknown"]
+_MAX_LINES = 12
 Numbers = dict[str, int | float | str | None]
 
 
@@ -76,7 +44,7 @@ class _Record(BaseModel):
 
 
 class Check(_Record):
-    """What one validity check found. ``numbers`` is its arithmetic; ``unknown`` says in ``text`` what is missing."""
+    """Result of one validity check. ``numbers`` is its arithmetic; for ``unknown``, ``text`` names what is missing."""
 
     name: str
     state: Verdict
@@ -88,10 +56,10 @@ class Reading(_Record):
     """A server's counters at one instant, summed over its engines; null is a counter that it does not have.
 
     Attributes:
-        process_started: Unix time at which the answering process began: another one is another process.
-        engines: How many engines the answering process has.
-        requests: Completed ones, by any reason but abort and error.
-        prompt_tokens: Computed and cached.
+        process_started: Unix time of the start of the responding process; another time means another process.
+        engines: Number of engines of the responding process.
+        requests: Completed requests, whatever the finish reason except abort and error.
+        prompt_tokens: Prompt tokens, computed and cached.
         accepted_per_position: Accepted draft tokens by their position in the draft.
     """
 
@@ -109,7 +77,7 @@ class Reading(_Record):
 
 
 class Counters(_Record):
-    """The counters around a load. ``gained`` is null where the difference means nothing; ``why`` says so."""
+    """Counters before and after a load. ``gained`` is null where the difference is invalid; ``why`` says why."""
 
     before: Reading | None
     after: Reading | None
@@ -118,7 +86,7 @@ class Counters(_Record):
 
 
 class Window(_Record):
-    """Which part of a load counts, in seconds of it; ``rule`` says how the part was found."""
+    """Part of a load that counts, in seconds from its start; ``rule`` is the rule that selected it."""
 
     begins: Amount
     ends: Amount
@@ -128,15 +96,15 @@ class Window(_Record):
 
 
 class ClientFigures(_Record):
-    """How the sending side fared: whether it measured the server or itself.
+    """Health of the load client: whether its own limits affect the figures.
 
     Attributes:
-        workers: Processes that sent load.
-        busiest_cpu_share: CPU seconds by wall seconds of the busiest of them: 1.0 is a whole core.
-        connections: Made in all; ``reconnections`` after the clock had started.
-        schedule_delay_p99_ms: From the planned instant to the one at which the request was begun.
-        interrupted: The load was interrupted before its end.
-        silent_seconds: For so long no request was answered, so that the load was ended; null where that was not so.
+        workers: Number of sending processes.
+        busiest_cpu_share: CPU seconds per wall second of the busiest process; 1.0 is a whole core.
+        connections: All opened connections; ``reconnections`` are those opened after the start.
+        schedule_delay_p99_ms: Delay from the planned instant to the beginning of the request.
+        interrupted: Whether the user ended the load early.
+        silent_seconds: Time without any response after which the load was ended; null if it was not.
     """
 
     workers: Count
@@ -154,7 +122,7 @@ class ClientFigures(_Record):
 
 
 class Slo(_Record):
-    """A limit that a request keeps: its ``metric`` (ttft, tpot, e2e, ...) is at most ``limit_ms``."""
+    """Service level objective of a request: its ``metric`` (ttft, tpot, e2e, ...) is at most ``limit_ms``."""
 
     metric: Literal["ttft", "ttfc", "tpot", "e2e", "itl_max"]
     limit_ms: Annotated[float, Field(gt=0)]
@@ -164,24 +132,24 @@ class Cell(_Record):
     """One load on one server.
 
     Attributes:
-        id: Unique in the document; also the name of its samples in the side file.
-        variant: Which of the document's ``variants`` was loaded; "" where there is one server.
-        context_tokens: Of a prompt, as wanted; what was sent is in the figures.
-        users: Of a closed loop; null where ``rate`` (requests a second) or the pattern says what was sent.
-        output_tokens: Of an answer, as asked for.
-        pattern: E.g. "closed", "poisson"; all of it is in ``load``.
-        prompts: E.g. "unique", "shared_prefix"; all of it is in ``load``.
-        repeat: 0 is the first time that this load was measured.
-        reason: Why the cell is not ok: the rule that it meets, with the arithmetic.
-        seconds: Of the whole load, from the first request to the last answer.
-        window: What part of it the figures are of; null where nothing was measured.
-        requests: All that were sent.
-        failures: How many failed, by kind; never in a latency.
-        failure_examples: For each kind what one of them said.
+        id: Unique in the document; also the name of its samples in the sample file.
+        variant: Name of the loaded server among the document's ``variants``; "" where there is one server.
+        context_tokens: Requested tokens of a prompt; the figures hold the sent ones.
+        users: Users of a closed loop; null for an open loop, which has a ``rate`` (requests per second) or a trace.
+        output_tokens: Requested tokens of a response.
+        pattern: E.g. "closed", "poisson"; the details are in ``load``.
+        prompts: E.g. "unique", "shared_prefix"; the details are in ``load``.
+        repeat: Number of earlier measurements of the same load.
+        reason: Reason why the cell is not ok: the rule, with its arithmetic.
+        seconds: Duration of the whole load, from the first request to the last response.
+        window: Part of the load that the figures describe; null where nothing was measured.
+        requests: Number of requests sent.
+        failures: Number of failed requests, by kind; they are in no latency.
+        failure_examples: Message of one failure of each kind.
         acceptance: Share of drafts whose token at each position was accepted; null without drafts.
-        tokens_per_chunk: Generated tokens that a chunk carries; null where it cannot be known.
-        cost_usd: Of the load's seconds, at the manifest's price.
-        load: Everything that was sent, without what authorises it: what to send to see it again.
+        tokens_per_chunk: Generated tokens per chunk; null where unknown.
+        cost_usd: Cost of the load's seconds, at the manifest's price.
+        load: The load without its credentials; sending it again repeats the measurement.
     """
 
     id: str
@@ -215,23 +183,22 @@ class Cell(_Record):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if (self.state == "ok") == bool(self.reason):
-            raise ValueError(f"cell {self.id}: one that is not ok says why, one that is ok has no reason not to be")
+            raise ValueError(f"cell {self.id}: a cell that is not ok needs a reason, one that is ok has none")
         if sum(self.failures.values()) > self.requests:
             raise ValueError(f"cell {self.id}: more requests failed than were sent")
         return self
 
     def value(self, metric: str) -> float | None:
         """Return the figure of that name, or None where it was not measured."""
-        found = self.metrics.get(metric)
-        return found.value if found else None
+        return self.metrics[metric].value if metric in self.metrics else None
 
     def check(self, name: str) -> Check | None:
         """Return the result of the check of that name, if it was made."""
-        return next((one for one in self.checks if one.name == name), None)
+        return next((check for check in self.checks if check.name == name), None)
 
 
 class Inferred(_Record):
-    """A figure that was not measured: concluded from measured cells, with the range it lies in at 90 %."""
+    """A figure inferred from measured cells, with its range at a confidence of 90 %."""
 
     context_tokens: Count
     users: Count
@@ -243,13 +210,13 @@ class Inferred(_Record):
 
 
 class Finding(_Record):
-    """What follows from several cells: a knee, the highest load within limits, a difference.
+    """Conclusion from several cells: a knee, the highest load within limits, a difference.
 
     Attributes:
         name: E.g. "knee", "highest_load", "difference".
-        text: For the reader, whole sentences.
+        text: Sentences for the reader.
         numbers: The arithmetic.
-        cells: The ids of the cells it rests on.
+        cells: Ids of the cells that support it.
     """
 
     name: str
@@ -259,7 +226,7 @@ class Finding(_Record):
 
 
 class SampleFile(_Record):
-    """The raw samples: a file's name beside this one, and its SHA-256."""
+    """File of the raw samples in the same folder, with its SHA-256."""
 
     file: str
     sha256: str = Field(pattern="^[0-9a-f]{64}$")
@@ -269,10 +236,10 @@ class Result(_Record):
     """The document.
 
     Attributes:
-        nature: "simulated" where a simulated server answered: no figure says anything of hardware then.
-        variants: What differed, by name, where several servers were measured (``Cell.variant``); else empty.
+        nature: "simulated" for a simulated server: then no figure describes hardware.
+        variants: The servers by name, where several were measured (``Cell.variant``); else empty.
         inferred: Figures of cells that were not measured.
-        notes: For the reader, whole sentences.
+        notes: Sentences for the reader.
     """
 
     version: Literal["bezel.bench/1"] = Field(default=SCHEMA, alias="schema")
@@ -288,7 +255,7 @@ class Result(_Record):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if twice := [one for one, times in Counter(cell.id for cell in self.cells).items() if times > 1]:
+        if twice := [id_ for id_, count in Counter(cell.id for cell in self.cells).items() if count > 1]:
             raise ValueError(f"cells with one id: {', '.join(twice)}")
         if strangers := sorted({cell.variant for cell in self.cells} - {"", *self.variants}):
             raise ValueError(f"cells of variants that are not described: {', '.join(strangers)}")
@@ -308,7 +275,11 @@ def load(path: Path) -> Result:
     try:
         text = path.read_bytes()
     except OSError as error:
-        raise ResultError(f"{path}: {error.strerror}: no result is read; name the .json file of a benchmark") from None
+        raise ResultError(
+            Problem(
+                str(path), None, f"the file cannot be read: {error.strerror}.", "name the .json file of a benchmark."
+            )
+        ) from None
     return parse(text, str(path))
 
 
@@ -321,7 +292,7 @@ def parse(text: bytes | str, name: str) -> Result:
     try:
         return Result.model_validate_json(text)
     except ValidationError as error:
-        raise ResultError(_told(error, name)) from None
+        raise ResultError(_problem(error, name)) from None
 
 
 def save(result: Result, path: Path) -> None:
@@ -333,16 +304,20 @@ def save(result: Result, path: Path) -> None:
     write_whole(path, result.as_json().encode())
 
 
-def _told(error: ValidationError, name: str) -> str:
-    faults = error.errors(include_url=False, include_context=False)
-    for fault in faults:
-        if fault["loc"] == ("schema",):
-            return (
-                f"{name}: schema {fault['input']!r}: this bezel reads {SCHEMA!r}; "
-                "read it with the bezel that wrote it, or measure again"
+def _problem(error: ValidationError, name: str) -> Problem:
+    details = error.errors(include_url=False, include_context=False)
+    for detail in details:
+        if detail["loc"] == ("schema",):
+            repair = "read it with the version of bezel that wrote it, or measure again."
+            return Problem(
+                f"schema of {name}", detail["input"], f"this version of bezel reads {SCHEMA!r} only.", repair
             )
-    lines = [f"  {'.'.join(str(step) for step in fault['loc']) or 'document'}: {fault['msg']}" for fault in faults[:12]]
-    more = [f"  and {len(faults) - 12} more"] if len(faults) > 12 else []
-    return "\n".join(
-        [f"{name} is no result of `bezel bench`: nothing of it is used; repair or measure again", *lines, *more]
+    lines = [f"{'.'.join(str(step) for step in detail['loc']) or 'document'}: {detail['msg']}" for detail in details]
+    more = [f"and {len(lines) - _MAX_LINES} more"] if len(lines) > _MAX_LINES else []
+    listed = "".join(f"\n     {line}" for line in [*lines[:_MAX_LINES], *more])
+    return Problem(
+        name,
+        None,
+        f"the file is not a result of `bezel bench`, and nothing of it is used:{listed}",
+        "repair it, or measure again.",
     )

@@ -10,6 +10,7 @@ server did not report them.
 
 from __future__ import annotations
 
+import functools
 from array import array
 from dataclasses import dataclass, field
 
@@ -44,29 +45,12 @@ CLIENT = "client"
 """A failure of the client, never of the server."""
 
 KINDS = (
-    REFUSED,
-    RESET,
-    TIMEOUT,
-    NO_ANSWER,
-    HTTP_401,
-    HTTP_403,
-    HTTP_404,
-    HTTP_4XX,
-    HTTP_429,
-    HTTP_5XX,
-    TRUNCATED,
-    ERROR_IN_STREAM,
-    ERROR_IN_BODY,
-    BAD_JSON,
-    BAD_USAGE,
-    NO_TOKEN,
-    CLIENT,
+    *(REFUSED, RESET, TIMEOUT, NO_ANSWER),
+    *(HTTP_401, HTTP_403, HTTP_404, HTTP_4XX, HTTP_429, HTTP_5XX),
+    *(TRUNCATED, ERROR_IN_STREAM, ERROR_IN_BODY, BAD_JSON, BAD_USAGE, NO_TOKEN, CLIENT),
 )
-
-
-def no_instants() -> array[int]:
-    """Return an empty array of instants (signed 64 bit)."""
-    return array("q")
+INSTANTS = ("planned", "begun", "sent", "first", "first_content", "last", "done")
+"""Fields of a sample that are instants."""
 
 
 @dataclass(slots=True)
@@ -117,7 +101,7 @@ class Sample:
     cached_tokens: int = -1
     reasoning_tokens: int = -1
     asked_tokens: int = -1
-    chunks: array[int] = field(default_factory=no_instants)
+    chunks: array[int] = field(default_factory=functools.partial(array, "q"))
 
 
 @dataclass(slots=True)

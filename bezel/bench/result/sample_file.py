@@ -20,7 +20,8 @@ import numpy as np
 from bezel.atomic_write import write_whole
 from bezel.bench.result.columns import FIELDS, Columns
 from bezel.bench.result.document import ResultError, SampleFile
-from bezel.bench.result.sample import KINDS
+from bezel.bench.result.sample import INSTANTS, KINDS
+from bezel.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,29 +30,28 @@ if TYPE_CHECKING:
     from bezel.bench.result.columns import Ints
 
 NOT_REACHED = -(2**63)  # an instant may be before `began`, where several machines' clocks were merged
-INSTANTS = ("planned", "begun", "sent", "first", "first_content", "last", "done")
 COLUMNS = {
-    "began": "one value: CLOCK_MONOTONIC at the begin of the load, in nanoseconds. Instants count from it; "
+    "began": "one value: CLOCK_MONOTONIC at the start of the load, in nanoseconds. Instants count from it; "
     f"{NOT_REACHED}: not reached",
-    "index": "place of the request in the plan, from 0",
+    "index": "index of the request in the plan, from 0",
     "worker": "process that sent it",
     "user": "user of a closed loop, or connection",
     "turn": "turn of a conversation, from 0",
     "group": "group of a shared prefix, -1 for none",
     "planned": "instant at which it should have been sent",
-    "begun": "instant at which its worker turned to it and took, or asked for, a connection",
+    "begun": "instant at which its worker took, or requested, a connection",
     "sent": "instant at which its bytes were given to the kernel",
     "first": "instant of the first token of any channel that had a text",
     "first_content": "instant of the first content token",
     "last": "instant of the last chunk with a token",
-    "done": "instant at which the answer was complete, or had failed",
+    "done": "instant at which the response was complete, or had failed",
     "status": "HTTP status, 0 for none",
-    "failure": f"0 for none, else the place in: {', '.join(KINDS)} (from 1)",
-    "prompt_tokens": "by usage, cached ones included; -1: not told",
-    "output_tokens": "by usage, reasoning included; -1: not told",
-    "cached_tokens": "by usage; -1: not told",
-    "reasoning_tokens": "by usage; -1: not told",
-    "asked_tokens": "max_tokens as sent",
+    "failure": f"0 for none, else the index in: {', '.join(KINDS)} (from 1)",
+    "prompt_tokens": "by usage, cached ones included; -1: not reported",
+    "output_tokens": "by usage, reasoning included; -1: not reported",
+    "cached_tokens": "by usage; -1: not reported",
+    "reasoning_tokens": "by usage; -1: not reported",
+    "asked_tokens": "max_tokens of the request",
     "chunk_counts": "chunks with a token",
     "chunk_gaps": (
         "for each chunk of each request, nanoseconds since the one before; for its first one since `first`, or since "
@@ -105,17 +105,20 @@ def read_samples(path: Path, sha256: str | None = None) -> dict[str, tuple[Colum
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise ResultError(f"{path}: {error.strerror}: put the samples beside their result") from None
-    if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
+        consequence = f"the samples cannot be read: {error.strerror}."
         raise ResultError(
-            f"{path} is not the file that its result was made with: its SHA-256 is another. Measure again"
-        )
+            Problem(str(path), None, consequence, "put the file into the folder of its result.")
+        ) from None
+    if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
+        consequence = "the samples are not those of the result: their SHA-256 differs."
+        raise ResultError(Problem(str(path), None, consequence, "restore the file, or measure again."))
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
             names = sorted({name.rpartition("/")[0] for name in file.files})
             return {name: _read({column: file[f"{name}/{column}"] for column in COLUMNS}) for name in names}
     except (EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
-        raise ResultError(f"{path} holds no samples of `bezel bench` ({error}): measure again") from None
+        consequence = f"the file is not a sample file of `bezel bench` ({error})."
+        raise ResultError(Problem(str(path), None, consequence, "restore the file, or measure again.")) from None
 
 
 def _stored(columns: Columns, began: int) -> dict[str, Ints]:

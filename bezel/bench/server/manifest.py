@@ -1,6 +1,6 @@
 """Collection of a manifest's values: from the server, the caller, and this machine.
 
-Leaves the shape to bezel.bench.result.manifest_schema. A value that no source reports is null, never guessed.
+Leaves the shape to bezel.bench.result.records. A value that no source reports is null, never guessed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bezel.bench.result.manifest_schema import Client, Machine, ServedBy
+from bezel.bench.result.records import Client, Machine, ServedBy
 from bezel.bench.server.counters import series
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from bezel.bench.result.document import Cell, Manifest
+from bezel.bench.result.document import Cell
+from bezel.bench.result.records import Manifest
 from bezel.errors import UserError
 
 

@@ -14,7 +14,8 @@ from bezel.bench.load.patterns import user_windows
 from bezel.bench.load.plan import Bodies, Closed, Load, is_closed
 from bezel.bench.metrics.metric_inputs import MetricInputs
 from bezel.bench.result.columns import Columns
-from bezel.bench.result.document import Check, Counters, Manifest, Metric, ServedBy
+from bezel.bench.result.document import Check, Counters
+from bezel.bench.result.records import Manifest, Metric, ServedBy
 from bezel.bench.result.sample import HTTP_4XX, HTTP_401, HTTP_403, HTTP_404, HTTP_429, KINDS, REFUSED
 from bezel.bench.server.drain import Drained
 from bezel.bench.validity import load_checks, server_checks

@@ -12,8 +12,9 @@ import numpy as np
 from bezel.bench.metrics import statistics
 from bezel.bench.metrics.steady import Steady
 from bezel.bench.result.columns import Columns, Flags, Floats, Ints
-from bezel.bench.result.document import Check, Metric, Numbers
+from bezel.bench.result.document import Check, Numbers
 from bezel.bench.result.failures import FAILED_SHARE
+from bezel.bench.result.records import Metric
 from bezel.bench.result.sample import CLIENT, HTTP_401, HTTP_403
 
 # A shared chat template may be cached; a larger share of a prompt may not.

@@ -7,7 +7,8 @@ bezel.bench.validity.load_checks, and collecting the values to bezel.bench.valid
 from dataclasses import dataclass
 from functools import partial
 
-from bezel.bench.result.document import Check, Counters, Manifest, Numbers, ServedBy
+from bezel.bench.result.document import Check, Counters, Numbers
+from bezel.bench.result.records import Manifest, ServedBy
 from bezel.bench.server.drain import Drained
 from bezel.bench.validity.roofline import Hardware, Work, shares
 

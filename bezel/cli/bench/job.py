@@ -110,7 +110,7 @@ class _ByTasks:
 
     def told(self, result: Result) -> Result:
         """Return the result with the tasks as its client."""
-        from bezel.bench.result.manifest_schema import Client
+        from bezel.bench.result.records import Client
 
         notes = [*result.notes, *self._notes, f"The load was sent from {self._fleet.region}. {_cost(self._fleet)}"]
         client = Client.model_validate({**self._by, "workers": self._fleet.tasks})

@@ -53,7 +53,7 @@ def test_nothing_to_write_and_no_result_are_told(result: Path, capsys: pytest.Ca
     other = result.with_name("other.json")
     other.write_text("{}")
     assert report(other, "--out", result.with_name("r.html")) == 1
-    assert "is no result" in capsys.readouterr().err
+    assert "is not a result of" in capsys.readouterr().err
     assert report(result, "--out", result.with_name("none") / "r.html") == 1
     assert "Name another place" in capsys.readouterr().err
 

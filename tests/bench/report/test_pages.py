@@ -22,7 +22,8 @@ from bezel.bench.report.page import as_page
 from bezel.bench.report.report import Report, report_of
 from bezel.bench.report.series import subjects_of
 from bezel.bench.report.sweep_figures import grid_figures
-from bezel.bench.result.document import Finding, Histogram, Result
+from bezel.bench.result.document import Finding, Result
+from bezel.bench.result.records import Histogram
 from tests.support.bench.colour_vision import SIGHTS, distance, perceived
 from tests.support.bench.results import HOSTILE, METRIC, bare, cell, drafts, failed, line, manifest, sweep
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.bench.result.document import Metric
+from bezel.bench.result.records import Metric
 from bezel.bench.sweep import wording
 from bezel.bench.sweep.cell_request import CellWanted
 from bezel.bench.sweep.goodput import Search, conclude, levels, probability, search

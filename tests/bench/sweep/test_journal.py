@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel.bench.result.manifest_schema import ServedBy
+from bezel.bench.result.records import ServedBy
 from bezel.bench.sweep.cell_request import CellWanted
 from bezel.bench.sweep.journal import Journal, Server, Taken
 from bezel.errors import UserError

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bezel.bench.result.document import Cell, Metric
+from bezel.bench.result.document import Cell
+from bezel.bench.result.records import Metric
 from bezel.bench.sweep.budget import Limits
 from bezel.bench.sweep.journal import Ledger
 from bezel.bench.sweep.run_once import Once

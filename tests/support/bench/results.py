@@ -13,20 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bezel.bench.result.document import (
-    Cell,
-    Check,
+from bezel.bench.result.document import Cell, Check, Finding, Inferred, Result
+from bezel.bench.result.records import (
     Client,
     Distribution,
-    Finding,
     Histogram,
-    Inferred,
     Machine,
     Manifest,
     Metric,
     Platform,
     PriceBasis,
-    Result,
     ServedBy,
 )
 

@@ -7,7 +7,8 @@ from typing import Any
 from bezel.bench.audit.figure import Figure, figure
 from bezel.bench.audit.systems import system_of
 from bezel.bench.audit.table import INPUT, LATENCIES, OUTPUT, REQUESTS, ResultSource, Row, System, median_of
-from bezel.bench.result.document import Cell, Result, ServedBy, parse
+from bezel.bench.result.document import Cell, Result, parse
+from bezel.bench.result.records import ServedBy
 
 _LATENCIES = {name: f"{name}_mean" for name in LATENCIES} | {median_of(name): f"{name}_p50" for name in LATENCIES}
 

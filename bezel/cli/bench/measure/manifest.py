@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from bezel.bench.cell.plan import ServerView
-from bezel.bench.result.manifest_schema import Manifest, Platform, PriceBasis, ServedBy
+from bezel.bench.result.records import Manifest, Platform, PriceBasis, ServedBy
 from bezel.bench.server import manifest
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bezel.bench.result.manifest_schema import Platform, PriceBasis, ServedBy
+from bezel.bench.result.records import Platform, PriceBasis, ServedBy
 from bezel.errors import UserError
 from bezel.leases.observation import State
 from bezel.planner import LeasePlan, Plan, PlanError, make_plan
