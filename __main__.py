@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pulumi
 
-# Loading modules makes hardly any garbage, and looking for it takes a sixth of the time until there is a plan.
+# Loading modules leaves hardly any garbage, and collecting it takes a sixth of the time until there is a plan.
 gc.set_threshold(100_000)
 
-from bezel.planner import PlanError, make_plan
+from bezel.errors import UserError
+from bezel.planner import make_plan
 from stacks import config
 from stacks.dispatch import deploy
 
@@ -21,6 +22,6 @@ try:
     plan = make_plan(config.settings(), project=config.google_project(), stack=stack, today=today)
     for name, value in deploy(plan).items():
         pulumi.export(name, value)
-except (PlanError, pulumi.RunError) as error:
+except (UserError, pulumi.RunError) as error:
     pulumi.log.error(str(error))
-    sys.exit(32)  # tells the engine that the user has been told: it adds nothing of its own
+    sys.exit(32)  # for the engine: the error has been shown, so it adds nothing

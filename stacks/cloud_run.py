@@ -5,22 +5,24 @@ the model's files are checked before the service is made, and the smoke checks d
 a gated rollout they send requests to that revision's own address, and the traffic moves after them.
 """
 
-from dataclasses import asdict
 from typing import Any
 
 import pulumi
 
-from bezel.planner import Plan, plan_output
+from bezel.planner import Plan, Problem
+from bezel.planner.base.deployment import HEALTH_PATH
+from bezel.planner.base.settings import ProbeSettings
+from bezel.planner.rules.network_checks import check_subnetwork, subnetwork_name
+from bezel.rest import RestError
 from components.cloud_run_gpu_service import SERVICE_SECONDS, CloudRunGpuService, CloudRunGpuServiceArgs, VpcEgress
-from components.container_image import ContainerImage, ContainerImageArgs
 from components.enabled_apis import EnabledApis, EnabledApisArgs
-from components.model_files import ModelFiles, ModelFilesArgs
-from components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs
+from components.lookups.network import look_up_subnetwork
+from components.traffic_switch import TrafficSwitch, TrafficSwitchArgs
 from components.vllm_container import BucketMount, Probe, VllmContainer
-from components.weights_bucket import WeightsBucket, WeightsBucketArgs
 from smoke.hooks import service_failure_hook
-from stacks import config, network, quota, rollout
-from stacks.smoke_tests import INGRESS, check_and_measure, refuse
+from stacks import config, quota
+from stacks.prerequisites import INGRESS, after, container_image, refuse, runtime_identity, weights
+from stacks.smoke_tests import check_and_measure, shared_outputs
 
 
 def deploy(plan: Plan) -> dict[str, Any]:
@@ -29,160 +31,112 @@ def deploy(plan: Plan) -> dict[str, Any]:
     Returns:
         The stack's outputs: url, revision, image, model, arguments, plan, smoke, simulated.
     """
-    simulated = config.simulated()
-    gated = rollout.is_gated(plan)
-    refuse(plan, [*network.subnetwork_problems(plan), *quota.service_problems(plan, gated=gated)])
-    service, image = _service(plan)
+    gated = plan.settings.rollout == "gated"
+    refuse(plan, [*_subnetwork_problems(plan), *quota.service_problems(plan, gated=gated)])
+    service, image = _service(plan, gated=gated)
     health, benchmark = check_and_measure(
-        plan.smoke,
+        plan,
         service=service.resource_name,
-        planned=service.declared,
+        declared=service.declared,
         url=service.newest_url,
         # Without a gate there is one address, and the state of older stacks holds no other.
-        audience=service.url if rollout.is_gated(plan) else None,
+        audience=service.url if gated else None,
         revision=service.created_revision,
-        served_model=plan.served_model,
-        public=plan.service.public,
-        simulated=simulated,
-        after=service,
+        earlier=service,
     )
-    return {
-        "url": service.url,
-        "revision": rollout.serving(plan, service, benchmark),
-        "image": image,
-        "model": plan.served_model,
-        "arguments": list(plan.service.arguments),
-        "plan": plan_output(plan),
-        "smoke": {"verdict": health.verdict, "figures": benchmark.figures},
-        "simulated": simulated,
-    }
+    revision: pulumi.Output[str] = service.revision
+    if gated:
+        args = TrafficSwitchArgs(service=service.resource_name, revision=service.created_revision)
+        revision = TrafficSwitch("traffic", args, opts=after(benchmark)).revision
+    return {"url": service.url, "revision": revision, **shared_outputs(plan, image, health, benchmark)}
 
 
-def _service(plan: Plan) -> tuple[CloudRunGpuService, str]:
+def _subnetwork_problems(plan: Plan) -> list[Problem]:
+    """Problems of a missing or unfit subnetwork; in previews, a warning about what cannot be checked."""
+    if plan.service.vpc is None:
+        return []
+    name = subnetwork_name(plan.service.vpc, plan.project, plan.service.region)
+    try:
+        return list(check_subnetwork(name, look_up_subnetwork(name), plan.service))
+    except RestError as error:
+        if pulumi.runtime.is_dry_run():
+            pulumi.log.warn(f"{name} could not be checked ({error}). If it does not exist, the deploy fails.")
+        return []
+
+
+def _service(plan: Plan, *, gated: bool) -> tuple[CloudRunGpuService, str]:
     """The service with its prerequisites, and its image by digest."""
-    project, wanted = plan.project, plan.service
+    project, planned = plan.project, plan.service
     apis = EnabledApis("apis", EnabledApisArgs(project=project, services=plan.apis))
-    identity = RuntimeIdentity(
-        "runtime",
-        RuntimeIdentityArgs(
-            project=project,
-            account_id=wanted.service_account_id,
-            description=f"Runs {wanted.name}",
-            secrets=tuple(wanted.secrets.values()),
-        ),
-        opts=_after(apis),
-    )
-    weights = _weights(plan, identity, apis)
-    image = ContainerImage(
+    identity = runtime_identity(plan, planned.service_account_id, planned.name, apis)
+    bucket = weights(plan, identity, apis, location=planned.region, labels=planned.labels)
+    image = container_image(
         "image",
-        ContainerImageArgs(
-            project=project,
-            location=wanted.region,
-            repository_id=wanted.image_repository_id,
-            registry=wanted.image.registry,
-            image=wanted.image.repository,
-            tag=wanted.image.tag,
-            digest=wanted.image.digest,
-            labels=wanted.labels,
-        ),
-        opts=_after(apis),
+        planned.image,
+        project=project,
+        location=planned.region,
+        repository_id=planned.image_repository_id,
+        labels=planned.labels,
+        earlier=(apis,),
     )
     service = CloudRunGpuService(
         "service",
         CloudRunGpuServiceArgs(
             project=project,
-            location=wanted.region,
-            service=wanted.name,
+            location=planned.region,
+            service=planned.name,
             container=_container(plan),
             image=image.reference,
-            accelerator=wanted.accelerator,
-            zonal_redundancy=wanted.zonal_redundancy,
+            accelerator=planned.accelerator,
+            zonal_redundancy=planned.zonal_redundancy,
             service_account=identity.email,
-            min_instances=wanted.min_instances,
-            max_instances=wanted.max_instances,
-            request_concurrency=wanted.request_concurrency,
-            timeout_seconds=wanted.timeout_seconds,
-            ingress=INGRESS[wanted.ingress],
+            min_instances=planned.min_instances,
+            max_instances=planned.max_instances,
+            request_concurrency=planned.request_concurrency,
+            timeout_seconds=planned.timeout_seconds,
+            ingress=INGRESS[planned.ingress],
             vpc=_vpc(plan),
-            invokers=wanted.invokers,
-            public=wanted.public,
-            gated=rollout.is_gated(plan),
+            invokers=planned.invokers,
+            public=planned.public,
+            gated=gated,
             retries_failed=True,
-            deletion_protection=wanted.deletion_protection,
-            labels=wanted.labels,
+            deletion_protection=planned.deletion_protection,
+            labels=planned.labels,
             deadline_seconds=config.deadline(SERVICE_SECONDS),
             hooks=pulumi.ResourceHookBinding(on_error=[service_failure_hook()]),
         ),
-        opts=_after(identity, *weights, image),
+        opts=after(identity, *bucket, image),
     )
     return service, image.reference
 
 
-def _weights(plan: Plan, identity: RuntimeIdentity, apis: EnabledApis) -> tuple[pulumi.Resource, ...]:
-    """The bucket and the check of the model in it; nothing where the model comes from elsewhere."""
-    wanted = plan.service.weights
-    if wanted.bucket is None:
-        return ()
-    bucket = WeightsBucket(
-        "weights",
-        WeightsBucketArgs(
-            project=plan.project,
-            bucket=wanted.bucket,
-            location=plan.service.region,
-            create=wanted.create,
-            readers=(identity.email,),
-            force_destroy=plan.environment == "dev",
-            labels=plan.service.labels,
-        ),
-        opts=_after(identity),
-    )
-    model = ModelFiles(
-        "model",
-        ModelFilesArgs(bucket=bucket.bucket, path=wanted.path, source=wanted.source, bucket_url=bucket.url),
-        opts=_after(apis),
-    )
-    drafts = [
-        ModelFiles(
-            f"draft-{number}",
-            ModelFilesArgs(bucket=bucket.bucket, path=path, source=source, draft=True, bucket_url=bucket.url),
-            opts=_after(apis),
-        )
-        for number, (path, source) in enumerate(wanted.drafts.items())
-    ]
-    return bucket, model, *drafts
-
-
 def _container(plan: Plan) -> VllmContainer:
-    wanted = plan.service
+    planned, source = plan.service, plan.weights
+    mounts: tuple[BucketMount, ...] = ()
+    if source.bucket and source.mount_path:
+        mounts = (BucketMount(bucket=source.bucket, path=source.mount_path, options=source.mount_options),)
     return VllmContainer(
-        arguments=wanted.arguments,
-        environment=wanted.environment,
-        secrets=wanted.secrets,
-        port=wanted.port,
-        cpu=wanted.cpu,
-        memory_gib=wanted.memory_gib,
-        accelerators=wanted.accelerator_count,
-        cpu_boost=wanted.cpu_boost,
-        startup_probe=Probe(**asdict(wanted.startup_probe)),
-        liveness_probe=None if wanted.liveness_probe is None else Probe(**asdict(wanted.liveness_probe)),
-        mounts=_mounts(plan),
+        arguments=planned.arguments,
+        environment=planned.environment,
+        secrets=planned.secrets,
+        port=planned.port,
+        cpu=planned.cpu,
+        memory_gib=planned.memory_gib,
+        accelerators=planned.accelerator_count,
+        cpu_boost=planned.cpu_boost,
+        startup_probe=_probe(planned.startup_probe),
+        liveness_probe=_probe(planned.liveness_probe),
+        mounts=mounts,
     )
+
+
+def _probe(probe: ProbeSettings) -> Probe:
+    return Probe(path=HEALTH_PATH, **probe.model_dump())
 
 
 def _vpc(plan: Plan) -> VpcEgress | None:
-    wanted = plan.service.vpc
-    if wanted is None:
+    vpc = plan.service.vpc
+    if vpc is None:
         return None
-    egress = wanted.egress.replace("-", "_").upper()
-    return VpcEgress(network=wanted.network, subnetwork=wanted.subnetwork, egress=egress, tags=wanted.tags)
-
-
-def _mounts(plan: Plan) -> tuple[BucketMount, ...]:
-    weights = plan.service.weights
-    if weights.bucket is None or weights.mount_path is None:
-        return ()
-    return (BucketMount(bucket=weights.bucket, path=weights.mount_path, options=weights.mount_options),)
-
-
-def _after(*earlier: pulumi.Resource) -> pulumi.ResourceOptions:
-    return pulumi.ResourceOptions(depends_on=list(earlier))
+    egress = vpc.egress.replace("-", "_").upper()
+    return VpcEgress(network=vpc.network or "", subnetwork=vpc.subnetwork or "", egress=egress, tags=vpc.tags)

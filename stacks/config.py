@@ -11,10 +11,10 @@ from pathlib import Path
 import pulumi
 from pulumi.runtime import config as engine_config
 
+from bezel.errors import Problem, UserError
 from bezel.planner import PlanError
+from bezel.planner.base.problems import NAMESPACE
 from bezel.planner.base.stack_file import StackFileError, read_stack_file
-
-NAMESPACE = "bezel"
 
 
 def settings() -> dict[str, object]:
@@ -23,18 +23,17 @@ def settings() -> dict[str, object]:
     Structured values reach a program as JSON text and are decoded; a plain value stays text.
 
     Raises:
-        pulumi.RunError: A setting is encrypted.
+        UserError: Settings are encrypted; it holds a problem for each.
     """
     prefix = f"{NAMESPACE}:"
     found = {key: value for key, value in engine_config.CONFIG.get().items() if key.startswith(prefix)}
-    secret = sorted(key for key in found if engine_config.is_config_secret(key))
-    if secret:
-        raise pulumi.RunError(_encrypted(secret))
+    if encrypted := sorted(filter(engine_config.is_config_secret, found)):
+        raise UserError(*map(_encrypted, encrypted))
     return {key.removeprefix(prefix): _decoded(value) for key, value in found.items()}
 
 
 def check_stack_file(stack: str, folder: Path) -> None:
-    """Find values in the stack's file that the engine's YAML parser reads differently from how they are written.
+    """Refuse values in the stack's file that the engine's YAML parser reads differently from how they are written.
 
     The engine's values do not show it: `010` has become 8. A missing file, or another one than the engine's, is no
     error: the engine has read what it needed.
@@ -52,13 +51,9 @@ def check_stack_file(stack: str, folder: Path) -> None:
 
 
 def google_project(environment: Mapping[str, str] = os.environ) -> str | None:
-    """Find the Google Cloud project: the provider's setting, else its environment variables; None where none is set."""
-    return (
-        pulumi.Config("gcp").get("project")
-        or environment.get("GOOGLE_PROJECT")
-        or environment.get("GOOGLE_CLOUD_PROJECT")
-        or None
-    )
+    """The Google Cloud project: the provider's setting, else its environment variables; None where none is set."""
+    variables = (environment.get(name) for name in ("GOOGLE_PROJECT", "GOOGLE_CLOUD_PROJECT"))
+    return pulumi.Config("gcp").get("project") or next(filter(None, variables), None)
 
 
 def simulated(environment: Mapping[str, str] = os.environ) -> bool:
@@ -70,18 +65,19 @@ def deadline(seconds: float, environment: Mapping[str, str] = os.environ) -> flo
     """The time limit: `seconds`, or less by BEZEL_DEADLINE_SECONDS, which rehearsals set.
 
     Raises:
-        pulumi.RunError: The variable is no positive number.
+        UserError: The variable is not a positive number.
     """
     given = environment.get("BEZEL_DEADLINE_SECONDS", "")
     if not given:
         return seconds
     try:
-        least = float(given)
+        limit = float(given)
     except ValueError:
-        least = 0.0
-    if not least > 0:
-        raise pulumi.RunError(f"BEZEL_DEADLINE_SECONDS={given} is no time to wait: write seconds above 0, or unset it.")
-    return min(seconds, least)
+        limit = 0.0
+    if not limit > 0:
+        consequence = "expected a number of seconds above 0: checks could not wait."
+        raise UserError(Problem("BEZEL_DEADLINE_SECONDS", given, consequence, "write e.g. 600, or unset it."))
+    return min(seconds, limit)
 
 
 def _decoded(value: str) -> object:
@@ -93,10 +89,11 @@ def _decoded(value: str) -> object:
         return value
 
 
-def _encrypted(keys: list[str]) -> str:
-    return (
-        f"{', '.join(keys)}: encrypted in the stack's configuration.\n"
-        "  Consequence: settings are shown in plans and messages, where no secret may stand.\n"
-        "  Repair: put the secret's value into Secret Manager and its id into the setting, e.g."
-        " `pulumi config set --path 'bezel:secrets.HF_TOKEN' hf-token`."
+def _encrypted(key: str) -> Problem:
+    return Problem(
+        key,
+        "(encrypted)",
+        "plans and messages show settings, so a setting may not be a secret.",
+        "put the secret's value into Secret Manager and its id into the setting, e.g. "
+        "`pulumi config set --path 'bezel:secrets.HF_TOKEN' hf-token`.",
     )

@@ -1,8 +1,8 @@
 """Resources of a plan for leased machines: network, machines, a gateway with identity, and the smoke checks.
 
 The code declares resources in order. Requests for machines are in the state before the wait for them begins;
-the gateway is made once the machines answer, and the checks go through it as any caller does. A lease that ended is
-reported and not bought again, and the gateway then returns an error that no machine is there.
+the gateway is created once the machines respond, and the checks go through it as any caller does. A lease that ended is
+reported and not renewed, and the gateway then returns an error that no machine is there.
 """
 
 from typing import Any
@@ -11,19 +11,18 @@ import pulumi
 
 from bezel.leases.names import labels
 from bezel.leases.requests import PROVISIONING_MODELS, ZoneChoice, instance_body, queued_body
-from bezel.planner import LeasePlan, plan_output
+from bezel.planner import LeasePlan
 from bezel.planner.base.money import Priced
 from components.config.node_metadata import node_metadata
-from components.container_image import ContainerImage, ContainerImageArgs
+from components.container_image import ContainerImage
 from components.enabled_apis import EnabledApis, EnabledApisArgs
 from components.identity_gateway import IdentityGateway, IdentityGatewayArgs
-from components.model_files import ModelFiles, ModelFilesArgs
 from components.node_network import NodeNetwork, NodeNetworkArgs
-from components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs
+from components.runtime_identity import RuntimeIdentity
 from components.tpu_lease import TpuLease, TpuLeaseArgs
-from components.weights_bucket import WeightsBucket, WeightsBucketArgs
 from stacks import config, quota
-from stacks.smoke_tests import INGRESS, check_and_measure, refuse
+from stacks.prerequisites import INGRESS, after, container_image, refuse, runtime_identity, weights
+from stacks.smoke_tests import check_and_measure, shared_outputs
 
 
 def deploy(plan: LeasePlan) -> dict[str, Any]:
@@ -32,20 +31,19 @@ def deploy(plan: LeasePlan) -> dict[str, Any]:
     Returns:
         The stack's outputs: url, leases, image, model, arguments, plan, smoke, simulated.
     """
-    simulated = config.simulated()
     refuse(plan, quota.lease_problems(plan))
     apis = EnabledApis("apis", EnabledApisArgs(project=plan.project, services=plan.apis))
-    identity = RuntimeIdentity(
-        "runtime",
-        RuntimeIdentityArgs(
-            project=plan.project,
-            account_id=plan.service_account_id,
-            description=f"Runs {plan.stack}",
-            secrets=tuple(plan.node.secrets.values()),
-        ),
-        opts=_after(apis),
-    )
-    image, proxy = _images(plan, identity, apis)
+    identity = runtime_identity(plan, plan.service_account_id, plan.stack, apis)
+    shared: dict[str, Any] = {
+        "project": plan.project,
+        "location": plan.gateway.region,
+        "labels": plan.labels,
+        "earlier": (apis, identity),
+    }
+    # Each machine pulls the server's image itself; Cloud Run pulls the proxy's.
+    repository = plan.image_repository_id
+    image = container_image("image", plan.node.image, repository_id=repository, readers=(identity.email,), **shared)
+    proxy = container_image("gateway-image", plan.gateway.image, repository_id=f"{repository}-gateway", **shared)
     network = NodeNetwork(
         "network",
         NodeNetworkArgs(
@@ -56,95 +54,30 @@ def deploy(plan: LeasePlan) -> dict[str, Any]:
             port=plan.node.port,
             nat=plan.network.nat,
         ),
-        opts=_after(apis),
+        opts=after(apis),
     )
-    before = (identity, image, network, *_weights(plan, identity, apis))
-    leases = {name: _lease(plan, name, network, image, identity, before) for name in plan.terms.names}
+    cache = plan.node.compile_cache.removeprefix(f"gs://{plan.weights.bucket}/")
+    bucket = weights(plan, identity, apis, location=plan.gateway.region, labels=plan.labels, written_folder=cache)
+    earlier = (identity, image, network, *bucket)
+    leases = {name: _lease(plan, name, network, image, identity, earlier) for name in plan.terms.names}
     gateway = _gateway(plan, network, proxy, leases)
     # A new lease or a new gateway has to be checked again.
     identities = [lease.lease for lease in leases.values()]
     revision = pulumi.Output.all(gateway.created_revision, *identities).apply(" ".join)
     health, benchmark = check_and_measure(
-        plan.smoke,
+        plan,
         service=gateway.resource_name,
-        planned=gateway.declared,
+        declared=gateway.declared,
         url=gateway.url,
         audience=None,
         revision=revision,
-        served_model=plan.served_model,
-        public=plan.gateway.public,
-        simulated=simulated,
-        after=gateway,
+        earlier=gateway,
     )
-    return {
-        "url": gateway.url,
-        "leases": {name: _told(lease) for name, lease in leases.items()},
-        "image": image.reference,
-        "model": plan.served_model,
-        "arguments": list(plan.node.arguments),
-        "plan": plan_output(plan),
-        "smoke": {"verdict": health.verdict, "figures": benchmark.figures},
-        "simulated": simulated,
+    states = {
+        name: {"state": lease.state, "zone": lease.zone, "ends_at": lease.ends_at, "cost": lease.cost}
+        for name, lease in leases.items()
     }
-
-
-def _told(lease: TpuLease) -> dict[str, Any]:
-    return {"state": lease.state, "zone": lease.zone, "ends_at": lease.ends_at, "cost": lease.cost}
-
-
-def _images(plan: LeasePlan, identity: RuntimeIdentity, apis: EnabledApis) -> tuple[ContainerImage, ContainerImage]:
-    """The server's image, which each machine pulls itself, and the proxy's, which Cloud Run pulls."""
-
-    def image(name: str, region: str, wanted: Any, suffix: str, readers: tuple[str, ...]) -> ContainerImage:
-        return ContainerImage(
-            name,
-            ContainerImageArgs(
-                project=plan.project,
-                location=region,
-                repository_id=f"{plan.image_repository_id}{suffix}",
-                registry=wanted.registry,
-                image=wanted.repository,
-                tag=wanted.tag,
-                digest=wanted.digest,
-                readers=readers,
-                labels=plan.labels,
-            ),
-            opts=_after(apis, identity),
-        )
-
-    region = plan.gateway.region
-    return (
-        image("image", region, plan.node.image, "", (identity.email,)),
-        image("gateway-image", region, plan.gateway.image, "-gateway", ()),
-    )
-
-
-def _weights(plan: LeasePlan, identity: RuntimeIdentity, apis: EnabledApis) -> tuple[pulumi.Resource, ...]:
-    """The bucket, with the one folder that these machines write compiled graphs to, and the check of its model."""
-    wanted = plan.node.weights
-    if wanted.bucket is None:
-        return ()
-    cache = plan.node.compile_cache.removeprefix(f"gs://{wanted.bucket}/")
-    bucket = WeightsBucket(
-        "weights",
-        WeightsBucketArgs(
-            project=plan.project,
-            bucket=wanted.bucket,
-            location=plan.gateway.region,
-            create=wanted.create,
-            readers=(identity.email,),
-            writers={cache: (identity.email,)} if cache else {},
-            force_destroy=plan.environment == "dev",
-            labels=plan.labels,
-        ),
-        opts=_after(identity),
-    )
-    model = ModelFiles(
-        "model",
-        ModelFilesArgs(bucket=bucket.bucket, path=wanted.path, source=wanted.source, bucket_url=bucket.url),
-        opts=_after(apis),
-    )
-    return bucket, model
+    return {"url": gateway.url, "leases": states, **shared_outputs(plan, image.reference, health, benchmark)}
 
 
 def _lease(
@@ -153,20 +86,18 @@ def _lease(
     network: NodeNetwork,
     image: ContainerImage,
     identity: RuntimeIdentity,
-    before: tuple[pulumi.Resource, ...],
+    earlier: tuple[pulumi.Resource, ...],
 ) -> TpuLease:
-    terms, prices = plan.terms, plan.cost.by_zone
-    hourly = {zone: cost.hourly for zone, cost in prices.items()}
-    number = terms.names.index(name)
-    role = f"lease-{number}" if number else "lease"
+    terms, number = plan.terms, plan.terms.names.index(name)
+    hourly = {zone: line.hourly for zone, line in plan.cost.by_zone.items()}
     return TpuLease(
-        role,
+        f"lease-{number}" if number else "lease",
         TpuLeaseArgs(
             project=plan.project,
             name=name,
             stack=plan.labels["stack"],
             back_end=terms.back_end,
-            zones=tuple(ZoneChoice(each.zone, each.patience_seconds) for each in terms.zones),
+            zones=tuple(ZoneChoice(zone.zone, zone.patience_seconds) for zone in terms.zones),
             subnetworks=network.subnetworks,
             body=_body(plan, name, network, image, identity),
             renew=terms.renew,
@@ -178,7 +109,7 @@ def _lease(
             run_seconds=terms.run_seconds,
             port=plan.node.port,
         ),
-        opts=_after(*before),
+        opts=after(*earlier),
     )
 
 
@@ -226,29 +157,25 @@ def _body(
 def _gateway(
     plan: LeasePlan, network: NodeNetwork, proxy: ContainerImage, leases: dict[str, TpuLease]
 ) -> IdentityGateway:
-    wanted = plan.gateway
+    planned = plan.gateway
     return IdentityGateway(
         "gateway",
         IdentityGatewayArgs(
             project=plan.project,
-            location=wanted.region,
-            service=wanted.name,
-            account_id=wanted.service_account_id,
+            location=planned.region,
+            service=planned.name,
+            account_id=planned.service_account_id,
             image=proxy.reference,
             nodes=tuple(lease.address for lease in leases.values()),
             port=plan.node.port,
             network=network.network,
             subnetwork=network.gateway_subnetwork,
-            max_instances=wanted.max_instances,
-            ingress=INGRESS[wanted.ingress],
-            invokers=wanted.invokers,
-            public=wanted.public,
-            deletion_protection=wanted.deletion_protection,
+            max_instances=planned.max_instances,
+            ingress=INGRESS[planned.ingress],
+            invokers=planned.invokers,
+            public=planned.public,
+            deletion_protection=planned.deletion_protection,
             labels=plan.labels,
         ),
-        opts=_after(proxy, network),
+        opts=after(proxy, network),
     )
-
-
-def _after(*earlier: pulumi.Resource) -> pulumi.ResourceOptions:
-    return pulumi.ResourceOptions(depends_on=list(earlier))

@@ -4,6 +4,9 @@ A known shortage stops the run, in a preview as in an `up`. Previews also report
 far as Cloud Monitoring or Cloud Run's list of services shows it, and shortages that may follow from that use.
 """
 
+from collections import defaultdict
+from typing import Any
+
 import pulumi
 
 from bezel.planner import LeasePlan, Plan, Problem
@@ -18,8 +21,15 @@ from bezel.planner.assemble.quota import (
     shortage,
     unknown,
 )
-from bezel.planner.assemble.quota_use import has_already, is_crowded, own_most, used_by_others
-from bezel.planner.render.quota_lines import crowding, uncounted, use_line
+from bezel.planner.assemble.quota_use import (
+    crowding,
+    has_already,
+    is_crowded,
+    own_most,
+    uncounted,
+    use_line,
+    used_by_others,
+)
 from bezel.rest.cloud_quotas import Limit
 from components.lookups.quota import Found, leases_there, look_up
 
@@ -33,32 +43,33 @@ def service_problems(plan: Plan, *, gated: bool) -> list[Problem]:
     needs = service_needs(service, gated=gated)
     found = _look_up(plan.project, needs, service.region)
     problems: list[Problem] = []
-    services = [] if isinstance(found.services, str) else found.services
+    services = _services(found)
     for need, allowed, counted in zip(needs, found.allowed, found.counted, strict=True):
         if isinstance(allowed, str):
             continue
         others = used_by_others(services, service.name, need.quota.id)
-        holders = ", ".join(others.holders)
+        own = own_most(services, service.name, need.quota.id)
         if is_short(need, allowed, others.held):
+            holders = ", ".join(others.holders)
             problem = shortage(need, allowed, project=plan.project, held=others.held, holders=holders)
             if has_already(services, service.name, need):
-                _say(f"{problem.key}: {problem.consequence} What serves goes on; an update cannot. {problem.repair}")
+                _warn(
+                    f"{problem.key}: {problem.consequence} The present revision keeps serving; an update fails. "
+                    f"{problem.repair}"
+                )
             else:
                 problems.append(problem)
-        elif not isinstance(counted, str) and is_crowded(
-            need, allowed, counted.used, own_most(services, service.name, need.quota.id)
-        ):
-            _say(crowding(need, allowed, counted, plan.project))
+        elif not isinstance(counted, str) and is_crowded(need, allowed, counted.used, own):
+            _warn(crowding(need, allowed, counted, plan.project))
         elif need.quota.thing == "GPU" and is_short(need, allowed, others.most):
-            _say(
-                f"{need.quota.id}: this project has {allowed:.0f} in {need.place}, this stack may need {need.wanted}, "
+            _warn(
+                f"{need.quota.id}: this project has {allowed:.0f} in {need.place}, this stack may need {need.amount}, "
                 f"and its other services {others.most} with all their instances. Cloud Run may then refuse a revision, "
                 "or start fewer instances."
             )
-    _say_what_is_unknown(needs, found, plan.project)
-    _say_what_is_used(needs, found, plan.project)
+    _report(needs, found, plan.project)
     if isinstance(found.services, str):
-        _say(f"what other services of {service.region} use of its quotas is not known ({found.services}).")
+        _warn(f"the use of quotas by other services of {service.region} is not known ({found.services}).")
     return problems
 
 
@@ -68,22 +79,35 @@ def lease_problems(plan: LeasePlan) -> list[Problem]:
     needs = lease_needs(terms)
     found = _look_up(plan.project, needs)
     known = {need: value for need, value in zip(needs, found.allowed, strict=True) if not isinstance(value, str)}
-    _say_what_is_unknown(needs, found, plan.project)
-    _say_what_is_used(needs, found, plan.project)
+    _report(needs, found, plan.project)
     if len(known) == len(needs) and leases_that_fit(known) < len(terms.names):
         problem = lease_shortage(plan, known)
-        if not leases_there(terms.back_end, plan.project, terms.names, [zone.zone for zone in terms.zones]):
+        if not _exist(plan):
             return [problem]
-        _say(f"{problem.key}: {problem.consequence} What is leased stays; nothing can be leased anew. {problem.repair}")
-    else:
-        for need, value in known.items():
-            if is_short(need, value):
-                _say(
-                    f"{need.place}: a lease needs {need.quota.told(need.wanted)}, this project has {value:.0f} there: "
-                    f"it is passed over. `{request(need, plan.project, need.wanted)}` asks for more."
-                )
-        _say_what_is_crowded(plan, needs, found)
+        _warn(f"{problem.key}: {problem.consequence} Existing leases stay; new ones are refused. {problem.repair}")
+        return []
+    for need, value in known.items():
+        if is_short(need, value):
+            _warn(
+                f"{need.place}: a lease needs {need.quota.describe(need.amount)}, this project has {value:.0f} there: "
+                f"the zone is skipped. `{request(need, plan.project, need.amount)}` requests more."
+            )
+    crowded = [
+        (need, allowed, counted)
+        for need, allowed, counted in zip(needs, found.allowed, found.counted, strict=True)
+        if not isinstance(allowed, str) and not isinstance(counted, str)
+        if is_crowded(need, allowed, counted.used, 0) and not is_short(need, allowed)
+    ]
+    # An existing lease is part of the counted use, and needs no more.
+    if crowded and not _exist(plan):
+        for need, allowed, counted in crowded:
+            _warn(crowding(need, allowed, counted, plan.project))
     return []
+
+
+def _exist(plan: LeasePlan) -> bool:
+    terms = plan.terms
+    return leases_there(terms.back_end, plan.project, terms.names, [zone.zone for zone in terms.zones])
 
 
 def _look_up(project: str, needs: tuple[Need, ...], region: str | None = None) -> Found:
@@ -92,43 +116,28 @@ def _look_up(project: str, needs: tuple[Need, ...], region: str | None = None) -
     return look_up(project, limits, region, use=pulumi.runtime.is_dry_run())
 
 
-def _say_what_is_crowded(plan: LeasePlan, needs: tuple[Need, ...], found: Found) -> None:
-    terms = plan.terms
-    crowded = [
-        (need, allowed, counted)
-        for need, allowed, counted in zip(needs, found.allowed, found.counted, strict=True)
-        if not isinstance(allowed, str) and not isinstance(counted, str)
-        if is_crowded(need, allowed, counted.used, 0) and not is_short(need, allowed)
-    ]
-    # An existing lease is part of the counted use, and needs no more.
-    if crowded and not leases_there(terms.back_end, plan.project, terms.names, [zone.zone for zone in terms.zones]):
-        for need, allowed, counted in crowded:
-            _say(crowding(need, allowed, counted, plan.project))
+def _services(found: Found) -> list[dict[str, Any]]:
+    return [] if isinstance(found.services, str) else found.services
 
 
-def _say_what_is_used(needs: tuple[Need, ...], found: Found, project: str) -> None:
-    services = [] if isinstance(found.services, str) else found.services
-    lines, unseen = [], dict[str, list[Need]]()
+def _report(needs: tuple[Need, ...], found: Found, project: str) -> None:
+    """Report in a preview what is not known, and the use of what is known."""
+    lines: list[str] = []
+    unread, unseen = defaultdict[str, list[Need]](list), defaultdict[str, list[Need]](list)
     for need, allowed, counted in zip(needs, found.allowed, found.counted, strict=True):
         if isinstance(allowed, str):
+            unread[allowed].append(need)
             continue
-        lines.append(use_line(need, allowed, used_by_others(services, "", need.quota.id).held, counted))
+        lines.append(use_line(need, allowed, used_by_others(_services(found), "", need.quota.id).held, counted))
         if isinstance(counted, str):
-            unseen.setdefault(counted, []).append(need)
-    lines += [uncounted(tuple(concerned), project, why) for why, concerned in unseen.items()]
+            unseen[counted].append(need)
+    for why, concerned in unread.items():
+        _warn(unknown(tuple(concerned), project, why))
+    lines += [uncounted(concerned, project, why) for why, concerned in unseen.items()]
     if lines and pulumi.runtime.is_dry_run():
         pulumi.log.info("quotas and their use:\n  " + "\n  ".join(lines))
 
 
-def _say_what_is_unknown(needs: tuple[Need, ...], found: Found, project: str) -> None:
-    by_reason: dict[str, list[Need]] = {}
-    for need, value in zip(needs, found.allowed, strict=True):
-        if isinstance(value, str):
-            by_reason.setdefault(value, []).append(need)
-    for why, concerned in by_reason.items():
-        _say(unknown(tuple(concerned), project, why))
-
-
-def _say(text: str) -> None:
+def _warn(text: str) -> None:
     if pulumi.runtime.is_dry_run():
         pulumi.log.warn(text)

@@ -16,7 +16,7 @@ from bezel.catalog.measurements import measured_memory, measured_speed
 from bezel.errors import shown
 from bezel.planner.assemble.compare import (
     DEFAULT_CONTEXT,
-    LEAST_CONTEXT,
+    MIN_CONTEXT,
     USERS,
     Row,
     checkpoints,
@@ -26,9 +26,10 @@ from bezel.planner.assemble.compare import (
 )
 from bezel.planner.base.money import UNKNOWN, Unpriced, figure, text
 from bezel.planner.base.problems import one_of
+from bezel.planner.base.quantities import GIB
 from bezel.planner.cost.service_cost import NOT_INCLUDED
 from bezel.planner.cost.token_cost import UTILISATION
-from bezel.planner.sizing.memory import GIB, MEMORY_BASIS
+from bezel.planner.sizing.memory import MEMORY_BASIS
 from bezel.planner.sizing.roofline import DECODE_EFFICIENCY, PREFILL_EFFICIENCY, percent, rounded
 from bezel.planner.sizing.tpu_memory import TPU_MEMORY_BASIS
 
@@ -63,10 +64,10 @@ def _problem(name: str, found: Sequence[Model], context: int | None) -> str | No
         reason = unservable_form(name) or "it is neither a model family nor a checkpoint of the catalogue."
         return f"--model {shown(name)}\n   {reason}\n   Repair: {one_of(families(), closest(name, families()))}"
     most = found[0].architecture.context
-    if context is not None and not LEAST_CONTEXT <= context <= most:
+    if context is not None and not MIN_CONTEXT <= context <= most:
         return (
-            f"--context {context}\n   {name} was made for {most} tokens, and the compared load needs {LEAST_CONTEXT}."
-            f"\n   Repair: choose {LEAST_CONTEXT} to {most}."
+            f"--context {context}\n   {name} was made for {most} tokens, and the compared load needs {MIN_CONTEXT}."
+            f"\n   Repair: choose {MIN_CONTEXT} to {most}."
         )
     return None
 

@@ -5,27 +5,11 @@ Owns everything that can be known without the cloud. Knows nothing of Pulumi, HT
 
 from bezel.errors import Problem
 from bezel.planner.assemble.build import make_plan
-from bezel.planner.assemble.lease_plan import LeasePlan
-from bezel.planner.assemble.plan import Plan
-from bezel.planner.base.deployment import ImagePlan, ProbePlan, ServicePlan, SmokePlan, WeightsPlan
+from bezel.planner.assemble.plan import LeasePlan, Plan
+from bezel.planner.base.deployment import SmokePlan
 from bezel.planner.base.problems import PlanError
-from bezel.planner.render.lease_summary import plan_summary
-from bezel.planner.render.outputs import plan_output
+from bezel.planner.render.summary import plan_summary
 
 AnyPlan = Plan | LeasePlan
 
-__all__ = [
-    "AnyPlan",
-    "ImagePlan",
-    "LeasePlan",
-    "Plan",
-    "PlanError",
-    "ProbePlan",
-    "Problem",
-    "ServicePlan",
-    "SmokePlan",
-    "WeightsPlan",
-    "make_plan",
-    "plan_output",
-    "plan_summary",
-]
+__all__ = ["AnyPlan", "LeasePlan", "Plan", "PlanError", "Problem", "SmokePlan", "make_plan", "plan_summary"]

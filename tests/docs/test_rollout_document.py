@@ -4,7 +4,7 @@ import yaml
 
 from bezel.planner import PlanError, make_plan
 from bezel.planner.assemble.quota import service_needs, shortage
-from bezel.planner.render.quota_lines import use_line
+from bezel.planner.assemble.quota_use import use_line
 from bezel.pulumi_engine.project import Project
 from tests.support.docs.markdown import ROOT, blocks
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bezel.catalog import accelerator, model
-from bezel.planner import make_plan, plan_output, plan_summary
+from bezel.planner import make_plan, plan_summary
 from bezel.planner.sizing.roofline import estimate, gpu_peaks
 from bezel.planner.sizing.speculation import speculative_gain, tokens_of_step
 from tests.support.planner.l4_stack import with_changes
@@ -54,10 +54,10 @@ def test_a_batch_that_fills_the_arithmetic_gains_less_by_drafts():
 def test_the_plan_says_what_it_assumes_and_nothing_without_drafts():
     plain = make_plan(with_changes({}), project="p", stack="s")
     assert plain.gain is None
-    assert "speculation" not in plan_output(plain)
+    assert "speculation" not in plain.as_output()
     assert "drafts" not in plan_summary(plain)
     plan = make_plan(with_changes({"vllm": DRAFTS}), project="p", stack="s")
-    told = plan_output(plan)["speculation"]
+    told = plan.as_output()["speculation"]
     assert told["draft_tokens"] == 3
     assert told["basis"] == "each of 3 drafted tokens taken with a chance of 40% to 80% (assumed)"
     assert told["gain_alone"][0] < told["gain_alone"][1]

@@ -40,7 +40,6 @@ def test_the_argument_list_is_whole_and_in_one_spelling(plan):
 def test_the_service_stays_inside_the_platforms_limits(plan):
     service = plan.service
     assert (service.cpu, service.memory_gib, service.accelerator_count) == (4, 16, 1)
-    assert service.startup_probe.path == "/health"
     assert service.startup_probe.period_seconds * service.startup_probe.failure_threshold <= 1800
     assert service.startup_probe.timeout_seconds < service.startup_probe.period_seconds
     assert service.request_concurrency == 16

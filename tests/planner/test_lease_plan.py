@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from bezel.planner import Plan, make_plan, plan_output, plan_summary
+from bezel.planner import Plan, make_plan, plan_summary
 from bezel.planner.base.hardware import leased_hardware
 from bezel.planner.base.money import Unpriced, figure
-from bezel.planner.cost.lease_total import lease_total
+from bezel.planner.cost.lease_cost import lease_total
 from tests.support.planner.l4_stack import L4
 from tests.support.planner.v6e_stack import L4X8, V6E4_MOE, changed, lease_plan
 
@@ -101,8 +101,8 @@ def test_a_kept_cache_saves_minutes_and_dollars_and_without_one_nothing_is_promi
 @pytest.mark.parametrize("config", [V6E4_MOE, L4X8], ids=["tpu", "gpus"])
 def test_the_text_shows_lease_money_and_way_out_and_the_output_is_plain(config):
     plan = lease_plan(config)
-    told, output = plan_summary(plan), plan_output(plan)
-    for part in ("ends after", "4h", "bought as", "with the gateway", "not included", "bought again by `up`"):
+    told, output = plan_summary(plan), plan.as_output()
+    for part in ("ends after", "4h", "provisioning", "with the gateway", "not included", "renewed by `up`"):
         assert part in told
     assert ("to the internet through NAT" in told) is plan.network.nat
     assert set(output) >= {"fit", "weights", "start", "estimate", "cost"}

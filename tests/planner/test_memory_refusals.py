@@ -20,7 +20,7 @@ BIG = {**LARGE, "model": "gemma-4-31b-it-qat-w4a16", "vllm": SHORT}
 @pytest.mark.parametrize(
     ("changes", "part"),
     [
-        ({"model": "gemma-4-12b-it"}, "22.35 GiB of weights alone are more than the"),
+        ({"model": "gemma-4-12b-it"}, "22.35 GiB of weights alone exceed the"),
         ({**BIG, "vllm": {**SHORT, "gpu-memory-utilization": 0.9}}, "of overhead (estimated) leave nothing of the"),
         (BIG, "1.72 GiB of KV cache at the start, and 0.13 GiB are left"),
     ],
@@ -55,7 +55,7 @@ def test_no_offload_is_proposed_where_most_weights_would_have_to_move():
 @pytest.mark.parametrize(("machine", "refused"), [("nvidia-l4", True), ("nvidia-rtx-pro-6000", False)])
 def test_a_checkpoint_that_the_catalogue_keeps_off_an_accelerator_is_refused_there_only(machine, refused):
     checkpoint = dataclasses.replace(model("gemma-4-12b-it"), not_on=(("nvidia-l4", "it has no kernel for it"),))
-    found = check_served(checkpoint, machine, machine)
+    found = list(check_served(checkpoint, machine, machine))
     assert bool(found) is refused
     for problem in found:
         assert problem.consequence == "it does not run on nvidia-l4: it has no kernel for it."

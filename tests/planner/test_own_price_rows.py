@@ -50,24 +50,24 @@ def test_a_row_that_can_be_true_prices_the_stack():
     ("changes", "key", "words"),
     [
         ({"usd_per_unit": 1e-300}, "usd_per_unit", "no limit would hold"),
-        ({"usd_per_unit": 0.00002}, "usd_per_unit", "0.072 USD per hour: far less"),
-        ({"usd_per_unit": 3.9}, "usd_per_unit", "14,040 USD per hour: far more than anybody asks"),
-        ({"usd_per_unit": 1e300}, "usd_per_unit", "far more"),
+        ({"usd_per_unit": 0.00002}, "usd_per_unit", "0.072 USD per hour: far below"),
+        ({"usd_per_unit": 3.9}, "usd_per_unit", "14,040 USD per hour: far above any real price"),
+        ({"usd_per_unit": 1e300}, "usd_per_unit", "far above"),
         ({"usd_per_unit": 0}, "usd_per_unit", "out of range"),
         ({"usd_per_unit": -0.0002}, "usd_per_unit", "out of range"),
         ({"usd_per_unit": math.nan}, "usd_per_unit", "a finite number"),
         ({"usd_per_unit": math.inf}, "usd_per_unit", "a finite number"),
-        ({"usd_per_unit": "PRICE"}, "usd_per_unit", "a number is needed"),
-        ({"as_of": ""}, "as_of", "how old"),
-        ({"as_of": "YYYY-MM"}, "as_of", "how old"),
-        ({"as_of": "recently"}, "as_of", "how old"),
-        ({"as_of": "2026-13"}, "as_of", "how old"),
-        ({"as_of": "2026-11-25"}, "as_of", "today is 2026-11-23"),
-        ({"as_of": "2026-12"}, "as_of", "today is 2026-11-23"),
-        ({"as_of": "2099-01"}, "as_of", "today is 2026-11-23"),
-        ({"source": ""}, "source", "nobody can check"),
-        ({"source": " - "}, "source", "nobody can check"),
-        ({"item": "gpu l4"}, "item", "unused"),
+        ({"usd_per_unit": "PRICE"}, "usd_per_unit", "expected a number"),
+        ({"as_of": ""}, "as_of", "the age"),
+        ({"as_of": "YYYY-MM"}, "as_of", "the age"),
+        ({"as_of": "recently"}, "as_of", "the age"),
+        ({"as_of": "2026-13"}, "as_of", "the age"),
+        ({"as_of": "2026-11-25"}, "as_of", "after today, 2026-11-23"),
+        ({"as_of": "2026-12"}, "as_of", "after today, 2026-11-23"),
+        ({"as_of": "2099-01"}, "as_of", "after today, 2026-11-23"),
+        ({"source": ""}, "source", "cannot be checked"),
+        ({"source": " - "}, "source", "cannot be checked"),
+        ({"item": "gpu l4"}, "item", "not billed"),
     ],
 )
 def test_a_row_that_would_switch_off_limits_is_refused_alone(changes, key, words):
@@ -89,7 +89,7 @@ def test_no_item_has_a_price_far_from_the_catalogues(item, share, more):
     listed = [
         row.usd_per_unit / (3600 if row.unit.endswith("-hour") else 1) for row in prices().values() if row.item == item
     ]
-    lowest, most = min(listed, default=priced_items()[item].least), priced_items()[item].most
+    lowest, most = min(listed, default=priced_items()[item].min_usd), priced_items()[item].max_usd
     for usd in (float(lowest) * share, float(most) * (1 + more)):
         assert any(
             problem.key == "bezel:cost.prices.0.usd_per_unit" for problem in told(with_row(item=item, usd_per_unit=usd))
@@ -114,7 +114,7 @@ def test_a_missing_row_is_shown_ready_to_fill_in_with_its_unit(config):
     refused = {one.key for one in told(config | {"cost": unfilled})}
     assert {f"bezel:cost.prices.{number}.usd_per_unit" for number in range(len(unfilled["prices"]))} <= refused
     units = {
-        f"USD_PER_{unit.words.replace(' ', '_').upper()}": (unit.least * unit.most).sqrt()
+        f"USD_PER_{unit.words.replace(' ', '_').upper()}": (unit.min_usd * unit.max_usd).sqrt()
         for unit in priced_items().values()
     }
     filled = re.sub(r"USD_PER_\w+", lambda found: str(units[found[0]]), pasted)

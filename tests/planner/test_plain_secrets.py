@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bezel.planner.base.plain_secrets import is_secret, names_secret
-from bezel.planner.rules.env_names import check_variables
+from bezel.planner.rules.env_checks import check_name
 from tests.support.policies.harness import SERVICE, service, violations
 
 SECRETS = [
@@ -60,7 +60,8 @@ HARMLESS = [
 
 def refused_by_plan(name: str, value: str) -> bool:
     """Whether the plan refuses the variable."""
-    return any("Secret Manager" in problem.repair for problem in check_variables({name: value}, {}, {}))
+    problem = check_name(name, value, {}, {})
+    return problem is not None and "Secret Manager" in problem.repair
 
 
 def refused_by_policy(name: str, value: str) -> bool:

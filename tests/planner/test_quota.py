@@ -36,9 +36,9 @@ def plan(**settings: Any) -> Plan:
 
 def test_a_service_needs_gpus_cpus_and_memory_for_each_instance_and_twice_behind_a_gate() -> None:
     service = plan(scaling={"max_instances": 3}, resources={"cpu": 8, "memory": "32Gi"}).service
-    wanted = {need.quota.id: need.wanted for need in service_needs(service, gated=False)}
+    wanted = {need.quota.id: need.amount for need in service_needs(service, gated=False)}
     assert wanted == {L4.id: 3, CPU_QUOTA: 24_000, MEMORY_QUOTA: 96 << 30}
-    assert {need.quota.id: need.wanted for need in service_needs(service, gated=True)} == {
+    assert {need.quota.id: need.amount for need in service_needs(service, gated=True)} == {
         name: 2 * amount for name, amount in wanted.items()
     }
 
@@ -49,7 +49,7 @@ def test_an_accelerator_counts_as_its_quota_does(name: str, redundant: bool) -> 
     quota, found = gpu_quota(name, zonal_redundancy=redundant), accelerators()[name]
     assert quota.unit == found.quota_unit_per_gpu
     assert quota.id == (found.quota_zonal_redundancy if redundant else found.quota)
-    assert quota.told(2 * quota.unit) == f"{2 * quota.unit} of {quota.id} (2 GPUs)"
+    assert quota.describe(2 * quota.unit) == f"{2 * quota.unit} of {quota.id} (2 GPUs)"
 
 
 @given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 2), st.integers(0, 40), st.integers(0, 9))
@@ -61,7 +61,7 @@ def test_what_is_refused_does_not_fit_and_each_repair_would(
     if not is_short(need, allowed, held):
         return
     told = shortage(need, allowed, project="p", held=held, holders="others" if held else "")
-    assert not is_short(need, int(told.repair.partition("ask for ")[2].partition(":")[0]), held)
+    assert not is_short(need, int(told.repair.partition("request ")[2].partition(":")[0]), held)
     if "max_instances to " in told.repair:
         fewer = int(told.repair.partition("max_instances to ")[2].partition(",")[0])
         assert fewer >= 1
@@ -90,9 +90,9 @@ def test_the_request_names_all_that_the_quota_is_counted_by() -> None:
 def test_a_lease_counts_by_the_zone_or_by_the_region_once() -> None:
     both = {"zones": [{"zone": "us-central1-a"}, {"zone": "us-central1-b"}]}
     needs = lease_needs(lease_plan(changed(L4X8, lease=both)).terms)
-    assert [(need.place, need.wanted) for need in needs] == [("us-central1", 8)]
+    assert [(need.place, need.amount) for need in needs] == [("us-central1", 8)]
     needs = lease_needs(lease_plan().terms)
-    assert [(need.place, need.wanted) for need in needs] == [("europe-west4-a", 4), ("us-east5-a", 4)]
+    assert [(need.place, need.amount) for need in needs] == [("europe-west4-a", 4), ("us-east5-a", 4)]
 
 
 def described(name: str, **template: Any) -> dict[str, Any]:

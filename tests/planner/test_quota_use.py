@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bezel.planner.assemble.quota import Need, Quota, is_short
-from bezel.planner.assemble.quota_use import in_use, is_crowded, own_most
-from bezel.planner.render.quota_lines import crowding, uncounted, use_line
+from bezel.planner.assemble.quota_use import crowding, in_use, is_crowded, own_most, uncounted, use_line
 
 L4 = Quota("run.googleapis.com", "NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion", "GPU")
 MEMORY = Quota("run.googleapis.com", "MemAllocPerProjectRegion", "GiB", 1 << 30)
@@ -58,7 +57,7 @@ def test_a_quota_is_crowded_only_by_what_cannot_be_ones_own(
         assert crowded is is_short(wanted, allowed)
     if crowded:
         assert is_crowded(wanted, allowed, counted + 1, own)
-        assert not is_crowded(wanted, wanted.wanted + counted, counted, own)
+        assert not is_crowded(wanted, wanted.amount + counted, counted, own)
     assert not is_crowded(wanted, math.inf, counted, own)
 
 
@@ -109,15 +108,15 @@ def test_a_preview_says_what_is_used_by_whom_it_is_told_and_how_old_that_is(
 def test_a_refusal_is_told_with_what_it_takes_and_a_value_that_is_not_there_without() -> None:
     refused = uncounted((need(), need(MEMORY), need()), "p", "403 PERMISSION_DENIED: no")
     assert f"the use of {L4.id}, {MEMORY.id} (403 PERMISSION_DENIED: no)" in refused
-    assert "roles/monitoring.viewer and `gcloud services enable monitoring.googleapis.com --project=p`" in refused
+    assert "roles/monitoring.viewer and run `gcloud services enable monitoring.googleapis.com --project=p`" in refused
     absent = uncounted((need(),), "p", "it has no value of the last day")
-    assert absent.endswith("jobs, instances that serve and other users are not seen.")
+    assert absent.endswith("jobs, instances that serve requests and other users are not counted.")
 
 
 @given(st.integers(1, 9), st.integers(1, 2), st.integers(1, 40), st.integers(0, 90_000))
 def test_what_is_asked_for_beside_a_crowd_would_hold_it(instances: int, revisions: int, used: int, age: int) -> None:
     wanted = need(instances=instances, revisions=revisions)
     told = crowding(wanted, 1, (used, float(age)), "p")
-    value = int(told.partition("ask for ")[2].partition(":")[0])
+    value = int(told.partition("request ")[2].partition(":")[0])
     assert not is_crowded(wanted, value, used, 0)
     assert f"--preferred-value={value} " in told

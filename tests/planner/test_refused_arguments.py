@@ -78,7 +78,12 @@ REFUSED = {
         "without a number",
         "spec-tokens: 3",
     ),
-    "tokens without a method": ({"vllm": {"spec-tokens": 3}}, "bezel:vllm.spec-tokens", "no method", "spec-method"),
+    "tokens without a method": (
+        {"vllm": {"spec-tokens": 3}},
+        "bezel:vllm.spec-tokens",
+        "without a method",
+        "spec-method",
+    ),
     "told twice": (
         {"vllm": {"spec-tokens": 3, "speculative-config": {"method": "ngram", "num_speculative_tokens": 3}}},
         "bezel:vllm.spec-tokens",
@@ -88,7 +93,7 @@ REFUSED = {
     "unknown key of speculative-config": (
         {"vllm": {"speculative-config": {"method": "ngram", "num_spec_tokens": 3, "num_speculative_tokens": 3}}},
         "bezel:vllm.speculative-config.num_spec_tokens",
-        "no such key",
+        "does not know this key",
         "num_speculative_tokens",
     ),
     "ngram drafts scheduled asynchronously": (
@@ -105,7 +110,7 @@ REFUSED = {
     "unknown method": (
         {"vllm": {"speculative-config": {"method": "assistant", "model": "/m", "num_speculative_tokens": 3}}},
         "bezel:vllm.speculative-config.method",
-        "no such method",
+        "does not know this method",
         "write",
     ),
     "a hub id while offline": (
@@ -171,7 +176,7 @@ REFUSED = {
             **RTX_COST,
         },
         "bezel:weights.path",
-        "nobody publishes",
+        "is not published",
         "weights: {path: gemma-4-26b-a4b-it-w4a16}",
     ),
     "a cache of another size": (
@@ -234,4 +239,4 @@ def test_a_draft_model_of_unknown_size_is_refused_and_a_known_one_is_not():
     (problem,) = check_speculation(values, dataclasses.replace(known, assistant=None), options)
     assert "no assistant" in problem.consequence
     assert "ngram" in problem.repair
-    assert not check_speculation(values, known, options)
+    assert not list(check_speculation(values, known, options))

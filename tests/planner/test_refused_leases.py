@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bezel.planner import PlanError, make_plan
-from bezel.planner.base.durations import duration_text, parse_duration
+from bezel.planner.base.quantities import duration_text, parse_duration
 from tests.support.planner.l4_stack import L4
 from tests.support.planner.v6e_stack import L4X8, V6E4_MOE, changed, lease_plan, lease_problems
 
@@ -16,7 +16,7 @@ ZONE = {"zone": "us-east5-a"}
 REFUSED = [
     ("no zone", {"lease": {"zones": []}}, "bezel:lease.zones", "us-east5-a"),
     ("a region", {"lease": {"zones": [{"zone": "us-east5"}]}}, "bezel:lease.zones.0.zone", "did you mean us-east5-"),
-    ("refused", {"lease": {"zones": [{"zone": "us-central1-b"}]}}, "bezel:lease.zones.0.zone", "take one of"),
+    ("refused", {"lease": {"zones": [{"zone": "us-central1-b"}]}}, "bezel:lease.zones.0.zone", "choose one of"),
     ("twice", {"lease": {"zones": [ZONE, ZONE]}}, "bezel:lease.zones.1.zone", "remove it"),
     ("unpriced", {"lease": {"zones": [{"zone": "southamerica-west1-a"}]}}, "bezel:lease.zones", "us-east5-a"),
     ("too short", {"lease": {"duration": "9m"}}, "bezel:lease.duration", "10m to 7d"),
@@ -102,7 +102,7 @@ def test_the_12b_fits_one_chip_at_8192_tokens_and_no_longer():
     one = {**V6E4_MOE, "model": "gemma-4-12b-it", "accelerator": "v6e-1", "lease": {"zones": [ZONE]}}
     assert lease_plan(changed(one, vllm={"max-model-len": 8192, "max-num-seqs": 64}))
     (problem,) = lease_problems(changed(one, vllm={"max-model-len": 16384, "max-num-seqs": 64}))
-    assert (problem.key, problem.repair) == ("bezel:vllm.max-model-len", "set it to 8192 or less, or take more chips.")
+    assert (problem.key, problem.repair) == ("bezel:vllm.max-model-len", "set it to 8192 or less, or use more chips.")
 
 
 def test_a_machine_without_a_price_is_refused_by_the_row_that_is_missing():
@@ -125,7 +125,7 @@ def test_gpus_are_not_asked_for_in_the_queue_of_tpus():
 def test_what_only_a_lease_heeds_is_refused_on_cloud_run(changes):
     with pytest.raises(PlanError) as caught:
         make_plan({**L4, **changes}, project="p", stack="s")
-    assert "which nobody leases" in str(caught.value)
+    assert "which is not leased" in str(caught.value)
 
 
 def test_a_variable_of_the_tpu_server_is_refused_on_a_gpu():

@@ -33,8 +33,8 @@ REFUSED = {
     "nothing where a map belongs": (
         {"scaling": None},
         "bezel:scaling",
-        "a map of keys and values is needed",
-        "remove the key, so that its default holds, or write a map of keys and values, e.g. `scaling: {max_instances",
+        "expected a map of keys and values",
+        "remove the key to use its default, or write a map of keys and values, e.g. `scaling: {max_instances",
     ),
     "nothing where a number belongs": (
         {"probe": {"period_seconds": None}},
@@ -50,7 +50,7 @@ REFUSED = {
         "at most 1000",
     ),
     "out of bounds": ({"scaling": {"max_instances": 0}}, "bezel:scaling.max_instances", "out of range", "at least 1"),
-    "none of the choices": ({"environment": "production"}, "bezel:environment", "none of the known", "dev or prod"),
+    "none of the choices": ({"environment": "production"}, "bezel:environment", "not one of the known", "dev or prod"),
     "unknown accelerator": ({"accelerator": "nvidia-l5"}, "bezel:accelerator", "catalogue", "nvidia-l4"),
     "unknown model": ({"model": "gemma-4-12b-qat-w4a16"}, "bezel:model", "catalogue", "gemma-4-12b-it-qat-w4a16"),
     "form not for vLLM": (
@@ -81,7 +81,7 @@ REFUSED = {
     "a tag that moves": (
         {"image": {"tag": "nightly"}},
         "bezel:image.tag",
-        "another build tomorrow",
+        "will name another build",
         "bezel:image.digest",
     ),
     "a build between releases that is said to be one": (
@@ -105,20 +105,25 @@ REFUSED = {
     "an address for a registry": (
         {"image": {"registry": "https://ghcr.io"}},
         "bezel:image.registry",
-        "no image is named so",
+        "not a valid part of an image's name",
         "a host alone",
     ),
     "an image's whole name for its path": (
         {"image": {"repository": "vllm/vllm-openai:v0.32.0"}},
         "bezel:image.repository",
-        "no image is named so",
+        "not a valid part of an image's name",
         "without host and tag",
     ),
-    "a shortened digest": ({"image": {"digest": "sha256:1234"}}, "bezel:image.digest", "named so", "64 hexadecimal"),
+    "a shortened digest": (
+        {"image": {"digest": "sha256:1234"}},
+        "bezel:image.digest",
+        "not a valid part",
+        "64 hexadecimal",
+    ),
     "a path for a recording": (
         {"image": {"options": "../0.32.0"}},
         "bezel:image.options",
-        "named so",
+        "not a valid part",
         "the name of a recording",
     ),
     "region without the accelerator": ({"region": "us-west1"}, "bezel:region", "does not offer nvidia-l4", "us-east4"),
@@ -157,7 +162,7 @@ REFUSED = {
         "no instance",
         "4, 6, 8",
     ),
-    "a path of two lines": ({"weights": {"path": "a\nb"}}, "bezel:weights.path", "no folder", "gemma-4-12B"),
+    "a path of two lines": ({"weights": {"path": "a\nb"}}, "bezel:weights.path", "not a folder", "gemma-4-12B"),
     "probe window": (
         {"probe": {"period_seconds": 240, "failure_threshold": 30}},
         "bezel:probe",
@@ -167,7 +172,7 @@ REFUSED = {
     "probe window below the loading": (
         {"probe": {"initial_delay_seconds": 0, "period_seconds": 2, "timeout_seconds": 1, "failure_threshold": 2}},
         "bezel:probe",
-        "gives up after 4 s, and a start may take 262 s (estimated",
+        "fails after 4 s, and a start may take 262 s (estimated",
         "failure_threshold to 131 or more",
     ),
     "probe delay": ({"probe": {"initial_delay_seconds": 300}}, "bezel:probe.initial_delay_seconds", "240", "240"),
@@ -197,9 +202,14 @@ REFUSED = {
     ),
     "no member": ({"access": {"invokers": ["me@example.com"]}}, "bezel:access.invokers.0", "no member", "user:"),
     "label": ({"labels": {"Team": "Speech"}}, "bezel:labels.Team", "lower case", "team: speech"),
-    "bucket as address": ({"weights": {"bucket": "gs://mine/x"}}, "bezel:weights.bucket", "no bucket", "write mine."),
-    "path out of the bucket": ({"weights": {"path": "../x"}}, "bezel:weights.path", "no folder", "relative"),
-    "path with an empty part": ({"weights": {"path": "a//b"}}, "bezel:weights.path", "no folder", "relative"),
+    "bucket as address": (
+        {"weights": {"bucket": "gs://mine/x"}},
+        "bezel:weights.bucket",
+        "not a valid name",
+        "write mine.",
+    ),
+    "path out of the bucket": ({"weights": {"path": "../x"}}, "bezel:weights.path", "not a folder", "relative"),
+    "path with an empty part": ({"weights": {"path": "a//b"}}, "bezel:weights.path", "not a folder", "relative"),
     "path with a part that no mount shows": (
         {"weights": {"path": f"models/{'a' * 256}"}},
         "bezel:weights.path",
@@ -209,13 +219,13 @@ REFUSED = {
     "path of more than an object's name": (
         {"weights": {"path": "/".join(["a" * 200] * 5)}},
         "bezel:weights.path",
-        "more than 1,024",
+        "at most 1,024",
         "900 together",
     ),
     "own price that nothing asks for": (
         {"cost": {"prices": [{"item": "gpu l4", "region": "r", "usd_per_unit": 1, "as_of": "2026-11", "source": "s"}]}},
         "bezel:cost.prices.0.item",
-        "unused",
+        "not billed",
         "choose one of gpu nvidia-l4 no zonal redundancy",
     ),
     "own price without a source": (
@@ -239,7 +249,7 @@ REFUSED = {
     "everybody on the internet behind a door inside": (
         {"access": {"ingress": "internal", "public": True}, "smoke": {"inside": True}},
         "bezel:access.public",
-        "nobody on the internet gets in",
+        "requests from the internet are refused",
         "remove one of the two",
     ),
     "checks from inside where all may come": (
@@ -258,19 +268,19 @@ REFUSED = {
     "no name of a network": (
         {"vpc": {"network": "My Net"}},
         "bezel:vpc.network",
-        "finds no such thing",
+        "would not find it",
         "projects/PROJECT/global/networks/NAME",
     ),
     "no name of a subnetwork": (
         {"vpc": {"subnetwork": "regions/us-east4/a"}},
         "bezel:vpc.subnetwork",
-        "finds no such thing",
+        "would not find it",
         "projects/PROJECT/regions/R/subnetworks/NAME",
     ),
     "no network tag": (
         {"vpc": {"network": "llm", "tags": ["LLM"]}},
         "bezel:vpc.tags.0",
-        "no network tag",
+        "not a network tag",
         "e.g. llm",
     ),
     "a model from the internet through a network": (
@@ -299,7 +309,7 @@ REFUSED = {
         },
         "bezel:region",
         "gpu nvidia-rtx-pro-6000 zonal redundancy",
-        "write what it costs into the stack file",
+        "write the price into the stack file",
     ),
     "eager loading on a small host": (
         {"vllm": {"safetensors-load-strategy": "eager"}},
@@ -331,7 +341,12 @@ REFUSED = {
         "nothing",
         "",
     ),
-    "no account": ({"smoke": {"impersonate": "me"}}, "bezel:smoke.impersonate", "no e-mail", "gserviceaccount.com"),
+    "no account": (
+        {"smoke": {"impersonate": "me"}},
+        "bezel:smoke.impersonate",
+        "not the e-mail",
+        "gserviceaccount.com",
+    ),
 }
 
 

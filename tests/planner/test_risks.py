@@ -24,7 +24,7 @@ SPY = {"dest": "spy", "flags": ["--spy"], "kind": "value", "type": "str"}
 def risks_of(changes, options):
     settings, problems = read_settings(with_changes(changes))
     assert not problems
-    return check_risks(settings, merge({}, settings.vllm, options), options)
+    return list(check_risks(settings, merge({}, settings.vllm, options), options))
 
 
 RISKY = {
@@ -192,8 +192,8 @@ def test_of_what_nobody_has_judged_only_text_counts(value, found):
 def test_what_the_catalogue_sets_by_itself_needs_nobodys_acceptance():
     options = with_more(options=[SPY])
     settings, _ = read_settings(with_changes({}))
-    assert not check_risks(settings, merge({"spy": "x"}, {}, options), options)
-    assert check_risks(settings, merge({"spy": "x"}, {"spy": "y"}, options), options)
+    assert not list(check_risks(settings, merge({"spy": "x"}, {}, options), options))
+    assert list(check_risks(settings, merge({"spy": "x"}, {"spy": "y"}, options), options))
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def test_what_is_not_said_is_as_the_platform_has_it() -> None:
 def test_a_network_is_planned_as_it_is_written() -> None:
     vpc = planned(vpc={"subnetwork": "llm-east", "tags": ["llm"]}).service.vpc
     assert vpc is not None
-    assert (vpc.network, vpc.subnetwork, vpc.egress, vpc.tags) == ("", "llm-east", "private-ranges-only", ("llm",))
+    assert (vpc.network, vpc.subnetwork, vpc.egress, vpc.tags) == (None, "llm-east", "private-ranges-only", ("llm",))
 
 
 def test_a_reserve_in_another_zone_has_its_own_price() -> None:
@@ -40,7 +40,7 @@ def test_a_reserve_in_another_zone_has_its_own_price() -> None:
 def test_a_boost_is_paid_for_while_an_instance_starts_and_not_afterwards() -> None:
     boosted, plain = planned(resources={"cpu_boost": True}), planned()
     assert boosted.cost.hourly == plain.cost.hourly
-    a_start, a_plain_start = boosted.cost.cold_start(3600), plain.cost.cold_start(3600)
+    a_start, a_plain_start = boosted.cost.start(3600), plain.cost.start(3600)
     assert isinstance(a_start, Priced)
     assert isinstance(a_plain_start, Priced)
     (cpu,) = [line for line in plain.cost.lines if line.item == "vcpu"]
@@ -118,5 +118,5 @@ def test_a_subnetwork_that_a_service_cannot_use_is_told(
 ) -> None:
     service = planned(vpc={"network": "llm", **vpc}).service
     assert service.vpc is not None
-    problems = check_subnetwork(subnetwork_name(service.vpc, "bezel-local", "us-east4"), found, service)
+    problems = list(check_subnetwork(subnetwork_name(service.vpc, "bezel-local", "us-east4"), found, service))
     assert [told in problem.consequence for problem in problems] == ([True] if told else [])

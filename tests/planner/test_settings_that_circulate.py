@@ -103,7 +103,7 @@ CIRCULATE: dict[str, tuple[dict[str, Any], str, str, str, str]] = {
         {"vllm_version": "nightly"},
         "vllm_version",
         "nightly",
-        "another build tomorrow",
+        "will name another build",
         "image.digest",
     ),
     "a region without that GPU": (
@@ -124,7 +124,7 @@ CIRCULATE: dict[str, tuple[dict[str, Any], str, str, str, str]] = {
         {"secrets": {"HF_TOKEN": "hf_PlantedValueThatMustNotAppear"}},
         "secrets.HF_TOKEN",
         "not shown",
-        "would lie in the stack file and the state",
+        "would be in the stack file and the state",
         "Secret Manager",
     ),
     "a prompt as long as the context": (

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from bezel.catalog import accelerators, tpu_variables, vllm_options, vllm_versions
 from bezel.planner import PlanError, make_plan
 from bezel.planner.assemble.plan import Plan
-from bezel.planner.rules.env_checks import check_read
-from bezel.planner.rules.env_names import planned_variables
-from bezel.planner.rules.platform_limits import check_label_count, check_variable_limits
+from bezel.planner.base.settings import Settings
+from bezel.planner.rules.env_checks import check_environment, check_read, planned_variables
+from bezel.planner.rules.platform_checks import check_label_count
 from tests.support.planner.l4_stack import problems_of, with_changes
 from tests.support.planner.v6e_stack import L4X8, V6E4_MOE, changed, lease_plan, lease_problems
 
@@ -32,15 +32,15 @@ REFUSED = {
     "a misspelt name": ({"VLLM_LOGING_LEVEL": "INFO"}, "reads no such variable", "did you mean VLLM_LOGGING_LEVEL?"),
     "a name in small letters": ({"vllm_port": "1"}, "in capitals", "did you mean VLLM_PORT?"),
     "a name of the TPU server": ({"VLLM_TPU_BUCKET_PADDING_GAP": "256"}, "only tpu-inference", "remove it"),
-    "words for a number": ({"VLLM_PORT": "abc"}, "a whole number there: it exits", "a whole number"),
-    "a number without unit wanted": ({"VLLM_IMAGE_FETCH_TIMEOUT": "5s"}, "a whole number there", "a whole number"),
-    "a number of another variable": ({"LOCAL_RANK": "one"}, "a whole number there", "a whole number"),
-    "a share in words": ({"VLLM_LOG_STATS_INTERVAL": "often"}, "a number there", "a number"),
-    "a switch that reads a number": ({"VLLM_BATCH_INVARIANT": "true"}, "1 or 0 there: it exits", "write 1 or 0"),
-    "a word that is silently off": ({"VLLM_USE_MODELSCOPE": "yes"}, "without saying which", "write 1 or 0"),
+    "words for a number": ({"VLLM_PORT": "abc"}, "a whole number: it exits", "a whole number"),
+    "a number without unit wanted": ({"VLLM_IMAGE_FETCH_TIMEOUT": "5s"}, "a whole number", "a whole number"),
+    "a number of another variable": ({"LOCAL_RANK": "one"}, "a whole number", "a whole number"),
+    "a share in words": ({"VLLM_LOG_STATS_INTERVAL": "often"}, "expects a number", "a number"),
+    "a switch that reads a number": ({"VLLM_BATCH_INVARIANT": "true"}, "1 or 0: it exits", "write 1 or 0"),
+    "a word that is silently off": ({"VLLM_USE_MODELSCOPE": "yes"}, "without a message", "write 1 or 0"),
     "none of the words": ({"VLLM_LOGGING_LEVEL": "LOUD"}, "known words", "choose one of CRITICAL, DEBUG"),
     "one word too many": ({"VLLM_GPT_OSS_SYSTEM_TOOL_MCP_LABELS": "container,x"}, "known words", "code_interpreter"),
-    "no JSON": ({"VLLM_HUMMING_INPUT_QUANT_CONFIG": "{"}, "JSON there", "write JSON"),
+    "no JSON": ({"VLLM_HUMMING_INPUT_QUANT_CONFIG": "{"}, "expects JSON", "write JSON"),
     "a character that no process takes": ({"NAME": "a\0b"}, "NUL", "remove the character"),
     "a value that is too long": ({"NAME": "ü" * 16_385}, "32770 bytes", "a file of the bucket"),
     "a name of the platform": ({"X_GOOGLE_THING": "1"}, "begin with X_GOOGLE_", "another name"),
@@ -89,12 +89,12 @@ def test_a_value_that_looks_like_a_secret_is_told_once_and_not_shown():
 def test_every_recorded_release_reads_what_the_plan_sets_itself(version):
     for gpu in (*accelerators().values(), None):
         for offline in (True, False):
-            assert not check_read(planned_variables(gpu, offline=offline), vllm_options(version), tpu=False)
+            assert not list(check_read(planned_variables(gpu, offline=offline), vllm_options(version), tpu=False))
 
 
 @given(st.sampled_from(sorted(OPTIONS.variables)), st.integers(-5, 99_999))
 def test_whatever_reads_a_number_is_given_one(name, number):
-    wrong = check_read({name: str(number)}, OPTIONS, tpu=False)
+    wrong = list(check_read({name: str(number)}, OPTIONS, tpu=False))
     assert not (wrong and OPTIONS.variables[name].kind in ("int", "float", "json", "text"))
 
 
@@ -102,11 +102,11 @@ def test_whatever_reads_a_number_is_given_one(name, number):
 def test_the_words_of_a_switch_and_of_a_choice_are_taken(name):
     variable = OPTIONS.variables[name]
     for word in (*variable.on, *variable.off, *variable.choices):
-        assert not check_read({name: word}, OPTIONS, tpu=False)
+        assert not list(check_read({name: word}, OPTIONS, tpu=False))
 
 
 def test_a_recording_without_variables_refuses_none():
-    assert not check_read({"VLLM_NO_SUCH": "1"}, dataclasses.replace(OPTIONS, variables={}), tpu=False)
+    assert not list(check_read({"VLLM_NO_SUCH": "1"}, dataclasses.replace(OPTIONS, variables={}), tpu=False))
 
 
 def test_on_a_tpu_the_variables_of_both_programs_are_read_and_no_others():
@@ -117,7 +117,7 @@ def test_on_a_tpu_the_variables_of_both_programs_are_read_and_no_others():
     (problem,) = lease_problems(changed(V6E4_MOE, variables={"VLLM_TPU_BUCKET_PADING_GAP": "256"}))
     assert "did you mean VLLM_TPU_BUCKET_PADDING_GAP?" in problem.repair
     (problem,) = lease_problems(changed(V6E4_MOE, variables={"VLLM_TPU_BUCKET_PADDING_GAP": "wide"}))
-    assert "a whole number there" in problem.consequence
+    assert "a whole number" in problem.consequence
 
 
 @pytest.mark.parametrize("value", ["a\nb", "a\rb", "a\0b"], ids=repr)
@@ -156,9 +156,10 @@ def test_the_repair_names_the_section_that_it_belongs_to(changes, key, repair):
 def test_a_container_takes_1000_variables_and_no_more(more):
     planned, secrets = {"A": "1", "B": "1"}, {"HF_TOKEN": "x"}
     variables = {f"V{number}": "" for number in range(997 + more)}
-    problems = check_variable_limits(variables, planned, secrets, leased=False)
+    settings = Settings(model="", accelerator="", region="", variables=variables, secrets=secrets)
+    problems = list(check_environment(settings, planned, None))
     assert [problem.repair for problem in problems] == ["remove 1 of them."] * more
-    assert not check_variable_limits(variables, planned, secrets, leased=True)
+    assert not list(check_environment(settings, planned, None, leased=True))
 
 
 @pytest.mark.parametrize("more", [0, 1])
@@ -171,5 +172,5 @@ def test_a_resource_takes_64_labels_and_no_more(more):
 def test_too_many_labels_are_refused_by_the_plan():
     (problem,) = problems_of({"labels": {f"l{number}": "" for number in range(70)}})
     assert problem.key == "bezel:labels"
-    with pytest.raises(PlanError, match="64 it may"):
+    with pytest.raises(PlanError, match="maximum of 64"):
         lease_plan(changed(V6E4_MOE, labels={f"l{number}": "" for number in range(70)}))

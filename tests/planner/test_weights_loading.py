@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bezel.catalog import vllm_options
-from bezel.planner import make_plan, plan_output, plan_summary
+from bezel.planner import make_plan, plan_summary
 from bezel.planner.base.settings import Weights
 from bezel.planner.sizing.memory import GIB, HOST_BASE_BYTES
 from bezel.planner.vllm.loading import LOADINGS, STREAMER_BUFFER_BYTES
@@ -49,7 +49,7 @@ def test_each_way_says_what_is_loaded_from_where(loading, model, mounted, offlin
     assert (plan.service.arguments[0], weights.loading, weights.bucket) == (model, loading, bucket)
     assert (weights.mount_path is not None, bool(weights.mount_options)) == (mounted, mounted)
     assert ("HF_HUB_OFFLINE" in plan.service.environment) is offline
-    assert plan_output(plan)["weights"] == {
+    assert plan.as_output()["weights"] == {
         "loading": loading,
         "model": model,
         "mounted_at": "/mnt/models" if mounted else None,

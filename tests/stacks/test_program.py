@@ -54,7 +54,7 @@ def test_a_stack_that_can_work_is_declared(told: list[str]) -> None:
     ("changes", "secret", "digest", "said"),
     [
         ({"bezel:accelerator": "nvidia-l5"}, (), "", "bezel:accelerator = nvidia-l5"),
-        ({"bezel:secrets": "{}"}, ("bezel:secrets",), "", "bezel:secrets: encrypted"),
+        ({"bezel:secrets": "{}"}, ("bezel:secrets",), "", "bezel:secrets = (encrypted)"),
         ({"bezel:cost": json.dumps({"prices": [READ_LATER]})}, (), "", "bezel:cost.prices.0.as_of = 2099-01"),
         ({}, (), None, "its digest could not be looked up"),
     ],

@@ -67,7 +67,7 @@ def test_cpus_and_memory_have_quotas_too(run: FakeRun, quota: str, allowed: int,
         deployed(scaling={"max_instances": 2})
     (problem,) = refused.value.problems
     assert told in problem.consequence
-    assert "lower bezel:scaling.max_instances to 1, or ask for" in problem.repair
+    assert "lower bezel:scaling.max_instances to 1, or request" in problem.repair
     assert f"this project has {allowed} in us-east4" in problem.consequence
     run.quotas[quota] = allowed + 1
     assert deployed(scaling={"max_instances": 2}).all
@@ -82,14 +82,14 @@ def test_every_quota_that_is_short_is_told_at_once(run: FakeRun) -> None:
 
 def test_a_gated_rollout_needs_room_for_two_and_direct_is_offered_where_it_fits(run: FakeRun) -> None:
     run.quota = 1
-    with pytest.raises(PlanError, match=r"set bezel:rollout to direct \(.+\), or ask for 2"):
+    with pytest.raises(PlanError, match=r"set bezel:rollout to direct \(.+\), or request 2"):
         deployed(rollout="gated")
     assert deployed(rollout="direct").all
 
 
 def test_what_other_services_hold_without_traffic_is_not_there_for_this_one(run: FakeRun) -> None:
     run.neighbours = [service("chat", least=2, most=2), service("idle", least=0, most=2)]
-    with pytest.raises(PlanError, match=r"has 2 in us-east4, of which chat hold 2: .*\n   Repair: ask for 3"):
+    with pytest.raises(PlanError, match=r"has 2 in us-east4, of which chat hold 2: .*\n   Repair: request 3"):
         deployed()
 
 
@@ -111,7 +111,7 @@ def test_what_serves_already_is_no_reason_to_stop_and_more_than_that_is(
 ) -> None:
     run.quota, run.neighbours = 0, [service(OWN)]
     assert deployed().all
-    assert "What serves goes on; an update cannot." in caplog.text
+    assert "The present revision keeps serving; an update fails." in caplog.text
     with pytest.raises(PlanError, match="2 instances may need 2"):
         deployed(scaling={"max_instances": 2})
     run.neighbours = [service(OWN, ready=False)]
@@ -135,7 +135,7 @@ def test_who_may_read_nothing_is_told_so_and_goes_on(run: FakeRun, caplog: pytes
     run.denied, run.neighbours = True, None
     assert deployed().all
     assert "quota of us-east4 is not known" in caplog.text
-    assert "what other services of us-east4 use of its quotas is not known" in caplog.text
+    assert "the use of quotas by other services of us-east4 is not known" in caplog.text
 
 
 def test_the_api_that_tells_quotas_is_on_after_the_first_deploy_of_every_service() -> None:
@@ -160,7 +160,7 @@ def test_a_lease_that_is_there_holds_its_quota_already(run: FakeRun, caplog: pyt
     run.quotas[TPU] = 0
     run.leases = {"projects/acme-llm/locations/us-east5-a/queuedResources/bezel-moe"}
     assert leased().all
-    assert "What is leased stays; nothing can be leased anew." in caplog.text
+    assert "Existing leases stay; new ones are refused." in caplog.text
     with pytest.raises(PlanError, match="2 leases of v6e-4 need 8"):
         leased(lease={"count": 2})
 
@@ -188,7 +188,7 @@ def test_a_preview_says_what_is_used_of_each_quota_and_who_says_so(
         f"{QUOTA} in us-east4: 1 GPU used (Cloud Monitoring, 1m30s ago), 2 GPUs allowed, 1 GPU needed." in caplog.text
     )
     assert f"{CPU} in us-east4: at least 4 vCPUs used (by the services that run without traffic)" in caplog.text
-    told = f"does not tell the use of {CPU}, {MEMORY} (it has no value of the last day)"
+    told = f"does not report the use of {CPU}, {MEMORY} (it has no value of the last day)"
     assert told in caplog.text
 
 
@@ -201,7 +201,7 @@ def test_without_monitoring_the_list_is_told_and_what_is_unknown_stays_so(
     assert deployed().all
     assert f"{QUOTA} in us-east4: use not known, 2 GPUs allowed" in caplog.text
     assert f"(403 TEST: {why})" in caplog.text
-    assert "It takes roles/monitoring.viewer" in caplog.text
+    assert "Grant roles/monitoring.viewer" in caplog.text
     assert "0 GPUs used" not in caplog.text
 
 
@@ -210,8 +210,8 @@ def test_what_only_monitoring_counts_is_a_warning_and_stops_nobody(
 ) -> None:
     run.counted = {QUOTA: (2, 30.0)}
     assert deployed().all
-    assert f"{QUOTA}: 30s ago Cloud Monitoring counted 2 GPUs in use in us-east4, of 2 GPUs" in caplog.text
-    assert "ask for 3: `gcloud beta quotas preferences create" in caplog.text
+    assert f"{QUOTA}: 30s ago Cloud Monitoring counted 2 GPUs in use in us-east4, of the 2 GPUs" in caplog.text
+    assert "request 3: `gcloud beta quotas preferences create" in caplog.text
     caplog.clear()
     run.counted = {QUOTA: (1, 30.0)}
     assert deployed().all

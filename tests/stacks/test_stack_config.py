@@ -1,9 +1,9 @@
 """The program's edge: all keys are read, structure is decoded, and nothing encrypted comes in."""
 
-import pulumi
 import pytest
 from pulumi.runtime import set_all_config
 
+from bezel.errors import UserError
 from stacks import config
 from tests.support.components.fake_engine import declare
 
@@ -40,7 +40,7 @@ def test_structure_is_decoded_and_plain_text_stays_text(text: str, value: object
 
 def test_an_encrypted_setting_is_refused_without_its_value() -> None:
     planted = "hf_plantedsecretvalue"
-    with pytest.raises(pulumi.RunError, match=r"bezel:secrets: encrypted") as raised:
+    with pytest.raises(UserError, match=r"bezel:secrets = \(encrypted\)") as raised:
         settings({"bezel:secrets": f'{{"HF_TOKEN": "{planted}"}}', "bezel:model": "m"}, ("bezel:secrets",))
     assert planted not in str(raised.value)
     assert "bezel:model" not in str(raised.value)
@@ -81,5 +81,5 @@ def test_a_wait_may_be_shortened_by_the_environment_and_never_made_longer(given:
 
 @pytest.mark.parametrize("given", ["soon", "0", "-3", "nan"])
 def test_a_deadline_that_is_no_time_is_refused_with_its_value(given: str) -> None:
-    with pytest.raises(pulumi.RunError, match=f"BEZEL_DEADLINE_SECONDS={given}"):
+    with pytest.raises(UserError, match=f"BEZEL_DEADLINE_SECONDS = {given}"):
         config.deadline(2400, {"BEZEL_DEADLINE_SECONDS": given})

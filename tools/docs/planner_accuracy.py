@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 from bezel.catalog import accelerator as gpu_of
 from bezel.catalog import model, tpu, tpus
 from bezel.catalog.measurements import MeasuredMemory, MeasuredSpeed, measured_memory, measured_speed
-from bezel.planner.sizing.memory import CUDA_PART_BYTES, GIB, HOST_BASE_BYTES, MemoryFit, memory_fit
+from bezel.planner.base.quantities import GIB
+from bezel.planner.sizing.memory import CUDA_PART_BYTES, HOST_BASE_BYTES, MemoryFit, memory_fit
 from bezel.planner.sizing.roofline import estimate, tpu_peaks, verdict
 from bezel.planner.sizing.tpu_memory import TPU_OVERHEAD_BYTES, TpuFit, tpu_memory_fit
 

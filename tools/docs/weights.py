@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bezel.planner import make_plan
 from bezel.planner.base.money import figure
-from bezel.planner.sizing.memory import GIB
+from bezel.planner.base.quantities import GIB
 from bezel.planner.vllm.loading import LOADINGS, MOUNT_FLAGS
 from bezel.pulumi_engine.project import Project
 from tools.docs.generated_sections import ROOT, put
@@ -56,7 +56,7 @@ def _options(plan: Plan) -> str:
 
 def _figures(plan: Plan) -> tuple[str, ...]:
     low, high = plan.start.seconds
-    costs = [figure(plan.cost.cold_start(seconds), 4) for seconds in plan.start.seconds]
+    costs = [figure(plan.cost.start(seconds), 4) for seconds in plan.start.seconds]
     return (
         f"`{plan.service.weights.model}`",
         f"{plan.fit.host_needed_bytes / GIB:.1f} of {plan.service.memory_gib} GiB",

@@ -17,7 +17,7 @@ from bezel.leases.names import labels
 from bezel.leases.requests import PROVISIONING_MODELS, LeaseSpec, ZoneChoice, instance_body, queued_body
 from bezel.planner import LeasePlan
 from bezel.planner.assemble.quota import lease_quota
-from bezel.planner.base.money import text
+from bezel.planner.base.money import lasting, text
 from bezel.planner.cost.lease_cost import lease_cost
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
 from bezel.rest.cloud_quotas import Limit, quota_of
@@ -70,7 +70,7 @@ def _row(
     cost = lease_cost(hardware, zone=zone, provisioning=terms.provisioning, own_prices=plan.settings.cost.prices)
     capacity = "not asked (--probe)" if probe_seconds is None else "-"
     if probe_seconds is not None and has == "yes":
-        wait, most = probe_seconds, text(cost.lease(PROBE_RUN_SECONDS), 2)
+        wait, most = probe_seconds, text(lasting(cost.hourly, PROBE_RUN_SECONDS), 2)
         show(f"{zone}: asking for one real {hardware.id} that ends by itself after 10 min; USD at most: {most}")
         capacity = _told(
             lambda: probe(back_end, _spec(plan, zone, wait, _place(client, plan, zone)), clock, wait, show).result, show

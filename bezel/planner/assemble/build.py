@@ -1,28 +1,31 @@
-"""make_plan: turn a stack's configuration into its Plan, or report all its problems at once.
+"""make_plan: turn a stack's configuration into its plan, or report all its problems at once.
 
-Owns the parts of a plan that no setting determines: image, mount, probes, names, labels, APIs. Leaves the rules to
-bezel.planner.assemble.validate. Pure: no clock, no network, no Pulumi.
+Owns the parts of a plan that no setting determines: image, mount, names, labels, APIs, gateway, network, expected
+speed. Leaves the rules to bezel.planner.assemble.validate. Pure: no clock, no network, no Pulumi.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from bezel.planner.assemble.lease_build import make_lease_plan
-from bezel.planner.assemble.plan import Plan
+from bezel.planner.assemble.lease_validate import validate_lease
+from bezel.planner.assemble.plan import GatewayPlan, LeasePlan, LeaseTerms, NetworkPlan, NodePlan, Plan, ZonePlan
 from bezel.planner.assemble.provenance import origins
-from bezel.planner.assemble.validate import judge, request_concurrency
-from bezel.planner.base.deployment import ProbePlan, ServicePlan, VpcPlan, WeightsPlan
-from bezel.planner.base.hardware import leased
+from bezel.planner.assemble.validate import request_concurrency, validate_service
+from bezel.planner.base.deployment import ImagePlan, ServicePlan, WeightsPlan
+from bezel.planner.base.hardware import COMPUTE_API, TPU_API, leased
 from bezel.planner.base.names import ACCOUNT_LENGTH, REPOSITORY_LENGTH, SERVICE_LENGTH, resource_name, stack_labels
+from bezel.planner.base.settings import ProbeSettings
+from bezel.planner.cost.lease_cost import GATEWAY_INSTANCES
 from bezel.planner.cost.token_cost import token_cost
 from bezel.planner.rules.image_checks import image_plan
+from bezel.planner.rules.memory_checks import kv_element_bytes, max_batch
 from bezel.planner.rules.storage_checks import bucket_of
 from bezel.planner.sizing.kv_cache import KV_ELEMENT_BYTES
 from bezel.planner.sizing.memory import sequences_at_a_time
-from bezel.planner.sizing.roofline import Estimate, Peaks, estimate, gpu_peaks
-from bezel.planner.sizing.speculation import Gain, speculative_gain
-from bezel.planner.vllm.arguments import PORT, render
+from bezel.planner.sizing.roofline import Peaks, estimate, gpu_peaks, tpu_peaks
+from bezel.planner.sizing.speculation import speculative_gain
+from bezel.planner.vllm.arguments import NODE_PORT, PORT, render
 from bezel.planner.vllm.loading import MOUNT_FLAGS
 from bezel.planner.vllm.speculation_checks import drafting
 
@@ -30,13 +33,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import date
 
-    from bezel.planner.assemble.lease_plan import LeasePlan
-    from bezel.planner.assemble.validate import ValidatedStack
-    from bezel.planner.base.settings import Settings
+    from bezel.planner.assemble.lease_validate import ValidatedLease
+    from bezel.planner.assemble.validate import ValidatedService
 
 REQUEST_TIMEOUT_SECONDS = 3600
-HEALTH = "/health"
-IMAGE_REGISTRY, IMAGE_REPOSITORY = "docker.io", "vllm/vllm-openai"
+# A hung engine leaves the port open; a server without a response for three minutes is dead, not busy.
+LIVENESS = {"initial_delay_seconds": 0, "period_seconds": 60, "timeout_seconds": 30, "failure_threshold": 3}
+# The releases of these images follow vLLM's own; the TPU image is assumed to exist for each.
+IMAGES = {"tpu": ("docker.io", "vllm/vllm-tpu"), "gpu": ("docker.io", "vllm/vllm-openai")}
+# The proxy's series in Debian 12, so that tests run the same one; see components/identity_gateway.py.
+GATEWAY_IMAGE = ImagePlan("docker.io", "library/haproxy", "2.6.33")
+NETWORK_LENGTH = 39  # leaves room for the names of its regions' subnetworks
+CACHE_FOLDER = "compile-cache"
+LEASE_LENGTH = 61  # fits a label's value and the names of a node and a machine
 APIS = (
     "artifactregistry.googleapis.com",
     "cloudquotas.googleapis.com",
@@ -65,142 +74,192 @@ def make_plan(
         PlanError: the stack cannot work as it is set; holds every problem.
     """
     if hardware := leased(str(config.get("accelerator", "")).strip()):
-        return make_lease_plan(config, hardware, project=project, stack=stack, today=today)
-    return make_service_plan(config, project=project, stack=stack, today=today)
+        return _lease_plan(validate_lease(config, hardware, project=project, stack=stack, today=today))
+    return _service_plan(validate_service(config, project=project, stack=stack, today=today))
 
 
-def make_service_plan(
-    config: Mapping[str, object], *, project: str | None, stack: str, today: date | None = None
-) -> Plan:
-    """Plan a stack of a Cloud Run service; arguments and errors as in make_plan."""
-    judged = judge(config, project=project, stack=stack, today=today)
-    speed = _estimate(judged)
-    return Plan(
-        stack=stack,
-        project=judged.project,
-        environment=judged.settings.environment,
-        model=judged.model.id,
-        served_model=judged.engine.served_model,
-        settings=judged.settings,
-        service=_service(judged, stack),
-        smoke=judged.smoke,
-        fit=judged.fit,
-        start=judged.start,
-        estimate=speed,
-        gain=_gain(judged, speed),
-        cost=judged.cost,
-        token_cost=token_cost(judged.cost.hourly, speed),
-        apis=APIS,
-        origins=origins(judged.settings, judged.arguments, judged.environment),
+def _shared(stack: ValidatedService | ValidatedLease, peaks: Peaks, batch: int, element_bytes: int) -> dict[str, Any]:
+    """The fields that both kinds of plans have."""
+    smoke, settings = stack.smoke, stack.settings
+    speed = estimate(
+        stack.model,
+        peaks,
+        prompt_tokens=smoke.prompt_tokens,
+        output_tokens=smoke.output_tokens,
+        batch=max(1, batch),
+        kv_element_bytes=element_bytes,
     )
+    gain = None
+    if stack.engine.draft_tokens:
+        gain = speculative_gain(
+            stack.model,
+            peaks,
+            speed,
+            draft_tokens=stack.engine.draft_tokens,
+            draft_bytes=stack.fit.draft_bytes,
+            kv_element_bytes=element_bytes,
+        )
+    return {
+        "stack": stack.stack,
+        "project": stack.project,
+        "environment": settings.environment,
+        "model": stack.model.id,
+        "served_model": stack.engine.served_model,
+        "settings": settings,
+        "smoke": smoke,
+        "fit": stack.fit,
+        "start": stack.start,
+        "estimate": speed,
+        "gain": gain,
+        "cost": stack.cost,
+        "token_cost": token_cost(stack.cost.hourly, speed),
+        "origins": origins(settings, stack.arguments, stack.environment),
+    }
 
 
-def _service(judged: ValidatedStack, stack: str) -> ServicePlan:
-    settings, gpu, weights = judged.settings, judged.accelerator, _weights(judged)
+def _service_plan(stack: ValidatedService) -> Plan:
+    tokens = stack.smoke.prompt_tokens + stack.smoke.output_tokens
+    dtype = stack.engine.kv_cache_dtype
+    peaks = gpu_peaks(stack.accelerator, stack.model, offloaded_bytes=stack.fit.offloaded_bytes)
+    batch = sequences_at_a_time(stack.fit, stack.model, tokens, kv_cache_dtype=dtype)
+    return Plan(service=_service(stack), apis=APIS, **_shared(stack, peaks, batch, KV_ELEMENT_BYTES[dtype]))
+
+
+def _service(stack: ValidatedService) -> ServicePlan:
+    settings, gpu, weights = stack.settings, stack.accelerator, _weights(stack)
+    scaling, access, name = settings.scaling, settings.access, stack.stack
     return ServicePlan(
-        name=resource_name(stack, length=SERVICE_LENGTH),
+        name=resource_name(name, length=SERVICE_LENGTH),
         region=settings.region,
-        image=image_plan(settings, IMAGE_REGISTRY, IMAGE_REPOSITORY),
-        arguments=render(weights.model, judged.arguments, judged.options),
-        environment=judged.environment,
+        image=image_plan(settings, *IMAGES["gpu"]),
+        arguments=render(weights.model, stack.arguments, stack.options),
+        environment=stack.environment,
         secrets=dict(settings.secrets),
         port=PORT,
         cpu=settings.resources.cpu or gpu.min_cpu,
-        memory_gib=judged.memory_gib,
+        memory_gib=stack.memory_gib,
         accelerator=gpu.id,
         accelerator_count=gpu.gpus_per_instance,
-        zonal_redundancy=settings.scaling.zonal_redundancy,
-        startup_probe=_startup_probe(judged),
-        # A hung engine leaves the port open; a server without a response for three minutes is dead, not busy.
-        liveness_probe=ProbePlan(HEALTH, 0, 60, 30, 3),
+        zonal_redundancy=scaling.zonal_redundancy,
+        startup_probe=settings.probe,
+        liveness_probe=ProbeSettings(**LIVENESS),
         weights=weights,
-        min_instances=settings.scaling.min_instances,
-        max_instances=settings.scaling.max_instances,
-        request_concurrency=request_concurrency(settings, judged.engine),
+        min_instances=scaling.min_instances,
+        max_instances=scaling.max_instances,
+        request_concurrency=request_concurrency(settings, stack.engine),
         timeout_seconds=REQUEST_TIMEOUT_SECONDS,
         cpu_boost=settings.resources.cpu_boost,
-        ingress=settings.access.ingress,
-        vpc=_vpc(settings),
-        invokers=settings.access.invokers,
-        public=settings.access.public,
+        ingress=access.ingress,
+        vpc=settings.vpc if settings.vpc.network or settings.vpc.subnetwork else None,
+        invokers=access.invokers,
+        public=access.public,
         deletion_protection=settings.protects_from_deletion,
-        labels=stack_labels(settings, judged.model, stack),
-        service_account_id=resource_name(stack, length=ACCOUNT_LENGTH),
-        image_repository_id=resource_name(stack, suffix="images", length=REPOSITORY_LENGTH),
+        labels=stack_labels(settings, stack.model, name),
+        service_account_id=resource_name(name, length=ACCOUNT_LENGTH),
+        image_repository_id=resource_name(name, suffix="images", length=REPOSITORY_LENGTH),
     )
 
 
-def _vpc(settings: Settings) -> VpcPlan | None:
-    chosen = settings.vpc
-    if chosen.network is None and chosen.subnetwork is None:
-        return None
-    return VpcPlan(chosen.network or "", chosen.subnetwork or "", chosen.egress, chosen.tags)
-
-
-def _weights(judged: ValidatedStack) -> WeightsPlan:
-    chosen, loading, source = judged.settings.weights, judged.loading, judged.model.hub_id or ""
-    bucket = bucket_of(chosen, judged.project)
-    path, place = (chosen.path or judged.model.folder or "").strip("/"), loading.place(bucket)
+def _weights(stack: ValidatedService) -> WeightsPlan:
+    chosen, loading, source = stack.settings.weights, stack.loading, stack.model.hub_id or ""
+    bucket = bucket_of(chosen, stack.project)
+    path, prefix = (chosen.path or stack.model.folder or "").strip("/"), loading.folder_prefix(bucket)
     return WeightsPlan(
         loading=loading.id,
-        model=f"{place}/{path}" if loading.in_bucket else source,
+        model=f"{prefix}/{path}" if loading.in_bucket else source,
         bucket=bucket if loading.in_bucket else None,
         path=path if loading.in_bucket else "",
-        mount_path=place if loading.mounted else None,
+        mount_path=prefix if loading.mounted else None,
         mount_options=tuple(MOUNT_FLAGS) if loading.mounted else (),
         create=chosen.create,
         source=source,
-        drafts=_drafts(judged, f"{place}/") if loading.in_bucket else {},
+        drafts=_drafts(stack, f"{prefix}/") if loading.in_bucket else {},
     )
 
 
-def _drafts(judged: ValidatedStack, place: str) -> dict[str, str]:
+def _drafts(stack: ValidatedService, prefix: str) -> dict[str, str]:
     """The bucket's folder of the draft model, where the arguments name one."""
-    _, draft, _ = drafting({name: argument.value for name, argument in judged.arguments.items()})
-    if not judged.engine.assistant_loaded or not isinstance(draft, str) or not draft.startswith(place):
+    _, draft, _ = drafting({name: argument.value for name, argument in stack.arguments.items()})
+    if not stack.engine.assistant_loaded or not isinstance(draft, str) or not draft.startswith(prefix):
         return {}
-    return {draft.removeprefix(place).strip("/"): judged.model.assistant or ""}
+    return {draft.removeprefix(prefix).strip("/"): stack.model.assistant or ""}
 
 
-def _startup_probe(judged: ValidatedStack) -> ProbePlan:
-    probe = judged.settings.probe
-    return ProbePlan(
-        HEALTH,
-        probe.initial_delay_seconds,
-        probe.period_seconds,
-        probe.timeout_seconds,
-        probe.failure_threshold,
+def _lease_plan(stack: ValidatedLease) -> LeasePlan:
+    settings, hardware, name = stack.settings, stack.hardware, stack.stack
+    lease, access = settings.lease, settings.access
+    if hardware.slice is not None:
+        peaks = tpu_peaks(hardware.slice)
+    else:
+        assert hardware.gpu is not None  # noqa: S101 - leased hardware has one or the other
+        offloaded = stack.fit.offloaded_bytes * hardware.chips
+        peaks = gpu_peaks(hardware.gpu, stack.model, count=hardware.chips, offloaded_bytes=offloaded)
+    tokens = stack.smoke.prompt_tokens + stack.smoke.output_tokens
+    batch = max_batch(stack.fit, stack.model, hardware, stack.engine, tokens)
+    # The first keeps its name when others are added.
+    numbers = ["", *(str(number) for number in range(1, lease.count))]
+    zones = tuple(ZonePlan(preference.zone, preference.patience or lease.patience) for preference in lease.zones)
+    return LeasePlan(
+        terms=LeaseTerms(
+            names=tuple(resource_name(name, suffix=number, length=LEASE_LENGTH) for number in numbers),
+            hardware=hardware,
+            back_end=stack.back_end,
+            provisioning=lease.provisioning,
+            zones=zones,
+            run_seconds=lease.duration,
+            renew=lease.renew,
+            provisioning_deadline_seconds=lease.provisioning_deadline,
+            boot_deadline_seconds=lease.boot_deadline,
+        ),
+        node=_node(stack),
+        network=NetworkPlan(
+            resource_name(name, length=NETWORK_LENGTH),
+            tuple(dict.fromkeys(zone.region for zone in zones)),
+            settings.network.nat,
+        ),
+        gateway=GatewayPlan(
+            name=resource_name(name, length=SERVICE_LENGTH),
+            region=settings.region,
+            image=GATEWAY_IMAGE,
+            max_instances=GATEWAY_INSTANCES,
+            invokers=access.invokers,
+            ingress=access.ingress,
+            public=access.public,
+            deletion_protection=settings.protects_from_deletion,
+            service_account_id=resource_name(name, suffix="gw", length=ACCOUNT_LENGTH),
+        ),
+        apis=tuple(sorted((*APIS, COMPUTE_API))) + ((TPU_API,) if stack.back_end == "queued_resource" else ()),
+        labels=stack_labels(settings, stack.model, name),
+        service_account_id=resource_name(name, length=ACCOUNT_LENGTH),
+        image_repository_id=resource_name(name, suffix="images", length=REPOSITORY_LENGTH),
+        **_shared(stack, peaks, batch, kv_element_bytes(hardware, stack.engine)),
     )
 
 
-def _peaks(judged: ValidatedStack) -> Peaks:
-    return gpu_peaks(judged.accelerator, judged.model, offloaded_bytes=judged.fit.offloaded_bytes)
-
-
-def _estimate(judged: ValidatedStack) -> Estimate:
-    engine, smoke = judged.engine, judged.smoke
-    together = sequences_at_a_time(
-        judged.fit, judged.model, smoke.prompt_tokens + smoke.output_tokens, kv_cache_dtype=engine.kv_cache_dtype
-    )
-    return estimate(
-        judged.model,
-        _peaks(judged),
-        prompt_tokens=smoke.prompt_tokens,
-        output_tokens=smoke.output_tokens,
-        batch=max(1, together),
-        kv_element_bytes=KV_ELEMENT_BYTES[engine.kv_cache_dtype],
-    )
-
-
-def _gain(judged: ValidatedStack, speed: Estimate) -> Gain | None:
-    engine = judged.engine
-    if not engine.draft_tokens:
-        return None
-    return speculative_gain(
-        judged.model,
-        _peaks(judged),
-        speed,
-        draft_tokens=engine.draft_tokens,
-        draft_bytes=judged.fit.draft_bytes,
-        kv_element_bytes=KV_ELEMENT_BYTES[engine.kv_cache_dtype],
+def _node(stack: ValidatedLease) -> NodePlan:
+    settings, hardware = stack.settings, stack.hardware
+    bucket = bucket_of(settings.weights, stack.project) if stack.folder else None
+    model = stack.folder or stack.model.hub_id or ""
+    # Compiled graphs are code: each service account has a folder, so that no other stack can place any in this one's.
+    own = f"{CACHE_FOLDER}/{stack.project}/{resource_name(stack.stack, length=ACCOUNT_LENGTH)}"
+    cache = f"gs://{bucket}/{own}/{stack.model.id}/{hardware.id}/{stack.options.version}"
+    return NodePlan(
+        image=image_plan(settings, *IMAGES[hardware.device]),
+        arguments=render(model, stack.arguments, stack.options),
+        environment=stack.environment,
+        secrets=dict(settings.secrets),
+        port=NODE_PORT,
+        weights=WeightsPlan(
+            loading="copied" if bucket else "hub",
+            model=model,
+            bucket=bucket,
+            path=(settings.weights.path or stack.model.folder or "").strip("/") if bucket else "",
+            mount_path=None,
+            mount_options=(),
+            create=settings.weights.create,
+            source=stack.model.hub_id or "",
+            drafts={},
+        ),
+        compile_cache=cache if stack.start.cached_seconds else "",
+        packages="docker" if stack.back_end == "flex_start_vm" else "",
     )

@@ -33,7 +33,7 @@ USERS = 32
 PROMPT_TOKENS, OUTPUT_TOKENS = 1024, 256
 DEFAULT_CONTEXT = 8192
 KV_CACHE_DTYPE, KV_ELEMENT_BYTES = "auto", 2
-LEAST_CONTEXT = _STEP = 1024  # the longest context is a multiple of this
+MIN_CONTEXT = _STEP = 1024  # the longest context is a multiple of this
 
 Group = Literal["Cloud Run", "TPU, flex-start lease", "other platforms, for comparison only"]
 
@@ -77,12 +77,12 @@ class Row:
 
 def families() -> tuple[str, ...]:
     """Names that can be compared: model families first, then single checkpoints."""
-    return (*dict.fromkeys(found.architecture.id for found in models().values()), *models())
+    return (*dict.fromkeys(model.architecture.id for model in models().values()), *models())
 
 
 def checkpoints(name: str) -> tuple[Model, ...]:
     """The checkpoints of a family, or the one of that id, in the catalogue's order; empty for an unknown name."""
-    return tuple(found for found in models().values() if name in (found.id, found.architecture.id))
+    return tuple(model for model in models().values() if name in (model.id, model.architecture.id))
 
 
 def load_of(context: int) -> tuple[int, int]:
@@ -95,7 +95,7 @@ def compare(checkpoint: Model, context: int) -> Iterator[Row]:
 
     Args:
         checkpoint: of the catalogue.
-        context: tokens of the longest request, at least LEAST_CONTEXT and at most the model's own.
+        context: tokens of the longest request, at least MIN_CONTEXT and at most the model's own.
     """
     for _, gpu in sorted(accelerators().items()):
         yield _cloud_run(checkpoint, gpu, context)
@@ -124,7 +124,7 @@ def _tpu(checkpoint: Model, tpu: TpuSlice, context: int) -> Row:
     zone = min(costs, key=lambda name: _order(costs[name].hourly))
     return _row(
         checkpoint,
-        Offer(tpu.id, "TPU, flex-start lease", zone, costs[zone].hourly, _sources((costs[zone].line,))),
+        Offer(tpu.id, "TPU, flex-start lease", zone, costs[zone].hourly, _sources((costs[zone],))),
         context,
         refused=checkpoint.refused_on("tpu"),
         fit=lambda length: tpu_memory_fit(checkpoint, tpu, max_model_len=length, max_num_seqs=USERS),
@@ -163,10 +163,9 @@ def _row(
     together: Callable[[int], int],
     peaks: Peaks,
 ) -> Row:
-    found = fit(context)
-    if refused or not found.starts:
-        longest = 0 if refused else _longest(fit, checkpoint.architecture.context)
-        return Row(checkpoint, offer, refused, found.breaks, 0, longest, None, None)
+    result, longest = fit(context), 0 if refused else _longest(fit, checkpoint.architecture.context)
+    if refused or not result.starts:
+        return Row(checkpoint, offer, refused, result.breaks, 0, longest, None, None)
     prompt, output = load_of(context)
     speed = estimate(
         checkpoint,
@@ -176,16 +175,8 @@ def _row(
         batch=max(1, together(prompt + output)),
         kv_element_bytes=KV_ELEMENT_BYTES,
     )
-    return Row(
-        checkpoint,
-        offer,
-        None,
-        None,
-        found.full_context_sequences,
-        _longest(fit, checkpoint.architecture.context),
-        speed,
-        token_cost(offer.hourly, speed),
-    )
+    tokens = token_cost(offer.hourly, speed)
+    return Row(checkpoint, offer, None, None, result.full_context_sequences, longest, speed, tokens)
 
 
 def _fit(checkpoint: Model, gpu: Accelerator, count: int, length: int) -> MemoryFit:
@@ -203,9 +194,9 @@ def _fit(checkpoint: Model, gpu: Accelerator, count: int, length: int) -> Memory
     )
 
 
-def _longest(fit: Callable[[int], MemoryFit | TpuFit], at_most: int) -> int:
+def _longest(fit: Callable[[int], MemoryFit | TpuFit], limit: int) -> int:
     """The longest context, in whole steps, with which a server starts; 0 without one."""
-    low, high = 0, at_most // _STEP
+    low, high = 0, limit // _STEP
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if fit(middle * _STEP).starts else (low, middle - 1)
@@ -218,5 +209,5 @@ def _order(amount: Amount) -> tuple[bool, Decimal]:
 
 
 def _sources(lines: tuple[CostLine, ...]) -> str:
-    told = [line.as_output() for line in lines]
-    return "; ".join(dict.fromkeys(f"{row['item']}: {row['as_of']}, {row['source']}" for row in told))
+    rows = [line.as_output() for line in lines]
+    return "; ".join(dict.fromkeys(f"{row['item']}: {row['as_of']}, {row['source']}" for row in rows))

@@ -1,6 +1,7 @@
-"""Plan: everything about a Cloud Run stack that can be known without the cloud, as plain frozen values.
+"""Plans: everything about a stack that can be known without the cloud, as plain frozen values.
 
-Owns the types that components, smoke and commands read. Leaves their construction to bezel.planner.assemble.build.
+Owns the types that components, smoke and commands read: Plan for a Cloud Run service, LeasePlan for leased machines.
+Leaves their construction to bezel.planner.assemble.build and bezel.planner.assemble.lease_build.
 """
 
 from __future__ import annotations
@@ -8,25 +9,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from bezel.planner.base.money import figure
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bezel.planner.base.deployment import ServicePlan, SmokePlan, WeightsPlan
+    from bezel.planner.base.deployment import ImagePlan, ServicePlan, SmokePlan, WeightsPlan
+    from bezel.planner.base.hardware import BackEnd, Leased
     from bezel.planner.base.settings import Settings
+    from bezel.planner.cost.lease_cost import LeaseTotal
     from bezel.planner.cost.service_cost import Cost
     from bezel.planner.cost.token_cost import TokenCost
-    from bezel.planner.rules.startup import StartEstimate
+    from bezel.planner.rules.startup import LeaseStart, StartEstimate
     from bezel.planner.sizing.memory import MemoryFit
     from bezel.planner.sizing.roofline import Estimate
     from bezel.planner.sizing.speculation import Gain
+    from bezel.planner.sizing.tpu_memory import TpuFit
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A valid stack: what is deployed, memory fit, expected startup time and speed, and cost.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _StackPlan:
+    """What the plans of both kinds of stacks have in common.
 
     `gain` is None without speculative decoding. `origins` has the origin of each planned value: "stack file",
-    "catalogue default" or "computed".
+    "catalogue default" or "computed". `cost` is that of all machines, `fit` that of one.
     """
 
     stack: str
@@ -35,28 +41,152 @@ class Plan:
     model: str
     served_model: str
     settings: Settings
-    service: ServicePlan
     smoke: SmokePlan
-    fit: MemoryFit
+    fit: MemoryFit | TpuFit
     start: StartEstimate
     estimate: Estimate
     gain: Gain | None
-    cost: Cost
+    cost: Cost | LeaseTotal
     token_cost: TokenCost
     apis: tuple[str, ...]
     origins: Mapping[str, str]
 
     @property
+    def server(self) -> ServicePlan | NodePlan:
+        """The part that describes the server."""
+        raise NotImplementedError
+
+    @property
     def weights(self) -> WeightsPlan:
         """Location of the model's files."""
-        return self.service.weights
+        return self.server.weights
 
     @property
     def secrets(self) -> Mapping[str, str]:
         """Variables whose values are secrets, with the secrets' ids."""
-        return self.service.secrets
+        return self.server.secrets
 
     @property
     def protected(self) -> bool:
         """Whether destroying the stack is refused."""
-        return self.service.deletion_protection
+        return self.settings.protects_from_deletion
+
+    def as_output(self) -> dict[str, object]:
+        """Figures for a stack's output, each with its basis; an unknown price is "unknown"."""
+        starts = [figure(self.cost.start(seconds), 4) for seconds in self.start.seconds]
+        return {
+            "fit": self.fit.as_output(),
+            "weights": self.weights.as_output(),
+            "start": self.start.as_output(),
+            "estimate": self.estimate.as_output(),
+            "cost": {**self.cost.as_output(), "usd_per_cold_start": starts, **self.token_cost.as_output()},
+            **({"speculation": self.gain.as_output()} if self.gain else {}),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan(_StackPlan):
+    """A valid stack of a Cloud Run service."""
+
+    service: ServicePlan
+    fit: MemoryFit
+    cost: Cost
+
+    @property
+    def server(self) -> ServicePlan:
+        """The part that describes the server."""
+        return self.service
+
+
+@dataclass(frozen=True, slots=True)
+class ZonePlan:
+    """A zone for requests, and the seconds to wait in its queue."""
+
+    zone: str
+    patience_seconds: int
+
+    @property
+    def region(self) -> str:
+        """The zone's region."""
+        return self.zone.rpartition("-")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTerms:
+    """Terms of the leases; durations in seconds.
+
+    `names` has one name for each lease: the id of its request, its node and its machine, the same in every zone.
+    """
+
+    names: tuple[str, ...]
+    hardware: Leased
+    back_end: BackEnd
+    provisioning: Literal["flex-start", "spot", "on-demand"]
+    zones: tuple[ZonePlan, ...]
+    run_seconds: int
+    renew: bool
+    provisioning_deadline_seconds: int
+    boot_deadline_seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodePlan:
+    """The software of each machine.
+
+    `arguments` is what follows `vllm serve`: the model's folder on the machine or its hub id, then flags.
+    `compile_cache` is a `gs://` address in the bucket of the weights, "" without one. `packages` are installed at boot,
+    "" where the image needs none.
+    """
+
+    image: ImagePlan
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str]
+    secrets: Mapping[str, str]
+    port: int
+    weights: WeightsPlan
+    compile_cache: str
+    packages: str
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkPlan:
+    """The machines' own network, with an address range in each region."""
+
+    name: str
+    regions: tuple[str, ...]
+    nat: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayPlan:
+    """The gateway in front of the machines, and its callers."""
+
+    name: str
+    region: str
+    image: ImagePlan
+    max_instances: int
+    invokers: tuple[str, ...]
+    ingress: str
+    public: bool
+    deletion_protection: bool
+    service_account_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeasePlan(_StackPlan):
+    """A valid stack of leased machines."""
+
+    terms: LeaseTerms
+    node: NodePlan
+    network: NetworkPlan
+    gateway: GatewayPlan
+    start: LeaseStart
+    cost: LeaseTotal
+    labels: Mapping[str, str]
+    service_account_id: str
+    image_repository_id: str
+
+    @property
+    def server(self) -> NodePlan:
+        """The part that describes the server."""
+        return self.node

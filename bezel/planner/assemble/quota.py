@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 from bezel.catalog import accelerator
 from bezel.errors import Problem
-from bezel.planner.base.hardware import leased_quota
+from bezel.planner.base.hardware import Quota
 from bezel.planner.base.problems import setting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bezel.planner.assemble.lease_plan import LeasePlan, LeaseTerms
+    from bezel.planner.assemble.plan import LeasePlan, LeaseTerms
     from bezel.planner.base.deployment import ServicePlan
 
 # APIs that the preflight uses, besides those of the stack.
@@ -32,28 +32,8 @@ _PERMISSION = "roles/cloudquotas.viewer"
 
 
 @dataclass(frozen=True, slots=True)
-class Quota:
-    """One limit: API, id, what it counts (`unit` of it is one `thing`), and dimensions besides the place."""
-
-    service: str
-    id: str
-    thing: str
-    unit: int = 1
-    dimensions: tuple[tuple[str, str], ...] = ()
-
-    def told(self, amount: int) -> str:
-        """An amount in the quota's unit, and in things."""
-        return f"{amount} of {self.id} ({self.things(amount)})"
-
-    def things(self, amount: float) -> str:
-        """An amount in things, such as GPUs."""
-        number = amount / self.unit
-        return f"{number:g} {self.thing}{'' if number == 1 or self.thing == 'GiB' else 's'}"
-
-
-@dataclass(frozen=True, slots=True)
 class Need:
-    """The most that a stack may need of a quota in a place: `each` for an instance, times instances and revisions."""
+    """The maximum need of a quota in a place: `each` for an instance, times instances and revisions."""
 
     quota: Quota
     place: str
@@ -62,16 +42,15 @@ class Need:
     revisions: int = 1
 
     @property
-    def wanted(self) -> int:
+    def amount(self) -> int:
         """The amount needed at a time, in the quota's unit."""
         return self.each * self.instances * self.revisions
 
 
 def gpu_quota(name: str, *, zonal_redundancy: bool) -> Quota:
     """The quota of Cloud Run that an accelerator of the catalogue counts in."""
-    found = accelerator(name)
-    quota = found.quota_zonal_redundancy if zonal_redundancy else found.quota
-    return Quota(RUN_API, quota, "GPU", found.quota_unit_per_gpu)
+    gpu = accelerator(name)
+    return Quota(RUN_API, gpu.quota_zonal_redundancy if zonal_redundancy else gpu.quota, "GPU", gpu.quota_unit_per_gpu)
 
 
 def service_needs(service: ServicePlan, *, gated: bool) -> tuple[Need, ...]:
@@ -88,8 +67,8 @@ def service_needs(service: ServicePlan, *, gated: bool) -> tuple[Need, ...]:
 
 def lease_quota(terms: LeaseTerms) -> Quota:
     """The quota that a lease counts in: flex-start and spot consume the preemptible one."""
-    service, name, dimensions = leased_quota(terms.hardware, terms.back_end, terms.provisioning)
-    return Quota(service, name, "chip" if terms.hardware.device == "tpu" else "GPU", dimensions=dimensions)
+    standard, preemptible = terms.hardware.quotas[terms.back_end]
+    return standard if terms.provisioning == "on-demand" else preemptible
 
 
 def lease_needs(terms: LeaseTerms) -> tuple[Need, ...]:
@@ -115,7 +94,7 @@ def request(need: Need, project: str, value: int) -> str:
 
 def is_short(need: Need, allowed: float, held: int = 0) -> bool:
     """Whether a quota is too small for a need beside the amount that others hold."""
-    return need.wanted + held > allowed
+    return need.amount + held > allowed
 
 
 def shortage(need: Need, allowed: float, *, project: str, held: int = 0, holders: str = "") -> Problem:
@@ -128,62 +107,58 @@ def shortage(need: Need, allowed: float, *, project: str, held: int = 0, holders
         held: amount that other services hold for certain.
         holders: names of those services.
     """
-    quota, gated = need.quota, need.revisions > 1
+    quota, gated, total = need.quota, need.revisions > 1, need.amount + held
     there = f"this project has {allowed:.0f} in {need.place}" + (f", of which {holders} hold {held}" if held else "")
     left = max(0, allowed - held)
     fits = int(left // (need.each * need.revisions))
-    ways = [f"lower {setting('scaling.max_instances')} to {fits}"] if fits else []
+    repairs = [f"lower {setting('scaling.max_instances')} to {fits}"] if fits else []
     if gated and need.each * need.instances <= left:
-        ways.insert(0, f"set {setting('rollout')} to direct (which fits once the old revision holds no instance)")
-    ways.append(f"ask for {need.wanted + held}: `{request(need, project, need.wanted + held)}`")
-    repair = f"{', '.join(ways[:-1])}, or {ways[-1]}." if len(ways) > 1 else f"{ways[0]}."
+        repairs.insert(0, f"set {setting('rollout')} to direct (which fits once the old revision holds no instance)")
+    repairs.append(f"request {total}: `{request(need, project, total)}`")
+    repair = f"{', '.join(repairs[:-1])}{', or ' if repairs[1:] else ''}{repairs[-1]}."
     instances = f"{need.instances} instance{'s' if need.instances > 1 else ''}"
     if gated:
-        return Problem(
-            setting("rollout"),
-            "gated",
+        consequence = (
             f"the old revision serves while the new one is checked: with {instances} each they may need "
-            f"{quota.told(need.wanted)} at a time, and {there}.",
-            repair,
+            f"{quota.describe(need.amount)} at a time, and {there}."
         )
-    return Problem(
-        setting("scaling.max_instances"),
-        str(need.instances),
-        f"{instances} may need {quota.told(need.wanted)}, and {there}: Cloud Run refuses the service after all that it "
-        "stands on was made.",
-        repair,
+        return Problem(setting("rollout"), "gated", consequence, repair)
+    consequence = (
+        f"{instances} may need {quota.describe(need.amount)}, and {there}: Cloud Run refuses the service after the "
+        "resources that it needs are created."
     )
+    return Problem(setting("scaling.max_instances"), need.instances, consequence, repair)
 
 
 def lease_shortage(plan: LeasePlan, allowed: Mapping[Need, float]) -> Problem:
     """The problem that no place has quota for the leases of a plan."""
     needs = list(allowed)
     first, count = needs[0], len(plan.terms.names)
-    told = ", ".join(f"{value:.0f} in {need.place}" for need, value in allowed.items())
+    limits = ", ".join(f"{value:.0f} in {need.place}" for need, value in allowed.items())
     return Problem(
         setting("lease.zones"),
         ", ".join(zone.zone for zone in plan.terms.zones),
         f"{count} lease{'s' if count > 1 else ''} of {plan.terms.hardware.id} need "
-        f"{first.quota.told(first.wanted * count)}, and this project has {told}: no zone would grant "
+        f"{first.quota.describe(first.amount * count)}, and this project has {limits}: no zone would grant "
         f"{'them all' if count > 1 else 'it'}.",
-        f"list a zone with quota (`bezel tpu find` shows them), or ask for it: "
-        f"`{request(first, plan.project, first.wanted * count)}`.",
+        f"list a zone with quota (`bezel tpu find` shows them), or request it: "
+        f"`{request(first, plan.project, first.amount * count)}`.",
     )
 
 
 def leases_that_fit(allowed: Mapping[Need, float]) -> float:
     """Number of leases that the quotas of all places allow together."""
-    return sum(value // need.wanted for need, value in allowed.items())
+    return sum(value // need.amount for need, value in allowed.items())
 
 
 def unknown(needs: tuple[Need, ...], project: str, why: str) -> str:
     """Warning about quotas that cannot be read: the need, the consequence, and the repair."""
-    listed = "; ".join(need.quota.told(need.wanted) for need in needs)
+    listed = "; ".join(need.quota.describe(need.amount) for need in needs)
     places = ", ".join(dict.fromkeys(need.place for need in needs))
     return (
         f"quota of {places} is not known ({why}).\n"
         f"  Needed at a time: {listed}.\n"
-        "  Consequence: if the project has less, the deploy fails after other resources were made.\n"
-        f"  Repair: `gcloud services enable {QUOTA_API} --project={project}`, and {_PERMISSION} for whoever deploys; "
+        "  Consequence: if the project has less, the deploy fails after other resources are created.\n"
+        f"  Repair: `gcloud services enable {QUOTA_API} --project={project}`, and {_PERMISSION} for the deployer; "
         "then preview again."
     )

@@ -1,4 +1,4 @@
-"""Use of a quota: by the other Cloud Run services of a region, by a service itself, by all together. Pure.
+"""Use of a quota, and its texts in a preview: by other services of a region, by a service itself, by all. Pure.
 
 Owns reading run v2's descriptions of services, and which of two sources counts. The amount that instances without
 traffic hold is certain; the amount that a service may scale to is not, so it is reported and refuses nothing. A
@@ -11,11 +11,13 @@ reason while the earlier revision serves. So only the list of services refuses, 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bezel.catalog import NotInCatalogueError
-from bezel.planner.assemble.quota import CPU_QUOTA, MEMORY_QUOTA, gpu_quota, is_short
+from bezel.planner.assemble.quota import CPU_QUOTA, MEMORY_QUOTA, USE_API, gpu_quota, is_short, request
+from bezel.planner.base.quantities import duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 _MEMORY = {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "k": 10**3, "M": 10**6, "G": 10**9, "": 1}
 _DONE = "CONDITION_SUCCEEDED"
+_PERMISSION = "roles/monitoring.viewer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +47,14 @@ def used_by_others(services: Iterable[Mapping[str, Any]], own: str, quota_id: st
         quota_id: of the quota.
     """
     others = [service for service in services if _short(service) != own]
-    held = {_short(service): _each(service, quota_id) * _instances(service)[0] for service in others}
-    most = sum(_each(service, quota_id) * _instances(service)[1] for service in others)
-    return Use(sum(held.values()), most, tuple(sorted(name for name, amount in held.items() if amount)))
+    amounts = {_short(service): _amounts(service, quota_id) for service in others}
+    holders = tuple(sorted(name for name, (held, _) in amounts.items() if held))
+    return Use(sum(held for held, _ in amounts.values()), sum(limit for _, limit in amounts.values()), holders)
 
 
 def own_most(services: Iterable[Mapping[str, Any]], own: str, quota_id: str) -> int:
     """Amount that all instances of one revision of a service may hold of a quota; 0 without the service."""
-    return sum(_each(one, quota_id) * _instances(one)[1] for one in services if _short(one) == own)
+    return sum(_amounts(service, quota_id)[1] for service in services if _short(service) == own)
 
 
 def in_use(listed: int, counted: int | None) -> tuple[int, bool] | None:
@@ -73,36 +76,85 @@ def is_crowded(need: Need, allowed: float, counted: int | None, own: int) -> boo
 
 def has_already(services: Iterable[Mapping[str, Any]], own: str, need: Need) -> bool:
     """Whether a service already serves with at least the needed amount: unless it changes, it needs no more."""
-    found = next((service for service in services if _short(service) == own), None)
-    if found is None or (found.get("terminalCondition") or {}).get("state") != _DONE:
-        return False
-    return _each(found, need.quota.id) * _instances(found)[1] >= need.wanted
+    return any(
+        (service.get("terminalCondition") or {}).get("state") == _DONE
+        and _amounts(service, need.quota.id)[1] >= need.amount
+        for service in services
+        if _short(service) == own
+    )
+
+
+def use_line(need: Need, allowed: float, listed: int, counted: tuple[int, float] | str) -> str:
+    """One quota in a preview: its use with the source, the limit, and the need.
+
+    Args:
+        need: the maximum that the stack may need of it.
+        allowed: the project's limit, infinity without one.
+        listed: amount that Cloud Run's services hold without traffic.
+        counted: Monitoring's number and its age in seconds, or the reason why there is none.
+    """
+    things = need.quota.things
+    limit = "no limit" if allowed == math.inf else f"{things(allowed)} allowed"
+    used = in_use(listed, None if isinstance(counted, str) else counted[0])
+    monitoring = "" if isinstance(counted, str) else f"Cloud Monitoring, {duration_text(counted[1])} ago"
+    if used is None:
+        use = "use not known"
+    elif used[1]:
+        use = f"{things(used[0])} used ({monitoring})"
+    else:
+        lower = f"; less by {monitoring}" if monitoring else ""
+        use = f"at least {things(used[0])} used (by the services that run without traffic{lower})"
+    return f"{need.quota.id} in {need.place}: {use}, {limit}, {things(need.amount)} needed."
+
+
+def uncounted(needs: Iterable[Need], project: str, why: str) -> str:
+    """Warning that Cloud Monitoring reports no use: what is therefore not counted, and after a 403 the repair."""
+    quotas = ", ".join(dict.fromkeys(need.quota.id for need in needs))
+    repair = f" Grant {_PERMISSION} and run `gcloud services enable {USE_API} --project={project}`."
+    return (
+        f"Cloud Monitoring does not report the use of {quotas} ({why}): jobs, instances that serve requests and other "
+        f"users are not counted.{repair if why.startswith('403') else ''}"
+    )
+
+
+def crowding(need: Need, allowed: float, counted: tuple[int, float], project: str) -> str:
+    """Warning that a quota is too full by Monitoring: not a refusal, since what it counted may have ended."""
+    (used, age), things = counted, need.quota.things
+    value = need.amount + used
+    return (
+        f"{need.quota.id}: {duration_text(age)} ago Cloud Monitoring counted {things(used)} in use in {need.place}, of "
+        f"the {things(allowed)} of this project; this stack may need {things(need.amount)}.\n"
+        "  Consequence: if that is still so, instances do not start until others have ended, and a lease is refused.\n"
+        f"  Repair: end what is not needed, or request {value}: `{request(need, project, value)}`."
+    )
 
 
 def _short(service: Mapping[str, Any]) -> str:
     return str(service.get("name") or "").rpartition("/")[2]
 
 
-def _instances(service: Mapping[str, Any]) -> tuple[int, int]:
-    """(instances that run without traffic, maximum of instances)."""
+def _amounts(service: Mapping[str, Any], quota_id: str) -> tuple[int, int]:
+    """What a service holds of a quota: without traffic, and with the maximum of its instances."""
     outer = service.get("scaling") or {}
     inner = (service.get("template") or {}).get("scaling") or {}
     if outer.get("scalingMode") == "MANUAL":
-        manual = int(outer.get("manualInstanceCount") or 0)
-        return manual, manual
-    least = max(int(one.get("minInstanceCount") or 0) for one in (outer, inner))
-    given = [int(one["maxInstanceCount"]) for one in (outer, inner) if one.get("maxInstanceCount")]
-    return least, max(least, min(given, default=0))
+        low = high = int(outer.get("manualInstanceCount") or 0)
+    else:
+        low = max(int(scaling.get("minInstanceCount") or 0) for scaling in (outer, inner))
+        limits = [int(scaling["maxInstanceCount"]) for scaling in (outer, inner) if scaling.get("maxInstanceCount")]
+        high = max(low, min(limits, default=0))
+    each = _each(service, quota_id)
+    return each * low, each * high
 
 
 def _each(service: Mapping[str, Any], quota_id: str) -> int:
     """Amount that one instance of a service counts in a quota."""
     template = service.get("template") or {}
-    limits = [(one.get("resources") or {}).get("limits") or {} for one in template.get("containers") or ()]
+    limits = [(container.get("resources") or {}).get("limits") or {} for container in template.get("containers") or ()]
     if quota_id == CPU_QUOTA:
-        return sum(_milli(str(one.get("cpu") or "1")) for one in limits)
+        return sum(_milli(str(limit.get("cpu") or "1")) for limit in limits)
     if quota_id == MEMORY_QUOTA:
-        return sum(_bytes(str(one.get("memory") or "512Mi")) for one in limits)
+        return sum(_bytes(str(limit.get("memory") or "512Mi")) for limit in limits)
     name = str((template.get("nodeSelector") or {}).get("accelerator") or "")
     try:
         quota = gpu_quota(name, zonal_redundancy=not template.get("gpuZonalRedundancyDisabled"))
@@ -110,12 +162,11 @@ def _each(service: Mapping[str, Any], quota_id: str) -> int:
         return 0
     if quota.id != quota_id:
         return 0
-    return quota.unit * sum(int(one.get("nvidia.com/gpu") or 0) for one in limits)
+    return quota.unit * sum(int(limit.get("nvidia.com/gpu") or 0) for limit in limits)
 
 
 def _milli(text: str) -> int:
-    number, milli = text.removesuffix("m"), text.endswith("m")
-    return int(number) if milli else round(float(number) * 1000)
+    return int(text.removesuffix("m")) if text.endswith("m") else round(float(text) * 1000)
 
 
 def _bytes(text: str) -> int:

@@ -1,24 +1,26 @@
-"""Validation of a Cloud Run stack: every rule in its order, with all problems at once.
+"""Validation of a stack: every rule in its order, with all problems at once.
 
-Owns the input of each rule and the condition to run it. Leaves the rules to the modules beside it and the shape of the
-plan to bezel.planner.assemble.build.
+Owns the rules that both kinds of stacks share (`Validation`), and the input and condition of each rule of a Cloud Run
+service. Leaves the rules to bezel.planner.rules and bezel.planner.vllm, leased machines to
+bezel.planner.assemble.lease_validate and the shape of the plan to bezel.planner.assemble.build.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from bezel.catalog import (
     NotInCatalogueError,
     Price,
     accelerator,
+    closest,
     model,
     price,
     unservable_form,
     vllm_options,
 )
-from bezel.errors import NOT_SET, Problem, shown
+from bezel.errors import NOT_SET, Problem
 from bezel.planner.base.deployment import SmokePlan
 from bezel.planner.base.hardware import leased_hardware
 from bezel.planner.base.names import is_project_id, stack_labels
@@ -27,18 +29,15 @@ from bezel.planner.base.problems import PlanError, one_of, setting
 from bezel.planner.cost.price_rows import check_own_prices, mispriced
 from bezel.planner.cost.service_cost import BILLING, SERVICE, Cost, check_cost, check_idle_cost, gpu_item, service_cost
 from bezel.planner.rules import platform_checks as platform
-from bezel.planner.rules.env_checks import check_environment
-from bezel.planner.rules.env_names import planned_variables
+from bezel.planner.rules.env_checks import check_environment, planned_variables
 from bezel.planner.rules.image_checks import check_image, recording_of, unrecorded
 from bezel.planner.rules.lease_checks import check_service_only
-from bezel.planner.rules.memory_checks import check_memory
-from bezel.planner.rules.network_checks import check_vpc, check_way_in
-from bezel.planner.rules.platform_limits import check_label_count
+from bezel.planner.rules.memory_checks import check_memory, gpu_memory
+from bezel.planner.rules.network_checks import check_ingress, check_vpc
 from bezel.planner.rules.smoke_checks import check_patience, check_smoke
 from bezel.planner.rules.startup import StartEstimate, check_start, estimate_start
 from bezel.planner.rules.storage_checks import bucket_of, check_own_copy, check_weights
-from bezel.planner.sizing.memory import MemoryFit, memory_fit
-from bezel.planner.vllm.argument_conflicts import check_served, check_traps
+from bezel.planner.vllm.argument_conflicts import check_conflicts, check_served
 from bezel.planner.vllm.arguments import MOUNT_PATH, default_options, merge
 from bezel.planner.vllm.engine_args import EngineArgs, read_engine
 from bezel.planner.vllm.loading import HUB, LOADINGS, Loading, loading_of, loading_options
@@ -48,106 +47,236 @@ from bezel.planner.vllm.risk_checks import check_risks
 from bezel.planner.vllm.serving_checks import check_serving
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from datetime import date
 
     from bezel.catalog import Accelerator, Model, VllmOptions
     from bezel.planner.base.settings import Settings
+    from bezel.planner.sizing.memory import MemoryFit
     from bezel.planner.vllm.arguments import Argument
 
-
-MOST_CONCURRENCY = 1000  # Cloud Run's own bound
+Record = TypeVar("Record")
+MAX_CONCURRENCY = 1000  # Cloud Run's own bound
 SMOKE_CONCURRENCY = 64  # a short benchmark, not a load test
 
 
-@dataclass(frozen=True, slots=True)
+class Validation:
+    """The rules that hold for every stack, and the problems found so far.
+
+    Attributes:
+        settings: settings, with defaults in place of invalid values.
+        project: id of the Google Cloud project, None where it is not set.
+        stack: name of the stack.
+        problems: every problem so far.
+        model: the checkpoint, None for an unknown one.
+        options: the recorded options of the image's vLLM, None where there are none.
+        arguments: of the server, by option name; empty without recorded options.
+        offline: whether the server loads its model from a bucket.
+    """
+
+    def __init__(self, config: Mapping[str, object], *, project: str | None, stack: str, today: date | None) -> None:
+        self.settings, self.problems = read_settings(config)
+        self.project, self.stack = project, stack
+        self.problems += check_own_prices(self.settings.cost.prices, today=today)
+        self.problems += check_project(project)
+        self.problems += check_image(self.settings)
+        unknown = unservable_form(self.settings.model) or "its architecture is not known, so nothing about it is."
+        self.model = self.look_up("model", self.settings.model, model, unknown)
+        self.options = self._look_up_options()
+        self.arguments: dict[str, Argument] = {}
+        self.offline = self.settings.weights.loading != HUB.id
+
+    def look_up(self, key: str, name: str, find: Callable[[str], Record], consequence: str) -> Record | None:
+        """A record of the catalogue; None, with a problem, for an unknown name."""
+        try:
+            return find(name) if name else None
+        except NotInCatalogueError as error:
+            known = sorted((*error.known, *leased_hardware())) if key == "accelerator" else error.known
+            consequence = f"it is not in the catalogue: {consequence}"
+            self.problems.append(Problem(setting(key), name, consequence, one_of(known, closest(name, known))))
+            return None
+
+    def _look_up_options(self) -> VllmOptions | None:
+        key, recorded = recording_of(self.settings)
+        try:
+            return vllm_options(recorded)
+        except NotInCatalogueError as error:
+            self.problems.append(unrecorded(key, error.name, error.known, error.closest))
+            return None
+
+    def check_platform(self, planned: Mapping[str, str]) -> None:
+        """Check what every stack asks of Google Cloud; `planned` are the variables that the plan sets itself."""
+        settings = self.settings
+        self.problems += platform.check_access(settings.access)
+        self.problems += check_ingress(settings.access, settings.smoke)
+        self.problems += platform.check_secrets(settings.secrets, planned)
+        self.problems += platform.check_labels(settings.labels)
+        self.problems += check_weights(settings.weights)
+        if self.model:
+            self.problems += check_own_copy(settings.weights, self.model) if self.offline else []
+            self.problems += platform.check_label_count(settings.labels, stack_labels(settings, self.model, self.stack))
+
+    def check_options(self, defaults: Mapping[str, object], *, leased: bool = False) -> None:
+        """Merge the stack file's options into the defaults, and check each by itself."""
+        if self.options is None:
+            return
+        settings, options = self.settings, self.options
+        self.arguments = merge(defaults, settings.vllm, options)
+        self.problems += check_spellings(settings.vllm, options)
+        self.problems += check_options(self.arguments, options)
+        self.problems += check_risks(settings, self.arguments, options)
+        self.problems += check_serving(self.values, settings, leased=leased)
+
+    @property
+    def values(self) -> dict[str, object]:
+        """Values of the arguments, by option name."""
+        return {name: argument.value for name, argument in self.arguments.items()}
+
+    def check_engine(
+        self, accelerator: str | None, refused_as: str, environment: Mapping[str, str], copies_at: str, devices: int = 1
+    ) -> EngineArgs | None:
+        """Check combinations of arguments, and read the engine's figures from them.
+
+        Args:
+            accelerator: its name in the stack file; None where it is unknown.
+            refused_as: its name in the catalogue's refusals.
+            environment: variables of the container, without secrets.
+            copies_at: prefix of the bucket's folders for vLLM, "" where it takes hub ids.
+            devices: GPUs or chips of one machine, which share the model.
+        """
+        if self.options is None or self.model is None:
+            return None
+        self.problems += check_conflicts(
+            self.arguments,
+            self.model,
+            accelerator,
+            devices=devices,
+            environment=environment,
+            options=self.options,
+            copies_at=copies_at,
+        )
+        self.problems += check_fields(self.arguments, self.options)
+        self.problems += check_served(self.model, accelerator, refused_as) if accelerator else []
+        engine, unread = read_engine(self.arguments, self.model)
+        self.problems += unread
+        return engine
+
+    def plan_smoke(self, engine: EngineArgs, *, instances: int, concurrency: int, raised_by: str) -> SmokePlan:
+        """Plan the smoke check and the short benchmark.
+
+        Args:
+            engine: figures of the arguments.
+            instances: maximum of servers.
+            concurrency: maximum of concurrent requests to all servers.
+            raised_by: the setting that raises this maximum.
+        """
+        chosen = self.settings.smoke
+        sent = chosen.concurrency or min(concurrency, instances * engine.max_num_seqs, SMOKE_CONCURRENCY)
+        smoke = SmokePlan(
+            deadline_seconds=chosen.deadline_seconds,
+            speculative=engine.speculative,
+            min_draft_acceptance=chosen.min_draft_acceptance,
+            random_weights=chosen.random_weights,
+            # Fewer than three rounds reach no steady state.
+            requests=chosen.requests or 3 * sent,
+            concurrency=sent,
+            prompt_tokens=chosen.prompt_tokens,
+            output_tokens=chosen.output_tokens,
+            impersonate=chosen.impersonate,
+        )
+        self.problems += check_smoke(smoke, engine, max_concurrency=concurrency, raised_by=raised_by)
+        return smoke
+
+    def refusal(self) -> PlanError:
+        """The first problem of each value: later problems of the same value follow from it."""
+        first: dict[tuple[str, str | None], Problem] = {}
+        for problem in self.problems:
+            first.setdefault((problem.key, problem.value), problem)
+        return PlanError.of(first.values(), self.stack)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ValidatedStack:
-    """Settings that pass every rule, with the results of the rules."""
+    """Settings that pass every rule, with the results of the rules that hold for both kinds of stacks."""
 
     settings: Settings
+    stack: str
     project: str
-    accelerator: Accelerator
     model: Model
     options: VllmOptions
     arguments: Mapping[str, Argument]
     environment: Mapping[str, str]
-    memory_gib: int
     engine: EngineArgs
-    loading: Loading
-    fit: MemoryFit
     start: StartEstimate
-    cost: Cost
     smoke: SmokePlan
 
 
-def judge(config: Mapping[str, object], *, project: str | None, stack: str, today: date | None) -> ValidatedStack:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidatedService(ValidatedStack):
+    """A Cloud Run service that passes every rule."""
+
+    accelerator: Accelerator
+    memory_gib: int
+    loading: Loading
+    fit: MemoryFit
+    cost: Cost
+
+
+def validate_service(
+    config: Mapping[str, object], *, project: str | None, stack: str, today: date | None
+) -> ValidatedService:
     """Run every rule whose inputs are known.
 
     Raises:
         PlanError: with every problem.
     """
-    settings, problems = read_settings(config)
-    problems += check_own_prices(settings.cost.prices, today=today)
-    problems += check_project(project)
-    gpu, checkpoint, options = _look_up(settings, problems)
-    chosen = settings.weights.loading
-    planned = planned_variables(gpu, offline=chosen != HUB.id)
+    rules = Validation(config, project=project, stack=stack, today=today)
+    settings, problems, checkpoint, options = rules.settings, rules.problems, rules.model, rules.options
+    nothing = "no region, price or memory is known for it."
+    gpu = rules.look_up("accelerator", settings.accelerator, accelerator, nothing)
+    planned = planned_variables(gpu, offline=rules.offline)
     environment = planned | settings.variables
     problems += check_environment(settings, planned, options)
     problems += check_service_only(settings) if gpu else []
-    problems += _platform_problems(settings, gpu, planned)
-    problems += check_own_copy(settings.weights, checkpoint) if checkpoint and chosen != HUB.id else []
-    memory_gib = _memory_gib(settings, gpu)
-    arguments: dict[str, Argument] = {}
-    engine = None
-    if options:
-        arguments = merge(_defaults(checkpoint, memory_gib, chosen), settings.vllm, options)
-        problems += check_spellings(settings.vllm, options)
-        problems += check_options(arguments, options)
-        problems += check_risks(settings, arguments, options)
-        problems += check_serving({name: argument.value for name, argument in arguments.items()}, settings)
-    if checkpoint:
-        problems += check_label_count(settings.labels, stack_labels(settings, checkpoint, stack))
+    problems += _service_problems(settings, gpu)
+    rules.check_platform(planned)
+    memory_gib = max(gpu.min_memory_gib if gpu else 0, settings.resources.memory or 0)
+    chosen = settings.weights.loading
+    loaded_by = loading_options(chosen, checkpoint, memory_gib) if checkpoint else {}
+    rules.check_options(default_options(checkpoint, loading=loaded_by) if checkpoint else {})
+    bucket = bucket_of(settings.weights, project or "PROJECT")
     if options and checkpoint:
-        bucket = bucket_of(settings.weights, project or "PROJECT")
-        copies_at = LOADINGS[chosen].place(bucket) if chosen else MOUNT_PATH
-        problems += check_loading(settings, checkpoint, arguments, bucket)
-        problems += check_traps(
-            arguments,
-            checkpoint,
-            gpu.id if gpu else None,
-            environment=environment,
-            options=options,
-            copies_at=copies_at,
-        )
-        problems += check_fields(arguments, options)
-        problems += check_served(checkpoint, gpu.id, gpu.id) if gpu else []
-        engine, found = read_engine(arguments, checkpoint)
-        if engine and chosen == HUB.id:
-            engine = replace(engine, load_strategy="download")
-        problems += found
-    cost = _cost(settings, gpu, memory_gib, problems)
+        problems += check_loading(settings, checkpoint, rules.arguments, bucket)
+    copies_at = LOADINGS[chosen].folder_prefix(bucket) if chosen else MOUNT_PATH
+    engine = rules.check_engine(gpu.id if gpu else None, gpu.id if gpu else "", environment, copies_at)
+    cost = _cost(settings, gpu, memory_gib, problems) if gpu else None
     if gpu is None or checkpoint is None or options is None or engine is None or cost is None:
-        raise refusal(problems, stack)
+        raise rules.refusal()
+    if not rules.offline:
+        engine = replace(engine, load_strategy="download")
     loading = loading_of(chosen, engine)
-    fit = _fit(checkpoint, gpu, engine, memory_gib)
-    instances = settings.scaling.max_instances
-    taken = instances * request_concurrency(settings, engine)
-    smoke = plan_smoke(settings, engine, instances=instances, taken=taken)
+    fit = gpu_memory(checkpoint, gpu, engine, memory_gib=memory_gib)
     problems += check_memory(fit, engine, checkpoint, gpu)
     start = estimate_start(fit, loading)
     problems += check_start(start, settings.probe)
-    problems += check_smoke(smoke, engine, taken_at_a_time=taken, raised_by="scaling.request_concurrency")
+    instances = settings.scaling.max_instances
+    smoke = rules.plan_smoke(
+        engine,
+        instances=instances,
+        concurrency=instances * request_concurrency(settings, engine),
+        raised_by="scaling.request_concurrency",
+    )
     problems += check_patience(smoke, settings.probe)
     if problems or not project:
-        raise refusal(problems, stack)
-    return ValidatedStack(
+        raise rules.refusal()
+    return ValidatedService(
         settings=settings,
+        stack=stack,
         project=project,
         accelerator=gpu,
         model=checkpoint,
         options=options,
-        arguments=arguments,
+        arguments=rules.arguments,
         environment=environment,
         memory_gib=memory_gib,
         engine=engine,
@@ -159,110 +288,35 @@ def judge(config: Mapping[str, object], *, project: str | None, stack: str, toda
     )
 
 
-def _look_up(
-    settings: Settings, problems: list[Problem]
-) -> tuple[Accelerator | None, Model | None, VllmOptions | None]:
-    gpu = None
-    if settings.accelerator:
-        try:
-            gpu = accelerator(settings.accelerator)
-        except NotInCatalogueError as error:
-            known = NotInCatalogueError(error.kind, error.name, (*error.known, *leased_hardware()))
-            problems.append(_unknown("accelerator", known, "no region, price or memory is known for it."))
-    return gpu, *look_up(settings, problems)
-
-
-def look_up(settings: Settings, problems: list[Problem]) -> tuple[Model | None, VllmOptions | None]:
-    """Checkpoint and option list; None for one that the catalogue does not have, with a problem each."""
-    problems += check_image(settings)
-    checkpoint = options = None
-    if settings.model:
-        try:
-            checkpoint = model(settings.model)
-        except NotInCatalogueError as error:
-            reason = unservable_form(settings.model) or "its architecture is not known, so nothing about it is."
-            problems.append(_unknown("model", error, reason))
-    try:
-        key, recorded = recording_of(settings)
-        options = vllm_options(recorded)
-    except NotInCatalogueError as error:
-        problems.append(unrecorded(key, error.name, error.known, error.closest))
-    return checkpoint, options
-
-
-def _unknown(key: str, error: NotInCatalogueError, consequence: str) -> Problem:
-    return Problem(
-        setting(key),
-        shown(error.name),
-        f"it is not in the catalogue: {consequence}",
-        one_of(error.known, error.closest),
-    )
-
-
-def check_project(project: str | None) -> list[Problem]:
+def check_project(project: str | None) -> Iterator[Problem]:
     """Check that the project is set and its id valid: all names depend on it."""
-    if project and is_project_id(project):
-        return []
-    if project:
-        return [
-            Problem(
-                "gcp:project",
-                shown(project),
-                "no project has such an ID: buckets, accounts and addresses that bear it could not be made.",
-                "write the project's ID (`gcloud projects list`), not its name or number: 6 to 30 lower case letters, "
-                "digits and hyphens, a letter first.",
-            )
-        ]
-    return [
-        Problem(
+    if not project:
+        yield Problem(
             "gcp:project",
             NOT_SET,
             "buckets, accounts and addresses are named by the project: nothing can be planned without it.",
             "`pulumi config set gcp:project PROJECT_ID`, or set GOOGLE_CLOUD_PROJECT.",
         )
-    ]
+    elif not is_project_id(project):
+        yield Problem(
+            "gcp:project",
+            project,
+            "a project cannot have this ID: buckets, accounts and addresses with it could not be created.",
+            "write the project's ID (`gcloud projects list`), not its name or number: 6 to 30 lower case letters, "
+            "digits and hyphens, a letter first.",
+        )
 
 
-def refusal(problems: list[Problem], stack: str) -> PlanError:
-    """The first problem of each value: later problems of the same value follow from it."""
-    first = {(problem.key, problem.value): problem for problem in reversed(problems)}
-    return PlanError.of([problem for problem in problems if first[problem.key, problem.value] is problem], stack)
-
-
-def _platform_problems(settings: Settings, gpu: Accelerator | None, environment: dict[str, str]) -> list[Problem]:
-    problems = [
-        *platform.check_probe(settings.probe),
-        *platform.check_scaling(settings.scaling),
-        *platform.check_access(settings.access),
-        *check_way_in(settings.access, settings.smoke),
-        *check_vpc(settings.vpc, settings.weights),
-        *platform.check_secrets(settings.secrets, environment),
-        *platform.check_labels(settings.labels),
-        *check_weights(settings.weights),
-    ]
+def _service_problems(settings: Settings, gpu: Accelerator | None) -> Iterator[Problem]:
+    yield from platform.check_probe(settings.probe)
+    yield from platform.check_scaling(settings.scaling)
+    yield from check_vpc(settings.vpc, settings.weights)
     if gpu:
-        problems += platform.check_resources(settings.resources, gpu)
-        problems += platform.check_boost(settings.resources, gpu)
-        problems += platform.check_region(settings.region, gpu) if settings.region else []
-    return problems
+        yield from platform.check_resources(settings.resources, gpu)
+        yield from platform.check_region(settings.region, gpu) if settings.region else ()
 
 
-def _memory_gib(settings: Settings, gpu: Accelerator | None) -> int:
-    """The host's memory; the accelerator's minimum replaces a value that is missing, invalid or below it."""
-    least = gpu.min_memory_gib if gpu else 0
-    written = settings.resources.memory
-    return max(least, (platform.parse_memory(written) if written else None) or 0)
-
-
-def _defaults(checkpoint: Model | None, memory_gib: int, chosen: str | None) -> dict[str, object]:
-    if checkpoint is None:
-        return {}
-    return default_options(checkpoint, loading=loading_options(chosen, checkpoint, memory_gib))
-
-
-def _cost(settings: Settings, gpu: Accelerator | None, memory_gib: int, problems: list[Problem]) -> Cost | None:
-    if gpu is None:
-        return None
+def _cost(settings: Settings, gpu: Accelerator, memory_gib: int, problems: list[Problem]) -> Cost:
     cost = service_cost(
         gpu.id,
         region=settings.region,
@@ -275,74 +329,23 @@ def _cost(settings: Settings, gpu: Accelerator | None, memory_gib: int, problems
         own_prices=settings.cost.prices,
     )
     if settings.region in (*gpu.regions, *gpu.regions_on_invitation) and not mispriced(problems):
+        items = (gpu_item(gpu.id, zonal_redundancy=settings.scaling.zonal_redundancy), "vcpu", "memory")
+        priced_regions = [
+            region
+            for region in gpu.regions
+            if all(isinstance(price(SERVICE, item, region, BILLING), Price) for item in items)
+        ]
         problems += check_cost(
-            cost,
-            region=settings.region,
-            limit=settings.cost.max_hourly_usd,
-            priced_regions=_priced(gpu, zonal_redundancy=settings.scaling.zonal_redundancy),
+            cost, region=settings.region, limit=settings.cost.max_hourly_usd, priced_regions=priced_regions
         )
         problems += check_idle_cost(cost, environment=settings.environment, limit=settings.cost.max_idle_hourly_usd)
     return cost
 
 
-def _fit(checkpoint: Model, gpu: Accelerator, engine: EngineArgs, memory_gib: int) -> MemoryFit:
-    return memory_fit(
-        checkpoint,
-        gpu,
-        utilization=engine.utilization,
-        max_model_len=engine.max_model_len,
-        max_num_seqs=engine.max_num_seqs,
-        max_num_batched_tokens=engine.max_num_batched_tokens,
-        kv_cache_dtype=engine.kv_cache_dtype,
-        memory_gib=memory_gib,
-        load_strategy=engine.load_strategy,
-        load_buffer_bytes=engine.load_buffer_bytes,
-        speculative=engine.assistant_loaded,
-        enforce_eager=engine.enforce_eager,
-        async_scheduling=engine.async_scheduling,
-        cpu_offload_gib=engine.cpu_offload_gib,
-        adapters=engine.adapters,
-    )
-
-
-def _priced(gpu: Accelerator, *, zonal_redundancy: bool) -> tuple[str, ...]:
-    items = (gpu_item(gpu.id, zonal_redundancy=zonal_redundancy), "vcpu", "memory")
-    return tuple(
-        region
-        for region in gpu.regions
-        if all(isinstance(price(SERVICE, item, region, BILLING), Price) for item in items)
-    )
-
-
 def request_concurrency(settings: Settings, engine: EngineArgs) -> int:
-    """Requests that one instance takes at a time: one batch that runs and one that waits inside vLLM.
+    """Concurrent requests of one instance: one batch that runs and one that waits inside vLLM.
 
     Its batch stays full and its metrics show the queue. Cloud Run adds an instance at about 60 % of this number, which
     is when the batch has just become full.
     """
-    return settings.scaling.request_concurrency or min(MOST_CONCURRENCY, 2 * engine.max_num_seqs)
-
-
-def plan_smoke(settings: Settings, engine: EngineArgs, *, instances: int, taken: int) -> SmokePlan:
-    """The check and the short benchmark.
-
-    Args:
-        settings: of the stack.
-        engine: figures of the arguments.
-        instances: servers at most.
-        taken: requests that they take at a time.
-    """
-    chosen = settings.smoke
-    concurrency = chosen.concurrency or min(taken, instances * engine.max_num_seqs, SMOKE_CONCURRENCY)
-    return SmokePlan(
-        deadline_seconds=chosen.deadline_seconds,
-        speculative=engine.speculative,
-        min_draft_acceptance=chosen.min_draft_acceptance,
-        random_weights=chosen.random_weights,
-        # Fewer than three rounds reach no steady state.
-        requests=chosen.requests or 3 * concurrency,
-        concurrency=concurrency,
-        prompt_tokens=chosen.prompt_tokens,
-        output_tokens=chosen.output_tokens,
-        impersonate=chosen.impersonate,
-    )
+    return settings.scaling.request_concurrency or min(MAX_CONCURRENCY, 2 * engine.max_num_seqs)

@@ -1,12 +1,16 @@
-"""Deployment part of a plan, as frozen values: image, probes, weights, service and smoke check."""
+"""Deployment part of a plan, as frozen values: image, weights, service and smoke check."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from bezel.planner.base.settings import ProbeSettings, Vpc
+
+HEALTH_PATH = "/health"  # of both probes
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,19 +29,8 @@ class ImagePlan:
 
 
 @dataclass(frozen=True, slots=True)
-class ProbePlan:
-    """An HTTP probe of Cloud Run; durations in seconds."""
-
-    path: str
-    initial_delay_seconds: int
-    period_seconds: int
-    timeout_seconds: int
-    failure_threshold: int
-
-
-@dataclass(frozen=True, slots=True)
 class WeightsPlan:
-    """Location of the model's files, and the way of loading them.
+    """Location of the model's files, and how they are loaded.
 
     `loading` is an id of bezel.planner.vllm.loading, or "copied" on leased machines; `model` is vLLM's model argument.
     `bucket` is None where none is used, `path` the folder inside it, `create` whether the stack creates it.
@@ -66,19 +59,6 @@ class WeightsPlan:
         return {"loading": self.loading, "model": self.model, "mounted_at": self.mount_path}
 
 
-Ingress = Literal["all", "internal", "internal-and-cloud-load-balancing"]
-
-
-@dataclass(frozen=True, slots=True)
-class VpcPlan:
-    """Network of a service's outgoing requests; one of network and subnetwork is "" where the other determines it."""
-
-    network: str
-    subnetwork: str
-    egress: Literal["private-ranges-only", "all-traffic"]
-    tags: tuple[str, ...]
-
-
 @dataclass(frozen=True, slots=True)
 class ServicePlan:
     """One Cloud Run service with a GPU.
@@ -99,16 +79,16 @@ class ServicePlan:
     accelerator: str
     accelerator_count: int
     zonal_redundancy: bool
-    startup_probe: ProbePlan
-    liveness_probe: ProbePlan | None
+    startup_probe: ProbeSettings
+    liveness_probe: ProbeSettings
     weights: WeightsPlan
     min_instances: int
     max_instances: int
     request_concurrency: int
     timeout_seconds: int
     cpu_boost: bool
-    ingress: Ingress
-    vpc: VpcPlan | None
+    ingress: str
+    vpc: Vpc | None
     invokers: tuple[str, ...]
     public: bool
     deletion_protection: bool

@@ -19,20 +19,27 @@ if TYPE_CHECKING:
 Device = Literal["tpu", "gpu"]
 BackEnd = Literal["queued_resource", "flex_start_vm"]
 
-
 TPU_API, COMPUTE_API = "tpu.googleapis.com", "compute.googleapis.com"
-# Compute Engine counts v6e chips by region; the preemptible quota is checked first (observed in 2026).
-V6E_FAMILY = "CT6E"
-V6E_IN_COMPUTE = ("TPUS-PER-TPU-FAMILY-per-project-region", "PREEMPTIBLE-TPU-V6E-per-project-region")
 
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """The limits of an API on some hardware; flex-start and spot consume the preemptible one."""
+    """One limit: API, id, what it counts (`unit` of it is one `thing`), and dimensions besides the place."""
 
     service: str
-    standard: str
-    preemptible: str
+    id: str
+    thing: str
+    unit: int = 1
+    dimensions: tuple[tuple[str, str], ...] = ()
+
+    def describe(self, amount: int) -> str:
+        """An amount in the quota's unit, and in things."""
+        return f"{amount} of {self.id} ({self.things(amount)})"
+
+    def things(self, amount: float) -> str:
+        """An amount in things, such as GPUs."""
+        number = amount / self.unit
+        return f"{number:g} {self.thing}{'' if number == 1 or self.thing == 'GiB' else 's'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +57,8 @@ class Leased:
         zones: zones known to have it.
         zones_refused: zones that refused a flex-start request as unsupported.
         price_service, price_item, price_quantity: its price rows.
-        quotas: control planes that can request it, the usual one first, each with its quota.
+        quotas: control planes that can request it, the usual one first, each with its standard quota and that of
+            flex-start and spot.
     """
 
     id: str
@@ -66,7 +74,7 @@ class Leased:
     price_service: str
     price_item: str
     price_quantity: int
-    quotas: Mapping[BackEnd, Quota]
+    quotas: Mapping[BackEnd, tuple[Quota, Quota]]
 
     @property
     def back_ends(self) -> tuple[BackEnd, ...]:
@@ -84,32 +92,40 @@ class Leased:
         return "tpu" if self.gpu is None else self.gpu.id
 
 
+# Compute Engine counts v6e chips by region, with one standard quota for all TPU families that has a value for each
+# family; the preemptible quota is checked first (observed in 2026).
+V6E_IN_COMPUTE = (
+    Quota(COMPUTE_API, "TPUS-PER-TPU-FAMILY-per-project-region", "chip", dimensions=(("tpu_family", "CT6E"),)),
+    Quota(COMPUTE_API, "PREEMPTIBLE-TPU-V6E-per-project-region", "chip"),
+)
+
+
 def leased_hardware() -> dict[str, Leased]:
     """All hardware that can be leased, by id."""
-    found = {
-        each.id: Leased(
-            id=each.id,
+    hardware = {
+        tpu.id: Leased(
+            id=tpu.id,
             device="tpu",
-            chips=each.chips,
-            slice=each,
+            chips=tpu.chips,
+            slice=tpu,
             gpu=None,
-            host_memory_gib=each.host_memory_gib,
-            machine_type=each.machine_type,
-            machine_image=each.machine_image,
-            zones=each.zones,
-            zones_refused=each.zones_refused,
+            host_memory_gib=tpu.host_memory_gib,
+            machine_type=tpu.machine_type,
+            machine_image=tpu.machine_image,
+            zones=tpu.zones,
+            zones_refused=tpu.zones_refused,
             price_service="tpu",
-            price_item=f"{each.chip} chip",
-            price_quantity=each.chips,
+            price_item=f"{tpu.chip} chip",
+            price_quantity=tpu.chips,
             quotas={
-                "queued_resource": Quota(TPU_API, each.quota, each.quota_preemptible),
-                "flex_start_vm": Quota(COMPUTE_API, *V6E_IN_COMPUTE),
+                "queued_resource": (Quota(TPU_API, tpu.quota, "chip"), Quota(TPU_API, tpu.quota_preemptible, "chip")),
+                "flex_start_vm": V6E_IN_COMPUTE,
             },
         )
-        for each in tpus().values()
+        for tpu in tpus().values()
     }
     for machine in gpu_machines().values():
-        found[machine.id] = Leased(
+        hardware[machine.id] = Leased(
             id=machine.id,
             device="gpu",
             chips=machine.gpus,
@@ -123,25 +139,16 @@ def leased_hardware() -> dict[str, Leased]:
             price_service="compute",
             price_item=machine.id,
             price_quantity=1,
-            quotas={"flex_start_vm": Quota(COMPUTE_API, machine.quota, machine.quota_preemptible)},
+            quotas={
+                "flex_start_vm": (
+                    Quota(COMPUTE_API, machine.quota, "GPU"),
+                    Quota(COMPUTE_API, machine.quota_preemptible, "GPU"),
+                )
+            },
         )
-    return found
+    return hardware
 
 
 def leased(name: str) -> Leased | None:
     """The leased hardware of that id; None for an unknown id."""
     return leased_hardware().get(name)
-
-
-def leased_quota(
-    hardware: Leased, back_end: BackEnd, provisioning: str
-) -> tuple[str, str, tuple[tuple[str, str], ...]]:
-    """(API, id, dimensions besides the location) of the quota that a request for hardware consumes.
-
-    Compute Engine has one standard quota for all TPU families, with a value for each family.
-    """
-    quota = hardware.quotas[back_end]
-    if provisioning != "on-demand":
-        return quota.service, quota.preemptible, ()
-    family = (("tpu_family", V6E_FAMILY),) if quota.standard == V6E_IN_COMPUTE[0] else ()
-    return quota.service, quota.standard, family

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -55,11 +55,15 @@ def times(amount: Amount, factor: Decimal | float) -> Amount:
     return Priced(amount.usd * (factor if isinstance(factor, Decimal) else Decimal(repr(factor))), amount.derived)
 
 
+def lasting(hourly: Amount, seconds: float) -> Amount:
+    """The amount for `seconds` of an amount per hour."""
+    return times(hourly, Decimal(repr(seconds)) / 3600)
+
+
 def figure(amount: Amount, digits: int) -> float | str:
     """A plain value for an output: USD rounded to `digits` digits, or "unknown"."""
-    if isinstance(amount, Unpriced):
-        return UNKNOWN
-    return float(amount.usd.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_HALF_UP))
+    rounded = text(amount, digits)
+    return rounded if rounded == UNKNOWN else float(rounded)
 
 
 def text(amount: Amount, digits: int) -> str:
@@ -67,3 +71,8 @@ def text(amount: Amount, digits: int) -> str:
     if isinstance(amount, Unpriced):
         return UNKNOWN
     return str(amount.usd.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_HALF_UP))
+
+
+def at_least(amount: Priced) -> Decimal:
+    """The smallest limit in whole cents that allows the amount."""
+    return amount.usd.quantize(Decimal("0.01"), rounding=ROUND_CEILING)

@@ -15,32 +15,31 @@ from pydantic import BaseModel, ValidationError
 from bezel.catalog import closest, vllm_options, vllm_versions
 from bezel.errors import NOT_SET, NOT_SHOWN, Problem, shown
 from bezel.planner.base.problems import setting
-from bezel.planner.base.settings import PriceRow, Settings, ZonePreference
+from bezel.planner.base.settings import PriceRow, Settings, ZonePreference, default_as_written
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pydantic.fields import FieldInfo
     from pydantic_core import ErrorDetails
 
-_PLACEHOLDERS = {"model": "", "accelerator": "", "region": ""}
+_REQUIRED = ("model", "accelerator", "region")
 
 # Lists of sections, by path.
 _ENTRIES: dict[str, type[BaseModel]] = {"cost.prices": PriceRow, "lease.zones": ZonePreference}
 
-_WANTED = {
-    "int_type": "a whole number",
-    "int_parsing": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
-    "float_parsing": "a number",
-    "finite_number": "a finite number",
-    "string_type": "text",
-    "bool_type": "true or false",
-    "bool_parsing": "true or false",
-    "dict_type": "a map of keys and values",
-    "model_type": "a map of keys and values",
-    "tuple_type": "a list",
-    "list_type": "a list",
+# What was expected, by the first word of pydantic's kind of error.
+_EXPECTED = {
+    "int": "a whole number",
+    "float": "a number",
+    "finite": "a finite number",
+    "string": "text",
+    "bool": "true or false",
+    "dict": "a map of keys and values",
+    "model": "a map of keys and values",
+    "tuple": "a list",
+    "duration": "a duration with its unit",
+    "memory": "a whole number of GiB",
 }
 _BOUNDS = {
     "greater_than": ("gt", "more than"),
@@ -60,44 +59,44 @@ def read_settings(config: Mapping[str, object]) -> tuple[Settings, list[Problem]
         The settings, with defaults (for required ones: empty text) in place of wrong values, and the problems.
     """
     # Pulumi.yaml gives required keys an empty default, so that a missing one is reported here.
-    given = {key: value for key, value in config.items() if not (key in _PLACEHOLDERS and value == "")}
+    given = {key: value for key, value in config.items() if not (key in _REQUIRED and value == "")}
     remaining = copy.deepcopy(given)
     problems: list[Problem] = []
     for _ in range(1 + _size(remaining)):
         try:
             return Settings.model_validate(remaining), problems
         except ValidationError as error:
-            for found in error.errors(include_url=False, include_context=True):
-                problems.append(_problem(found))
-                _leave_out(remaining, found)
+            for detail in error.errors(include_url=False):
+                problems.append(_problem(detail))
+                _leave_out(remaining, detail)
     raise AssertionError("leaving out wrong settings did not end")  # pragma: no cover - each round removes one
 
 
-def _problem(found: ErrorDetails) -> Problem:
-    path = [str(part) for part in found["loc"]]
-    key, kind, context = setting(".".join(path)), found["type"], found.get("ctx", {})
-    value = NOT_SHOWN if path[0] == "secrets" else shown(found["input"])
+def _problem(error: ErrorDetails) -> Problem:
+    path = [str(part) for part in error["loc"]]
+    key, kind, context = setting(".".join(path)), error["type"], error.get("ctx", {})
+    value = NOT_SHOWN if path[0] == "secrets" else shown(error["input"])
     if kind == "extra_forbidden":
         return _unknown_key(path, key, value)
-    example = _example(path)
+    field = _fields(path[:-1]).get(path[-1])
+    example = _example(field)
     if kind == "missing":
-        write = f"add `{key}: {example}`" if example else f"add `{key}`"
         what = "the entry" if len(path) > 1 else "the stack"
-        return Problem(key, NOT_SET, f"it is required: {what} cannot be planned without it.", f"{write}.")
+        repair = f"add `{key}: {example}`." if example else f"add `{key}`."
+        return Problem(key, NOT_SET, f"it is required: {what} cannot be planned without it.", repair)
     if kind == "literal_error":
         expected = str(context.get("expected", "")).replace("'", "")
-        return Problem(key, value, "it is none of the known values.", f"write {expected}.")
+        return Problem(key, value, "it is not one of the known values.", f"write {expected}.")
     if kind in _BOUNDS:
         name, words = _BOUNDS[kind]
         return Problem(key, value, "it is out of range.", f"set it to {words} {context[name]:g}.")
-    if kind == "string_type" and isinstance(found["input"], bool | int | float):
-        return Problem(key, value, "text is needed here, and without quotes it is none.", f'quote it: `"{value}"`.')
-    wanted = _WANTED.get(kind)
-    consequence = f"{wanted} is needed here." if wanted else f"it is refused: {found['msg'].rstrip('.')}."
-    repair = f"write {wanted or 'a fitting value'}" + (f", e.g. `{path[-1]}: {example}`." if example else ".")
-    field = _fields(path[:-1]).get(path[-1])
-    if found["input"] is None and field is not None and not field.is_required():
-        repair = f"remove the key, so that its default holds, or {repair}"
+    if kind == "string_type" and isinstance(error["input"], bool | int | float):
+        return Problem(key, value, "expected text; without quotes it is not text.", f'quote it: `"{value}"`.')
+    wanted = _EXPECTED.get(kind.partition("_")[0])
+    consequence = f"expected {wanted}." if wanted else f"it is refused: {error['msg'].rstrip('.')}."
+    repair = f"write {wanted or 'a valid value'}" + (f", e.g. `{path[-1]}: {example}`." if example else ".")
+    if error["input"] is None and field is not None and not field.is_required():
+        repair = f"remove the key to use its default, or {repair}"
     return Problem(key, value, consequence, repair)
 
 
@@ -109,19 +108,15 @@ def _unknown_key(path: list[str], key: str, value: str) -> Problem:
         repair = f"did you mean `{setting('.'.join([*path[:-1], near]))}`?"
     elif elsewhere and len(path) == 1:
         repair = f"did you mean `{setting(elsewhere[0])}: {{{path[-1]}: …}}`?"
-    elif len(path) == 1 and (section := _of_server(path[0])):
+    elif len(path) == 1 and (section := _server_section(path[0])):
         repair = f"did you mean `{setting(section)}: {{{path[0]}: …}}`?"
     else:
         repair = "remove it."
-    return Problem(
-        key,
-        value,
-        "no such setting exists: it would have no effect.",
-        f"{repair} Known here: {', '.join(sorted(fields))}.",
-    )
+    known = f"Known here: {', '.join(sorted(fields))}."
+    return Problem(key, value, "this setting does not exist: it would have no effect.", f"{repair} {known}")
 
 
-def _of_server(name: str) -> str | None:
+def _server_section(name: str) -> str | None:
     """The section for a name that the newest recorded vLLM reads; None where it reads no such name."""
     options = vllm_options(vllm_versions()[-1])
     if name in options.variables:
@@ -133,7 +128,7 @@ def _model_of(annotation: Any) -> type[BaseModel] | None:
     return annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
 
 
-def _fields(path: list[str]) -> dict[str, Any]:
+def _fields(path: list[str]) -> dict[str, FieldInfo]:
     """The fields of the section at a path; empty where the path is not a section's."""
     if entry := _ENTRIES.get(".".join(path[:2])):
         return dict(entry.model_fields)
@@ -143,25 +138,21 @@ def _fields(path: list[str]) -> dict[str, Any]:
     return dict(here.model_fields) if here else {}
 
 
-def _example(path: list[str]) -> object:
-    field = _fields(path[:-1]).get(path[-1])
-    if field is None:
-        return None
-    if field.examples:
-        return field.examples[0]
-    plain = isinstance(field.default, int | str) and not field.is_required()
-    return json.dumps(field.default).strip('"') if plain else None
+def _example(field: FieldInfo | None) -> object:
+    if field is None or field.examples:
+        return field and field.examples and field.examples[0]
+    default = default_as_written(field)
+    return json.dumps(default).strip('"') if isinstance(default, int | str) else None
 
 
-def _leave_out(config: dict[Any, Any], found: ErrorDetails) -> None:
+def _leave_out(config: dict[Any, Any], error: ErrorDetails) -> None:
     """Remove the wrong part, or the smallest map entry around it where it is in a list."""
-    path = [part for part in found["loc"] if part != "[key]"]
-    here, rest = config, path
-    while len(rest) > 1 and isinstance(here.get(rest[0]), dict):
-        here, rest = here[rest[0]], rest[1:]
-    here.pop(rest[0], None)
-    if here is config and rest[0] in _PLACEHOLDERS:
-        config[rest[0]] = _PLACEHOLDERS[rest[0]]
+    section, path = config, [part for part in error["loc"] if part != "[key]"]
+    while len(path) > 1 and isinstance(section.get(path[0]), dict):
+        section, path = section[path[0]], path[1:]
+    section.pop(path[0], None)
+    if section is config and path[0] in _REQUIRED:
+        config[path[0]] = ""
 
 
 def _size(value: object) -> int:

@@ -1,4 +1,8 @@
-"""Cost of one leased machine: per hour and for a lease of given length. A missing price row makes it unknown."""
+"""Cost of leases: of one machine, and of a stack with its machines in each possible zone and its gateway.
+
+Owns the sums, their bounds and the spending limits. Which zone grants a lease is not known beforehand, so the most
+expensive counts. A missing price row makes the whole unknown. Disks, storage, network and logs are not included.
+"""
 
 from __future__ import annotations
 
@@ -6,51 +10,31 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Literal
 
-from bezel.catalog import price
-from bezel.planner.base.money import figure, times
-from bezel.planner.cost.service_cost import CostLine, own_row
+from bezel.catalog import Price, price
+from bezel.errors import Problem
+from bezel.planner.base.money import Priced, Unpriced, at_least, figure, lasting, most_expensive, text, times, total
+from bezel.planner.base.problems import setting
+from bezel.planner.cost.price_rows import rows_to_add
+from bezel.planner.cost.service_cost import SERVICE, CostLine, own_row
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from bezel.planner.base.hardware import Leased
     from bezel.planner.base.money import Amount
-    from bezel.planner.base.settings import PriceRow
+    from bezel.planner.base.settings import Cost, PriceRow
 
 NOT_INCLUDED = ("boot disk", "weights in Cloud Storage", "network egress", "logs")
 Provisioning = Literal["flex-start", "on-demand", "spot"]
-
-
-@dataclass(frozen=True, slots=True)
-class LeaseCost:
-    """Cost of one machine; amounts in USD, or unknown for a reason. A chip's price includes its share of the host."""
-
-    line: CostLine
-
-    @property
-    def hourly(self) -> Amount:
-        """The whole machine, per hour."""
-        return self.line.hourly
-
-    def lease(self, seconds: int) -> Amount:
-        """A lease of `seconds` that runs to its end."""
-        return times(self.hourly, Decimal(seconds) / 3600)
-
-    def as_output(self, seconds: int) -> dict[str, object]:
-        """Plain values for a stack's output, for leases of `seconds`."""
-        return {
-            "usd_per_hour": figure(self.hourly, 4),
-            "usd_per_lease": figure(self.lease(seconds), 2),
-            "lease_seconds": seconds,
-            "lines": [self.line.as_output()],
-            "not_included": list(NOT_INCLUDED),
-        }
+GATEWAY_BILLING = "request-based"
+# As in components/identity_gateway.py; a second instance takes over while the first is replaced.
+GATEWAY_CPU, GATEWAY_MEMORY_GIB, GATEWAY_INSTANCES = 1, Decimal("0.5"), 2
 
 
 def lease_cost(
     hardware: Leased, *, zone: str, provisioning: Provisioning, own_prices: Sequence[PriceRow] = ()
-) -> LeaseCost:
-    """The cost of one machine.
+) -> CostLine:
+    """The cost of one machine; a chip's price includes its share of the host.
 
     Args:
         hardware: what is leased.
@@ -61,4 +45,152 @@ def lease_cost(
     region = zone.rpartition("-")[0]
     item, service = hardware.price_item, hardware.price_service
     row = own_row(own_prices, service, item, region, provisioning) or price(service, item, region, provisioning)
-    return LeaseCost(CostLine(item, hardware.price_quantity, row))
+    return CostLine(item, hardware.price_quantity, row)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTotal:
+    """All leases of a stack and its gateway; amounts in USD, or unknown for a reason.
+
+    Attributes:
+        by_zone: one machine in each zone, in the order of preference.
+        count: number of machines.
+        run_seconds: length of a lease.
+        gateway_lines: cost per hour of a gateway instance while it serves requests.
+        requests: cost of a million requests.
+    """
+
+    by_zone: Mapping[str, CostLine]
+    count: int
+    run_seconds: int
+    gateway_lines: tuple[CostLine, ...]
+    requests: CostLine
+
+    @property
+    def hourly(self) -> Amount:
+        """One machine, per hour, in the most expensive zone."""
+        return most_expensive(cost.hourly for cost in self.by_zone.values())
+
+    @property
+    def machines_hourly(self) -> Amount:
+        """All machines, per hour."""
+        return times(self.hourly, self.count)
+
+    @property
+    def machines_lease(self) -> Amount:
+        """All machines until their leases end."""
+        return lasting(self.machines_hourly, self.run_seconds)
+
+    @property
+    def gateway_hourly(self) -> Amount:
+        """Maximum of the gateway: all instances, each serving requests all the time. 0 without traffic."""
+        return times(total(line.hourly for line in self.gateway_lines), GATEWAY_INSTANCES)
+
+    @property
+    def hourly_at_max(self) -> Amount:
+        """Machines and gateway, per hour, without the fee for a request."""
+        return total((self.machines_hourly, self.gateway_hourly))
+
+    @property
+    def lease_at_max(self) -> Amount:
+        """Machines and gateway until the leases end, without the fee for a request."""
+        return lasting(self.hourly_at_max, self.run_seconds)
+
+    @property
+    def parts(self) -> list[CostLine]:
+        """All parts that need a price row."""
+        return [*self.by_zone.values(), *self.gateway_lines, self.requests]
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Names of the price rows that the catalogue does not hold."""
+        return tuple(dict.fromkeys(part.hourly.reason for part in self.parts if isinstance(part.hourly, Unpriced)))
+
+    def start(self, seconds: float) -> Amount:
+        """A start of `seconds` on all machines, which are paid for from its beginning."""
+        return lasting(self.machines_hourly, seconds)
+
+    def as_output(self) -> dict[str, object]:
+        """Plain values for a stack's output."""
+        return {
+            "usd_per_hour": figure(self.machines_hourly, 4),
+            "usd_per_lease": figure(self.machines_lease, 2),
+            "lease_seconds": self.run_seconds,
+            "usd_per_hour_by_zone": {
+                zone: figure(times(cost.hourly, self.count), 4) for zone, cost in self.by_zone.items()
+            },
+            "usd_per_hour_with_gateway": figure(self.hourly_at_max, 4),
+            "usd_per_lease_with_gateway": figure(self.lease_at_max, 2),
+            "usd_per_million_requests": figure(self.requests.hourly, 2),
+            "lines": [line.as_output() for line in (*self.by_zone.values(), *self.gateway_lines)],
+            "not_included": list(NOT_INCLUDED),
+        }
+
+
+def lease_total(
+    hardware: Leased,
+    *,
+    zones: Sequence[str],
+    provisioning: Provisioning,
+    count: int,
+    run_seconds: int,
+    gateway_region: str,
+    own_prices: Sequence[PriceRow] = (),
+) -> LeaseTotal:
+    """The cost of a stack.
+
+    Args:
+        hardware: what is leased.
+        zones: possible zones, at least one.
+        provisioning: how it is bought.
+        count: machines.
+        run_seconds: length of a lease.
+        gateway_region: where the gateway runs.
+        own_prices: rows of the stack file; they win over the catalogue's and are marked as the user's.
+    """
+
+    def part(item: str, quantity: int | Decimal) -> CostLine:
+        key = (SERVICE, item, gateway_region, GATEWAY_BILLING)
+        return CostLine(item, quantity, own_row(own_prices, *key) or price(*key))
+
+    return LeaseTotal(
+        by_zone={
+            zone: lease_cost(hardware, zone=zone, provisioning=provisioning, own_prices=own_prices) for zone in zones
+        },
+        count=count,
+        run_seconds=run_seconds,
+        gateway_lines=(part("vcpu", GATEWAY_CPU), part("memory", GATEWAY_MEMORY_GIB)),
+        requests=part("requests", 1),
+    )
+
+
+def check_lease_total(cost: LeaseTotal, limits: Cost, *, priced: Sequence[str]) -> Iterator[Problem]:
+    """Refuse a cost that is unknown, or above the limit per hour or per lease.
+
+    Args:
+        cost: of the stack.
+        limits: spending limits.
+        priced: zones where the hardware has a price.
+    """
+    if cost.missing:
+        unpriced = [zone for zone, machine in cost.by_zone.items() if isinstance(machine.hourly, Unpriced)]
+        others = f"choose zones that have one ({', '.join(priced)}), or " if unpriced and priced else ""
+        yield Problem(
+            setting("lease.zones" if unpriced else "region"),
+            ", ".join(unpriced) or "of the gateway",
+            "the price there is unknown, so the cost cannot be compared with any limit. "
+            f"Missing price row: {'; '.join(cost.missing)}.",
+            others + rows_to_add(line.price for line in cost.parts if not isinstance(line.price, Price)),
+        )
+        return
+    for key, limit, amount, per, shorter in (
+        ("max_hourly_usd", limits.max_hourly_usd, cost.hourly_at_max, "per hour", ""),
+        ("max_lease_usd", limits.max_lease_usd, cost.lease_at_max, "until the leases end", ", or for a shorter time"),
+    ):
+        if limit is not None and isinstance(amount, Priced) and amount.usd > Decimal(str(limit)):
+            yield Problem(
+                setting(f"cost.{key}"),
+                f"{limit:g}",
+                f"machines and gateway cost up to {text(amount, 4)} USD {per}, above the limit.",
+                f"raise it to {at_least(amount)}, or lease fewer machines{shorter}.",
+            )

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 from bezel.catalog import Price, price
 from bezel.errors import Problem
-from bezel.planner.base.money import UNKNOWN, Amount, Priced, Unpriced, figure, times, total
+from bezel.planner.base.money import UNKNOWN, Amount, Priced, Unpriced, at_least, figure, lasting, times, total
 from bezel.planner.base.problems import setting
 from bezel.planner.cost.price_rows import rows_to_add
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from bezel.catalog import Unpriced as MissingRow
     from bezel.planner.base.settings import PriceRow
@@ -111,10 +111,10 @@ class Cost:
         """A month of the minimum instances alone."""
         return times(self.hourly_at_min, HOURS_PER_MONTH)
 
-    def cold_start(self, seconds: float) -> Amount:
+    def start(self, seconds: float) -> Amount:
         """A start of `seconds`: an instance is paid for from its beginning, ready or not."""
         hourly = total([self.hourly, self.boost.hourly]) if self.boost else self.hourly
-        return times(hourly, Decimal(repr(seconds)) / 3600)
+        return lasting(hourly, seconds)
 
     def as_output(self) -> dict[str, object]:
         """Plain values for a stack's output; an unknown figure is "unknown"."""
@@ -191,7 +191,7 @@ def own_row(rows: Sequence[PriceRow], service: str, item: str, region: str, mode
     return Price(service, item, region, model, unit, usd, row.as_of, USER_ROW + row.source)
 
 
-def check_cost(cost: Cost, *, region: str, limit: float | None, priced_regions: Sequence[str]) -> list[Problem]:
+def check_cost(cost: Cost, *, region: str, limit: float | None, priced_regions: Sequence[str]) -> Iterator[Problem]:
     """Refuse a cost that is unknown, or above the limit per hour.
 
     Args:
@@ -200,35 +200,30 @@ def check_cost(cost: Cost, *, region: str, limit: float | None, priced_regions: 
         limit: `cost.max_hourly_usd`, USD, or None for no limit.
         priced_regions: regions of the accelerator where every part has a price.
     """
-    most = cost.hourly_at_max
-    if isinstance(most, Unpriced):
-        there = f"choose a priced region ({', '.join(priced_regions)}) or " if priced_regions else ""
-        return [
-            Problem(
-                setting("region"),
-                region,
-                "its price is unknown, so what it would cost cannot be held against any limit. "
-                f"Missing price row: {most.reason}.",
-                there + rows_to_add(line.price for line in cost.lines if not isinstance(line.price, Price)),
-            )
-        ]
-    if limit is None or most.usd <= Decimal(str(limit)):
-        return []
-    fewer = int(Decimal(str(limit)) / most.usd * cost.max_instances)
-    repair = f"raise it to {most.usd.quantize(Decimal('0.01'), rounding='ROUND_CEILING')}"
-    if fewer:
-        repair += f", or lower `{setting('scaling.max_instances')}` to {fewer}"
-    return [
-        Problem(
+    highest = cost.hourly_at_max
+    if isinstance(highest, Unpriced):
+        others = f"choose a priced region ({', '.join(priced_regions)}) or " if priced_regions else ""
+        yield Problem(
+            setting("region"),
+            region,
+            "its price is unknown, so the cost cannot be compared with any limit. "
+            f"Missing price row: {highest.reason}.",
+            others + rows_to_add(line.price for line in cost.lines if not isinstance(line.price, Price)),
+        )
+    elif limit is not None and highest.usd > Decimal(str(limit)):
+        fewer = int(Decimal(str(limit)) / highest.usd * cost.max_instances)
+        lower = f", or lower `{setting('scaling.max_instances')}` to {fewer}" if fewer else ""
+        count = cost.max_instances
+        instances = "one running instance costs" if count == 1 else f"{count} running instances cost"
+        yield Problem(
             setting("cost.max_hourly_usd"),
             f"{limit:g}",
-            f"{_instances(cost.max_instances)} {most.usd:.4f} USD per hour, more than may be spent.",
-            f"{repair}.",
+            f"{instances} {highest.usd:.4f} USD per hour, above the limit.",
+            f"raise it to {at_least(highest)}{lower}.",
         )
-    ]
 
 
-def check_idle_cost(cost: Cost, *, environment: str, limit: float | None) -> list[Problem]:
+def check_idle_cost(cost: Cost, *, environment: str, limit: float | None) -> Iterator[Problem]:
     """Refuse the cost of instances without traffic where the stack must scale to zero.
 
     Args:
@@ -237,23 +232,16 @@ def check_idle_cost(cost: Cost, *, environment: str, limit: float | None) -> lis
         limit: `cost.max_idle_hourly_usd`, USD, or None where the stack file sets none.
     """
     idle, month = cost.hourly_at_min, cost.monthly_without_traffic
-    allowed = Decimal(0) if limit is None and environment == "dev" else limit
+    allowed = 0 if limit is None and environment == "dev" else limit
     if not isinstance(idle, Priced) or not isinstance(month, Priced) or allowed is None:
-        return []
-    if idle.usd <= Decimal(str(allowed)):
-        return []
-    enough = idle.usd.quantize(Decimal("0.01"), rounding="ROUND_CEILING")
-    bound = f"{setting('cost.max_idle_hourly_usd')} is {limit:g}" if limit is not None else "dev scales to zero"
-    return [
-        Problem(
+        return
+    if idle.usd > Decimal(str(allowed)):
+        key = setting("cost.max_idle_hourly_usd")
+        bound = "dev scales to zero" if limit is None else f"{key} is {limit:g}"
+        prod = ", or the environment to prod" if limit is None else ""
+        yield Problem(
             setting("scaling.min_instances"),
-            str(cost.min_instances),
+            cost.min_instances,
             f"without traffic it costs {idle.usd:.4f} USD per hour, {month.usd:.2f} per month; {bound}.",
-            f"set it to 0, or `{setting('cost.max_idle_hourly_usd')}` to {enough}"
-            f"{', or the environment to prod' if limit is None else ''}.",
+            f"set it to 0, or `{key}` to {at_least(idle)}{prod}.",
         )
-    ]
-
-
-def _instances(number: int) -> str:
-    return "one running instance costs" if number == 1 else f"{number} running instances cost"

@@ -13,20 +13,21 @@ from pydantic import BaseModel
 
 from bezel.planner.assemble.provenance import by_rule
 from bezel.planner.base.problems import NAMESPACE
-from bezel.planner.base.settings import Settings
+from bezel.planner.base.settings import Settings, default_as_written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pydantic.fields import FieldInfo
 
-_NAMES = {
-    "Whole": "integer",
+# The engine's type, by the first of these that occurs in an annotation.
+_TYPES = {
+    "WithJsonSchema": "string",
+    "dict": "map",
+    "tuple": "list",
     "int": "integer",
-    "Number": "number",
     "float": "number",
     "bool": "boolean",
-    "str": "string",
 }
 
 
@@ -94,7 +95,7 @@ def configuration_table() -> str:
 
 
 def _declaration(field: FieldInfo) -> dict[str, object]:
-    described = [_sentence(field)]
+    described = [field.description or ""]
     described += [f"{inner} ({_type(part)}, {_default(part)}): {part.description}" for inner, part in _parts(field)]
     if field.is_required() and field.examples:
         described[0] += f", e.g. {field.examples[0]} (required)"
@@ -108,12 +109,8 @@ def _declaration(field: FieldInfo) -> dict[str, object]:
 
 def _row(key: str, field: FieldInfo) -> str:
     default = _default(field)
-    written = default if default in ("required", "computed", "empty", "none") else f"`{default}`"
-    return f"| `{key}` | {_type(field)} | {written} | {_sentence(field)} |".replace("`· ", "· `")
-
-
-def _sentence(field: FieldInfo) -> str:
-    return field.description or ""
+    default = default if default in ("required", "computed", "empty", "none") else f"`{default}`"
+    return f"| `{key}` | {_type(field)} | {default} | {field.description} |".replace("`· ", "· `")
 
 
 def _parts(field: FieldInfo) -> Iterator[tuple[str, FieldInfo]]:
@@ -126,18 +123,14 @@ def _type(field: FieldInfo) -> str:
     kind: Any = field.annotation
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         return "map"
-    text = str(getattr(kind, "__name__", kind)) if isinstance(kind, type) else str(kind)
-    if text.startswith("dict"):
-        return "map"
-    if text.startswith("tuple"):
-        return "list"
-    return next((shown for name, shown in _NAMES.items() if name in text), "string")
+    text = f"{getattr(kind, '__name__', kind) if isinstance(kind, type) else kind} {field.metadata}"
+    return next((known for name, known in _TYPES.items() if name in text), "string")
 
 
 def _default(field: FieldInfo) -> str:
     if field.is_required():
         return "required"
-    value = field.default
+    value = default_as_written(field)
     if value is None:
         return "computed" if by_rule(field) else "none"
     if isinstance(value, bool):

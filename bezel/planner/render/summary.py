@@ -1,15 +1,24 @@
-"""Text summary of a Cloud Run service's plan: each value and its origin."""
+"""Text summary of a plan: each value and its origin, as lines of `name  value  (origin)` in sections.
+
+Owns the choice of the rows for both kinds of plans. Leaves their formatting to bezel.planner.render.text_table.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from bezel.catalog import accelerator
-from bezel.planner.assemble.provenance import COMPUTED
-from bezel.planner.cost.service_cost import HOURS_PER_MONTH, NOT_INCLUDED
+from bezel.planner.assemble.plan import LeasePlan
+from bezel.planner.assemble.provenance import COMPUTED, DEFAULT
+from bezel.planner.base.deployment import HEALTH_PATH
+from bezel.planner.base.money import text
+from bezel.planner.base.quantities import duration_text, memory_text
+from bezel.planner.cost import lease_cost, service_cost
 from bezel.planner.render.text_table import (
+    CATALOGUE,
     argument_rows,
     either,
+    gib,
     gpu_memory_rows,
     image_origin,
     line_row,
@@ -22,6 +31,7 @@ from bezel.planner.render.text_table import (
     written,
 )
 from bezel.planner.rules.startup import estimate_start
+from bezel.planner.sizing.memory import MemoryFit
 from bezel.planner.vllm.loading import LOADINGS
 
 if TYPE_CHECKING:
@@ -31,44 +41,70 @@ if TYPE_CHECKING:
     from bezel.planner.render.text_table import Row
 
 
-def service_summary(plan: Plan) -> str:
-    """The plan of a service as lines of `name  value  (origin)`, in sections."""
+def plan_summary(plan: Plan | LeasePlan) -> str:
+    """A plan as lines of `name  value  (origin)`, in sections."""
+    arguments = ("vLLM arguments", argument_rows(plan.server.arguments, plan.origins))
+    if isinstance(plan, LeasePlan):
+        return written(
+            [
+                ("Stack", [*_common(plan), *_gateway(plan), *_variables(plan)]),
+                ("Lease", _lease(plan)),
+                arguments,
+                ("Memory", _leased_memory(plan)),
+                ("Estimated speed of one machine", [*_lease_start(plan), *speed_rows(plan.estimate, plan.gain)]),
+                ("Cost", [*_lease_cost(plan), *_lease_limits(plan)]),
+            ]
+        )
     return written(
         [
-            ("Stack", _stack(plan)),
-            ("vLLM arguments", argument_rows(plan.service.arguments, plan.origins)),
+            ("Stack", [*_common(plan), *_service(plan), *_variables(plan)]),
+            arguments,
             ("Memory", gpu_memory_rows(plan.fit, plan.service.accelerator)),
-            ("Estimated speed of one instance", _speed(plan)),
-            ("Cost", _cost(plan)),
+            ("Estimated speed of one instance", [*_service_start(plan), *speed_rows(plan.estimate, plan.gain)]),
+            ("Cost", _service_cost(plan)),
         ]
     )
 
 
-def _stack(plan: Plan) -> Iterable[Row]:
-    service, weights, origin = plan.service, plan.service.weights, plan.origins
-    probe = service.startup_probe
-    window = probe.period_seconds * probe.failure_threshold
+def _common(plan: Plan | LeasePlan) -> Iterable[Row]:
+    weights, origin = plan.weights, plan.origins
     yield "stack", plan.stack, "given"
     yield "project", plan.project, "given"
     yield "environment", plan.environment, origin["environment"]
     yield "model", plan.model, origin["model"]
-    yield "image", service.image.name, image_origin(origin)
+    yield "image", plan.server.image.name, image_origin(origin)
+    source = weights.address or f"hf:{weights.source}"
+    yield "weights", source, weights_origin(origin, in_bucket=bool(weights.address))
+
+
+def _variables(plan: Plan | LeasePlan) -> Iterable[Row]:
+    fetched = ", fetched at boot" if isinstance(plan, LeasePlan) else ""
+    for name, value in plan.server.environment.items():
+        yield f"env {name}", value, plan.origins[f"variables.{name}"]
+    for name, secret in plan.secrets.items():
+        yield f"env {name}", f"secret {secret}{fetched}", plan.origins[f"secrets.{name}"]
+
+
+def _invokers(plan: Plan | LeasePlan) -> Row:
+    access = plan.settings.access
+    callers = "everyone" if access.public else ", ".join(access.invokers) or "project members with the role"
+    return "invokers", callers, plan.origins["access.public" if access.public else "access.invokers"]
+
+
+def _service(plan: Plan) -> Iterable[Row]:
+    service, weights, origin = plan.service, plan.weights, plan.origins
+    probe = service.startup_probe
     yield "service", service.name, COMPUTED
     invited = service.region in accelerator(service.accelerator).regions_on_invitation
     yield "region", service.region + (" (on invitation)" if invited else ""), origin["region"]
     yield "accelerator", f"{service.accelerator_count} x {service.accelerator}", origin["accelerator"]
     yield "cpu", service.cpu, origin["resources.cpu"]
-    yield "memory", f"{service.memory_gib}Gi", origin["resources.memory"]
-    source = f"gs://{weights.bucket}/{weights.path}" if weights.bucket else f"hf:{weights.source}"
-    yield "weights", source, weights_origin(origin, in_bucket=weights.bucket is not None)
+    yield "memory", memory_text(service.memory_gib), origin["resources.memory"]
     yield "loaded by", weights.loading, origin["weights.loading"]
     mount = f"gs://{weights.bucket} at {weights.mount_path}, read-only" if weights.mount_path else "nothing"
     yield "mounted", mount, COMPUTED
-    yield (
-        "instances",
-        f"{service.min_instances} to {service.max_instances}",
-        either(origin, "scaling.min_instances", "scaling.max_instances"),
-    )
+    scaling = either(origin, "scaling.min_instances", "scaling.max_instances")
+    yield "instances", f"{service.min_instances} to {service.max_instances}", scaling
     yield "requests at a time", service.request_concurrency, origin["scaling.request_concurrency"]
     if service.zonal_redundancy:
         yield "zonal redundancy", "on: GPUs of another zone in reserve", origin["scaling.zonal_redundancy"]
@@ -79,47 +115,130 @@ def _stack(plan: Plan) -> Iterable[Row]:
         name = service.vpc.subnetwork or service.vpc.network
         yield "sends through", f"{name}, {service.vpc.egress}", either(origin, "vpc.network", "vpc.subnetwork")
     yield "rollout", plan.settings.rollout, origin["rollout"]
-    yield (
-        "startup probe",
-        f"GET {probe.path} after {probe.initial_delay_seconds} s, every {probe.period_seconds} s, at most {window} s",
-        either(origin, "probe.initial_delay_seconds", "probe.period_seconds", "probe.failure_threshold"),
-    )
-    yield (
-        "invokers",
-        "everyone" if service.public else ", ".join(service.invokers) or "project members with the role",
-        origin["access.public" if service.public else "access.invokers"],
-    )
-    for name, value in service.environment.items():
-        yield f"env {name}", value, origin[f"variables.{name}"]
-    for name, secret in service.secrets.items():
-        yield f"env {name}", f"secret {secret}", origin[f"secrets.{name}"]
+    wait = f"after {probe.initial_delay_seconds} s, every {probe.period_seconds} s"
+    window = f"at most {probe.period_seconds * probe.failure_threshold} s"
+    set_by = either(origin, "probe.initial_delay_seconds", "probe.period_seconds", "probe.failure_threshold")
+    yield "startup probe", f"GET {HEALTH_PATH} {wait}, {window}", set_by
+    yield _invokers(plan)
 
 
-def _speed(plan: Plan) -> Iterable[Row]:
+def _gateway(plan: LeasePlan) -> Iterable[Row]:
+    weights, gateway, origin = plan.weights, plan.gateway, plan.origins
+    yield "copied to", weights.model if weights.bucket else "nothing: the server downloads them", COMPUTED
+    yield "gateway", gateway.name, COMPUTED
+    yield "its region", gateway.region, origin["region"]
+    yield "its image", gateway.image.name, DEFAULT
+    yield _invokers(plan)
+    egress = "outgoing requests to the internet through NAT" if plan.network.nat else "outgoing to Google's APIs only"
+    yield "network", f"{plan.network.name}: no external address, {egress}", origin["network.nat"]
+
+
+def _lease(plan: LeasePlan) -> Iterable[Row]:
+    terms, origin = plan.terms, plan.origins
+    hardware = terms.hardware
+    yield "machines", f"{len(terms.names)} x {hardware.id}", either(origin, "accelerator", "lease.count")
+    yield "control plane", terms.back_end, origin["lease.back_end"]
+    yield "provisioning", terms.provisioning, origin["lease.provisioning"]
+    for number, zone in enumerate(terms.zones, start=1):
+        known = "" if zone.zone in hardware.zones else ", not known to have it"
+        own = plan.settings.lease.zones[number - 1].patience is not None
+        set_by = origin["lease.zones"] if own else either(origin, "lease.zones", "lease.patience")
+        yield f"zone {number}", f"{zone.zone}, waiting {duration_text(zone.patience_seconds)}{known}", set_by
+    for name, seconds, key in (
+        ("granted machine runs within", terms.provisioning_deadline_seconds, "provisioning_deadline"),
+        ("and responds within", terms.boot_deadline_seconds, "boot_deadline"),
+        ("ends after", terms.run_seconds, "duration"),
+    ):
+        yield name, duration_text(seconds), origin[f"lease.{key}"]
+    yield "renewed by `up`", "yes" if terms.renew else "no", origin["lease.renew"]
+    if plan.node.compile_cache:
+        yield "compile cache", plan.node.compile_cache, COMPUTED
+
+
+def _leased_memory(plan: LeasePlan) -> Iterable[Row]:
+    fit, hardware = plan.fit, plan.terms.hardware
+    if isinstance(fit, MemoryFit):
+        yield from gpu_memory_rows(fit, f"each {hardware.gpu.id}" if hardware.gpu else hardware.id)
+        return
+    chips = f"{fit.chips} {'chip' if fit.chips == 1 else 'chips'}"
+    yield hardware.id, gib(fit.slice_bytes), f"usable memory of {chips}, measured"
+    yield "for vLLM", gib(fit.budget_bytes), f"{fit.utilization:g} of it"
+    yield "weights", gib(fit.weight_bytes), CATALOGUE
+    yield "programs, copies", gib(fit.overhead_bytes), "fitted to the 12B on a v6e-4"
+    yield "KV cache", gib(fit.kv_available_bytes), "the rest"
+    yield "tokens in it", fit.kv_tokens, f"{fit.kv_token_bytes} bytes each; sliding layers keep the full length"
+    yield f"sequences of {fit.max_model_len}", fit.full_context_sequences, "at a time"
+    yield "logits of a batch", gib(fit.sampling_bytes), "on each chip, beside all that"
+
+
+def _service_start(plan: Plan) -> Iterable[Row]:
     yield "cold start", span(plan.start.seconds, "s", 0), plan.start.basis
-    others = [loading for loading in LOADINGS.values() if loading.id != plan.service.weights.loading]
+    others = [loading for loading in LOADINGS.values() if loading.id != plan.weights.loading]
     starts = [f"{loading.id} {span(estimate_start(plan.fit, loading).seconds, 's', 0)}" for loading in others]
     yield "otherwise loaded", "; ".join(starts), "weights.loading, estimated"
-    yield from speed_rows(plan.estimate, plan.gain)
 
 
-def _cost(plan: Plan) -> Iterable[Row]:
-    for line in plan.cost.lines:
-        yield line_row(line)
-    yield "one instance running", usd(plan.cost.hourly, "h", 4), COMPUTED
-    yield "always on", usd(plan.cost.monthly_always_on, "month", 2), f"{HOURS_PER_MONTH} h"
-    yield "without traffic", usd(plan.cost.monthly_without_traffic, "month", 2), _instances(plan.cost.min_instances)
-    yield "at most", usd(plan.cost.hourly_at_max, "h", 4), _instances(plan.cost.max_instances)
-    low, high = (plan.cost.cold_start(seconds) for seconds in plan.start.seconds)
+def _lease_start(plan: LeasePlan) -> Iterable[Row]:
+    yield "start", span(plan.start.seconds, "s", 0), plan.start.basis
+    if plan.start.cached_seconds:
+        yield "start with the cache", span(plan.start.cached_seconds, "s", 0), "every further lease"
+
+
+def _service_cost(plan: Plan) -> Iterable[Row]:
+    cost = plan.cost
+    yield from map(line_row, cost.lines)
+    yield "one instance running", usd(cost.hourly, "h", 4), COMPUTED
+    yield "always on", usd(cost.monthly_always_on, "month", 2), f"{service_cost.HOURS_PER_MONTH} h"
+    yield "without traffic", usd(cost.monthly_without_traffic, "month", 2), _instances(cost.min_instances)
+    yield "at most", usd(cost.hourly_at_max, "h", 4), _instances(cost.max_instances)
+    low, high = map(cost.start, plan.start.seconds)
     yield "one start", usd_range((low, high), 4), "paid from its beginning"
     yield from token_rows(plan.token_cost)
-    for name, key in (("may spend", "max_hourly_usd"), ("may spend idle", "max_idle_hourly_usd")):
-        limit = getattr(plan.settings.cost, key)
-        if limit is None and key == "max_idle_hourly_usd" and plan.environment == "dev":
-            limit = 0
-        yield name, "no limit set" if limit is None else f"{limit:g} USD/h", plan.origins[f"cost.{key}"]
-    yield "not included", None, ", ".join(NOT_INCLUDED)
+    idle = plan.settings.cost.max_idle_hourly_usd
+    yield _limit(plan, "limit", "max_hourly_usd", "/h")
+    if idle is None and plan.environment == "dev":
+        yield "limit without traffic", "0 USD/h", plan.origins["cost.max_idle_hourly_usd"]
+    else:
+        yield _limit(plan, "limit without traffic", "max_idle_hourly_usd", "/h")
+    yield "not included", None, ", ".join(service_cost.NOT_INCLUDED)
 
 
 def _instances(number: int) -> str:
     return "1 instance" if number == 1 else f"{number} instances"
+
+
+def _limit(plan: Plan | LeasePlan, name: str, key: str, per: str) -> Row:
+    limit = getattr(plan.settings.cost, key)
+    return name, "no limit set" if limit is None else f"{limit:g} USD{per}", plan.origins[f"cost.{key}"]
+
+
+def _lease_cost(plan: LeasePlan) -> Iterable[Row]:
+    cost, length = plan.cost, duration_text(plan.cost.run_seconds)
+    for zone, line in cost.by_zone.items():
+        name, amount, note = line_row(line)
+        yield f"{name}, {zone}", amount, note
+    machines = "machine" if cost.count == 1 else f"{cost.count} machines"
+    yield machines, usd(cost.machines_hourly, "h", 2), "in the most expensive zone"
+    yield f"{machines} for {length}", f"{text(cost.machines_lease, 2)} USD", "until the lease ends"
+    for line in cost.gateway_lines:
+        name, amount, note = line_row(line)
+        yield f"gateway, {name}", amount, f"only while it serves requests; {note}"
+    yield "a million requests", f"{text(cost.requests.hourly, 2)} USD", "of the gateway"
+    busy = f"{lease_cost.GATEWAY_INSTANCES} instances serving requests all the time"
+    yield "with the gateway", usd(cost.hourly_at_max, "h", 4), busy
+    yield f"with the gateway for {length}", f"{text(cost.lease_at_max, 2)} USD", "at most, without the fee for requests"
+    low, high = map(cost.start, plan.start.seconds)
+    yield "one start", usd_range((low, high), 2), "paid from its beginning"
+    if plan.start.cached_seconds:
+        low_seconds, high_seconds = plan.start.saved_seconds
+        spared = usd_range((cost.start(low_seconds), cost.start(high_seconds)), 2)
+        minutes = f"{low_seconds / 60:.0f} to {high_seconds / 60:.0f} min"
+        yield "the cache saves", f"{minutes}, {spared}", "of every further start"
+
+
+def _lease_limits(plan: LeasePlan) -> Iterable[Row]:
+    yield from token_rows(plan.token_cost)
+    yield _limit(plan, "limit", "max_hourly_usd", "/h")
+    yield _limit(plan, "limit for the leases", "max_lease_usd", "")
+    nat = ("NAT",) if plan.network.nat else ()
+    yield "not included", None, ", ".join((*lease_cost.NOT_INCLUDED, *nat))

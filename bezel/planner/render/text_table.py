@@ -1,7 +1,6 @@
 """Rows of the text summaries of all plans: name, value and origin.
 
-Owns the formatting of figures, ranges and amounts. Leaves the choice of a plan's rows to bezel.planner.render.summary
-(Cloud Run) and bezel.planner.render.lease_summary.
+Owns the formatting of figures, ranges and amounts. Leaves the choice of a plan's rows to bezel.planner.render.summary.
 """
 
 from __future__ import annotations
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING
 from bezel.catalog import Price
 from bezel.planner.assemble.provenance import COMPUTED, STACK_FILE
 from bezel.planner.base.money import Unpriced, text
-from bezel.planner.sizing.memory import CUDA_PART_BYTES, CUDA_SOURCE, GIB
+from bezel.planner.base.quantities import as_gib, gib_text
+from bezel.planner.sizing.memory import CUDA_PART_BYTES, CUDA_SOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -45,7 +45,7 @@ def argument_rows(arguments: Sequence[str], origins: Mapping[str, str]) -> Itera
 def _origin_of(flag: str, origin: Mapping[str, str]) -> str:
     name = flag.removeprefix("--")
     spellings = (name, name.removeprefix("no-"), name.replace("disable-", "enable-", 1))
-    return next((origin[f"vllm.{one}"] for one in spellings if f"vllm.{one}" in origin), COMPUTED)
+    return next((origin[f"vllm.{spelling}"] for spelling in spellings if f"vllm.{spelling}" in origin), COMPUTED)
 
 
 def gpu_memory_rows(fit: MemoryFit, accelerator: str) -> Iterable[Row]:
@@ -56,31 +56,28 @@ def gpu_memory_rows(fit: MemoryFit, accelerator: str) -> Iterable[Row]:
     if fit.draft_bytes:
         yield "draft model", gib(fit.draft_bytes), CATALOGUE
     if fit.adapter_bytes:
-        yield "room for adapters", gib(fit.adapter_bytes), "set aside at the start, by arithmetic"
+        yield "room for adapters", gib(fit.adapter_bytes), "reserved at the start, by arithmetic"
     if fit.offloaded_bytes:
         yield "offloaded weights", gib(fit.offloaded_bytes), "in the host's memory, read from there in each step"
     yield "working memory", gib(fit.activation_bytes), "of one step, by arithmetic; estimated, not measured"
-    yield "context, kernels, graphs", gib(fit.fixed_bytes), f"{CUDA_PART_BYTES / GIB:g} GiB each, {CUDA_SOURCE}"
-    yield "KV cache", gib(fit.kv_available_bytes), "what is left"
+    yield "context, kernels, graphs", gib(fit.fixed_bytes), f"{as_gib(CUDA_PART_BYTES):g} GiB each, {CUDA_SOURCE}"
+    yield "KV cache", gib(fit.kv_available_bytes), "the rest"
     yield f"one sequence of {fit.max_model_len}", gib(fit.kv_sequence_bytes), COMPUTED
     yield "such sequences at a time", fit.full_context_sequences, f"vLLM will log {fit.reported_concurrency:.2f}x"
     yield "host while loading", gib(fit.host_needed_bytes), f"of {gib(fit.host_bytes)}, estimated"
 
 
-def speed_rows(found: Estimate, gain: Gain | None) -> Iterable[Row]:
+def speed_rows(speed: Estimate, gain: Gain | None) -> Iterable[Row]:
     """Estimated speed of one machine at the load of the short benchmark."""
-    yield "first token", span(found.ttft_seconds, "s", 2), f"prompt of {found.prompt_tokens} tokens"
-    yield "output alone", span(found.tokens_per_second_alone, "tokens/s", 0), "one user"
-    yield "output together", span(found.tokens_per_second_batched, "tokens/s", 0), f"{found.batch} users"
-    yield (
-        "with their prompts",
-        span(found.tokens_per_second_served, "tokens/s", 0),
-        f"answers of {found.output_tokens}",
-    )
+    yield "first token", span(speed.ttft_seconds, "s", 2), f"prompt of {speed.prompt_tokens} tokens"
+    yield "output alone", span(speed.tokens_per_second_alone, "tokens/s", 0), "one user"
+    yield "output together", span(speed.tokens_per_second_batched, "tokens/s", 0), f"{speed.batch} users"
+    served = span(speed.tokens_per_second_served, "tokens/s", 0)
+    yield "with their prompts", served, f"responses of {speed.output_tokens} tokens"
     if gain:
         yield "drafts, alone", span(gain.alone, "times as fast", 1), gain.basis
-        yield "drafts, together", span(gain.batched, "times as fast", 1), f"{found.batch} users"
-    yield "basis", None, str(found.as_output()["basis"])
+        yield "drafts, together", span(gain.batched, "times as fast", 1), f"{speed.batch} users"
+    yield "basis", None, str(speed.as_output()["basis"])
 
 
 def line_row(line: CostLine) -> Row:
@@ -108,7 +105,7 @@ def usd_range(ends: tuple[Amount, Amount], digits: int) -> str:
 
 def gib(number: int) -> str:
     """Bytes as text."""
-    return f"{number / GIB:.2f} GiB"
+    return f"{gib_text(number)} GiB"
 
 
 def span(values: tuple[float, float], unit: str, digits: int) -> str:
@@ -118,13 +115,12 @@ def span(values: tuple[float, float], unit: str, digits: int) -> str:
 
 def either(origin: Mapping[str, str], *paths: str) -> str:
     """Origin of the values that share a row."""
-    found = [origin[path] for path in paths]
-    return found[0] if len(set(found)) == 1 else " and ".join(dict.fromkeys(found))
+    return " and ".join(dict.fromkeys(origin[path] for path in paths))
 
 
 def image_origin(origin: Mapping[str, str]) -> str:
     """Origin of the image: the stack file, or the vLLM release."""
-    own = any(path.startswith("image.") and found == STACK_FILE for path, found in origin.items())
+    own = any(path.startswith("image.") and source == STACK_FILE for path, source in origin.items())
     return STACK_FILE if own else origin["vllm_version"]
 
 

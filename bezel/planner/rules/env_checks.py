@@ -1,8 +1,8 @@
-"""Checks of a stack's environment variables: every rule in its order, and which variables the server reads.
+"""Checks of a stack's environment variables: names, values, lengths, and whether the server reads them.
 
-Owns names and values against the recordings of vLLM and tpu-inference. Leaves conflicts with other settings, and values
-that must not be in a variable, to bezel.planner.rules.env_names, and numbers and lengths to
-bezel.planner.rules.platform_limits.
+Owns the order of the rules: a variable reports only the first one that it breaks. Leaves risky values to
+bezel.planner.vllm.risk_checks. Sources of the limits, read in 2026-11: Cloud Run's quotas and its page on variables,
+the discovery document of run v2 (EnvVar: name and value).
 """
 
 from __future__ import annotations
@@ -11,19 +11,32 @@ import json
 from typing import TYPE_CHECKING
 
 from bezel.catalog import closest, tpu_variables
-from bezel.errors import Problem, shown
+from bezel.errors import NOT_SHOWN, Problem, shown
 from bezel.planner.base.option_values import as_float, as_int
+from bezel.planner.base.plain_secrets import is_secret
 from bezel.planner.base.problems import one_of, setting
-from bezel.planner.rules.env_names import check_variables
-from bezel.planner.rules.platform_limits import check_variable_limits
+from bezel.planner.rules.platform_checks import API_KEY, RESERVED, VARIABLE
+from bezel.planner.vllm.option_checks import refused_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterator, Mapping
 
-    from bezel.catalog import Variable, VllmOptions
+    from bezel.catalog import Accelerator, Variable, VllmOptions
     from bezel.planner.base.settings import Settings
 
 PREFIX = "VLLM_"
+MAX_VARIABLES = 1000
+MAX_NAME = 32_768  # characters
+MAX_VALUE = 32_768  # bytes
+_RESERVED_PREFIX = "X_GOOGLE_"
+
+
+def planned_variables(gpu: Accelerator | None, *, offline: bool) -> dict[str, str]:
+    """Variables that the plan itself sets in the container."""
+    environment = ({"HF_HUB_OFFLINE": "1"} if offline else {}) | {"VLLM_NO_USAGE_STATS": "1"}
+    if gpu and gpu.forward_compatible_cuda:
+        environment["VLLM_ENABLE_CUDA_COMPATIBILITY"] = "1"
+    return environment
 
 
 def check_environment(
@@ -33,8 +46,8 @@ def check_environment(
     *,
     tpu: bool = False,
     leased: bool = False,
-) -> list[Problem]:
-    """Check the stack file's variables by every rule; each variable reports only its first broken rule.
+) -> Iterator[Problem]:
+    """Check the stack file's variables by every rule.
 
     Args:
         settings: of the stack.
@@ -43,19 +56,70 @@ def check_environment(
         tpu: whether the container runs on TPU chips.
         leased: whether it runs on a leased machine.
     """
-    variables, secrets = settings.variables, settings.secrets
-    problems = check_variables(variables, planned, secrets)
-    rest = _untold(variables, problems)  # a reported value may be a secret: no other rule shows it
-    problems += check_variable_limits(rest, {**planned, **variables}, secrets, leased=leased)
-    return problems + (check_read(_untold(rest, problems), options, tpu=tpu) if options else [])
+    names = {*settings.variables, *planned, *settings.secrets}
+    if not leased and len(names) > MAX_VARIABLES:
+        yield Problem(
+            setting("variables"),
+            f"{len(names)} variables",
+            f"with those of the plan and of secrets there are more than the {MAX_VARIABLES} that Cloud Run allows.",
+            f"remove {len(names) - MAX_VARIABLES} of them.",
+        )
+    for name, value in settings.variables.items():
+        problem = check_name(name, value, planned, settings.secrets) or _check_limits(name, value, leased=leased)
+        if problem:
+            yield problem  # its value may be a secret: no other rule shows it
+        elif options:
+            yield from check_read({name: value}, options, tpu=tpu)
 
 
-def _untold(variables: Mapping[str, str], problems: Iterable[Problem]) -> dict[str, str]:
-    told = {problem.key for problem in problems}
-    return {name: value for name, value in variables.items() if setting(f"variables.{name}") not in told}
+def check_name(name: str, value: str, planned: Mapping[str, str], secrets: Mapping[str, str]) -> Problem | None:
+    """Check a variable against the plan, the platform and the secrets."""
+    key = setting(f"variables.{name}")
+    if not VARIABLE.fullmatch(name):
+        return Problem(key, value, "it is not a valid name of a variable.", "write letters, digits and underscores.")
+    if name == API_KEY:
+        return refused_key(key)
+    if is_secret(name, value) or shown(value) == NOT_SHOWN:
+        return Problem(
+            key,
+            NOT_SHOWN,
+            "everyone who may look at the service or the machine could read it.",
+            f"put the value into Secret Manager and write `{setting('secrets')}: {{{name}: NAME_OF_SECRET}}`.",
+        )
+    if name in RESERVED or name in planned:
+        return Problem(key, value, f"the {'plan' if name in planned else 'platform'} sets it.", "remove it.")
+    if name in secrets:
+        return Problem(key, value, f"{setting('secrets')} sets it too.", "keep it in one of the two.")
+    return None
 
 
-def check_read(variables: Mapping[str, str], options: VllmOptions, *, tpu: bool) -> list[Problem]:
+def _check_limits(name: str, value: str, *, leased: bool) -> Problem | None:
+    """Check lengths and characters. A leased machine passes variables line by line."""
+    size = len(value.encode())
+    if "\0" in value:
+        refusal = "a process cannot get a NUL character: the revision is refused.", "remove the character."
+    elif leased and ("\n" in value or "\r" in value):
+        refusal = (
+            "a leased machine passes variables line by line: nothing would start, and the machine is paid for.",
+            "write it in one line.",
+        )
+    elif leased:
+        return None
+    elif name.startswith(_RESERVED_PREFIX):
+        refusal = f"Cloud Run reserves names that begin with {_RESERVED_PREFIX}.", "choose another name."
+    elif len(name) > MAX_NAME:
+        refusal = f"Cloud Run refuses names above {MAX_NAME} characters.", "shorten it."
+    elif size > MAX_VALUE:
+        refusal = (
+            f"it has {size} bytes; Cloud Run refuses values above {MAX_VALUE}.",
+            "put the content into a file of the bucket, and its path here.",
+        )
+    else:
+        return None
+    return Problem(setting(f"variables.{shown(name)}"), shown(value)[:80], *refusal)
+
+
+def check_read(variables: Mapping[str, str], options: VllmOptions, *, tpu: bool) -> Iterator[Problem]:
     """Refuse variables that the server would not read, or would reject.
 
     Args:
@@ -64,15 +128,13 @@ def check_read(variables: Mapping[str, str], options: VllmOptions, *, tpu: bool)
         tpu: whether the container runs on TPU chips, where tpu-inference reads variables of its own.
     """
     if not options.variables:
-        return []
+        return
     read = {**tpu_variables().variables, **options.variables} if tpu else options.variables
-    problems = []
     for name, value in variables.items():
         if name in read:
-            problems += _check_value(read[name], value)
+            yield from _check_value(read[name], value)
         elif name.upper().startswith(PREFIX):
-            problems.append(_unknown(name, value, options, read, tpu=tpu))
-    return problems
+            yield _unknown(name, value, options, read, tpu=tpu)
 
 
 def _unknown(name: str, value: str, options: VllmOptions, read: Mapping[str, Variable], *, tpu: bool) -> Problem:
@@ -85,52 +147,52 @@ def _unknown(name: str, value: str, options: VllmOptions, read: Mapping[str, Var
         why = "only tpu-inference, the server on TPUs, reads it; vLLM on a GPU refuses it and exits while it starts."
     else:
         why = f"vLLM {options.version} reads no such variable and exits while it starts (fail-on-environ-validation)."
-    return Problem(setting(f"variables.{name}"), shown(value), why, _instead(name, options, read))
+    return Problem(setting(f"variables.{name}"), value, why, _repair(name, options, read))
 
 
-def _instead(name: str, options: VllmOptions, read: Mapping[str, Variable]) -> str:
-    """The repair: the option of that name, else the nearest variable."""
+def _repair(name: str, options: VllmOptions, read: Mapping[str, Variable]) -> str:
+    """The option of that name, else the nearest variable."""
     upper = name.upper()
-    option = options.find("--" + upper.removeprefix(PREFIX).lower())
-    if upper not in read and option is not None:
-        return f"it is an option: write `{setting('vllm')}: {{{option[0].name}: …}}`."
     if upper in read:
         return f"did you mean {upper}?"
+    if option := options.find("--" + upper.removeprefix(PREFIX).lower()):
+        return f"it is an option: write `{setting('vllm')}: {{{option[0].name}: …}}`."
     # Without the common prefix, which would make any two names similar.
     known = [other.removeprefix(PREFIX) for other in read if other.startswith(PREFIX)]
     near = closest(upper.removeprefix(PREFIX), known, likeness=0.8)
     return f"did you mean {PREFIX}{near}?" if near else "remove it."
 
 
-def _check_value(variable: Variable, value: str) -> list[Problem]:
-    wanted = _wanted(variable, value)
-    if wanted is None:
-        return []
+def _check_value(variable: Variable, value: str) -> Iterator[Problem]:
+    expected = _expected(variable, value)
+    if expected is None:
+        return
     if variable.kind == "switch" and not variable.strict:  # a strict one accepts any number
-        why = f"it is a switch: the server takes a word that is not {wanted} for one of the two, without saying which."
+        why = f"it is a switch: the server reads a word other than {expected} as one of the two, without a message."
     else:
-        why = f"the server reads {wanted} there: it exits while it starts."
-    repair = one_of(variable.choices, None) if variable.kind == "choice" else f"write {wanted}, as text in quotes."
-    return [Problem(setting(f"variables.{variable.name}"), shown(value), why, repair)]
+        why = f"the server expects {expected}: it exits while it starts."
+    repair = one_of(variable.choices, None) if variable.kind == "choice" else f"write {expected}, as text in quotes."
+    yield Problem(setting(f"variables.{variable.name}"), value, why, repair)
 
 
-def _wanted(variable: Variable, value: str) -> str | None:
+def _expected(variable: Variable, value: str) -> str | None:
     """The accepted kind of value, where the value is another; None where it is accepted."""
     if variable.strict:
         return None if as_int(value) is not None else "1 or 0"
-    if variable.kind == "switch":
-        return None if value in (*variable.on, *variable.off) else f"{variable.on[0]} or {variable.off[0]}"
-    if variable.kind == "int":
-        return None if as_int(value) is not None else "a whole number"
-    if variable.kind == "float":
-        return None if as_float(value) is not None else "a number"
-    if variable.kind == "json":
-        return None if _is_json(value) else "JSON"
-    if variable.kind == "choice":
-        known = {choice.lower() for choice in variable.choices} if variable.any_case else {*variable.choices}
-        words = [word.strip() for word in value.split(",") if word.strip()] if variable.listed else [value]
-        chosen = {word.lower() for word in words} if variable.any_case else {*words}
-        return None if chosen <= known else "one of the known words"
+    match variable.kind:
+        case "switch":
+            return None if value in (*variable.on, *variable.off) else f"{variable.on[0]} or {variable.off[0]}"
+        case "int":
+            return None if as_int(value) is not None else "a whole number"
+        case "float":
+            return None if as_float(value) is not None else "a number"
+        case "json":
+            return None if _is_json(value) else "JSON"
+        case "choice":
+            known = {choice.lower() for choice in variable.choices} if variable.any_case else {*variable.choices}
+            words = [word.strip() for word in value.split(",") if word.strip()] if variable.listed else [value]
+            chosen = {word.lower() for word in words} if variable.any_case else {*words}
+            return None if chosen <= known else "one of the known words"
     return None
 
 

@@ -46,7 +46,7 @@ def recording_of(settings: Settings) -> tuple[str, str]:
     if chosen.options:
         return "image.options", chosen.options
     if chosen.tag:
-        return "image.tag", _named(chosen.tag)
+        return "image.tag", _release(chosen.tag)
     return "vllm_version", settings.vllm_version
 
 
@@ -56,79 +56,56 @@ def unrecorded(key: str, name: str, known: tuple[str, ...], near: str | None) ->
     named = "" if _RELEASE.fullmatch(name) else f" --name {shown(name)}"
     return Problem(
         setting(key),
-        shown(name),
+        name,
         "the options of this vLLM are not recorded, so no argument of the image could be checked.",
-        f"{meant}install that vLLM, record what it takes, `{COMMAND} PYTHON{named}` (PYTHON: its interpreter), or name "
-        f"recorded options that it takes, {setting('image.options')}: {' or '.join(known)}.",
+        f"{meant}install that vLLM and record its options, `{COMMAND} PYTHON{named}` (PYTHON: its interpreter), or "
+        f"name recorded options that it supports, {setting('image.options')}: {' or '.join(known)}.",
     )
 
 
 def check_image(settings: Settings) -> list[Problem]:
     """Check the image's settings, each by itself and together."""
-    chosen = settings.image
     problems = [
-        Problem(setting(f"image.{name}"), shown(value), "no image is named so.", f"write {example}.")
+        Problem(setting(f"image.{name}"), value, "it is not a valid part of an image's name.", f"write {example}.")
         for name, (form, example) in _FORMS.items()
-        if (value := getattr(chosen, name)) is not None and not form.fullmatch(value)
+        if (value := getattr(settings.image, name)) is not None and not form.fullmatch(value)
     ]
-    if problems:
-        return problems
-    return [*_moved(settings), *_contradictions(settings)]
+    return problems or [problem for problem in (_moving(settings), _contradiction(settings)) if problem]
 
 
-def _moved(settings: Settings) -> list[Problem]:
-    tag, digest = settings.image.tag or settings.vllm_version, settings.image.digest
-    if digest or not _MOVING.fullmatch(tag):
-        return []
-    return [
-        Problem(
-            setting("image.tag" if settings.image.tag else "vllm_version"),
-            tag,
-            "it names another build tomorrow, which may take other options than those that were recorded.",
-            f"write the digest of the build beside it, {setting('image.digest')}, or a tag that stays.",
-        )
-    ]
+def _moving(settings: Settings) -> Problem | None:
+    tag = settings.image.tag or settings.vllm_version
+    if settings.image.digest or not _MOVING.fullmatch(tag):
+        return None
+    return Problem(
+        setting("image.tag" if settings.image.tag else "vllm_version"),
+        tag,
+        "it will name another build, whose options may differ from the recorded ones.",
+        f"add the digest of the build, {setting('image.digest')}, or write a tag that does not move.",
+    )
 
 
-def _contradictions(settings: Settings) -> list[Problem]:
+def _contradiction(settings: Settings) -> Problem | None:
     """Refuse settings that name different releases, and a build between releases that is declared a release."""
-    chosen, version = settings.image, settings.vllm_version
+    tag, version = settings.image.tag, settings.vllm_version
     _, recorded = recording_of(settings)
-    named = _named(chosen.tag) if chosen.tag else None
-    default = Settings.model_fields["vllm_version"].default
-    if version not in (recorded, default):
-        return [
-            Problem(
-                setting("vllm_version"),
-                shown(version),
-                f"{setting('image')} says {recorded}: one of the two has no effect.",
-                "remove it, or remove the other.",
-            )
-        ]
-    if named is None or not _RELEASE.fullmatch(recorded):
-        return []
-    if _RELEASE.fullmatch(named) and named != recorded:
-        return [
-            Problem(
-                setting("image.options"),
-                recorded,
-                f"the tag {chosen.tag} names {named}, whose vLLM takes other options.",
-                "remove it.",
-            )
-        ]
-    if chosen.tag and _BUILD.fullmatch(chosen.tag):
-        return [
-            Problem(
-                setting("image.options"),
-                recorded,
-                f"the tag {chosen.tag} is of a build between releases, which may take other options.",
-                f"record its own: `{COMMAND} PYTHON --name {chosen.tag}`, and remove this.",
-            )
-        ]
-    return []
+    if version not in (recorded, Settings.model_fields["vllm_version"].default):
+        consequence = f"{setting('image')} names {recorded}: one of the two has no effect."
+        return Problem(setting("vllm_version"), version, consequence, "remove it, or remove the other.")
+    if not tag or not _RELEASE.fullmatch(recorded):
+        return None
+    release = _release(tag)
+    if _RELEASE.fullmatch(release) and release != recorded:
+        consequence, repair = f"the tag {tag} names {release}, whose vLLM has other options.", "remove it."
+    elif _BUILD.fullmatch(tag):
+        consequence = f"the tag {tag} names a build between releases, which may have other options."
+        repair = f"record its own: `{COMMAND} PYTHON --name {tag}`, and remove this."
+    else:
+        return None
+    return Problem(setting("image.options"), recorded, consequence, repair)
 
 
-def _named(tag: str) -> str:
+def _release(tag: str) -> str:
     """The release that a tag names, else the tag itself."""
-    found = _OF_TAG.fullmatch(tag)
-    return found[1] if found else tag
+    match = _OF_TAG.fullmatch(tag)
+    return match[1] if match else tag

@@ -1,4 +1,8 @@
-"""Refuse models that do not fit the memory, naming the part that is too large and by how much."""
+"""Memory fit of a model on a stack's hardware, and refusals that name the part that is too large and by how much.
+
+Owns the choice of the calculation by the hardware, and the repairs. Leaves the arithmetic to
+bezel.planner.sizing.memory (GPUs) and bezel.planner.sizing.tpu_memory.
+"""
 
 from __future__ import annotations
 
@@ -6,79 +10,143 @@ from typing import TYPE_CHECKING
 
 from bezel.catalog import accelerators, models
 from bezel.errors import Problem
-from bezel.planner.base.problems import setting
-from bezel.planner.sizing.memory import CUDA_PART_BYTES, GIB, HOST_BASE_BYTES, MemoryFit, host_loading_bytes
+from bezel.planner.base.hardware import leased_hardware
+from bezel.planner.base.problems import of_option, setting
+from bezel.planner.base.quantities import GIB, gib_text, memory_text
+from bezel.planner.sizing.kv_cache import KV_ELEMENT_BYTES
+from bezel.planner.sizing.memory import (
+    CUDA_PART_BYTES,
+    HOST_BASE_BYTES,
+    MemoryFit,
+    host_loading_bytes,
+    memory_fit,
+    sequences_at_a_time,
+)
+from bezel.planner.sizing.tpu_memory import KV_ELEMENT_BYTES as TPU_ELEMENT_BYTES
+from bezel.planner.sizing.tpu_memory import TpuFit, tpu_memory_fit
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from bezel.catalog import Accelerator, Model
+    from bezel.planner.base.hardware import Leased
     from bezel.planner.vllm.engine_args import EngineArgs
 
-MOST_OFFLOADED = 3  # divisor of the weights: at most this part is proposed to be offloaded, as more would be too slow
+LeasedFit = TpuFit | MemoryFit
+MAX_OFFLOADED = 3  # divisor of the weights: at most this part is proposed to be offloaded, as more would be too slow
 
 
-def check_memory(fit: MemoryFit, engine: EngineArgs, model: Model, accelerator: Accelerator) -> list[Problem]:
+def gpu_memory(model: Model, gpu: Accelerator, engine: EngineArgs, *, memory_gib: int, shards: int = 1) -> MemoryFit:
+    """The memory of each GPU that shares the model, and of their host."""
+    return memory_fit(
+        model,
+        gpu,
+        utilization=engine.utilization,
+        max_model_len=engine.max_model_len,
+        max_num_seqs=engine.max_num_seqs,
+        max_num_batched_tokens=engine.max_num_batched_tokens,
+        kv_cache_dtype=engine.kv_cache_dtype,
+        memory_gib=memory_gib,
+        load_strategy=engine.load_strategy,
+        load_buffer_bytes=engine.load_buffer_bytes,
+        speculative=engine.assistant_loaded,
+        enforce_eager=engine.enforce_eager,
+        async_scheduling=engine.async_scheduling,
+        cpu_offload_gib=engine.cpu_offload_gib,
+        adapters=engine.adapters,
+        shards=shards,
+    )
+
+
+def leased_memory(model: Model, hardware: Leased, engine: EngineArgs) -> LeasedFit:
+    """The memory of one machine: over all chips of a TPU slice, or of each GPU."""
+    if hardware.slice is None:
+        assert hardware.gpu is not None  # noqa: S101 - leased hardware has one or the other
+        return gpu_memory(model, hardware.gpu, engine, memory_gib=hardware.host_memory_gib, shards=hardware.chips)
+    return tpu_memory_fit(
+        model,
+        hardware.slice,
+        max_model_len=engine.max_model_len,
+        max_num_seqs=engine.max_num_seqs,
+        utilization=engine.utilization,
+    )
+
+
+def kv_element_bytes(hardware: Leased, engine: EngineArgs) -> int:
+    """Bytes of one element of the cache: two on a TPU, whatever kv-cache-dtype is."""
+    return TPU_ELEMENT_BYTES if hardware.device == "tpu" else KV_ELEMENT_BYTES[engine.kv_cache_dtype]
+
+
+def max_batch(fit: LeasedFit, model: Model, hardware: Leased, engine: EngineArgs, tokens: int) -> int:
+    """Number of sequences of a length that decode together on one machine."""
+    if isinstance(fit, TpuFit):
+        return fit.sequences_at_a_time(tokens)
+    return sequences_at_a_time(fit, model, tokens, kv_cache_dtype=engine.kv_cache_dtype, shards=hardware.chips)
+
+
+def check_memory(fit: MemoryFit, engine: EngineArgs, model: Model, accelerator: Accelerator) -> Iterator[Problem]:
     """Check the accelerator's memory at the start and in service, and the host's while the weights load."""
-    return [*_start(fit, accelerator), *_device(fit, model, accelerator), *_host(fit, engine, model)]
-
-
-def _start(fit: MemoryFit, accelerator: Accelerator) -> list[Problem]:
     free = fit.accelerator_bytes - CUDA_PART_BYTES
-    if fit.budget_bytes <= free:
-        return []
-    return [
-        Problem(
-            setting("vllm.gpu-memory-utilization"),
+    if fit.budget_bytes > free:
+        yield of_option(
+            "gpu-memory-utilization",
             f"{fit.utilization:g}",
-            f"vLLM asks for {fit.budget_bytes / GIB:.2f} GiB of {accelerator.id}, but driver and CUDA context leave "
-            f"about {free / GIB:.2f} GiB: it exits while it starts (free memory is less than desired).",
+            f"vLLM requests {gib_text(fit.budget_bytes)} GiB of {accelerator.id}, but driver and CUDA context leave "
+            f"about {gib_text(free)} GiB: it exits while it starts (free memory is less than desired).",
             f"set it to {int(100 * free / fit.accelerator_bytes) / 100:g} or less.",
         )
-    ]
-
-
-def _device(fit: MemoryFit, model: Model, accelerator: Accelerator) -> list[Problem]:
-    if fit.starts:
-        return []
-    if fit.breaks != "KV cache":
-        loaded = fit.weight_bytes - fit.offloaded_bytes
-        parts = f"{_gib(loaded)} GiB of weights" + (f" + {_gib(fit.draft_bytes)} of drafts" if fit.draft_bytes else "")
-        parts += f" + {_gib(fit.adapter_bytes)} for adapters" if fit.adapter_bytes else ""
-        if fit.breaks == "overhead":
-            parts += f" + {_gib(fit.activation_bytes + fit.fixed_bytes)} of overhead (estimated)"
-        left = "leave nothing of" if fit.breaks == "overhead" else "alone are more than"
-        return [
-            Problem(
-                setting("model"),
-                model.id,
-                f"it does not fit {accelerator.id}: {parts} {left} the {_gib(fit.budget_bytes)} GiB that "
-                f"gpu-memory-utilization={fit.utilization:g} gives, and the KV cache needs {_gib(fit.kv_start_bytes)}.",
-                _smaller_or_larger(fit, model),
-            )
-        ]
-    longest = _longest(fit)
-    lowered = "max-loras, max-num-batched-tokens" if fit.adapter_bytes else "max-num-batched-tokens"
-    repair = (
-        f"set it to {longest} or less, or " if longest else "".join(f"set {way}, or " for way in _offload(fit, model))
-    )
-    return [
-        Problem(
-            setting("vllm.max-model-len"),
-            str(fit.max_model_len),
-            f"one sequence of this length needs {_gib(fit.kv_start_bytes)} GiB of KV cache at the start, and "
-            f"{_gib(fit.kv_available_bytes)} GiB are left: vLLM exits while it starts.",
-            f"{repair}lower {lowered}, or use kv-cache-dtype: fp8.",
+    if fit.breaks:
+        yield _too_large(fit, model, accelerator)
+    if fit.host_needed_bytes > fit.host_bytes:
+        needed = memory_text(-(-fit.host_needed_bytes // GIB))
+        yield Problem(
+            setting("resources.memory"),
+            memory_text(fit.host_bytes // GIB),
+            f"loading {gib_text(model.weight_bytes)} GiB of weights ({engine.load_strategy}) on top of "
+            f"{gib_text(HOST_BASE_BYTES)} GiB for the processes needs about {needed.removesuffix('Gi')} GiB: Cloud Run "
+            "kills the container (exit code 137).",
+            f"{_gentler(fit, engine.load_strategy, model)}raise it to {needed} or more.",
         )
-    ]
+
+
+def _too_large(fit: MemoryFit, model: Model, accelerator: Accelerator) -> Problem:
+    if fit.breaks == "KV cache":
+        # A length that fits, in whole 1024 tokens, by the proportion of available to needed memory.
+        longest = int(fit.max_model_len * fit.kv_available_bytes / fit.kv_start_bytes) // 1024 * 1024
+        repairs = [f"{longest} or less"] if longest else _offload(fit, model)
+        return of_option(
+            "max-model-len",
+            fit.max_model_len,
+            f"one sequence of this length needs {gib_text(fit.kv_start_bytes)} GiB of KV cache at the start, and "
+            f"{gib_text(fit.kv_available_bytes)} GiB are left: vLLM exits while it starts.",
+            "".join(f"set {'it to ' if longest else ''}{repair}, or " for repair in repairs)
+            + f"lower {'max-loras, ' if fit.adapter_bytes else ''}max-num-batched-tokens, or use kv-cache-dtype: fp8.",
+        )
+    parts = f"{gib_text(fit.weight_bytes - fit.offloaded_bytes)} GiB of weights"
+    parts += f" + {gib_text(fit.draft_bytes)} of drafts" if fit.draft_bytes else ""
+    parts += f" + {gib_text(fit.adapter_bytes)} for adapters" if fit.adapter_bytes else ""
+    if fit.breaks == "overhead":
+        parts += f" + {gib_text(fit.activation_bytes + fit.fixed_bytes)} of overhead (estimated)"
+    exceed = "leave nothing of" if fit.breaks == "overhead" else "alone exceed"
+    return Problem(
+        setting("model"),
+        model.id,
+        f"it does not fit {accelerator.id}: {parts} {exceed} the {gib_text(fit.budget_bytes)} GiB that "
+        f"gpu-memory-utilization={fit.utilization:g} gives, and the KV cache needs {gib_text(fit.kv_start_bytes)}.",
+        _smaller_or_larger(fit, model),
+    )
 
 
 def _smaller_or_larger(fit: MemoryFit, model: Model) -> str:
     needed = (fit.resident_bytes + fit.kv_start_bytes) / fit.utilization
-    larger = [gpu.id for gpu in accelerators().values() if gpu.memory_bytes >= needed]
-    found = ["a smaller max-loras or max-lora-rank"] if fit.adapter_bytes > fit.budget_bytes // 20 else []
-    found += ["a smaller max-num-batched-tokens"] if fit.activation_bytes > fit.budget_bytes // 10 else []
-    found += [f"model: {name}" for name in _lighter(model)] + [f"accelerator: {name}" for name in larger]
-    found += _offload(fit, model)
-    return f"choose {', or '.join(found)}." if found else "choose a smaller model."
+    choices = [
+        *(["a smaller max-loras or max-lora-rank"] if fit.adapter_bytes > fit.budget_bytes // 20 else []),
+        *(["a smaller max-num-batched-tokens"] if fit.activation_bytes > fit.budget_bytes // 10 else []),
+        *(f"model: {name}" for name in _lighter(model)),
+        *(f"accelerator: {gpu.id}" for gpu in accelerators().values() if gpu.memory_bytes >= needed),
+        *_offload(fit, model),
+    ]
+    return f"choose {', or '.join(choices) or 'a smaller model'}."
 
 
 def _lighter(model: Model) -> list[str]:
@@ -92,43 +160,64 @@ def _lighter(model: Model) -> list[str]:
 def _offload(fit: MemoryFit, model: Model) -> list[str]:
     """The slowest repair: only for a checkpoint that has no lighter form, and for a small part of it."""
     gib = -(-(fit.offloaded_bytes + fit.kv_start_bytes - fit.kv_available_bytes) // GIB)
-    if _lighter(model) or gib * GIB > fit.weight_bytes // MOST_OFFLOADED:
+    if _lighter(model) or gib * GIB > fit.weight_bytes // MAX_OFFLOADED:
         return []
     return [f"cpu-offload-gb: {gib} (each step then reads them from the host, which is many times slower)"]
 
 
-def _longest(fit: MemoryFit) -> int:
-    """A length that fits, in whole 1024 tokens, by the proportion of available to needed memory."""
-    share = fit.kv_available_bytes / fit.kv_start_bytes
-    return int(fit.max_model_len * share) // 1024 * 1024
-
-
-def _host(fit: MemoryFit, engine: EngineArgs, model: Model) -> list[Problem]:
-    if fit.host_needed_bytes <= fit.host_bytes:
-        return []
-    needed = -(-fit.host_needed_bytes // GIB)
-    lazy = host_loading_bytes(model.weight_bytes, strategy="lazy") + fit.offloaded_bytes
-    gentler = engine.load_strategy != "lazy" and lazy <= fit.host_bytes
-    return [
-        Problem(
-            setting("resources.memory"),
-            f"{fit.host_bytes // GIB}Gi",
-            f"loading {_gib(model.weight_bytes)} GiB of weights ({engine.load_strategy}) on top of "
-            f"{_gib(HOST_BASE_BYTES)} GiB for the processes needs about {needed} GiB: Cloud Run kills the container "
-            "(exit code 137).",
-            _gentler(engine.load_strategy if gentler else "lazy") + f"raise it to {needed}Gi or more.",
-        )
-    ]
-
-
-def _gentler(strategy: str) -> str:
+def _gentler(fit: MemoryFit, strategy: str, model: Model) -> str:
     """The loading that needs less memory, offered before the repair that costs more."""
-    if strategy == "lazy":
+    lazy = host_loading_bytes(model.weight_bytes, strategy="lazy") + fit.offloaded_bytes
+    if strategy == "lazy" or lazy > fit.host_bytes:
         return ""
     if strategy in ("stream", "download"):
         return "set weights.loading: fuse, or "
     return "set vllm.safetensors-load-strategy: lazy, or "
 
 
-def _gib(number: int) -> str:
-    return f"{number / GIB:.2f}"
+def check_leased_memory(fit: LeasedFit, engine: EngineArgs, model: Model, hardware: Leased) -> Iterator[Problem]:
+    """Check the memory of a leased machine."""
+    if isinstance(fit, MemoryFit):
+        assert hardware.gpu is not None  # noqa: S101 - this fit is of GPUs
+        yield from check_memory(fit, engine, model, hardware.gpu)
+    elif fit.breaks == "sampling":
+        yield of_option(
+            "max-num-seqs",
+            fit.max_num_seqs,
+            f"the logits of a whole batch take {gib_text(fit.sampling_bytes)} GiB on each chip, beside the "
+            f"{fit.utilization:.0%} that vLLM fills: RESOURCE_EXHAUSTED while it warms up.",
+            "set it to 256 or less, which is known to be stable, or lower gpu-memory-utilization.",
+        )
+    elif fit.breaks == "KV cache":
+        longest = fit.kv_tokens // 1024 * 1024
+        yield of_option(
+            "max-model-len",
+            fit.max_model_len,
+            f"one sequence of this length needs {gib_text(fit.max_model_len * fit.kv_token_bytes)} GiB of KV cache on "
+            f"{hardware.id} (sliding layers keep the full length there), and {gib_text(fit.kv_available_bytes)} GiB "
+            "are left: vLLM exits while it starts.",
+            f"{f'set it to {longest} or less, or ' if longest else ''}use more chips.",
+        )
+    elif fit.breaks:
+        yield Problem(
+            setting("model"),
+            model.id,
+            f"it does not fit {hardware.id}: {gib_text(fit.weight_bytes)} GiB of weights and "
+            f"{gib_text(fit.overhead_bytes)} of overhead against {gib_text(fit.budget_bytes)} GiB for vLLM.",
+            _larger_slice(fit, model),
+        )
+
+
+def _larger_slice(fit: TpuFit, model: Model) -> str:
+    needed = (fit.resident_bytes + fit.max_model_len * fit.kv_token_bytes) / fit.utilization
+    choices = [
+        f"accelerator: {hardware.id}"
+        for hardware in leased_hardware().values()
+        if hardware.slice is not None and hardware.chips * hardware.slice.memory_bytes >= needed
+    ]
+    choices += [
+        f"model: {other.id}"
+        for other in models().values()
+        if other.weight_bytes < model.weight_bytes and not other.refused_on("tpu")
+    ]
+    return f"choose {', or '.join(choices)}."

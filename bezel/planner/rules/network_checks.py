@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from bezel.errors import Problem, shown
+from bezel.errors import Problem
 from bezel.planner.base.problems import setting
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
-    from bezel.planner.base.deployment import ServicePlan, VpcPlan
+    from bezel.planner.base.deployment import ServicePlan
     from bezel.planner.base.settings import Access, Smoke, Vpc, Weights
 
 SMALLEST_RANGE = 26  # Cloud Run reserves addresses by sixteens, two for each instance (its page on direct VPC egress)
@@ -27,156 +27,109 @@ _SUBNETWORK = re.compile(rf"(?:projects/[a-z0-9:.-]+/regions/[a-z0-9-]+/subnetwo
 _TAG = re.compile(_NAME)
 
 
-def check_way_in(access: Access, smoke: Smoke) -> list[Problem]:
-    """Check that ingress admits the checks after a deploy; the stack file declares their place."""
+def check_ingress(access: Access, smoke: Smoke) -> Iterator[Problem]:
+    """Check that ingress admits the checks after a deploy; the stack file declares from where they run."""
+    ingress = setting("access.ingress")
     if access.ingress == "all":
-        if not smoke.inside:
-            return []
-        return [
-            Problem(
-                setting("smoke.inside"),
-                "true",
-                f"with {setting('access.ingress')}: all the checks reach the service from anywhere: it has no effect.",
-                "remove it.",
-            )
-        ]
-    problems = []
+        if smoke.inside:
+            consequence = f"with {ingress}: all the checks reach the service from anywhere: it has no effect."
+            yield Problem(setting("smoke.inside"), True, consequence, "remove it.")
+        return
     if not smoke.inside:
-        problems.append(
-            Problem(
-                setting("access.ingress"),
-                access.ingress,
-                "whoever deploys from outside of the project's networks gets 404: the health check after the deploy "
-                "would fail, as would `bezel bench`.",
-                f"deploy from a machine in a network of the project and set `{setting('smoke')}: {{inside: true}}`, or "
-                f"write {setting('access.ingress')}: all; callers need an identity there too.",
-            )
+        yield Problem(
+            ingress,
+            access.ingress,
+            "requests from outside of the project's networks get 404: the health check after the deploy would fail, "
+            "as would `bezel bench`.",
+            f"deploy from a machine in a network of the project and set `{setting('smoke')}: {{inside: true}}`, or "
+            f"write {ingress}: all; callers need an identity there too.",
         )
     if access.public:
-        problems.append(
-            Problem(
-                setting("access.public"),
-                "true",
-                f"{setting('access.ingress')} is {access.ingress}: nobody on the internet gets in.",
-                "remove one of the two.",
-            )
-        )
-    return problems
+        consequence = f"{ingress} is {access.ingress}: requests from the internet are refused."
+        yield Problem(setting("access.public"), True, consequence, "remove one of the two.")
 
 
-def check_vpc(vpc: Vpc, weights: Weights) -> list[Problem]:
+def check_vpc(vpc: Vpc, weights: Weights) -> Iterator[Problem]:
     """Check the network of a service's outgoing requests: its names, and what it cannot reach."""
-    problems = [
-        Problem(setting(f"vpc.{name}"), shown(value), "Cloud Run finds no such thing.", f"write {example}.")
-        for name, value, form, example in (
-            ("network", vpc.network, _NETWORK, "its name, or projects/PROJECT/global/networks/NAME"),
-            (
-                "subnetwork",
-                vpc.subnetwork,
-                _SUBNETWORK,
-                "its name, or projects/PROJECT/regions/R/subnetworks/NAME",
-            ),
-        )
-        if value is not None and not form.fullmatch(value)
-    ]
-    problems += [
-        Problem(
-            setting(f"vpc.tags.{number}"),
-            shown(tag),
-            "it is no network tag: lower case letters, digits and hyphens, at most 63, a letter first.",
-            "rewrite it, e.g. llm.",
-        )
-        for number, tag in enumerate(vpc.tags)
-        if not _TAG.fullmatch(tag)
-    ]
+    for name, value, form, example in (
+        ("network", vpc.network, _NETWORK, "projects/PROJECT/global/networks/NAME"),
+        ("subnetwork", vpc.subnetwork, _SUBNETWORK, "projects/PROJECT/regions/R/subnetworks/NAME"),
+    ):
+        if value is not None and not form.fullmatch(value):
+            consequence = f"it is not a valid name of a {name}: Cloud Run would not find it."
+            yield Problem(setting(f"vpc.{name}"), value, consequence, f"write its name, or {example}.")
+    for number, tag in enumerate(vpc.tags):
+        if not _TAG.fullmatch(tag):
+            consequence = "it is not a network tag: lower case letters, digits and hyphens, at most 63, a letter first."
+            yield Problem(setting(f"vpc.tags.{number}"), tag, consequence, "rewrite it, e.g. llm.")
     if vpc.network is None and vpc.subnetwork is None:
-        problems += [
+        yield from (
             Problem(
                 setting(f"vpc.{name}"),
-                shown(value),
-                "without a network the service sends through none: it would have no effect.",
+                value,
+                "the service sends through no network: it would have no effect.",
                 f"name the network, `{setting('vpc')}: {{network: NAME}}`, or remove it.",
             )
-            for name, value, default in (("egress", vpc.egress, "private-ranges-only"), ("tags", list(vpc.tags), []))
+            for name, value, default in (("egress", vpc.egress, "private-ranges-only"), ("tags", vpc.tags, ()))
             if value != default
-        ]
-    elif vpc.egress == "all-traffic" and weights.loading == "hub":
-        problems.append(
-            Problem(
-                setting("vpc.egress"),
-                vpc.egress,
-                "the model is loaded from the hub, on the internet, and the network has a way there only with a NAT "
-                "gateway of its own: without one the start fails.",
-                f"copy the weights into the bucket and remove {setting('weights.loading')}, or write "
-                "private-ranges-only.",
-            )
         )
-    return problems
+    elif vpc.egress == "all-traffic" and weights.loading == "hub":
+        yield Problem(
+            setting("vpc.egress"),
+            vpc.egress,
+            "the model is loaded from the hub, on the internet, which the network reaches only with a NAT gateway of "
+            "its own: without one the start fails.",
+            f"copy the weights into the bucket and remove {setting('weights.loading')}, or write private-ranges-only.",
+        )
 
 
-def subnetwork_name(vpc: VpcPlan, project: str, region: str) -> str:
+def subnetwork_name(vpc: Vpc, project: str, region: str) -> str:
     """The full name of a service's subnetwork: the one named, or the one with its network's name."""
-    if "/" in vpc.subnetwork:
-        return vpc.subnetwork
-    owner = vpc.network.split("/")[1] if "/" in vpc.network else project
-    return f"projects/{owner}/regions/{region}/subnetworks/{vpc.subnetwork or vpc.network.rpartition('/')[2]}"
+    name = vpc.subnetwork or vpc.network or ""
+    if "/subnetworks/" in name:
+        return name
+    owner = vpc.network.split("/")[1] if vpc.network and "/" in vpc.network else project
+    return f"projects/{owner}/regions/{region}/subnetworks/{name.rpartition('/')[2]}"
 
 
-def check_subnetwork(name: str, found: Mapping[str, Any] | None, service: ServicePlan) -> list[Problem]:
+def check_subnetwork(name: str, subnetwork: Mapping[str, Any] | None, service: ServicePlan) -> Iterator[Problem]:
     """Check that a service can send from a subnetwork, before any resource is created.
 
     Args:
         name: its full name.
-        found: as Compute Engine describes it; None where it does not exist.
+        subnetwork: as Compute Engine describes it; None where it does not exist.
         service: the one that would use it.
     """
-    vpc = service.vpc
+    vpc, in_region = service.vpc, f"--region={service.region}"
     assert vpc is not None  # noqa: S101 - called only with a network
-    key = setting("vpc.subnetwork" if vpc.subnetwork else "vpc.network")
-    value = vpc.subnetwork or vpc.network
-    short = name.rpartition("/")[2]
-    region = f"--region={service.region}"
+    key, value = setting("vpc.subnetwork" if vpc.subnetwork else "vpc.network"), vpc.subnetwork or vpc.network
+    gcloud, short = "gcloud compute networks subnets", name.rpartition("/")[2]
+    listing = f"`{gcloud} list --filter=region:{service.region}`"
     if f"/regions/{service.region}/" not in name:
-        return [
-            Problem(
-                key,
-                value,
-                f"the service runs in {service.region}, and sends from a subnetwork of its own region only.",
-                f"name one of {service.region} "
-                f"(`gcloud compute networks subnets list --filter=region:{service.region}`).",
-            )
-        ]
-    if found is None:
-        return [
-            Problem(
-                key,
-                value,
-                f"{name} does not exist: Cloud Run refuses the service after all that it stands on was made.",
-                f"make it, e.g. `gcloud compute networks subnets create {short} --network=NETWORK {region} "
-                "--range=10.8.0.0/24 --enable-private-ip-google-access`, or name one that is there "
-                f"(`gcloud compute networks subnets list --filter=region:{service.region}`).",
-            )
-        ]
-    problems = []
-    length = str(found.get("ipCidrRange") or "").rpartition("/")[2]
+        consequence = f"the service runs in {service.region}, and sends from a subnetwork of its own region only."
+        yield Problem(key, value, consequence, f"name one of {service.region} ({listing}).")
+        return
+    if subnetwork is None:
+        yield Problem(
+            key,
+            value,
+            f"{name} does not exist: Cloud Run refuses the service after the resources that it needs are created.",
+            f"create it, e.g. `{gcloud} create {short} --network=NETWORK {in_region} --range=10.8.0.0/24 "
+            f"--enable-private-ip-google-access`, or name an existing one ({listing}).",
+        )
+        return
+    length = str(subnetwork.get("ipCidrRange") or "").rpartition("/")[2]
     if length.isdecimal() and int(length) > SMALLEST_RANGE:
-        problems.append(
-            Problem(
-                key,
-                value,
-                f"its range is a /{length}, and Cloud Run takes none smaller than a /{SMALLEST_RANGE}.",
-                f"name a larger one, or `gcloud compute networks subnets expand-ip-range {short} {region} "
-                f"--prefix-length={SMALLEST_RANGE}`.",
-            )
+        yield Problem(
+            key,
+            value,
+            f"its range is a /{length}; Cloud Run needs at least a /{SMALLEST_RANGE}.",
+            f"name a larger one, or `{gcloud} expand-ip-range {short} {in_region} --prefix-length={SMALLEST_RANGE}`.",
         )
-    if vpc.egress == "all-traffic" and service.weights.bucket and not found.get("privateIpGoogleAccess"):
-        problems.append(
-            Problem(
-                setting("vpc.egress"),
-                vpc.egress,
-                f"{name} has no Private Google Access: the service could not read its weights from the bucket.",
-                f"`gcloud compute networks subnets update {short} {region} --enable-private-ip-google-access`, or "
-                "write private-ranges-only.",
-            )
+    if vpc.egress == "all-traffic" and service.weights.bucket and not subnetwork.get("privateIpGoogleAccess"):
+        yield Problem(
+            setting("vpc.egress"),
+            vpc.egress,
+            f"{name} has no Private Google Access: the service could not read its weights from the bucket.",
+            f"`{gcloud} update {short} {in_region} --enable-private-ip-google-access`, or write private-ranges-only.",
         )
-    return problems

@@ -9,6 +9,8 @@ from bezel.errors import NOT_SET, Problem, shown
 from bezel.planner.base.problems import setting
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from bezel.catalog import Model
     from bezel.planner.base.settings import Weights
 
@@ -22,44 +24,32 @@ def bucket_of(weights: Weights, project: str) -> str:
     return weights.bucket or f"{project}-models"
 
 
-def check_weights(weights: Weights) -> list[Problem]:
+def check_weights(weights: Weights) -> Iterator[Problem]:
     """Check that the bucket is a bare name and the folder a relative path."""
-    problems = []
     bucket, path = weights.bucket, weights.path
     if bucket is not None and not _BUCKET.fullmatch(bucket):
         bare = bucket.removeprefix("gs://").split("/")[0]
-        problems.append(
-            Problem(
-                setting("weights.bucket"),
-                shown(bucket),
-                "Cloud Storage has no bucket of such a name.",
-                f"write {bare}."
-                if _BUCKET.fullmatch(bare)
-                else "write 3 to 63 lower case letters, digits, hyphens, underscores and dots.",
-            )
+        form = "3 to 63 lower case letters, digits, hyphens, underscores and dots"
+        repair = f"write {bare if _BUCKET.fullmatch(bare) else form}."
+        yield Problem(setting("weights.bucket"), bucket, "it is not a valid name of a bucket.", repair)
+    if path is None:
+        return
+    size = len(path.encode())
+    if not _is_folder(path):
+        yield Problem(
+            setting("weights.path"),
+            path,
+            "it is not a folder inside the bucket: the server would not find the model.",
+            "write the folder relative to the bucket, e.g. gemma-4-12B-it-qat-w4a16-ct, or leave it out.",
         )
-    if path is not None and not _is_folder(path):
-        problems.append(
-            Problem(
-                setting("weights.path"),
-                shown(path),
-                "it is no folder inside the bucket: nothing would be found under the mount.",
-                "write the folder relative to the bucket, e.g. gemma-4-12B-it-qat-w4a16-ct, or leave it out.",
-            )
+    elif size > _PATH_BYTES or any(len(part.encode()) > _PART_BYTES for part in path.split("/")):
+        yield Problem(
+            setting("weights.path"),
+            f"{shown(path)[:60]}... ({size} bytes)",
+            f"a mounted bucket shows no name above {_PART_BYTES} bytes, and an object's whole name has at most 1,024: "
+            "the model's files could not be opened.",
+            f"write a folder with parts of at most {_PART_BYTES} bytes, {_PATH_BYTES} together.",
         )
-    elif path is not None and (
-        any(len(part.encode()) > _PART_BYTES for part in path.split("/")) or len(path.encode()) > _PATH_BYTES
-    ):
-        problems.append(
-            Problem(
-                setting("weights.path"),
-                f"{shown(path)[:60]}... ({len(path.encode())} bytes)",
-                f"a mounted bucket shows no name above {_PART_BYTES} bytes, and no object's whole name has more than "
-                "1,024: no file of the model could be opened.",
-                f"write a folder with parts of at most {_PART_BYTES} bytes, {_PATH_BYTES} together.",
-            )
-        )
-    return problems
 
 
 def _is_folder(path: str) -> bool:
@@ -67,15 +57,12 @@ def _is_folder(path: str) -> bool:
     return "://" not in path and path.isprintable() and not {"", ".", ".."} & set(parts)
 
 
-def check_own_copy(weights: Weights, model: Model) -> list[Problem]:
+def check_own_copy(weights: Weights, model: Model) -> Iterator[Problem]:
     """Require the folder of weights that are not published: their copy has no known name."""
-    if model.folder or weights.path:
-        return []
-    return [
-        Problem(
+    if not model.folder and not weights.path:
+        yield Problem(
             setting("weights.path"),
             NOT_SET,
-            f"nobody publishes {model.id}, so no folder of the bucket is known to hold it.",
+            f"{model.id} is not published, so its folder in the bucket is not known.",
             f"write the folder of your own copy, e.g. weights: {{path: {model.id}}}.",
         )
-    ]

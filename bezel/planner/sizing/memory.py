@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from bezel.planner.base.quantities import GIB, as_gib
 from bezel.planner.sizing.adapters import Adapters, adapter_bytes
 from bezel.planner.sizing.kv_cache import KV_ELEMENT_BYTES, engine_kv_bytes
 
 if TYPE_CHECKING:
     from bezel.catalog import Accelerator, Architecture, Model
 
-GIB = 1024**3
 NO_ADAPTERS = Adapters()
 
 # Fitted, since no part was measured separately. Counted once each for driver and CUDA context (held before vLLM reads
@@ -110,23 +110,23 @@ class MemoryFit:
     def as_output(self) -> dict[str, object]:
         """Plain values for a stack's output; names that end in `gib` are in GiB."""
         return {
-            "accelerator_gib": _gib(self.accelerator_bytes),
-            "budget_gib": _gib(self.budget_bytes),
-            "weights_gib": _gib(self.weight_bytes - self.offloaded_bytes),
-            "draft_gib": _gib(self.draft_bytes),
-            **({"adapters_gib": _gib(self.adapter_bytes)} if self.adapter_bytes else {}),
-            "offloaded_gib": _gib(self.offloaded_bytes),
-            "overhead_gib": _gib(self.activation_bytes + self.fixed_bytes),
-            "working_memory_gib": _gib(self.activation_bytes),
-            "context_kernels_graphs_gib": _gib(self.fixed_bytes),
-            "kv_cache_gib": _gib(self.kv_available_bytes),
-            "kv_gib_per_full_context_sequence": _gib(self.kv_sequence_bytes),
+            "accelerator_gib": as_gib(self.accelerator_bytes),
+            "budget_gib": as_gib(self.budget_bytes),
+            "weights_gib": as_gib(self.weight_bytes - self.offloaded_bytes),
+            "draft_gib": as_gib(self.draft_bytes),
+            **({"adapters_gib": as_gib(self.adapter_bytes)} if self.adapter_bytes else {}),
+            "offloaded_gib": as_gib(self.offloaded_bytes),
+            "overhead_gib": as_gib(self.activation_bytes + self.fixed_bytes),
+            "working_memory_gib": as_gib(self.activation_bytes),
+            "context_kernels_graphs_gib": as_gib(self.fixed_bytes),
+            "kv_cache_gib": as_gib(self.kv_available_bytes),
+            "kv_gib_per_full_context_sequence": as_gib(self.kv_sequence_bytes),
             "full_context_sequences": self.full_context_sequences,
             "vllm_reported_concurrency": round(self.reported_concurrency, 2),
             "max_model_len": self.max_model_len,
             "max_num_seqs": self.max_num_seqs,
-            "host_gib": _gib(self.host_bytes),
-            "host_needed_gib": _gib(self.host_needed_bytes),
+            "host_gib": as_gib(self.host_bytes),
+            "host_needed_gib": as_gib(self.host_needed_bytes),
             "basis": MEMORY_BASIS,
         }
 
@@ -239,7 +239,3 @@ def host_loading_bytes(weight_bytes: int, *, strategy: str, buffer_bytes: int | 
     if strategy == "prefetch":
         return HOST_BASE_BYTES + weight_bytes
     return HOST_BASE_BYTES + min(weight_bytes, LARGEST_SHARD_BYTES)
-
-
-def _gib(number: int) -> float:
-    return round(number / GIB, 2)

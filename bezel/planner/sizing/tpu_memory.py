@@ -7,10 +7,11 @@ copied to each, and fp8 saves nothing on v6e. Leaves GPUs to bezel.planner.sizin
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
+from bezel.planner.base.quantities import GIB, as_gib
 from bezel.planner.sizing.kv_cache import layers_bytes
-from bezel.planner.sizing.memory import GIB, Part, logits_bytes
+from bezel.planner.sizing.memory import Part, logits_bytes
 
 if TYPE_CHECKING:
     from bezel.catalog import Architecture, Model, TpuSlice
@@ -44,6 +45,8 @@ class TpuFit:
     sampling_bytes: int
     max_model_len: int
     max_num_seqs: int
+    draft_bytes: ClassVar = 0
+    offloaded_bytes: ClassVar = 0
 
     @property
     def budget_bytes(self) -> int:
@@ -91,11 +94,11 @@ class TpuFit:
         """Plain values for a stack's output, in GiB over all chips."""
         return {
             "chips": self.chips,
-            "slice_gib": _gib(self.slice_bytes),
-            "budget_gib": _gib(self.budget_bytes),
-            "weights_gib": _gib(self.weight_bytes),
-            "overhead_gib": _gib(self.overhead_bytes),
-            "kv_cache_gib": _gib(self.kv_available_bytes),
+            "slice_gib": as_gib(self.slice_bytes),
+            "budget_gib": as_gib(self.budget_bytes),
+            "weights_gib": as_gib(self.weight_bytes),
+            "overhead_gib": as_gib(self.overhead_bytes),
+            "kv_cache_gib": as_gib(self.kv_available_bytes),
             "kv_tokens": self.kv_tokens,
             "kv_token_bytes": self.kv_token_bytes,
             "full_context_sequences": self.full_context_sequences,
@@ -142,7 +145,3 @@ def tpu_memory_fit(
 def tpu_token_bytes(shape: Architecture, *, chips: int) -> int:
     """Cache bytes of one token over all chips, copies of heads included."""
     return chips * layers_bytes(shape, 1, 1, element_bytes=KV_ELEMENT_BYTES, shards=chips)
-
-
-def _gib(number: int) -> float:
-    return round(number / GIB, 2)

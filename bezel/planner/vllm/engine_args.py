@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bezel.errors import NOT_SET, Problem, shown
+from bezel.errors import NOT_SET
 from bezel.planner.base.option_values import as_float, as_int, human_int
-from bezel.planner.base.problems import setting
+from bezel.planner.base.problems import of_option
 from bezel.planner.sizing.adapters import Adapters, read_adapters
 from bezel.planner.sizing.kv_cache import KV_ELEMENT_BYTES
 from bezel.planner.vllm.arguments import DEFAULT_UTILIZATION
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bezel.catalog import Model
+    from bezel.errors import Problem
     from bezel.planner.vllm.arguments import Argument
 
 
@@ -48,35 +49,26 @@ def read_engine(arguments: Mapping[str, Argument], model: Model) -> tuple[Engine
         The figures, or None where one of them cannot be read or makes no sense; problems of figures that are missing or
         that the plan cannot calculate with (the checks report what vLLM itself refuses).
     """
-    problems = []
     values = {name: argument.value for name, argument in arguments.items()}
     length = human_int(values.get("max-model-len", model.architecture.context))
     seqs = as_int(values.get("max-num-seqs"))
     batched = human_int(values.get("max-num-batched-tokens"))
     utilization = as_float(values.get("gpu-memory-utilization"))
-    for name, number in (
-        ("max-num-seqs", seqs),
-        ("max-num-batched-tokens", batched),
-        ("gpu-memory-utilization", utilization),
-    ):
-        if number is None and name not in values:
-            problems.append(
-                Problem(
-                    setting(f"vllm.{name}"),
-                    NOT_SET,
-                    "vLLM would choose it by the device, and what fits could not be planned.",
-                    "write a number instead of null.",
-                )
-            )
+    problems = [
+        of_option(
+            name,
+            NOT_SET,
+            "vLLM would choose it by the device, so the memory fit could not be planned.",
+            "write a number instead of null.",
+        )
+        for name in ("max-num-seqs", "max-num-batched-tokens", "gpu-memory-utilization")
+        if name not in values
+    ]
     dtype = str(values.get("kv-cache-dtype", "auto"))
     if dtype not in KV_ELEMENT_BYTES:
+        consequence = "the size of its cache is not known, so the memory fit cannot be planned."
         problems.append(
-            Problem(
-                setting("vllm.kv-cache-dtype"),
-                shown(dtype),
-                "the size of its cache is not known, so what fits cannot be planned.",
-                f"choose one of {', '.join(KV_ELEMENT_BYTES)}.",
-            )
+            of_option("kv-cache-dtype", dtype, consequence, f"choose one of {', '.join(KV_ELEMENT_BYTES)}.")
         )
         return None, problems
     if not (length and seqs and batched and utilization) or min(length, seqs, batched, utilization) <= 0:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bezel.planner.sizing.memory import GIB, host_loading_bytes
+from bezel.planner.base.quantities import GIB
+from bezel.planner.sizing.memory import host_loading_bytes
 from bezel.planner.vllm.arguments import MOUNT_PATH
 
 if TYPE_CHECKING:
@@ -25,10 +26,9 @@ if TYPE_CHECKING:
 MOUNT_FLAGS = {
     "uid=1001": "the container's user must be able to read the files",
     "gid=1001": "as its group",
-    "implicit-dirs": "folders exist by the names of the objects in them, whoever copied them",
-    "metadata-cache-ttl-secs=-1": "weights never change under a running instance; Cloud Run's default asks again after "
-    "60 s",
-    "max-conns-per-host=100": "one object is read in many ranges at a time",
+    "implicit-dirs": "folders exist by the names of their objects, however those were copied",
+    "metadata-cache-ttl-secs=-1": "weights never change under a running instance; the default is 60 s",
+    "max-conns-per-host=100": "an object is read in many ranges at a time",
 }
 # Host memory that the streamer may use. Its own default of 40 GB is more than most instances have; whatever is set, it
 # uses at least the size of the largest tensor.
@@ -63,7 +63,7 @@ class Loading:
     bytes_per_second: Range
     speed_source: str
 
-    def place(self, bucket: str) -> str:
+    def folder_prefix(self, bucket: str) -> str:
         """Prefix of model arguments that are folders of the bucket; "" where vLLM takes hub ids."""
         if self.mounted:
             return MOUNT_PATH
@@ -117,7 +117,7 @@ HUB = Loading(
     load_formats=_PLAIN,
     load_strategies=("lazy",),
     bytes_per_second=(0.05e9, 0.3e9),
-    speed_source="estimated: over the internet, and by the hub's leave",
+    speed_source="estimated: over the internet, within the hub's limits",
 )
 LOADINGS = {loading.id: loading for loading in (FUSE, PREFETCH, STREAMER, HUB)}
 

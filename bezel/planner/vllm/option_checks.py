@@ -12,27 +12,27 @@ from typing import TYPE_CHECKING
 from bezel.catalog import closest, removed_options
 from bezel.errors import NOT_SHOWN, Problem, shown
 from bezel.planner.base.option_values import as_float, as_int, human_int
-from bezel.planner.base.problems import one_of, setting
+from bezel.planner.base.problems import of_option, one_of, setting
 from bezel.planner.vllm.arguments import as_word, canonical
 from bezel.planner.vllm.option_schema import misfits
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from bezel.catalog import VllmOption, VllmOptions
     from bezel.planner.vllm.arguments import Argument
     from bezel.planner.vllm.option_schema import Misfit
 
 _SECRET = "a secret in an argument can be read by everyone who may look at the service."  # noqa: S105 - a sentence
-_PROBED = "the platform calls plain HTTP on the planned port: the server would never become ready."
+_PROBED = "the platform sends plain HTTP to the planned port: the server would never become ready."
 _ALL_ADDRESSES = "0.0.0.0"
-_UNPLANNED = "the cache would have another size than the plan reckons with, and what fits would not be known."
+_UNPLANNED = "the cache would have another size than the plan computes, so the memory fit would not be known."
 # Options that the plan sets from other settings, or that cannot work behind Cloud Run: consequence and repair.
 _OWNED = {
     "model": ("the plan writes the model's path itself.", f"set {setting('model')} and {setting('weights')}."),
     "port": (_PROBED, "remove it."),
     "host": (
-        "it would listen at this address only, and the platform calls it at another: it would never become ready.",
+        "it would listen at this address only, and the platform connects to another: it would never become ready.",
         f"remove it, or write {_ALL_ADDRESSES}.",
     ),
     "uds": (_PROBED, "remove it."),
@@ -41,7 +41,7 @@ _OWNED = {
     "ssl-keyfile": (_PROBED, "remove it: Cloud Run ends TLS in front of the service."),
     "ssl-certfile": (_PROBED, "remove it: Cloud Run ends TLS in front of the service."),
     "config": (
-        "what a file inside the image says cannot be checked or priced.",
+        "the content of a file in the image cannot be checked or priced.",
         f"write the options under {setting('vllm')}.",
     ),
     "kv-cache-memory-bytes": (_UNPLANNED, "set gpu-memory-utilization instead."),
@@ -49,7 +49,7 @@ _OWNED = {
     "disable-hybrid-kv-cache-manager": (_UNPLANNED, "remove it."),
     "hf-token": (_SECRET, f"write `{setting('secrets')}: {{HF_TOKEN: NAME_OF_SECRET}}`."),
 }
-_SEVERAL = "it is for a server of several machines or ranks, and this is one: vLLM exits while it starts, or waits."
+_SEVERAL = "it is for a server of several machines or ranks, and this has one: vLLM exits while it starts, or waits."
 _OF_SEVERAL = (
     "nnodes",
     "node-rank",
@@ -69,49 +69,42 @@ _OF_SEVERAL = (
 )
 _OWNED |= dict.fromkeys(_OF_SEVERAL, (_SEVERAL, "remove it."))
 _SWITCHES = ("switch", "switch-pair")
-_SECRET_OPTIONS = ("hf-token",)
 _POSITIVE = frozenset({"max-num-seqs", "max-num-batched-tokens", "tensor-parallel-size", "pipeline-parallel-size"})
 # Bounds that the server sets on options that are no field of a configuration class.
 _NOT_NEGATIVE = frozenset({"sse-keep-alive-interval"})
 
 
-def check_options(arguments: Mapping[str, Argument], options: VllmOptions) -> list[Problem]:
+def check_options(arguments: Mapping[str, Argument], options: VllmOptions) -> Iterator[Problem]:
     """Check every option by itself.
 
     Args:
         arguments: by option name, names missing from the list included.
         options: the recorded list of the pinned release.
     """
-    problems = []
     for name, argument in arguments.items():
-        found = options.find(f"--{name}")
-        if found is None:
-            problems.append(_unknown(name, argument.value, options))
-        elif name == "api-key":
-            problems.append(refused_key(setting("vllm.api-key")))
-        elif name in _OWNED and argument.from_stack and not _is_as_ever(found[0], argument.value):
-            consequence, repair = _OWNED[name]
-            value = NOT_SHOWN if name in _SECRET_OPTIONS else shown(argument.value)
-            problems.append(Problem(setting(f"vllm.{name}"), value, consequence, repair))
-        else:
-            problems += _check_value(found[0], argument.value, options)
-    return problems
+        match options.find(f"--{name}"):
+            case None:
+                yield _unknown(name, argument.value, options)
+            case _ if name == "api-key":
+                yield refused_key(setting("vllm.api-key"))
+            case option, _ if name in _OWNED and argument.from_stack and not _is_unchanged(option, argument.value):
+                yield of_option(name, NOT_SHOWN if name == "hf-token" else argument.value, *_OWNED[name])
+            case option, _:
+                yield from _check_value(option, argument.value, options)
 
 
-def check_fields(arguments: Mapping[str, Argument], options: VllmOptions) -> list[Problem]:
+def check_fields(arguments: Mapping[str, Argument], options: VllmOptions) -> Iterator[Problem]:
     """Check every value that the parser accepts against its field's schema in vLLM's configuration classes.
 
     Runs after more specific rules: of two problems with one value the first is reported.
     """
-    problems = []
     for name, argument in arguments.items():
-        found = options.find(f"--{name}")
-        if found and not _check_value(found[0], argument.value, options):
-            problems += _check_field(found[0], argument.value, options)
-    return problems
+        match = options.find(f"--{name}")
+        if match and not _check_value(match[0], argument.value, options):
+            yield from _check_field(match[0], argument.value, options)
 
 
-def check_spellings(chosen: Mapping[str, object], options: VllmOptions) -> list[Problem]:
+def check_spellings(chosen: Mapping[str, object], options: VllmOptions) -> Iterator[Problem]:
     """Refuse an option in two spellings: one of them would be dropped silently.
 
     Args:
@@ -121,50 +114,35 @@ def check_spellings(chosen: Mapping[str, object], options: VllmOptions) -> list[
     written: dict[str, list[str]] = {}
     for spelling, value in chosen.items():
         written.setdefault(canonical(spelling, value, options)[0], []).append(spelling)
-    return [
-        Problem(
-            setting(f"vllm.{name}"),
-            " and ".join(shown(spelling) for spelling in spellings),
-            "they are one option: only one of the values would hold.",
-            f"keep one of them, written as {name}.",
-        )
-        for name, spellings in written.items()
-        if len(spellings) > 1
-    ]
+    for name, spellings in written.items():
+        if len(spellings) > 1:
+            names = " and ".join(shown(spelling) for spelling in spellings)
+            consequence = "they are one option: only one of the values would have an effect."
+            yield of_option(name, names, consequence, f"keep one of them, written as {name}.")
 
 
 def _unknown(name: str, value: object, options: VllmOptions) -> Problem:
-    key = setting(f"vllm.{name}")
-    if name in removed_options():
-        return Problem(
-            key,
-            shown(value),
-            f"vLLM {options.version} no longer has this option: it exits with code 2.",
-            f"{removed_options()[name]}.",
-        )
     base, _, inner = name.partition(".")
-    if inner and options.find(f"--{base}"):
-        return Problem(
-            key, shown(value), "the plan writes one value for each option.", f"write `{base}: {{{inner}: …}}`."
-        )
     variable = name.replace("-", "_").upper()
-    if variable in options.variables:
-        return Problem(
-            key,
-            shown(value),
-            "it is an environment variable and no option: vLLM exits with code 2 (unrecognized arguments).",
-            f"write `{setting('variables')}: {{{variable}: …}}`, its value as text in quotes.",
+    if name in removed_options():
+        consequence = f"vLLM {options.version} no longer has this option: it exits with code 2."
+        repair = f"{removed_options()[name]}."
+    elif inner and options.find(f"--{base}"):
+        consequence, repair = "the plan writes one value for each option.", f"write `{base}: {{{inner}: …}}`."
+    elif variable in options.variables:
+        consequence = "it is an environment variable, not an option: vLLM exits with code 2 (unrecognized arguments)."
+        repair = f"write `{setting('variables')}: {{{variable}: …}}`, its value as text in quotes."
+    else:
+        near = closest(name, options.names())
+        consequence = (
+            f"vLLM {options.version} does not have this option: it exits with code 2 (unrecognized arguments)."
         )
-    near = closest(name, options.names())
-    return Problem(
-        key,
-        shown(value),
-        f"vLLM {options.version} has no such option: it exits with code 2 (unrecognized arguments).",
-        f"did you mean {near}?" if near else f"remove it; `vllm serve --help=all` of {options.version} lists them all.",
-    )
+        listing = f"remove it; `vllm serve --help=all` of {options.version} lists all options."
+        repair = f"did you mean {near}?" if near else listing
+    return of_option(name, value, consequence, repair)
 
 
-def _is_as_ever(option: VllmOption, value: object) -> bool:
+def _is_unchanged(option: VllmOption, value: object) -> bool:
     """Whether an option that belongs to the plan is set to its default, or to an equivalent value."""
     off = value is False and option.kind in _SWITCHES
     unchanged = option.name in _OF_SEVERAL and value == option.default
@@ -173,32 +151,24 @@ def _is_as_ever(option: VllmOption, value: object) -> bool:
 
 def _check_value(option: VllmOption, value: object, options: VllmOptions) -> list[Problem]:
     if option.kind in _SWITCHES:
-        wanted = None if isinstance(value, bool) else "true or false"
+        expected = None if isinstance(value, bool) else "true or false"
     elif value == [] and option.kind == "values":
-        wanted = "at least one value"
+        expected = "at least one value"
     elif isinstance(value, list) and option.kind in ("values", "append"):
         return [problem for part in value for problem in _check_value(replace(option, kind="value"), part, options)]
     elif isinstance(value, list) and option.type != "json":
-        wanted = "one value"
+        expected = "one value"
     else:
-        wanted = _wanted(option, value)
-    key = setting(f"vllm.{option.name}")
-    if wanted:
-        consequence = f"vLLM's parser refuses it and exits with code 2: it takes {wanted}."
-        return [Problem(key, shown(value), consequence, f"write {wanted}.")]
-    known = option.choices or options.registered.get(option.name, ())
-    if not known or as_word(value) in known or (option.any_case and as_word(value).lower() in known):
+        expected = _expected(option, value)
+    if expected:
+        consequence = f"vLLM's parser refuses it and exits with code 2: it expects {expected}."
+        return [of_option(option.name, value, consequence, f"write {expected}.")]
+    known, word = option.choices or options.registered.get(option.name, ()), as_word(value)
+    if not known or word in known or (option.any_case and word.lower() in known):
         return []
-    near = closest(as_word(value), known)
     stage = "its parser exits with code 2" if option.choices else "the server exits while it starts"
-    return [
-        Problem(
-            key,
-            shown(value),
-            f"vLLM {options.version} does not know this value: {stage}.",
-            one_of(known, near),
-        )
-    ]
+    consequence = f"vLLM {options.version} does not know this value: {stage}."
+    return [of_option(option.name, value, consequence, one_of(known, closest(word, known)))]
 
 
 def _check_field(option: VllmOption, value: object, options: VllmOptions) -> list[Problem]:
@@ -212,41 +182,43 @@ def _check_field(option: VllmOption, value: object, options: VllmOptions) -> lis
         given = human_int(value)
     else:
         given = value
-    return [_misfit(option, found, options.version) for found in misfits(schema, given) if given is not None]
+    if given is None:
+        return []
+    return [_refusal(option, misfit, options.version) for misfit in misfits(schema, given)]
 
 
-def _misfit(option: VllmOption, found: Misfit, version: str) -> Problem:
-    key = setting(".".join(("vllm", option.name, *found.path)))
-    if not found.known:
-        consequence = f"vLLM {version} takes {found.wanted} there: it exits while it starts."
-        return Problem(key, shown(found.value), consequence, f"write {found.wanted}.")
-    near = closest(found.path[-1] if found.stray else as_word(found.value), found.known)
-    what = "key" if found.stray else "value"
-    consequence = f"vLLM {version} does not know this {what}: it exits while it starts."
-    return Problem(key, shown(found.value), consequence, one_of(found.known, near))
+def _refusal(option: VllmOption, misfit: Misfit, version: str) -> Problem:
+    name = ".".join((option.name, *misfit.path))
+    if misfit.known:
+        near = closest(misfit.path[-1] if misfit.unknown_key else as_word(misfit.value), misfit.known)
+        what = "key" if misfit.unknown_key else "value"
+        consequence = f"vLLM {version} does not know this {what}: it exits while it starts."
+        repair = one_of(misfit.known, near)
+    else:
+        consequence = f"vLLM {version} expects {misfit.expected}: it exits while it starts."
+        repair = f"write {misfit.expected}."
+    return of_option(name, shown(misfit.value), consequence, repair)
 
 
-def _wanted(option: VllmOption, value: object) -> str | None:
+def _expected(option: VllmOption, value: object) -> str | None:
     """The accepted kind of value, where the value is another; None where it is accepted."""
     if option.name in _POSITIVE:
         number = as_int(value) if option.type == "int" else human_int(value)
         return None if number is not None and number > 0 else "a whole number above 0"
     if option.name in _NOT_NEGATIVE and (as_int(value) or 0) < 0:
         return "a whole number of at least 0"
-    if option.type == "int":
-        return None if as_int(value) is not None else "a whole number"
-    if option.type == "float":
-        return None if as_float(value) is not None else "a number"
-    if option.type in ("human-int", "human-int-or-auto"):
-        return None if human_int(value) is not None or _is_auto(option, value) else "a whole number such as 4096 or 4K"
-    if option.type == "json":
-        known = dict if isinstance(option.default, dict) else dict | list
-        return None if isinstance(value, known) else "a map, written as keys and values"
+    match option.type:
+        case "int":
+            return None if as_int(value) is not None else "a whole number"
+        case "float":
+            return None if as_float(value) is not None else "a number"
+        case "human-int" | "human-int-or-auto":
+            is_auto = option.type == "human-int-or-auto" and value == "auto"
+            return None if human_int(value) is not None or is_auto else "a whole number such as 4096 or 4K"
+        case "json":
+            known = dict if isinstance(option.default, dict) else dict | list
+            return None if isinstance(value, known) else "a map, written as keys and values"
     return "text" if option.type == "str" and isinstance(value, dict | bool) else None
-
-
-def _is_auto(option: VllmOption, value: object) -> bool:
-    return option.type == "human-int-or-auto" and value == "auto"
 
 
 def refused_key(key: str) -> Problem:
@@ -254,8 +226,8 @@ def refused_key(key: str) -> Problem:
     return Problem(
         key,
         NOT_SHOWN,
-        "vLLM wants its key in the header that carries a caller's identity to Cloud Run: the health check, the "
+        "vLLM expects its key in the header that carries a caller's identity to Cloud Run: the health check, the "
         "benchmark and every caller would get 401.",
-        f"remove it: callers are let in by their identity, e.g. `{setting('access')}: "
+        f"remove it: callers are admitted by their identity, e.g. `{setting('access')}: "
         "{invokers: [serviceAccount:NAME@PROJECT.iam.gserviceaccount.com]}`.",
     )

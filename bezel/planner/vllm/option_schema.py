@@ -28,14 +28,14 @@ _BOUNDS: tuple[tuple[str, str, Callable[[float, float], bool]], ...] = (
 class Misfit:
     """A part of a value that does not fit: its path of keys and positions, its value, and what is expected.
 
-    `known` are the valid words or keys; `stray` marks a key that is none of them.
+    `known` are the valid words or keys; `unknown_key` marks a key that is not one of them.
     """
 
     path: tuple[str, ...]
     value: object
-    wanted: str
+    expected: str
     known: tuple[str, ...] = ()
-    stray: bool = False
+    unknown_key: bool = False
 
 
 def misfits(schema: Mapping[str, Any], value: object, path: tuple[str, ...] = ()) -> Iterator[Misfit]:
@@ -66,26 +66,26 @@ def _is_plain(kind: str | None, value: object) -> bool:
 
 def _any_of(branches: list[Any], value: object, path: tuple[str, ...]) -> Iterator[Misfit]:
     """Nothing where a branch accepts the value; else the misfit of the branch of its kind, or all expected kinds."""
-    found = [list(misfits(branch, value, path)) for branch in branches]
-    if not all(found):
+    refusals = [list(misfits(branch, value, path)) for branch in branches]
+    if not all(refusals):
         return
-    deeper = [each for each in found if each[0].path != path or each[0].known]
+    deeper = [refusal for refusal in refusals if refusal[0].path != path or refusal[0].known]
     if len(deeper) == 1:
         yield from deeper[0]
-        return
-    wanted = dict.fromkeys(each[0].wanted for each in found if each[0].wanted != "null")
-    yield Misfit(path, value, ", or ".join(wanted))
+    else:
+        kinds = dict.fromkeys(refusal[0].expected for refusal in refusals if refusal[0].expected != "null")
+        yield Misfit(path, value, ", or ".join(kinds))
 
 
 def _number(schema: Mapping[str, Any], value: object, path: tuple[str, ...]) -> Iterator[Misfit]:
     whole = schema["type"] == "integer"
     number = as_int(value) if whole else as_float(value)
     bounds = [f"{words} {schema[key]:g}" for key, words, _ in _BOUNDS if key in schema]
-    wanted = f"a {'whole ' if whole else ''}number{' ' if bounds else ''}{' and '.join(bounds)}"
+    expected = f"a {'whole ' if whole else ''}number{' ' if bounds else ''}{' and '.join(bounds)}"
     if isinstance(value, bool):
         number = int(value)
     if number is None or any(key in schema and not holds(number, schema[key]) for key, _, holds in _BOUNDS):
-        yield Misfit(path, value, wanted)
+        yield Misfit(path, value, expected)
 
 
 def _array(schema: Mapping[str, Any], value: object, path: tuple[str, ...]) -> Iterator[Misfit]:
@@ -94,8 +94,8 @@ def _array(schema: Mapping[str, Any], value: object, path: tuple[str, ...]) -> I
         return
     if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
         yield Misfit(path, value, f"a list of {schema.get('minItems', 0)} or more")
-    for place, part in enumerate(value):
-        yield from misfits(schema.get("items") or {}, part, (*path, str(place)))
+    for position, part in enumerate(value):
+        yield from misfits(schema.get("items") or {}, part, (*path, str(position)))
 
 
 def _object(schema: Mapping[str, Any], value: object, path: tuple[str, ...]) -> Iterator[Misfit]:
@@ -107,7 +107,7 @@ def _object(schema: Mapping[str, Any], value: object, path: tuple[str, ...]) -> 
         if key in known:
             yield from misfits(known[key], part, (*path, str(key)))
         elif others is False:
-            yield Misfit((*path, str(key)), part, "a key that there is", tuple(known), stray=True)
+            yield Misfit((*path, str(key)), part, "a known key", tuple(known), unknown_key=True)
         elif isinstance(others, dict):
             yield from misfits(others, part, (*path, str(key)))
     for key in schema.get("required", ()):

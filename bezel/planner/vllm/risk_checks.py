@@ -5,21 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bezel.catalog import closest, unjudged, vllm_risks
-from bezel.errors import NOT_SHOWN, Problem, shown
+from bezel.errors import NOT_SHOWN, Problem
 from bezel.planner.base.option_values import as_int
 from bezel.planner.base.problems import setting
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from bezel.catalog import Risk, VllmOptions
     from bezel.planner.base.settings import Settings
     from bezel.planner.vllm.arguments import Argument
 
-_KEY = "access.accepted_risks"
 
-
-def check_risks(settings: Settings, arguments: Mapping[str, Argument], options: VllmOptions) -> list[Problem]:
+def check_risks(settings: Settings, arguments: Mapping[str, Argument], options: VllmOptions) -> Iterator[Problem]:
     """Refuse each risk that is taken and not accepted, and each that is accepted and not taken.
 
     Args:
@@ -36,13 +34,12 @@ def check_risks(settings: Settings, arguments: Mapping[str, Argument], options: 
         if risk.kind == "variable" and risk.name in secrets:
             taken[risk.name] = NOT_SHOWN
         elif _is_taken(risk, value, options) and (risk.name not in new or _is_own_text(risk, value, arguments)):
-            taken[risk.name] = shown(value)
+            taken[risk.name] = value
     known = [name for name in accepted if name in risks]
-    problems = [_refusal(risks[name], value, known, secrets) for name, value in taken.items() if name not in accepted]
+    yield from [_refusal(risks[name], value, known, secrets) for name, value in taken.items() if name not in accepted]
     for number, name in enumerate(accepted):
         if name not in taken:
-            problems.append(_needless(f"{_KEY}.{number}", name, risks))
-    return problems
+            yield _needless(f"access.accepted_risks.{number}", name, risks)
 
 
 def _value(risk: Risk, variables: Mapping[str, str], arguments: Mapping[str, Argument]) -> object:
@@ -86,24 +83,20 @@ def _has_text(value: object) -> bool:
 
 
 def _refusal(risk: Risk, value: object, accepted: Sequence[str], secrets: Collection[str]) -> Problem:
-    if risk.kind == "variable":
-        path = f"{'secrets' if risk.name in secrets else 'variables'}.{risk.name}"
-    else:
-        path = f"vllm.{risk.name}"
+    section = "vllm" if risk.kind == "option" else "secrets" if risk.name in secrets else "variables"
     names = ", ".join([*accepted, risk.name])
     return Problem(
-        setting(path),
-        str(value),
+        setting(f"{section}.{risk.name}"),
+        value,
         f"{risk.consequence}.",
-        f"remove it, or say that this is wanted: `{setting('access')}: {{accepted_risks: [{names}]}}`.",
+        f"remove it, or accept it with `{setting('access')}: {{accepted_risks: [{names}]}}`.",
     )
 
 
 def _needless(key: str, name: str, risks: Collection[str]) -> Problem:
-    near = None if name in risks else closest(name, tuple(risks))
-    consequence = (
-        "this stack does not take this risk: the line would accept it on the day that somebody does."
-        if name in risks
-        else "it is none of the risks that have to be accepted."
-    )
-    return Problem(setting(key), shown(name), consequence, f"did you mean {near}?" if near else "remove it.")
+    if name in risks:
+        consequence = "this stack does not take this risk: the entry would accept it if the risk is added later."
+        return Problem(setting(key), name, consequence, "remove it.")
+    near = closest(name, tuple(risks))
+    consequence = "it is not one of the risks that have to be accepted."
+    return Problem(setting(key), name, consequence, f"did you mean {near}?" if near else "remove it.")

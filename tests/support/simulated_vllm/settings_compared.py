@@ -18,7 +18,7 @@ from typing import Any
 
 from bezel.catalog import model, vllm_options
 from bezel.planner.rules.env_checks import check_read
-from bezel.planner.vllm.argument_conflicts import check_traps
+from bezel.planner.vllm.argument_conflicts import check_conflicts
 from bezel.planner.vllm.arguments import as_word, merge, render
 from bezel.planner.vllm.option_checks import check_fields, check_options
 from bezel.simulated_vllm.configuration.failures import StartError
@@ -60,7 +60,7 @@ def plan_verdict(setting: Setting) -> str | None:
     arguments = merge({}, setting["vllm"], OPTIONS)
     problems = [
         *check_options(arguments, OPTIONS),
-        *check_traps(arguments, tiny, "nvidia-l4", environment={}, options=OPTIONS),
+        *check_conflicts(arguments, tiny, "nvidia-l4", environment={}, options=OPTIONS),
         *check_fields(arguments, OPTIONS),
         *check_read(setting["variables"], OPTIONS, tpu=False),
     ]

@@ -74,7 +74,7 @@ def _of_lease(plan: LeasePlan, outputs: Mapping[str, Any]) -> tuple[ServedBy, Pl
     )
     price = PriceBasis()
     if known and len(known) == len(bought):
-        price = _price(total(one.hourly for one in known), [one.line for one in known])
+        price = _price(total(one.hourly for one in known), known)
     return _served(plan.node.image, plan.node.arguments, outputs), platform, price
 
 

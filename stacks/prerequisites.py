@@ -1,0 +1,120 @@
+"""Resources that every kind of stack declares before its server: service account, images, weights; and the refusal."""
+
+from collections.abc import Mapping
+
+import pulumi
+
+from bezel.planner import AnyPlan, PlanError, Problem
+from bezel.planner.base.deployment import ImagePlan
+from components.container_image import ContainerImage, ContainerImageArgs
+from components.enabled_apis import EnabledApis
+from components.model_files import ModelFiles, ModelFilesArgs
+from components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs
+from components.weights_bucket import WeightsBucket, WeightsBucketArgs
+
+INGRESS = {
+    "all": "INGRESS_TRAFFIC_ALL",
+    "internal": "INGRESS_TRAFFIC_INTERNAL_ONLY",
+    "internal-and-cloud-load-balancing": "INGRESS_TRAFFIC_INTERNAL_LOAD_BALANCER",
+}
+"""Cloud Run's ingress values."""
+
+
+def after(*earlier: pulumi.Resource) -> pulumi.ResourceOptions:
+    """Options of a resource that is created after others and deleted before them."""
+    return pulumi.ResourceOptions(depends_on=list(earlier))
+
+
+def refuse(plan: AnyPlan, problems: list[Problem]) -> None:
+    """Stop before anything is declared if the cloud is known to have no room for it.
+
+    Raises:
+        PlanError: There are problems; it holds all of them.
+    """
+    if problems:
+        raise PlanError.of(problems, plan.stack)
+
+
+def runtime_identity(plan: AnyPlan, account_id: str, runs: str, apis: EnabledApis) -> RuntimeIdentity:
+    """Declare the service account of the server, which may read the stack's secrets."""
+    args = RuntimeIdentityArgs(
+        project=plan.project,
+        account_id=account_id,
+        description=f"Runs {runs}",
+        secrets=tuple(plan.secrets.values()),
+    )
+    return RuntimeIdentity("runtime", args, opts=after(apis))
+
+
+def container_image(
+    name: str,
+    image: ImagePlan,
+    *,
+    project: str,
+    location: str,
+    repository_id: str,
+    labels: Mapping[str, str],
+    earlier: tuple[pulumi.Resource, ...],
+    readers: tuple[str, ...] = (),
+) -> ContainerImage:
+    """Declare an image in the project's own registry; `readers` pull it themselves."""
+    args = ContainerImageArgs(
+        project=project,
+        location=location,
+        repository_id=repository_id,
+        registry=image.registry,
+        image=image.repository,
+        tag=image.tag,
+        digest=image.digest,
+        readers=readers,
+        labels=labels,
+    )
+    return ContainerImage(name, args, opts=after(*earlier))
+
+
+def weights(
+    plan: AnyPlan,
+    identity: RuntimeIdentity,
+    apis: EnabledApis,
+    *,
+    location: str,
+    labels: Mapping[str, str],
+    written_folder: str = "",
+) -> tuple[pulumi.Resource, ...]:
+    """Declare the bucket and the checks of its models; nothing where the model comes from elsewhere.
+
+    Args:
+        plan: Plan of the stack.
+        identity: Service account of the server; it reads the bucket.
+        apis: The enabled APIs.
+        location: Region of the bucket.
+        labels: Labels of the bucket.
+        written_folder: The one folder that the server may write to; "" for none.
+    """
+    planned = plan.weights
+    if planned.bucket is None:
+        return ()
+    bucket = WeightsBucket(
+        "weights",
+        WeightsBucketArgs(
+            project=plan.project,
+            bucket=planned.bucket,
+            location=location,
+            create=planned.create,
+            readers=(identity.email,),
+            writers={written_folder: (identity.email,)} if written_folder else {},
+            force_destroy=plan.environment == "dev",
+            labels=labels,
+        ),
+        opts=after(identity),
+    )
+    models = [("model", planned.path, planned.source, False)]
+    models += [(f"draft-{number}", *draft, True) for number, draft in enumerate(planned.drafts.items())]
+    return bucket, *(
+        ModelFiles(
+            name,
+            ModelFilesArgs(bucket=bucket.bucket, path=path, source=source, draft=draft, bucket_url=bucket.url),
+            opts=after(apis),
+        )
+        for name, path, source, draft in models
+    )
