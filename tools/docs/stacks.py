@@ -10,8 +10,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from bezel.planner import LeasePlan, PlanError, make_plan
-from bezel.planner.base.quantities import duration_text
 from bezel.planner.base.money import Priced, text
+from bezel.planner.base.quantities import duration_text
 from bezel.planner.sizing.tpu_memory import TpuFit
 from bezel.pulumi_engine.project import Project
 from tools.docs.generated_sections import ROOT, put

@@ -18,9 +18,9 @@ from bezel.leases.controller import LeaseError
 from bezel.leases.inventory import LeaseInventory, Leftover, new_client, sweep_plan
 from bezel.leases.observation import Observation
 from bezel.planner import LeasePlan, PlanError, make_plan
-from bezel.planner.base.quantities import duration_text, parse_duration
 from bezel.planner.base.hardware import leased_hardware
 from bezel.planner.base.names import is_project_id
+from bezel.planner.base.quantities import duration_text, parse_duration
 from bezel.pulumi_engine.project import Project, ProjectError, cloud_project_of
 from bezel.rest import RestError
 
