@@ -12,7 +12,7 @@ from urllib.parse import quote
 from bezel.errors import UserError
 from bezel.rest import ApiError, GoogleClient, RestError, UnreachableError
 from bezel.weights.bucket import Bucket, Stored
-from bezel.weights.retry import Patience, Watch
+from bezel.weights.retry import RetryBudget, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,13 +84,13 @@ class BucketPlace:
         Raises:
             RestError: The object cannot be read.
         """
-        patience = Patience(self._watch)
+        budget = RetryBudget(self._watch)
         while True:
             try:
                 with self._bucket.open(self._name(name)) as chunks:
                     return b"".join(chunks)
             except UnreachableError as error:
-                patience.failed(error)
+                budget.failed(error)
 
     def put(self, name: str, content: bytes) -> None:
         """Write bytes as an object, in place of the one of that name.
@@ -100,14 +100,14 @@ class BucketPlace:
         """
         old = self._bucket.find(self._name(name))
         session = self._bucket.begin(self._name(name), {}, old.generation if old else "0")
-        patience = Patience(self._watch)
+        budget = RetryBudget(self._watch)
         at: int | Stored | None = 0
         while isinstance(at, int):
             try:
                 at = self._bucket.put(session, content[at : at + _PIECE_BYTES], at, len(content))
-                patience.progressed()
+                budget.progressed()
             except UnreachableError as error:
-                patience.failed(error)
+                budget.failed(error)
                 at = self._bucket.received(session, len(content))
         if at is None:
             raise RestError(f"{self.address}/{name}: the upload was forgotten half-way. Run it again.")

@@ -39,7 +39,7 @@ def new_client(clock: PlatformClock, *, seconds: float = _REQUEST_SECONDS) -> Go
     """
     return GoogleClient(
         timeout_seconds=min(30.0, seconds),
-        least_seconds=_MIN_SECONDS if clock.speed > 1 else 0.1,
+        min_timeout_seconds=_MIN_SECONDS if clock.speed > 1 else 0.1,
         deadline_seconds=seconds,
         clock=clock.reading,
         sleep=clock.sleep,

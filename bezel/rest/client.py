@@ -23,7 +23,7 @@ class GoogleClient:
     Args:
         credentials: The identity that sends the requests; the environment's by default.
         timeout_seconds: For connecting, and between two reads, of one attempt.
-        least_seconds: The lower bound of that timeout, however little of the deadline is left.
+        min_timeout_seconds: The lower bound of that timeout, however little of the deadline is left.
         deadline_seconds: For one request with all its attempts.
         backoff: The waits between attempts.
         clock: A monotonic clock, in seconds.
@@ -36,7 +36,7 @@ class GoogleClient:
         credentials: Credentials | None = None,
         *,
         timeout_seconds: float = 30.0,
-        least_seconds: float = 0.1,
+        min_timeout_seconds: float = 0.1,
         deadline_seconds: float = 120.0,
         backoff: Backoff | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -45,7 +45,7 @@ class GoogleClient:
     ) -> None:
         self.credentials = credentials or Credentials()
         self._timeout = timeout_seconds
-        self._least = least_seconds
+        self._min_timeout = min_timeout_seconds
         self._deadline = deadline_seconds
         self._backoff = backoff or Backoff()
         self._clock = clock
@@ -101,7 +101,7 @@ class GoogleClient:
         end = self._clock() + self._deadline
         renewed = False
         for delay in self._backoff.delays(self._dice):
-            failure, asked = self._attempt(method, url, json, params, safe=safe, end=end)
+            failure, retry_after = self._attempt(method, url, json, params, safe=safe, end=end)
             if isinstance(failure, dict):
                 return failure
             if isinstance(failure, ApiError) and failure.status == 401 and not renewed:
@@ -109,8 +109,8 @@ class GoogleClient:
                 renewed = True
                 self.credentials.forget()
                 continue
-            wait = max(delay, asked or 0.0)
-            if asked is None or self._clock() + wait >= end:
+            wait = max(delay, retry_after or 0.0)
+            if retry_after is None or self._clock() + wait >= end:
                 raise failure
             self._sleep(wait)
         raise AssertionError("the waits never end")
@@ -123,26 +123,26 @@ class GoogleClient:
 
         if self._client is None:
             self._client = new_client(self._timeout)
-        limit = max(self._least, min(self._timeout, end - self._clock()))
+        limit = max(self._min_timeout, min(self._timeout, end - self._clock()))
         headers = self.credentials.headers()
         try:
-            answer = self._client.request(method, url, json=json, params=params, headers=headers, timeout=limit)
+            response = self._client.request(method, url, json=json, params=params, headers=headers, timeout=limit)
         except httpx.HTTPError as error:
             never_sent = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout))
-            failure = UnreachableError(f"{method} {url.split('?', 1)[0]}: no answer ({reason_of(error)})")
+            failure = UnreachableError(f"{method} {url.split('?', 1)[0]}: no response ({reason_of(error)})")
             return failure, 0.0 if safe or never_sent else None
-        if answer.is_success:
-            return json_object(answer, method, url), None
-        failed = ApiError.of(answer.status_code, answer.content, method=method, url=url)
-        again = is_retryable(answer.status_code, idempotent=safe)
-        return failed, retry_delay(answer.headers.get("retry-after")) if again else None
+        if response.is_success:
+            return json_object(response, method, url), None
+        failed = ApiError.of(response.status_code, response.content, method=method, url=url)
+        again = is_retryable(response.status_code, idempotent=safe)
+        return failed, retry_delay(response.headers.get("retry-after")) if again else None
 
     def pages(self, url: str, items: str, *, params: Mapping[str, str | int] | None = None) -> Iterator[dict[str, Any]]:
         """Yields each object under the key ``items`` of each page of a list, in order."""
         token = ""
         while True:
-            answer = self.get(url, params={**(params or {}), **({"pageToken": token} if token else {})})
-            yield from answer.get(items) or ()
-            token = str(answer.get("nextPageToken") or "")
+            response = self.get(url, params={**(params or {}), **({"pageToken": token} if token else {})})
+            yield from response.get(items) or ()
+            token = str(response.get("nextPageToken") or "")
             if not token:
                 return

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from bezel.errors import Problem
 from bezel.rest.endpoints import guarded
 from bezel.rest.errors import CredentialsError, redact
 
@@ -32,6 +33,10 @@ _WORDS = {
     "impersonated": "an impersonated service account",
     "other": "a federated identity",
 }
+_REPAIR = (
+    "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS to the path of a service "
+    "account's key."
+)
 
 
 @dataclass(frozen=True)
@@ -67,8 +72,7 @@ def load(environ: Mapping[str, str], request: Any) -> CredentialSource:
         AddressError: They would be sent to an unsafe address.
     """
     account = environ.get("GOOGLE_IMPERSONATE_SERVICE_ACCOUNT") or None
-    static = environ.get("GOOGLE_OAUTH_ACCESS_TOKEN")
-    if static:
+    if static := environ.get("GOOGLE_OAUTH_ACCESS_TOKEN"):
         return CredentialSource("token", token=static, account=account)
     held = _held(environ, request)
     quota_project = getattr(held, "quota_project_id", None)
@@ -110,14 +114,8 @@ def _held(environ: Mapping[str, str], request: Any) -> Any:
                 return auth.load_credentials_from_file(given or path, scopes=[SCOPE])[0]
             return auth.default(scopes=[SCOPE], request=request)[0]
     except exceptions.GoogleAuthError as error:
-        raise CredentialsError(_no_credentials(str(error.args[0] if error.args else ""))) from None
+        cause = str(error.args[0] if error.args else "")
     except (OSError, ValueError) as error:
-        raise CredentialsError(_no_credentials(f"{type(error).__name__} in the given credentials")) from None
-
-
-def _no_credentials(detail: str) -> str:
-    first = redact(detail).split("\n", 1)[0].rstrip(".")
-    return (
-        f"no Google credentials: {first}. Run `gcloud auth application-default login`, or set "
-        "GOOGLE_APPLICATION_CREDENTIALS to the path of a service account's key."
-    )
+        cause = f"{type(error).__name__} in the given credentials"
+    text = f"cannot be read: {redact(cause).partition(chr(10))[0].rstrip('.')}."
+    raise CredentialsError(Problem("Google credentials", None, text, _REPAIR))

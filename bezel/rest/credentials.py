@@ -4,10 +4,7 @@ Leaves out where the credentials come from (``bezel.rest.credential_sources``). 
 repr does not show them, and it cannot be pickled.
 """
 
-import base64
-import binascii
 import importlib
-import json
 import os
 import threading
 import time
@@ -15,6 +12,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC
 from typing import Any
 
+from bezel.errors import NOT_SET, Problem
 from bezel.rest.credential_sources import SCOPE, CredentialSource, kind, load, private
 from bezel.rest.endpoints import endpoint
 from bezel.rest.errors import ApiError, CredentialsError, redact
@@ -56,7 +54,7 @@ class Credentials:
         return f"Credentials(impersonate={self._impersonate!r})"
 
     def __reduce__(self) -> Any:
-        raise TypeError("credentials are never written down: make them where they are used")
+        raise TypeError("credentials cannot be pickled: create them where they are used")
 
     def headers(self) -> dict[str, str]:
         """The headers that authorise a call of a Google API."""
@@ -72,7 +70,7 @@ class Credentials:
         Raises:
             CredentialsError: There are no credentials, or they were refused.
         """
-        return self._kept("", self._new_access_token)
+        return self._cached("", self._new_access_token)
 
     def identity_token(self, audience: str) -> str:
         """An identity token that identifies the caller to ``audience`` (a service's URL).
@@ -80,14 +78,14 @@ class Credentials:
         Raises:
             CredentialsError: These credentials cannot give one; the text names the setting that repairs it.
         """
-        return self._kept(audience, lambda: self._new_identity_token(audience))
+        return self._cached(audience, lambda: self._new_identity_token(audience))
 
     def forget(self, audience: str = "") -> None:
         """Drops a cached token, after a server refused it."""
         with self._lock:
             self._tokens.pop(audience, None)
 
-    def _kept(self, audience: str, new: Callable[[], tuple[str, float]]) -> str:
+    def _cached(self, audience: str, new: Callable[[], tuple[str, float]]) -> str:
         with self._lock:
             token, end = self._tokens.get(audience, ("", 0.0))
             if not token or self._clock() > end - _MARGIN_SECONDS:
@@ -99,7 +97,7 @@ class Credentials:
         if source.account is None:
             return self._own_token(source)
         body = {"scope": [SCOPE], "lifetime": "3600s", "delegates": list(source.delegates)}
-        answer = self._ask_iam(self._own_token(source)[0], source.account, "generateAccessToken", body)
+        answer = self._call_iam(self._own_token(source)[0], source.account, "generateAccessToken", body)
         return str(answer["accessToken"]), self._clock() + _ASSUMED_LIFE_SECONDS
 
     def _new_identity_token(self, audience: str) -> tuple[str, float]:
@@ -119,7 +117,8 @@ class Credentials:
                 self._request(), audience, use_metadata_identity_endpoint=True
             )
         else:
-            raise CredentialsError(_CANNOT_MINT.format(kind(source)))
+            text = f"{kind(source)} cannot give an identity token for a service."
+            raise CredentialsError(Problem("smoke.impersonate", NOT_SET, text, _IMPERSONATE))
         return self._refreshed(named, source)
 
     def _own_token(self, source: CredentialSource) -> tuple[str, float]:
@@ -130,22 +129,23 @@ class Credentials:
 
     def _minted(self, caller: str, account: str, audience: str, delegates: tuple[str, ...] = ()) -> tuple[str, float]:
         body = {"audience": audience, "includeEmail": True, "delegates": list(delegates)}
-        token = str(self._ask_iam(caller, account, "generateIdToken", body)["token"])
+        token = str(self._call_iam(caller, account, "generateIdToken", body)["token"])
         return token, _end_of(token) or self._clock() + _ASSUMED_LIFE_SECONDS
 
-    def _ask_iam(self, caller: str, account: str, method: str, body: dict[str, Any]) -> dict[str, Any]:
+    def _call_iam(self, caller: str, account: str, method: str, body: dict[str, Any]) -> dict[str, Any]:
         from bezel.rest.transport import post_once
 
         url = f"{endpoint('IAM_CREDENTIALS', self._environ)}projects/-/serviceAccounts/{account}:{method}"
         try:
             return post_once(self._http(), url, body, {"Authorization": f"Bearer {caller}"})
         except ApiError as error:
-            raise CredentialsError(
-                f"{account} cannot be impersonated ({error.status} {error.reason}: {redact(error.message, caller)}). "
-                "Check the e-mail, and grant the caller roles/iam.serviceAccountTokenCreator on it: "
-                f"gcloud iam service-accounts add-iam-policy-binding {account} "
-                "--member=user:YOU --role=roles/iam.serviceAccountTokenCreator"
-            ) from None
+            text = f"cannot be impersonated ({error.status} {error.reason}: {redact(error.message, caller)})."
+            repair = (
+                "check the e-mail, and grant the caller roles/iam.serviceAccountTokenCreator on it: "
+                f"`gcloud iam service-accounts add-iam-policy-binding {account} "
+                "--member=user:YOU --role=roles/iam.serviceAccountTokenCreator`."
+            )
+            raise CredentialsError(Problem(account, None, text, repair)) from None
 
     def _refreshed(self, held: Any, source: CredentialSource) -> tuple[str, float]:
         from google.auth import exceptions
@@ -156,12 +156,14 @@ class Credentials:
             # Only the first argument: the others hold the server's whole response.
             text = redact(str(error.args[0] if error.args else type(error).__name__))
             # "iat" is in Google's error for a signature from a clock that is off: a new log-in would not help.
-            clock = "Set this machine's clock, then run the same command again." if " iat " in text else _LOG_IN
-            raise CredentialsError(f"{kind(source)} was refused: {text}. {clock}") from None
+            repair = "set this machine's clock, then run the same command again." if " iat " in text else _LOG_IN
+            raise CredentialsError(
+                Problem("Google credentials", None, f"{kind(source)} was refused: {text}.", repair)
+            ) from None
         except ValueError:
-            raise CredentialsError(f"the token server of {kind(source)} sent no token") from None
+            raise CredentialsError(f"the token server of {kind(source)} returned no token") from None
         if not held.token:
-            raise CredentialsError(f"{kind(source)} gave no token")
+            raise CredentialsError(f"{kind(source)} returned no token")
         # google-auth's expiry is a naive datetime in UTC.
         end = held.expiry.replace(tzinfo=UTC).timestamp() if held.expiry else self._clock() + _ASSUMED_LIFE_SECONDS
         return str(held.token), end
@@ -181,18 +183,18 @@ class Credentials:
         return AuthRequest(self._http())
 
 
-_LOG_IN = "Log in again (gcloud auth application-default login) or check GOOGLE_APPLICATION_CREDENTIALS."
-_CANNOT_MINT = (
-    "{} cannot give an identity token for a service. Set smoke.impersonate to a service account that may call it "
-    "(roles/run.invoker) and on which you have roles/iam.serviceAccountTokenCreator: "
+_LOG_IN = "log in again (gcloud auth application-default login), or check GOOGLE_APPLICATION_CREDENTIALS."
+_IMPERSONATE = (
+    "set it to a service account that may call the service (roles/run.invoker) and on which you have "
+    "roles/iam.serviceAccountTokenCreator: "
     "`pulumi config set --path smoke.impersonate NAME@PROJECT.iam.gserviceaccount.com`."
 )
 
 
 def _end_of(token: str) -> float | None:
     """The ``exp`` claim of a JSON Web Token, unverified: its own server minted it a moment ago."""
+    jwt: Any = importlib.import_module("google.auth.jwt")
     try:
-        part = token.split(".")[1]
-        return float(json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))["exp"])
-    except (IndexError, KeyError, ValueError, TypeError, binascii.Error):
+        return float(jwt.decode(token, verify=False)["exp"])
+    except (LookupError, ValueError, TypeError):
         return None

@@ -5,9 +5,11 @@ Both read the same environment variables, so that this package and the provider 
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
+from bezel.errors import Problem
 from bezel.rest.errors import AddressError
 
 _GOOGLE = {
@@ -36,7 +38,7 @@ def endpoint(api: str, environ: Mapping[str, str] | None = None) -> str:
         AddressError: Its override is not a safe address.
     """
     if api not in _GOOGLE:
-        raise ValueError(f"no API {api!r} here; known: {', '.join(sorted(_GOOGLE))}")
+        raise ValueError(f"unknown API {api!r}; known: {', '.join(sorted(_GOOGLE))}")
     variable = f"GOOGLE_{api}_CUSTOM_ENDPOINT"
     override = (os.environ if environ is None else environ).get(variable, "").strip()
     if not override:
@@ -50,20 +52,10 @@ def guarded(url: str, what: str) -> str:
     Raises:
         AddressError: It is neither; the text names ``what``.
     """
-    parts = urlsplit(url)
-    if parts.scheme == "https" and parts.hostname:
+    parts, is_loopback = urlsplit(url), False
+    with suppress(ValueError):
+        is_loopback = parts.hostname == "localhost" or ip_address(parts.hostname or "").is_loopback
+    if (parts.scheme == "https" and parts.hostname) or (parts.scheme == "http" and is_loopback):
         return url
-    if parts.scheme == "http" and _is_loopback(parts.hostname or ""):
-        return url
-    raise AddressError(
-        f"{what} is {url!r}: a token sent there could be read on the way. Use https, or http to 127.0.0.1 or localhost."
-    )
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
+    text = "a token sent to this address could be read on the way."
+    raise AddressError(Problem(what, url, text, "use https, or http to 127.0.0.1 or localhost."))

@@ -74,13 +74,13 @@ class ApiError(RestError):
     def of(cls, status: int, body: bytes, *, method: str, url: str) -> "ApiError":
         """Reads Google's two error shapes (AIP-193, and the storage API's older one), or any text."""
         try:
-            answer: Any = json.loads(body)
+            content: Any = json.loads(body)
         except ValueError:
-            answer = None
-        error = answer.get("error") if isinstance(answer, dict) else None
+            content = None
+        error = content.get("error") if isinstance(content, dict) else None
         if isinstance(error, dict):
             older = error.get("errors") or [{}]
             reason = error.get("status") or (older[0].get("reason") if isinstance(older[0], dict) else None)
             return cls(status, str(reason or ""), str(error.get("message") or ""), method=method, url=url)
         text = body.decode("utf-8", "replace").strip()
-        return cls(status, "", text[:500] or "(empty answer)", method=method, url=url)
+        return cls(status, "", text[:500] or "(empty response)", method=method, url=url)

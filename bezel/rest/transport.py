@@ -49,10 +49,10 @@ def new_client(timeout_seconds: float, *, connections: int = 20) -> "httpx.Clien
 class _Response:
     """The fields of a response that google-auth reads."""
 
-    def __init__(self, answer: "httpx.Response") -> None:
-        self.status = answer.status_code
-        self.headers = answer.headers
-        self.data = answer.content
+    def __init__(self, response: "httpx.Response") -> None:
+        self.status = response.status_code
+        self.headers = response.headers
+        self.data = response.content
 
 
 class AuthRequest:
@@ -94,28 +94,28 @@ def post_once(client: "httpx.Client", url: str, body: Any, headers: Mapping[str,
     import httpx
 
     try:
-        answer = client.post(url, json=body, headers=dict(headers))
+        response = client.post(url, json=body, headers=dict(headers))
     except httpx.HTTPError as error:
         raise ApiError(0, "UNREACHABLE", reason_of(error), method="POST", url=url) from None
-    if not answer.is_success:
-        raise ApiError.of(answer.status_code, answer.content, method="POST", url=url)
-    return json_object(answer, "POST", url)
+    if not response.is_success:
+        raise ApiError.of(response.status_code, response.content, method="POST", url=url)
+    return json_object(response, "POST", url)
 
 
-def json_object(answer: "httpx.Response", method: str, url: str) -> dict[str, Any]:
+def json_object(response: "httpx.Response", method: str, url: str) -> dict[str, Any]:
     """Return the JSON object of a response, {} for an empty body.
 
     Raises:
         ApiError: The body is not a JSON object.
     """
-    if not answer.content.strip():
+    if not response.content.strip():
         return {}
     try:
-        parsed = json_module.loads(answer.content)
+        parsed = json_module.loads(response.content)
     except ValueError:
-        raise ApiError(answer.status_code, "", "the answer is no JSON", method=method, url=url) from None
+        raise ApiError(response.status_code, "", "the response is not JSON", method=method, url=url) from None
     if not isinstance(parsed, dict):
-        raise ApiError(answer.status_code, "", "the answer is no JSON object", method=method, url=url)
+        raise ApiError(response.status_code, "", "the response is not a JSON object", method=method, url=url)
     return parsed
 
 

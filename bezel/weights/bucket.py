@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
+from bezel.errors import Problem
 from bezel.rest import ApiError, Credentials, GoogleClient, RestError, UnreachableError, endpoint, guarded
 from bezel.rest.retry import is_retryable
 from bezel.rest.transport import new_client
 from bezel.weights.errors import WeightsError
-from bezel.weights.retry import Patience
+from bezel.weights.retry import RetryBudget
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -74,6 +75,7 @@ class Bucket:
         self.base = endpoint("STORAGE")
         parts = urlsplit(self.base)
         self.uploads = f"{parts.scheme}://{parts.netloc}/upload{parts.path}"
+        self._upload_url = f"{self.uploads}b/{quote(name, safe='')}/o"
         self._watch = watch
         self._credentials = Credentials()
         self._google = GoogleClient(self._credentials, timeout_seconds=_TIMEOUT_SECONDS, backoff=watch.backoff)
@@ -95,14 +97,13 @@ class Bucket:
             return [Stored.of(row) for row in self._google.pages(self._url(), "items", params=query)]
         except ApiError as error:
             if error.status == 404:
-                raise WeightsError(
-                    f"Bucket {self.name} does not exist.",
-                    "there is nothing to list, and nowhere to copy to.",
-                    "correct bezel:weights.bucket, or make it: "
+                repair = (
+                    "correct bezel:weights.bucket, or create the bucket: "
                     f"`gcloud storage buckets create gs://{self.name} --uniform-bucket-level-access --location=REGION` "
-                    "(a stack with weights.create makes it in its first deploy).",
-                ) from None
-            raise self._told(error) from None
+                    "(a stack with weights.create creates it in its first deployment)."
+                )
+                raise WeightsError(Problem(f"bucket {self.name}", None, "does not exist.", repair)) from None
+            raise self._explained(error) from None
 
     def find(self, name: str) -> Stored | None:
         """One object, None where there is none."""
@@ -127,15 +128,15 @@ class Bucket:
             "GET", self._url(name), params={"alt": "media"}, headers=self._credentials.headers()
         )
         try:
-            answer = self._raw.send(request, stream=True)
+            response = self._raw.send(request, stream=True)
             try:
-                if not answer.is_success:
-                    raise ApiError.of(answer.status_code, answer.read(), method="GET", url=self._url(name))
-                yield answer.iter_bytes()
+                if not response.is_success:
+                    raise ApiError.of(response.status_code, response.read(), method="GET", url=self._url(name))
+                yield response.iter_bytes()
             finally:
-                answer.close()
+                response.close()
         except httpx.HTTPError as error:
-            raise UnreachableError(f"gs://{self.name}/{name}: reading broke off ({type(error).__name__})") from None
+            raise UnreachableError(f"gs://{self.name}/{name}: the download broke ({type(error).__name__})") from None
 
     def begin(self, name: str, metadata: Mapping[str, str], generation: str) -> str:
         """Starts a resumable upload; returns its URL, which lets anyone who has it write the object.
@@ -147,34 +148,14 @@ class Bucket:
                 overwritten.
         """
         query = {"uploadType": "resumable", "name": name, "ifGenerationMatch": generation}
-        patience = Patience(self._watch)
-        while True:
-            answer = self._send(
-                "POST",
-                f"{self.uploads}b/{quote(self.name, safe='')}/o",
-                patience,
-                params=query,
-                json={"metadata": dict(metadata), "contentType": "application/octet-stream"},
-                headers=self._credentials.headers(),
-            )
-            if answer is not None and answer.is_success:
-                return guarded(answer.headers["location"], "the upload's address")
-            if answer is not None:
-                self._busy(answer, "POST", patience)
+        body = {"metadata": dict(metadata), "contentType": "application/octet-stream"}
+        response = self._repeat("POST", self._upload_url, params=query, json=body)
+        return guarded(response.headers["location"], "the upload's address")
 
     def received(self, session: str, size: int) -> int | Stored | None:
         """Return the bytes that an upload has received; the object if it is complete; None if it does not exist."""
-        patience = Patience(self._watch)
-        while True:
-            headers = {**self._credentials.headers(), "Content-Range": f"bytes */{size}"}
-            answer = self._send("PUT", session, patience, headers=headers, content=b"")
-            if answer is None:
-                continue
-            if answer.status_code in {404, 410}:
-                return None
-            if (known := _progress(answer)) is not None:
-                return known
-            self._busy(answer, "PUT", patience)
+        response = self._repeat("PUT", session, headers={"Content-Range": f"bytes */{size}"}, content=b"")
+        return None if response.status_code in {404, 410} else _progress(response)
 
     def put(self, session: str, content: bytes, begin: int, size: int) -> int | Stored:
         """Sends the next bytes of an upload, once; all but the last piece are multiples of 256 KiB.
@@ -196,27 +177,21 @@ class Bucket:
         # In slices: the transport copies the rest of a block after each write to the socket.
         slices = (content[at : at + _SLICE_BYTES] for at in range(0, len(content), _SLICE_BYTES))
         try:
-            answer = self._raw.put(session, content=slices, headers=headers)
+            response = self._raw.put(session, content=slices, headers=headers)
         except httpx.HTTPError as error:
             raise UnreachableError(f"gs://{self.name}: an upload broke off ({type(error).__name__})") from None
-        if (known := _progress(answer)) is not None:
+        if (known := _progress(response)) is not None:
             return known
-        failure = ApiError.of(answer.status_code, answer.content, method="PUT", url=session)
-        if self._may_pass(answer.status_code):
+        failure = ApiError.of(response.status_code, response.content, method="PUT", url=session)
+        if self._may_pass(response.status_code):
             raise UnreachableError(str(failure)) from None
-        raise self._told(failure)
+        raise self._explained(failure)
 
     def put_empty(self, name: str, generation: str) -> None:
         """Writes an object without content, which needs no resumable upload."""
         query = {"uploadType": "media", "name": name, "ifGenerationMatch": generation}
-        patience, url = Patience(self._watch), f"{self.uploads}b/{quote(self.name, safe='')}/o"
-        headers = {**self._credentials.headers(), "Content-Type": "application/octet-stream"}
-        while True:
-            answer = self._send("POST", url, patience, params=query, content=b"", headers=headers)
-            if answer is not None and answer.is_success:
-                return
-            if answer is not None:
-                self._busy(answer, "POST", patience)
+        headers = {"Content-Type": "application/octet-stream"}
+        self._repeat("POST", self._upload_url, params=query, headers=headers, content=b"")
 
     def delete(self, stored: Stored) -> None:
         """Deletes an object if it still has this generation."""
@@ -242,46 +217,56 @@ class Bucket:
             f"/rewriteTo/b/{quote(self.name, safe='')}/o/{quote(name, safe='')}"
         )
         query = {"ifGenerationMatch": generation, "ifSourceGenerationMatch": what.generation}
+        if token:
+            query["rewriteToken"] = token
         try:
-            answer = self._google.post(url, params=query | ({"rewriteToken": token} if token else {}), idempotent=True)
+            response = self._google.post(
+                url, params=query | ({"rewriteToken": token} if token else {}), idempotent=True
+            )
         except ApiError as error:
-            raise self._told(error) from None
-        if answer.get("done"):
-            return what.size, "", answer.get("resource") or {}
-        return int(answer.get("totalBytesRewritten") or 0), str(answer["rewriteToken"]), {}
+            raise self._explained(error) from None
+        if response.get("done"):
+            return what.size, "", response.get("resource") or {}
+        return int(response.get("totalBytesRewritten") or 0), str(response["rewriteToken"]), {}
 
-    def _send(self, method: str, url: str, patience: Patience, **options: Any) -> httpx.Response | None:
-        """Sends one request; waits and returns None where there was no response."""
-        import httpx
-
-        try:
-            return self._raw.request(method, url, **options)
-        except httpx.HTTPError as error:
-            text = f"{method} {url.split('?', 1)[0]}: no answer ({type(error).__name__})"
-            patience.failed(UnreachableError(text))
-            return None
-
-    def _busy(self, answer: httpx.Response, method: str, patience: Patience) -> None:
-        """Waits where the same request may succeed later.
+    def _repeat(
+        self, method: str, url: str, *, headers: Mapping[str, str] | None = None, **options: Any
+    ) -> httpx.Response:
+        """Sends a request until it succeeds or reports the state of an upload, with waits in between.
 
         Raises:
-            ApiError: The request cannot succeed later.
+            ApiError: The same request cannot succeed later.
+            UnreachableError: There was no response too often.
         """
-        failure = ApiError.of(answer.status_code, answer.content, method=method, url=str(answer.request.url))
-        if not self._may_pass(answer.status_code):
-            raise self._told(failure)
-        patience.failed(failure)
+        import httpx
 
-    def _told(self, error: ApiError) -> RestError:
+        budget = RetryBudget(self._watch)
+        while True:
+            failure: RestError
+            try:
+                response = self._raw.request(
+                    method, url, headers={**self._credentials.headers(), **(headers or {})}, **options
+                )
+            except httpx.HTTPError as error:
+                failure = UnreachableError(f"{method} {url.split('?', 1)[0]}: no response ({type(error).__name__})")
+            else:
+                if response.is_success or (method == "PUT" and response.status_code in {308, 404, 410}):
+                    return response
+                failure = ApiError.of(response.status_code, response.content, method=method, url=url)
+                if not self._may_pass(response.status_code):
+                    raise self._explained(failure)
+            budget.failed(failure)
+
+    def _explained(self, error: ApiError) -> RestError:
         """Return the error for the user: a refusal (403) with its repair, any other error unchanged."""
         if error.status != 403:
             return error
-        return WeightsError(
-            f"gs://{self.name}: {error.message}",
-            "it cannot be listed, read or written with these credentials.",
-            f"`gcloud storage buckets add-iam-policy-binding gs://{self.name} --member=user:YOU "
-            "--role=roles/storage.objectAdmin` (to read or list only: roles/storage.objectViewer).",
+        text = f"these credentials cannot list, read or write it: {error.message}"
+        repair = (
+            f"run `gcloud storage buckets add-iam-policy-binding gs://{self.name} --member=user:YOU "
+            "--role=roles/storage.objectAdmin` (to read or list only: roles/storage.objectViewer)."
         )
+        return WeightsError(Problem(f"gs://{self.name}", None, text, repair))
 
     def _may_pass(self, status: int) -> bool:
         """Whether the same request may succeed later; drops the token where it was refused (401)."""
@@ -294,18 +279,18 @@ class Bucket:
         return url if name is None else f"{url}/{quote(name, safe='')}"
 
 
-def _progress(answer: httpx.Response) -> int | Stored | None:
+def _progress(response: httpx.Response) -> int | Stored | None:
     """Return the progress that a response to an upload reports; None for a failure.
 
     Raises:
         UnreachableError: The response cannot be parsed.
     """
-    if answer.status_code == 308:
-        held = answer.headers.get("range", "")
+    if response.status_code == 308:
+        held = response.headers.get("range", "")
         return int(held.rpartition("-")[2]) + 1 if held else 0
-    if not answer.is_success:
+    if not response.is_success:
         return None
     try:
-        return Stored.of(answer.json())
+        return Stored.of(response.json())
     except (ValueError, KeyError):
-        raise UnreachableError("Cloud Storage ended an upload and did not say as what") from None
+        raise UnreachableError("Cloud Storage ended an upload without describing the object") from None

@@ -10,14 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from bezel.errors import Problem
 from bezel.rest import ApiError, RestError, UnreachableError
 from bezel.weights.bucket import Bucket, Stored
 from bezel.weights.errors import StoppedError, WeightsError
 from bezel.weights.hub import Digest, Expected, HubFile
 from bezel.weights.layout import is_wanted, missing_parts
 from bezel.weights.progress import Progress
-from bezel.weights.retry import Patience, Watch
-from bezel.weights.transfer import Entry, Journal, Transfer
+from bezel.weights.retry import RetryBudget, Watch
+from bezel.weights.transfer import Entry, Journal, Transfer, changed_meanwhile
 
 FILES_AT_A_TIME = 4
 
@@ -29,7 +30,7 @@ class Item:
     path: str
     size: int
     same: Callable[[Stored], bool]
-    bring: Callable[[str, Stored | None], None]
+    copy: Callable[[str, Stored | None], None]
 
 
 class ModelSource(Protocol):
@@ -97,11 +98,9 @@ def copy_model(
     every = source.items()
     items = [item for item in every if is_wanted(item.path)]
     if problems := missing_parts({item.path: item.size for item in items}, draft=draft):
-        raise WeightsError(
-            f"The source holds no whole model: {'; '.join(problems)}.",
-            "vLLM could not load it, so nothing was copied.",
-            "name the repository of a checkpoint in safetensors, e.g. one of the catalogue's hub ids.",
-        )
+        text = f"is not a complete model ({'; '.join(problems)}), and vLLM could not load it, so nothing was copied."
+        repair = "name the repository of a checkpoint in safetensors, e.g. one of the catalogue's hub ids."
+        raise WeightsError(Problem("the source", None, text, repair))
     there = {stored.name: stored for stored in bucket.objects(f"{folder}/")}
     progress.begin(sum(item.size for item in items))
     work = _Work(folder, there, items, watch, progress)
@@ -119,7 +118,7 @@ def copy_model(
         progress.end()
     outcome = work.outcome
     if not outcome.failures and outcome.copied + outcome.unchanged < len(items):
-        raise StoppedError("the copy was stopped before all files were there")
+        raise StoppedError("the copy was stopped before all files were copied")
     return outcome
 
 
@@ -140,19 +139,16 @@ class _Work:
         while True:
             try:
                 item = self._items.get_nowait()
-            except queue.Empty:
-                return
-            try:
                 self._watch.check()
-                self._one(item)
-            except StoppedError:
+                self._copy(item)
+            except (queue.Empty, StoppedError):
                 return
             except (RestError, OSError) as error:  # OSError: the journal cannot be written
                 with self._lock:
                     self.outcome.failures.append(str(error) if item.path in str(error) else f"{item.path}: {error}")
                 self._watch.stop()
 
-    def _one(self, item: Item) -> None:
+    def _copy(self, item: Item) -> None:
         name = f"{self._folder}/{item.path}"
         stored = self._there.get(name)
         if stored and stored.size == item.size and item.same(stored):
@@ -160,7 +156,7 @@ class _Work:
             with self._lock:
                 self.outcome.unchanged += 1
             return
-        item.bring(name, stored)
+        item.copy(name, stored)
         self._progress.line(f"  {item.path}: {'replaced' if stored else 'copied'}")
         with self._lock:
             self.outcome.copied += 1
@@ -172,7 +168,7 @@ def _holds(transfer: Transfer, stored: Stored, expected: Expected) -> bool:
     noted = stored.metadata.get(expected.kind)
     if noted is not None or not expected.size:
         return noted == expected.value or not expected.size
-    patience = Patience(transfer.watch)
+    budget = RetryBudget(transfer.watch)
     while True:
         digest = Digest(expected)
         try:
@@ -181,7 +177,7 @@ def _holds(transfer: Transfer, stored: Stored, expected: Expected) -> bool:
                     transfer.watch.check()
                     digest.update(piece)
         except UnreachableError as error:
-            patience.failed(error)
+            budget.failed(error)
         else:
             return digest.matches
 
@@ -224,11 +220,7 @@ class BucketSource:
             except ApiError as error:
                 self.journal.drop(place)
                 if error.status == 412:
-                    raise WeightsError(
-                        f"gs://{self.bucket.name}/{name}, or what it is copied from, was written meanwhile.",
-                        "it was left as it is.",
-                        "run the same command again, which looks at both.",
-                    ) from None
+                    raise changed_meanwhile(self.bucket.name, name) from None
                 raise
             self.progress.advance(at - done)
             done = at
@@ -238,8 +230,6 @@ class BucketSource:
         self.journal.drop(place)
         if not stored.same_content(written := Stored.of(made)):
             self.bucket.delete(written)
-            raise WeightsError(
-                f"gs://{self.bucket.name}/{name} has another hash than {content}.",
-                "it was taken away again.",
-                "run the same command again.",
-            )
+            text = f"its hash differs from that of {content}, so it was deleted again."
+            problem = Problem(f"gs://{self.bucket.name}/{name}", None, text, "run the same command again.")
+            raise WeightsError(problem)

@@ -6,9 +6,6 @@ from bezel.rest import RestError
 class WeightsError(RestError):
     """A copy or a listing that cannot be made; the text holds no token and no address that carries one."""
 
-    def __init__(self, found: str, consequence: str, repair: str) -> None:
-        super().__init__(f"{found}\n  Consequence: {consequence}\n  Repair: {repair}")
-
 
 class WrongContentError(WeightsError):
     """The content differs from the size or hash that the source reported."""

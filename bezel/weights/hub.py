@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urljoin, urlsplit
 
+from bezel.errors import Problem
 from bezel.rest import UnreachableError, guarded
 from bezel.rest.retry import is_retryable, retry_delay
 from bezel.rest.transport import new_client
 from bezel.weights.errors import WeightsError
-from bezel.weights.retry import Patience
+from bezel.weights.retry import RetryBudget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -96,11 +97,8 @@ class Repository:
         """
         name, _, revision = text.partition("@")
         if not _ID.fullmatch(name) or (not revision and "@" in text):
-            raise WeightsError(
-                f"hf:{text} names no model.",
-                "nothing can be looked up on the hub.",
-                "write hf:OWNER/NAME or hf:OWNER/NAME@REVISION, e.g. hf:google/gemma-4-12b-it.",
-            )
+            repair = "write hf:OWNER/NAME or hf:OWNER/NAME@REVISION, e.g. hf:google/gemma-4-12b-it."
+            raise WeightsError(Problem(f"hf:{text}", None, "is not the name of a model.", repair))
         return cls(name, revision or "main")
 
     def __str__(self) -> str:
@@ -129,7 +127,7 @@ class Hub:
     ) -> None:
         self.base = guarded(environ.get("HF_ENDPOINT", "").strip() or PUBLIC, "HF_ENDPOINT").rstrip("/")
         self._watch = watch
-        self._ask_token = token
+        self._read_token = token
         self._token: str | None = None
         self._client = new_client(_TIMEOUT_SECONDS)
 
@@ -147,11 +145,7 @@ class Hub:
         try:
             return self._files(repository)
         except (KeyError, TypeError, AttributeError):
-            raise WeightsError(
-                f"{self.base} describes {repository} in another shape than the hub's API.",
-                "nobody knows which files the model has.",
-                "check HF_ENDPOINT, and whether a proxy answers in place of the hub.",
-            ) from None
+            raise self._not_a_hub(f"its description of {repository} is not that of the hub's API") from None
 
     def _files(self, repository: Repository) -> tuple[str, list[HubFile]]:
         revision = quote(repository.revision, safe="")
@@ -169,19 +163,19 @@ class Hub:
 
         Raises:
             WeightsError: The file does not exist, or may not be read.
-            UnreachableError: A transient failure; `asked_seconds` of a BusyError is the least wait before a retry.
+            UnreachableError: A transient failure; `retry_after` of a BusyError is the least wait before a retry.
         """
         import httpx
 
         url = f"{self.base}/{repository.id}/resolve/{commit}/{quote(path)}"
         headers = {"Range": f"bytes={begin}-"} if begin else {}
         try:
-            answer = self._follow(url, headers | {"Accept-Encoding": "identity"}, stream=True)
+            response = self._follow(url, headers | {"Accept-Encoding": "identity"}, stream=True)
             try:
-                _raise_for(answer, repository, path)
-                yield _from(answer, begin)
+                _raise_for(response, repository, path)
+                yield _from(response, begin)
             finally:
-                answer.close()
+                response.close()
         except httpx.HTTPError as error:
             raise UnreachableError(f"{repository} {path}: the download broke off ({type(error).__name__})") from None
 
@@ -189,63 +183,60 @@ class Hub:
         """Return the JSON of a response and the URL of the next page, "" at the last."""
         import httpx
 
-        patience = Patience(self._watch)
+        budget = RetryBudget(self._watch)
         while True:
             try:
-                answer = self._follow(url, {}, stream=False)
-                _raise_for(answer, repository, "")
-                following = answer.links.get("next", {}).get("url", "")
-                return answer.json(), self._own(urljoin(url, following)) if following else ""
+                response = self._follow(url, {}, stream=False)
+                _raise_for(response, repository, "")
+                following = response.links.get("next", {}).get("url", "")
+                return response.json(), self._own(urljoin(url, following)) if following else ""
             except httpx.HTTPError as error:
-                patience.failed(UnreachableError(f"the hub did not answer ({type(error).__name__})"))
+                budget.failed(UnreachableError(f"the hub did not respond ({type(error).__name__})"))
             except BusyError as error:
-                patience.failed(error, error.asked_seconds)
+                budget.failed(error, error.retry_after)
             except ValueError:
-                raise WeightsError(
-                    f"The answer of {self.base} is no JSON.",
-                    "nobody knows which files the model has.",
-                    "check HF_ENDPOINT, and whether a proxy answers in place of the hub.",
-                ) from None
+                raise self._not_a_hub("its response is not JSON") from None
 
     def _follow(self, url: str, headers: Mapping[str, str], *, stream: bool) -> httpx.Response:
         for _ in range(_REDIRECTS):
             self._watch.check()
-            answer = self._send(url, headers, stream=stream)
-            if answer.status_code not in {301, 302, 303, 307, 308} or "location" not in answer.headers:
-                return answer
-            answer.close()
-            url = guarded(urljoin(url, answer.headers["location"]), "the address that the hub redirects to")
-        raise UnreachableError("the hub redirects in a circle")
+            response = self._send(url, headers, stream=stream)
+            if response.status_code not in {301, 302, 303, 307, 308} or "location" not in response.headers:
+                return response
+            response.close()
+            url = guarded(urljoin(url, response.headers["location"]), "the address that the hub redirects to")
+        raise UnreachableError("the hub redirects too often")
 
     def _send(self, url: str, headers: Mapping[str, str], *, stream: bool) -> httpx.Response:
         """Sends one request; reads the token when the hub's own host first refuses a request without one."""
         ours = _origin(url) == _origin(self.base)
         authorised = {"Authorization": f"Bearer {self._token}"} if ours and self._token else {}
         request = self._client.build_request("GET", url, headers={**headers, **authorised})
-        answer = self._client.send(request, stream=stream)
-        if answer.status_code in {401, 403} and ours and self._token is None:
-            self._token = self._ask_token()
+        response = self._client.send(request, stream=stream)
+        if response.status_code in {401, 403} and ours and self._token is None:
+            self._token = self._read_token()
             if self._token:
-                answer.close()
+                response.close()
                 return self._send(url, headers, stream=stream)
-        return answer
+        return response
 
     def _own(self, url: str) -> str:
         if _origin(url) != _origin(self.base):
-            raise WeightsError(
-                f"{self.base} says that its list goes on elsewhere.",
-                "a token could be sent to a stranger.",
-                "check HF_ENDPOINT.",
-            )
+            text = "its list of files continues on another host, which could get the token, so nothing was copied."
+            raise WeightsError(Problem("HF_ENDPOINT", self.base, text, "set it to the address of the hub."))
         return url
+
+    def _not_a_hub(self, cause: str) -> WeightsError:
+        text, repair = f"{cause}, so the model's files are unknown.", "check the address, and any proxy in front of it."
+        return WeightsError(Problem("HF_ENDPOINT", self.base, text, repair))
 
 
 class BusyError(UnreachableError):
     """The hub limits the rate of requests, or has a server error."""
 
-    def __init__(self, text: str, asked_seconds: float) -> None:
+    def __init__(self, text: str, retry_after: float) -> None:
         super().__init__(text)
-        self.asked_seconds = asked_seconds
+        self.retry_after = retry_after
 
 
 def _origin(url: str) -> tuple[str, str]:
@@ -256,53 +247,48 @@ def _origin(url: str) -> tuple[str, str]:
 def _file(row: Mapping[str, Any], repository: Repository) -> HubFile:
     path, stored = str(row["path"]), row.get("lfs")
     if path.startswith("/") or any(part in {"", ".", ".."} for part in path.split("/")):
-        raise WeightsError(
-            f"{repository} lists a file {path!r}.",
-            "it would land outside the model's folder: nothing was copied.",
-            "do not use this source.",
-        )
+        text = f"lists a file {path!r}, which would be outside the model's folder, so nothing was copied."
+        raise WeightsError(Problem(str(repository), None, text, "use another source."))
     if stored:
         return HubFile(path, Expected(SHA256, str(stored["oid"]), int(stored["size"])))
     return HubFile(path, Expected(GIT_BLOB, str(row["oid"]), int(row["size"])))
 
 
-def _from(answer: httpx.Response, begin: int) -> Iterator[bytes]:
+def _from(response: httpx.Response, begin: int) -> Iterator[bytes]:
     """Yield the body from `begin` on, also where the server ignored the Range."""
-    started = re.match(r"bytes (\d+)-", answer.headers.get("content-range", ""))
-    at = int(started[1]) if answer.status_code == 206 and started else 0
-    for piece in answer.iter_raw():
+    started = re.match(r"bytes (\d+)-", response.headers.get("content-range", ""))
+    at = int(started[1]) if response.status_code == 206 and started else 0
+    for piece in response.iter_raw():
         yield piece[max(0, begin - at) :] if at < begin else piece
         at += len(piece)
 
 
-def _raise_for(answer: httpx.Response, repository: Repository, path: str) -> None:
-    status = answer.status_code
-    if answer.is_success:
+def _raise_for(response: httpx.Response, repository: Repository, path: str) -> None:
+    status = response.status_code
+    if response.is_success:
         return
-    code, what = answer.headers.get("x-error-code", ""), f"{repository}{f' {path}' if path else ''}"
+    code, name = response.headers.get("x-error-code", ""), f"{repository}{f' {path}' if path else ''}"
     if is_retryable(status, idempotent=True) or status == 408:
-        raise BusyError(f"{what}: the hub answers {status}", retry_delay(answer.headers.get("retry-after")))
-    page = f"{answer.request.url.scheme}://{answer.request.url.host}/{repository.id}"
+        raise BusyError(f"{name}: the hub responds {status}", retry_delay(response.headers.get("retry-after")))
+    text, repair = f"the hub responds {status} {code}".rstrip(), "try again later."
     if status == 403 or code == "GatedRepo":
-        raise WeightsError(
-            f"{what} is gated ({status}): the hub gives it to those who accepted its terms.",
-            "nothing of it was copied.",
+        page = f"{response.request.url.scheme}://{response.request.url.host}/{repository.id}"
+        text = f"is gated ({status}): only accounts that accepted its terms can read it"
+        repair = (
             f"accept the terms at {page}, and set HF_TOKEN to a token of that account (or name a secret: "
-            "bezel:secrets.HF_TOKEN).",
+            "bezel:secrets.HF_TOKEN)."
         )
-    if status == 401:
-        raise WeightsError(
-            f"{what} does not exist, or is private ({status}).",
-            "nothing was copied.",
+    elif status == 401:
+        text = f"does not exist, or is private ({status})"
+        repair = (
             "correct the name; for a private model set HF_TOKEN (or name a secret: bezel:secrets.HF_TOKEN) to a token "
-            "that may read it.",
+            "that may read it."
         )
-    if status in {404, 410}:
-        raise WeightsError(
-            f"{what} does not exist ({code or status}).",
-            "nothing of it was copied." if path else "nothing was copied.",
-            "run the same command again: the model changed meanwhile."
-            if path
-            else "correct the name or the revision: hf:OWNER/NAME[@REVISION].",
+    elif status in {404, 410}:
+        text, repair = (
+            f"does not exist ({code or status})",
+            "correct the name or the revision: hf:OWNER/NAME[@REVISION].",
         )
-    raise WeightsError(f"{what}: the hub answers {status} {code}".rstrip() + ".", "nothing was copied.", "try later.")
+        if path:
+            repair = "run the same command again: the model changed during the copy."
+    raise WeightsError(Problem(name, None, f"{text}, so it was not copied.", repair))

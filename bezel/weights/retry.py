@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from bezel.errors import Problem
 from bezel.rest import Backoff
 from bezel.weights.errors import StoppedError, WeightsError
 
@@ -46,11 +47,11 @@ class Watch:
         if self._stopped.is_set():
             raise StoppedError("stopped")
         if self._clock() >= self._end:
-            raise WeightsError(
-                f"The copy has taken {self._seconds:g} s.",
-                "it was given up; what is copied stays, and an upload that was cut off is kept for the next time.",
-                "run the same command again to go on, with a longer --deadline if need be.",
+            text = "the copy took longer and was ended; copied files stay, and the next run resumes open uploads."
+            problem = Problem(
+                "--deadline", f"{self._seconds:g}", text, "run the same command again, or raise --deadline."
             )
+            raise WeightsError(problem)
 
     def wait(self, seconds: float) -> None:
         """Waits, but not beyond the deadline or a stop."""
@@ -59,7 +60,7 @@ class Watch:
         self.check()
 
 
-class Patience:
+class RetryBudget:
     """Counter of failures in a row of one operation that is retried."""
 
     def __init__(self, watch: Watch) -> None:
@@ -71,12 +72,12 @@ class Patience:
         self._failures = 0
         self._delays = self._watch.backoff.delays(random.random)
 
-    def failed(self, why: Exception, asked_seconds: float = 0.0) -> None:
+    def failed(self, why: Exception, retry_after: float = 0.0) -> None:
         """Counts a failure and waits before the next attempt.
 
         Args:
             why: The failure.
-            asked_seconds: The least wait that the server requested.
+            retry_after: The least wait that the server requested.
 
         Raises:
             Exception: `why`, after more than FAILURES_IN_A_ROW failures.
@@ -84,4 +85,4 @@ class Patience:
         self._failures += 1
         if self._failures > FAILURES_IN_A_ROW:
             raise why
-        self._watch.wait(max(next(self._delays), asked_seconds))
+        self._watch.wait(max(next(self._delays), retry_after))

@@ -12,12 +12,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from bezel.atomic_write import write_whole
+from bezel.errors import Problem
 from bezel.rest import ApiError, UnreachableError
 from bezel.weights.bucket import Bucket, Stored
 from bezel.weights.errors import WeightsError, WrongContentError
 from bezel.weights.hub import BusyError, Digest, Hub, HubFile, Repository
 from bezel.weights.progress import Progress
-from bezel.weights.retry import Patience, Watch
+from bezel.weights.retry import RetryBudget, Watch
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +63,7 @@ class Journal:
     def keep(self, entry: Entry) -> None:
         """Stores an entry, in place of an older one of the same place."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        file = self._file(entry.place)
-        part = file.with_name(f".{file.name}.{os.getpid()}")
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as opened:
-            json.dump(asdict(entry), opened)
-        part.replace(file)
+        write_whole(self._file(entry.place), json.dumps(asdict(entry)), mode=0o600)
 
     def drop(self, place: str) -> None:
         """Deletes an entry."""
@@ -116,7 +114,7 @@ class Transfer:
             return
         place = self._place(name)
         content = f"{expected.kind} {expected.value} {expected.size}"
-        patience = Patience(self.watch)
+        budget = RetryBudget(self.watch)
         while True:
             session = self.journal.find(place, content, generation)
             held = self.bucket.received(session, expected.size) if session else None
@@ -130,7 +128,7 @@ class Transfer:
                 self.journal.drop(place)
                 found = self.bucket.find(name)
                 if found is None or found.metadata.get(expected.kind) != expected.value:
-                    patience.failed(error)
+                    budget.failed(error)
                     continue
             except (ApiError, WrongContentError):
                 self.journal.drop(place)
@@ -155,21 +153,17 @@ class Transfer:
             stored = self._send(session, held, file, digest)
         except ApiError as error:
             if error.status == 412:
-                raise WeightsError(
-                    f"gs://{self.bucket.name}/{name} was written by somebody else meanwhile.",
-                    "it was left as it is.",
-                    "run the same command again, which looks at it.",
-                ) from None
+                raise changed_meanwhile(self.bucket.name, name) from None
             raise
         if stored.size != file.expected.size or (stored.md5 and stored.md5 != digest.md5):
             self.bucket.delete(stored)
-            raise _wrong(file, "Cloud Storage has other bytes than were sent")
+            raise _wrong(file, "Cloud Storage stored other bytes than were sent")
 
     def _send(self, session: str, held: int, file: HubFile, digest: Digest) -> Stored:
         """Sends the bytes that the upload lacks; returns the object."""
         size = file.expected.size
         if held:
-            self.progress.line(f"  {file.path}: goes on at {held} of {size} bytes, which are read again to be verified")
+            self.progress.line(f"  {file.path}: resumes at {held} of {size} bytes; these are read again to verify them")
         at, piece = 0, bytearray()
         for content in self._content(file):
             self.watch.check()
@@ -181,59 +175,63 @@ class Transfer:
             while len(piece) > self.piece_bytes:  # not the last one, which waits for the hash
                 sent = self._put(session, bytes(piece[: self.piece_bytes]), at - len(piece), size)
                 if isinstance(sent, Stored):
-                    raise _wrong(file, f"an upload of {size} bytes was whole too early")
+                    raise _wrong(file, f"Cloud Storage completed an upload of {size} bytes too early")
                 del piece[: self.piece_bytes]
         if not digest.matches:
-            raise _wrong(file, f"its content has another hash than the hub gives ({file.expected.value[:12]}…)")
+            raise _wrong(file, f"its hash differs from the hub's ({file.expected.value[:12]}…)")
         stored = self._put(session, bytes(piece), at - len(piece), size)
         if not isinstance(stored, Stored):
-            raise LostError(f"{file.path}: Cloud Storage has all {stored} bytes and does not end the upload")
+            raise LostError(f"{file.path}: Cloud Storage has all {stored} bytes but does not complete the upload")
         return stored
 
     def _content(self, file: HubFile) -> Iterator[bytes]:
         """Yields the whole content; after a failure the download resumes where it broke off."""
-        at, size, patience = 0, file.expected.size, Patience(self.watch)
+        at, size, budget = 0, file.expected.size, RetryBudget(self.watch)
         while at < size:
             try:
                 with self.hub.open(self.repository, self.commit, file.path, at) as pieces:
                     for piece in pieces:
                         at += len(piece)
                         if at > size:
-                            raise _wrong(file, f"it is longer than the {size} bytes that the hub names")
+                            raise _wrong(file, f"it is longer than the {size} bytes that the hub lists")
                         if piece:
-                            patience.progressed()
+                            budget.progressed()
                             yield piece
                 if at < size:
                     raise UnreachableError(f"{file.path}: the download ended after {at} of {size} bytes")  # noqa: TRY301
             except BusyError as error:
-                patience.failed(error, error.asked_seconds)
+                budget.failed(error, error.retry_after)
             except UnreachableError as error:
-                patience.failed(error)
+                budget.failed(error)
 
     def _put(self, session: str, content: bytes, begin: int, size: int) -> int | Stored:
         """Sends one piece, with retries; returns the bytes received so far, or the object after the last piece."""
-        patience, end = Patience(self.watch), begin + len(content)
+        budget, end = RetryBudget(self.watch), begin + len(content)
         while True:
             try:
                 held = self.bucket.put(session, content, begin, size)
             except UnreachableError as error:
-                patience.failed(error)
+                budget.failed(error)
                 found = self.bucket.received(session, size)
                 if found is None:
-                    raise LostError(f"the upload of {self.bucket.name} is gone") from None
+                    raise LostError(f"the upload to {self.bucket.name} does not exist any more") from None
                 held = found
             if isinstance(held, Stored) or held >= end:
                 return held
             if held > begin:
-                patience.progressed()
+                budget.progressed()
                 content, begin = content[held - begin :], held
             else:
-                patience.failed(UnreachableError(f"Cloud Storage took nothing of {len(content)} bytes"))
+                budget.failed(UnreachableError(f"Cloud Storage accepted none of {len(content)} bytes"))
+
+
+def changed_meanwhile(bucket: str, name: str) -> WeightsError:
+    """The error for an object that another writer changed during its copy."""
+    text = "another writer changed it, or its source, during the copy, so it was left unchanged."
+    return WeightsError(Problem(f"gs://{bucket}/{name}", None, text, "run the same command again."))
 
 
 def _wrong(file: HubFile, why: str) -> WrongContentError:
-    return WrongContentError(
-        f"{file.path}: {why}.",
-        "a server that loads it would fail or answer nonsense, so it was not put into the bucket.",
-        "run the same command again; if it happens again, the source or something on the way is at fault.",
-    )
+    text = f"{why}, so it was not stored: a server that loads it would fail or return nonsense."
+    repair = "run the same command again; if it fails again, the source or the network between is at fault."
+    return WrongContentError(Problem(file.path, None, text, repair))

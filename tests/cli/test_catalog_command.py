@@ -179,8 +179,8 @@ def test_a_refusal_that_passes_is_waited_for(api, file):
 @pytest.mark.parametrize(
     ("answers", "words"),
     [
-        ([Answer(text='{"skus": [{"descr')], "the answer is no JSON"),
-        ([Answer(reset=True)] * 100, "no answer"),
+        ([Answer(text='{"skus": [{"descr')], "the response is not JSON"),
+        ([Answer(reset=True)] * 100, "no response"),
         (
             [Answer(403, {"error": {"code": 403, "status": "PERMISSION_DENIED", "message": "enable the API"}})],
             "enable the API",

@@ -94,7 +94,7 @@ def test_nobody_waits_for_an_answer_beyond_the_deadline(run: FakeRun) -> None:
             "403 PERMISSION_DENIED: Permission denied.",
         ),
         (Answer(json={}), "it has no value of the last day"),
-        (Answer(text="<html>"), "200 : the answer is no JSON"),
+        (Answer(text="<html>"), "200 : the response is not JSON"),
         (Answer(json=series(point(1, "yesterday"))), "Invalid isoformat string: 'yesterday'"),
         (Answer(json={"timeSeries": "none"}), "an answer of another form"),
         (Answer(json={"timeSeries": [{"points": [{"value": 3}]}]}), "an answer of another form"),

@@ -106,7 +106,7 @@ def test_an_attempt_has_its_least_time_however_little_of_the_deadline_is_left(
 ) -> None:
     server.routes.append(lambda _: Answer(chunks=[0.4, b"{}"]))
     credentials = Credentials(environ={"GOOGLE_OAUTH_ACCESS_TOKEN": "t"})
-    with GoogleClient(credentials, deadline_seconds=0.001, least_seconds=least) as client:
+    with GoogleClient(credentials, deadline_seconds=0.001, min_timeout_seconds=least) as client:
         if answered:
             assert client.get(f"{server.url}/x") == {}
         else:
@@ -121,7 +121,7 @@ def test_the_server_may_ask_for_a_longer_wait(server: Server, client: GoogleClie
 
 
 def test_nobody_listening_is_told_as_such(client: GoogleClient) -> None:
-    with pytest.raises(UnreachableError, match=r"GET http://127.0.0.1:9/x: no answer \(ConnectError"):
+    with pytest.raises(UnreachableError, match=r"GET http://127.0.0.1:9/x: no response \(ConnectError"):
         client.get("http://127.0.0.1:9/x?secret=1")
 
 

@@ -127,7 +127,7 @@ def test_the_provider_s_own_impersonation_is_followed(server: Server, key: dict[
 
 
 def test_a_person_s_login_cannot_mint_and_the_error_says_what_to_set(user: dict[str, str]) -> None:
-    with pytest.raises(CredentialsError, match=r"a user's own login cannot.*smoke\.impersonate") as caught:
+    with pytest.raises(CredentialsError, match=r"impersonate = \(not set\)\n   a user's own login cannot") as caught:
         Credentials(environ=user).identity_token(AUDIENCE)
     assert PLANTED not in str(caught.value)
 
@@ -151,7 +151,7 @@ def test_a_key_in_the_environment_is_read_as_the_provider_reads_it(key: dict[str
 def test_a_broken_key_is_told_without_its_content(tmp_path: Path, content: str) -> None:
     path = tmp_path / "broken.json"
     path.write_text(content)
-    with pytest.raises(CredentialsError, match="no Google credentials") as caught:
+    with pytest.raises(CredentialsError, match="Google credentials\n   cannot be read: ") as caught:
         Credentials(environ={"GOOGLE_APPLICATION_CREDENTIALS": str(path)}).access_token()
     assert PLANTED not in str(caught.value)
 
@@ -167,16 +167,16 @@ def test_a_refused_key_is_told_without_the_server_s_whole_answer(server: Server,
     with pytest.raises(CredentialsError, match="invalid_grant: Invalid JWT Signature") as caught:
         Credentials(environ=key).access_token()
     assert PLANTED not in str(caught.value)
-    assert "Log in again" in str(caught.value)
+    assert "log in again" in str(caught.value)
 
 
 def test_a_signature_from_a_wrong_clock_is_told_as_such(server: Server, key: dict[str, str]) -> None:
     told = "Invalid JWT: Token must be a short-lived token. Check your iat and exp values in the JWT claim."
     answer = {"error": "invalid_grant", "error_description": told}
     server.routes.insert(0, lambda call: Answer(400, answer) if call.path == "/token" else None)
-    with pytest.raises(CredentialsError, match="Set this machine's clock") as caught:
+    with pytest.raises(CredentialsError, match="set this machine's clock") as caught:
         Credentials(environ=key).access_token()
-    assert "Log in again" not in str(caught.value)
+    assert "log in again" not in str(caught.value)
 
 
 def test_a_key_that_would_send_its_assertion_in_clear_is_refused(server: Server, tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_credentials_have_no_readable_form(key: dict[str, str]) -> None:
     credentials = Credentials(SOMEBODY, environ=key)
     credentials.access_token()
     assert repr(credentials) == f"Credentials(impersonate='{SOMEBODY}')"
-    with pytest.raises(TypeError, match="never written down"):
+    with pytest.raises(TypeError, match="cannot be pickled"):
         pickle.dumps(credentials)
 
 

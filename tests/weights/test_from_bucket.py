@@ -71,7 +71,7 @@ def test_a_copy_of_several_steps_goes_on_where_it_was(shelf):
 
 
 def test_a_source_that_is_not_there_is_told(shelf):
-    with pytest.raises(WeightsError, match="Bucket absent-bucket does not exist"):
+    with pytest.raises(WeightsError, match="bucket absent-bucket\n   does not exist"):
         shelf.rewrite("absent-bucket")
-    with pytest.raises(WeightsError, match="holds no whole model"):
+    with pytest.raises(WeightsError, match="is not a complete model"):
         shelf.rewrite(f"{shelf.name}-source", "elsewhere")

@@ -88,7 +88,7 @@ def test_content_with_another_hash_never_becomes_visible(shelf, hub, path):
     hub.faults[path] = [("lie", lie)]
     outcome = shelf.copy()
     (failure,) = outcome.failures
-    assert "another hash than the hub gives" in failure
+    assert "its hash differs from the hub's" in failure
     assert path not in shelf.held()
     assert shelf.copy().failures == []
     assert shelf.held() == WANTED
@@ -159,7 +159,7 @@ def test_a_model_or_revision_that_is_not_there_is_told_before_anything_is_copied
 
 def test_an_answer_of_another_shape_is_told(shelf, hub):
     hub.tree = lambda _: [{"type": "file"}]
-    with pytest.raises(WeightsError, match="in another shape"):
+    with pytest.raises(WeightsError, match="is not that of the hub's API"):
         shelf.copy()
 
 
@@ -187,7 +187,7 @@ def test_a_copy_that_was_stopped_says_so(shelf, hub):
 
 def test_a_source_that_is_no_model_is_not_copied(shelf, hub):
     hub.models[MODEL] = {"README.md": b"x", "model.gguf": b"x"}
-    with pytest.raises(WeightsError, match="holds no whole model"):
+    with pytest.raises(WeightsError, match="is not a complete model"):
         shelf.copy()
     assert shelf.held() == {}
 
@@ -233,7 +233,7 @@ def test_an_upload_of_another_content_is_not_taken_up(shelf, hub):
     hub.faults.clear()
     hub.models[MODEL][LARGE] = bytes(len(FILES[LARGE]))
     assert shelf.copy().failures == []
-    assert "goes on at" not in shelf.told()
+    assert "resumes at" not in shelf.told()
     assert shelf.held()[LARGE] == hub.models[MODEL][LARGE]
 
 
@@ -251,7 +251,7 @@ def test_an_upload_that_the_bucket_has_forgotten_begins_anew(shelf, hub):
 
 
 def test_a_copy_whose_time_is_over_says_so_and_keeps_what_is_there(shelf):
-    with pytest.raises(WeightsError, match="has taken 0 s"):
+    with pytest.raises(WeightsError, match="--deadline = 0\n"):
         shelf.copy(seconds=0.0)
     assert shelf.held() == {}
 
