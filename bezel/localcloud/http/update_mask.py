@@ -6,6 +6,7 @@ not name keep their value, whatever the body holds; "*" names every settable fie
 
 import copy
 from collections.abc import Set as AbstractSet
+from typing import Any
 
 from bezel.localcloud.core.errors import invalid
 from bezel.localcloud.core.json_types import Json
@@ -53,3 +54,17 @@ def _check(path: str, names: list[str], message: str, settable: AbstractSet[str]
     if names[0] not in settable:
         text = f"Field '{path}' of the update mask cannot be updated; these can: {', '.join(sorted(settable))}."
         raise invalid(text, ("update_mask", path))
+
+
+def merged(old: Any, new: Any) -> Any:
+    """A value after a JSON merge patch (RFC 7396): messages are merged, null removes, everything else is replaced.
+
+    Nulls in lists are removed too, so that `merged({}, body)` is a body without nulls.
+    """
+    if isinstance(new, list):
+        return [merged(None, item) for item in new if item is not None]
+    if not isinstance(new, dict):
+        return new
+    old = old if isinstance(old, dict) else {}
+    both = old | {key: merged(old.get(key), value) for key, value in new.items()}
+    return {key: value for key, value in both.items() if value is not None}

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.store import Store
 from bezel.localcloud.services.cloud_run.checks import Violation
-from bezel.localcloud.services.compute.links import last, relative
+from bezel.localcloud.services.compute.links import full_name, last
 
 _FIELD = "service.template.vpc_access"
 _LONGEST_PREFIX = 26  # Cloud Run takes blocks of sixteen addresses, twice as many as instances (its documentation)
@@ -21,7 +21,7 @@ def subnetwork_of(template: Json, region: str) -> str:
     """
     for interface in (template.get("vpcAccess") or {}).get("networkInterfaces") or []:
         if given := interface.get("subnetwork") or last(interface.get("network") or ""):
-            return relative(given if "/" in given else f"regions/{region}/subnetworks/{given}")
+            return full_name(given, f"regions/{region}/subnetworks")
     return ""
 
 
@@ -38,8 +38,7 @@ def egress_violations(store: Store, template: Json, region: str) -> Iterator[Vio
 
 
 def _interface_violations(store: Store, interface: Json, subnetwork: str, region: str) -> Iterator[Violation]:
-    field, given = f"{_FIELD}.network_interfaces", interface.get("network") or ""
-    network = relative(given if "/" in given or not given else f"global/networks/{given}")
+    field, network = f"{_FIELD}.network_interfaces", full_name(interface.get("network") or "", "global/networks")
     if not subnetwork:
         yield field, "at least one of network and subnetwork must be specified"
         return

@@ -28,8 +28,3 @@ def wrong(field: str, value: object, why: str) -> ApiError:
 def missing(field: str) -> ApiError:
     """400 for a missing field."""
     return ApiError("INVALID_ARGUMENT", f"Required field '{field}' not specified", reason="required")
-
-
-def unserved(what: str, instead: str) -> ApiError:
-    """501 for a feature of Google's that localcloud does not support."""
-    return ApiError("UNIMPLEMENTED", f"localcloud does not serve {what}: {instead}.")

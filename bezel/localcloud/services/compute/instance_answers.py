@@ -1,12 +1,8 @@
 """Compute Engine's JSON of instances. Pure."""
 
-import base64
-import hashlib
-import json
-from typing import Any
-
 from bezel.localcloud.core.json_types import Json, timestamp
 from bezel.localcloud.machines.lifecycle import Life
+from bezel.localcloud.services.compute.links import fingerprint
 from bezel.localcloud.services.compute.vpc import loopback
 
 # State of a request -> status of an instance; the status before a machine is made depends on whether the request waits.
@@ -33,8 +29,8 @@ def instance(name: str, row: Json, external: str) -> Json:
         "zone": zone,
         "status": _STATUSES.get(life.state, "PENDING" if life.valid_until else "PROVISIONING"),
         "cpuPlatform": "AMD Genoa" if row["topology"] else "Intel Cascade Lake",
-        "fingerprint": _mark(row["request"]),
-        "labelFingerprint": _mark(request.get("labels", {})),
+        "fingerprint": fingerprint(row["request"]),
+        "labelFingerprint": fingerprint(request.get("labels", {})),
         "startRestricted": False,
         "deletionProtection": False,
         "canIpForward": False,
@@ -44,8 +40,8 @@ def instance(name: str, row: Json, external: str) -> Json:
     answer["disks"] = [_disk(disk, zone, name) for disk in request.get("disks", [])]
     answer["networkInterfaces"] = [_interface(request["networkInterfaces"][0], row, external)]
     metadata = request.get("metadata", {})
-    answer["metadata"] = metadata | {"kind": "compute#metadata", "fingerprint": _mark(metadata)}
-    answer["tags"] = request.get("tags", {}) | {"fingerprint": _mark(request.get("tags", {}))}
+    answer["metadata"] = metadata | {"kind": "compute#metadata", "fingerprint": fingerprint(metadata)}
+    answer["tags"] = request.get("tags", {}) | {"fingerprint": fingerprint(request.get("tags", {}))}
     if life.state == "ACTIVE":
         answer["lastStartTimestamp"] = timestamp(life.since)
     if life.ends_at is not None:
@@ -55,7 +51,7 @@ def instance(name: str, row: Json, external: str) -> Json:
 
 def _disk(disk: Json, zone: str, name: str) -> Json:
     parameters = disk.get("initializeParams", {})
-    made = {
+    attached = {
         "kind": "compute#attachedDisk",
         "index": 0,
         "type": "PERSISTENT",
@@ -65,20 +61,16 @@ def _disk(disk: Json, zone: str, name: str) -> Json:
         "interface": "NVME",
         "diskSizeGb": parameters.get("diskSizeGb", "10"),
     }
-    return made | {key: value for key, value in disk.items() if key != "initializeParams"}
+    return attached | {key: value for key, value in disk.items() if key != "initializeParams"}
 
 
-def _interface(asked: Json, row: Json, external: str) -> Json:
-    made = {"kind": "compute#networkInterface", "name": "nic0", "stackType": "IPV4_ONLY", "fingerprint": _mark(asked)}
-    made["subnetwork"] = row["machine"]["subnetwork"]
+def _interface(requested: Json, row: Json, external: str) -> Json:
+    own = {"kind": "compute#networkInterface", "name": "nic0", "stackType": "IPV4_ONLY"}
+    own |= {"fingerprint": fingerprint(requested), "subnetwork": row["machine"]["subnetwork"]}
     if place := row.get("place"):
-        made |= {"network": place["network"], "networkIP": loopback(place["address"])}
-    if row["machine"]["external"]:
-        outside = {"kind": "compute#accessConfig", "type": "ONE_TO_ONE_NAT", "name": "external-nat"}
-        outside |= {"natIP": external} if external else {}
-        return asked | made | {"accessConfigs": [asked["accessConfigs"][0] | outside | {"networkTier": "PREMIUM"}]}
-    return asked | made
-
-
-def _mark(value: Any) -> str:
-    return base64.b64encode(hashlib.sha256(json.dumps(value, sort_keys=True).encode()).digest()[:8]).decode()
+        own |= {"network": place["network"], "networkIP": loopback(place["address"])}
+    if not row["machine"]["external"]:
+        return requested | own
+    outside = {"kind": "compute#accessConfig", "type": "ONE_TO_ONE_NAT", "name": "external-nat"}
+    outside |= {"networkTier": "PREMIUM"} | ({"natIP": external} if external else {})
+    return requested | own | {"accessConfigs": [requested["accessConfigs"][0] | outside]}

@@ -4,15 +4,15 @@ Leaves out instances from templates and machine images, several interfaces, furt
 stopped instead of deleted when their time is over.
 """
 
-from dataclasses import dataclass
-
+from bezel.localcloud.core.errors import refuse_unserved, unserved
 from bezel.localcloud.core.json_types import Json
+from bezel.localcloud.core.paths import PROJECT
 from bezel.localcloud.machines.capacity import FLEXIBLE, Goods, goods_of_machine_type, limits
-from bezel.localcloud.services.compute.errors import missing, not_found, unserved, wrong
-from bezel.localcloud.services.compute.links import last, relative
+from bezel.localcloud.services.compute.errors import missing, not_found, wrong
+from bezel.localcloud.services.compute.links import full_name, last, relative
 from bezel.localcloud.services.compute.vpc_kinds import check_name
+from bezel.localcloud.services.machines.requests import MODELS, MachineRequest
 
-_MODELS = {"STANDARD", "SPOT", FLEXIBLE}
 _UNSERVED = (
     "guestAccelerators", "sourceMachineImage", "resourcePolicies", "confidentialInstanceConfig", "hostname",
     "advancedMachineFeatures", "networkPerformanceConfig", "canIpForward", "deletionProtection",
@@ -20,34 +20,7 @@ _UNSERVED = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class InstanceRequest:
-    """The parsed request.
-
-    Attributes:
-        name: Name of the instance.
-        goods: The kind of machine.
-        model: STANDARD, SPOT or FLEX_START.
-        run_seconds: Longest run in seconds; None for no limit.
-        valid_seconds: Longest wait for capacity in seconds of the platform's time; 0 where it does not wait.
-        network: `projects/P/global/networks/N`, "" where only a subnetwork is named.
-        subnetwork: `projects/P/regions/R/subnetworks/S`, "" where only a network is named.
-        external: Whether it has an external address.
-        service_account: E-mail, "" for none.
-    """
-
-    name: str
-    goods: Goods
-    model: str
-    run_seconds: float | None
-    valid_seconds: float
-    network: str
-    subnetwork: str
-    external: bool
-    service_account: str
-
-
-def wanted(body: Json, zone: str) -> InstanceRequest:
+def parse(body: Json, zone: str) -> MachineRequest:
     """Parse a request.
 
     Args:
@@ -58,9 +31,7 @@ def wanted(body: Json, zone: str) -> InstanceRequest:
         ApiError: For an invalid request, and for features that localcloud does not support.
     """
     name = check_name(body.get("name"))
-    for field in _UNSERVED:
-        if body.get(field):
-            raise unserved(f"{field} of instances", "leave it out")
+    refuse_unserved(body, _UNSERVED, "instances")
     _check_disks(body.get("disks", []))
     model = _model(body.get("scheduling", {}))
     run_seconds = _run_seconds(body.get("scheduling", {}), model)
@@ -69,17 +40,20 @@ def wanted(body: Json, zone: str) -> InstanceRequest:
         raise wrong("resource.networkInterfaces", len(interfaces), "Give one network interface")
     if len(accounts) > 1:
         raise wrong("resource.serviceAccounts", len(accounts), "Give at most one service account")
-    interface, region = interfaces[0], zone.rpartition("-")[0]
-    return InstanceRequest(
-        name,
-        _goods(body.get("machineType", ""), zone),
-        model,
-        run_seconds,
-        _valid_seconds(body.get("params", {}), model),
-        _link(interface.get("network", ""), "global/networks"),
-        _link(interface.get("subnetwork", ""), f"regions/{region}/subnetworks"),
-        bool(interface.get("accessConfigs")),
-        accounts[0].get("email", "default") if accounts else "",
+    interface, metadata = interfaces[0], body.get("metadata", {}).get("items", [])
+    return MachineRequest(
+        name=f"projects/{PROJECT}/zones/{zone}/instances/{name}",
+        zone=zone,
+        goods=_goods(body.get("machineType", ""), zone),
+        model=model,
+        run_seconds=run_seconds,
+        valid_seconds=_valid_seconds(body.get("params", {}), model),
+        network=full_name(interface.get("network", ""), "global/networks"),
+        subnetwork=full_name(interface.get("subnetwork", ""), f"regions/{zone.rpartition('-')[0]}/subnetworks"),
+        external=bool(interface.get("accessConfigs")),
+        service_account=accounts[0].get("email") or "default" if accounts else "",
+        metadata={item["key"]: item.get("value", "") for item in metadata if item.get("key")},
+        tags=body.get("tags", {}).get("items", []),
     )
 
 
@@ -96,7 +70,7 @@ def _goods(machine_type: str, zone: str) -> Goods:
 
 def _model(scheduling: Json) -> str:
     model = scheduling.get("provisioningModel", "SPOT" if scheduling.get("preemptible") else "STANDARD")
-    if model not in _MODELS:
+    if model not in MODELS:
         raise unserved(f"the provisioning model {model}", "use FLEX_START, SPOT or STANDARD")
     if scheduling.get("onHostMaintenance") != "TERMINATE":
         why = "Machines with accelerators are terminated for maintenance: set TERMINATE"
@@ -138,7 +112,3 @@ def _check_disks(disks: list[Json]) -> None:
         raise wrong("resource.disks", len(disks), "Give one disk, to boot from")
     if not disks[0].get("initializeParams", {}).get("sourceImage"):
         raise missing("resource.disks[0].initializeParams.sourceImage")
-
-
-def _link(given: str, place: str) -> str:
-    return relative(given if "/" in given else f"{place}/{given}") if given else ""

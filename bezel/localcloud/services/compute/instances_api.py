@@ -3,28 +3,27 @@
 Leaves out the later states of an instance: see services/machines/reconciler.py.
 """
 
-import random
 import re
 import zlib
 from functools import partial
 
-from bezel.localcloud.core.errors import ApiError, error_info
+from bezel.localcloud.core.errors import ApiError, error_info, unserved
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.paths import PROJECT
 from bezel.localcloud.core.regions import region_of_zone
-from bezel.localcloud.machines import capacity, refusals
-from bezel.localcloud.machines.capacity import FLEXIBLE, Held
-from bezel.localcloud.machines.lifecycle import Life, begun, moved
+from bezel.localcloud.http.update_mask import merged
+from bezel.localcloud.machines import capacity
+from bezel.localcloud.machines.lifecycle import Life, moved
 from bezel.localcloud.routing.router import Api, Call
-from bezel.localcloud.services.compute.errors import already_exists, not_found, unserved, wrong
+from bezel.localcloud.services.compute.errors import already_exists, not_found, wrong
 from bezel.localcloud.services.compute.instance_answers import instance
-from bezel.localcloud.services.compute.instance_requests import InstanceRequest, wanted
+from bezel.localcloud.services.compute.instance_requests import parse
 from bezel.localcloud.services.compute.links import linked
 from bezel.localcloud.services.compute.operations import metadata_of, once, root
 from bezel.localcloud.services.compute.vpc import loopback
-from bezel.localcloud.services.compute.vpc_api import listed, serves, without_nulls
-from bezel.localcloud.services.machines import networks
+from bezel.localcloud.services.compute.vpc_api import found, listed, serves
 from bezel.localcloud.services.machines.reconciler import INSTANCE, external
+from bezel.localcloud.services.machines.requests import begin, guest_attributes, new_row
 
 api = Api("compute.googleapis.com", "Compute Engine API", legacy=True)
 _INSTANCES = "/zones/{zone:id}/instances"
@@ -43,44 +42,15 @@ def insert(call: Call) -> Json:
 
 
 def _inserted(call: Call) -> str:
-    zone, cloud = _zone(call), call.cloud
-    body = without_nulls(call.body)
-    asked = wanted(body, zone)
-    scope = f"projects/{PROJECT}/zones/{zone}"
-    name = f"{scope}/instances/{asked.name}"
-    _check_sold(call, zone, asked)
-    subnetwork = networks.subnetwork_of(call, asked.network, asked.subnetwork, region_of_zone(zone))
-    account = networks.account_of(call, asked.service_account) if asked.service_account else ""
-    row = {
-        "request": body,
-        "zone": zone,
-        "goods": asked.goods.name,
-        "goods_type": asked.goods.machine_type,
-        "topology": asked.goods.topology,
-        "model": asked.model,
-        "number": str(random.getrandbits(62)),
-        "said": "",
-        "operation": "",
-        "machine": {
-            "name": name,
-            "metadata": {item["key"]: item.get("value", "") for item in _items(body) if item.get("key")},
-            "service_account": account,
-            "subnetwork": subnetwork,
-            "external": asked.external,
-            "tags": body.get("tags", {}).get("items", []),
-        },
-    }
-    with cloud.store.transaction():
-        if cloud.store.get(INSTANCE, name) is not None:
-            raise already_exists(name)
-        _check_quota(call, zone, asked)
-        if late := cloud.faults.find("lease-late-fill"):
-            due = cloud.pace.now() + cloud.pace.seconds(late.number("seconds"))
-            cloud.machines.begin_late(INSTANCE, name, row | {"life": _life(call, asked, due)})
-        else:
-            row["operation"] = cloud.operations.begin(scope, metadata_of(call, "insert", name, str(row["number"])))
-            cloud.machines.begin(INSTANCE, name, row | {"life": _life(call, asked, cloud.pace.now())})
-    return str(row["operation"])
+    body, zone = merged({}, call.body), _zone(call)
+    request = parse(body, zone)
+    if zone not in capacity.zones() or request.goods.name not in capacity.zones()[zone].stock:
+        what = f"projects/{PROJECT}/zones/{zone}/machineTypes/{request.goods.machine_type}"
+        raise wrong("resource.machineType", what, f"Machine type does not exist in zone '{zone}'.")
+    row, name = new_row(call, request, body), request.name
+    if call.cloud.store.get(INSTANCE, name) is not None:
+        raise already_exists(name)
+    return begin(call, INSTANCE, name, request, row, metadata_of(call, "insert", name, row["number"]))
 
 
 @_serves("GET", _INSTANCES, "compute.instances.list", f"filter {_LISTS}")
@@ -121,38 +91,29 @@ def _deleted(call: Call) -> str:
     life = Life(**row["life"])
     if life.state == "DELETING":
         return str(row["deletion"])
-    with call.cloud.store.transaction():
-        about = metadata_of(call, "delete", name, row["number"])
-        row |= {"deletion": call.cloud.operations.begin(name.rpartition("/instances/")[0], about)}
-        canceled = ApiError("ABORTED", "The instance was deleted.", [error_info("OPERATION_CANCELED_BY_USER")])
-        call.cloud.operations.finish(row["operation"], error=canceled)
-        call.cloud.machines.move(INSTANCE, name, row, moved(life, "DELETING", call.cloud.pace.now(), by_user=True))
+    about = metadata_of(call, "delete", name, row["number"])
+    row |= {"deletion": call.cloud.operations.begin(name.rpartition("/instances/")[0], about)}
+    canceled = ApiError("ABORTED", "The instance was deleted.", [error_info("OPERATION_CANCELED_BY_USER")])
+    call.cloud.operations.finish(row["operation"], error=canceled)
+    call.cloud.machines.move(INSTANCE, name, row, moved(life, "DELETING", call.cloud.pace.now(), by_user=True))
     return str(row["deletion"])
 
 
 @_serves("GET", _ONE + "/getGuestAttributes", "compute.instances.getGuestAttributes", "queryPath variableKey")
-def guest_attributes(call: Call) -> Json:
+def get_guest_attributes(call: Call) -> Json:
     """Guest attributes that the machine wrote: of `namespace/`, or one `namespace/key`.
 
     Raises:
         ApiError: NOT_FOUND where none was written.
     """
     name, _ = _found(call)
-    found = sorted(call.cloud.nodes.guest_attributes(name).items())
     path, key = call.query("queryPath"), call.query("variableKey")
+    items = guest_attributes(call, name, key or path)
+    if not items:
+        raise not_found(f"{name}/guestAttributes/{key or path}")
     head: Json = {"kind": "compute#guestAttributes", "selfLink": f"{root(call)}/{name}/guestAttributes/{path or key}"}
     if key:
-        if key not in dict(found):
-            raise not_found(f"{name}/guestAttributes/{key}")
-        return head | {"variableKey": key, "variableValue": dict(found)[key]}
-    chosen = [
-        (one, value) for one, value in found if one == path or not path or (path[-1] == "/" and one.startswith(path))
-    ]
-    if not chosen:
-        raise not_found(f"{name}/guestAttributes/{path}")
-    items = [
-        {"namespace": one.partition("/")[0], "key": one.partition("/")[2], "value": value} for one, value in chosen
-    ]
+        return head | {"variableKey": key, "variableValue": items[0]["value"]}
     return head | {"queryPath": path, "queryValue": {"items": items}}
 
 
@@ -185,51 +146,24 @@ def list_machine_types(call: Call) -> Json:
 @_serves("GET", "/zones/{zone:id}/machineTypes/{machineType:id}", "compute.machineTypes.get")
 def get_machine_type(call: Call) -> Json:
     """One kind of machine."""
-    zone, found = _zone(call), capacity.goods_of_machine_type(call.param("machineType"))
-    if found is None or zone not in capacity.zones() or found.name not in capacity.zones()[zone].stock:
+    zone, kind = _zone(call), capacity.goods_of_machine_type(call.param("machineType"))
+    if kind is None or zone not in capacity.zones() or kind.name not in capacity.zones()[zone].stock:
         raise not_found(f"projects/{PROJECT}/zones/{zone}/machineTypes/{call.param('machineType')}")
-    return _machine_type(call, zone, found)
+    return _machine_type(call, zone, kind)
 
 
-def _machine_type(call: Call, zone: str, found: capacity.Goods) -> Json:
-    kind = found.accelerator or "ct6e"
-    name = f"projects/{PROJECT}/zones/{zone}/machineTypes/{found.machine_type}"
+def _machine_type(call: Call, zone: str, goods: capacity.Goods) -> Json:
+    name = f"projects/{PROJECT}/zones/{zone}/machineTypes/{goods.machine_type}"
     return {
         "kind": "compute#machineType",
-        "id": str(zlib.crc32(found.machine_type.encode())),
-        "name": found.machine_type,
-        "guestCpus": found.cpus,
-        "memoryMb": found.memory_mib,
+        "id": str(zlib.crc32(goods.machine_type.encode())),
+        "name": goods.machine_type,
+        "guestCpus": goods.cpus,
+        "memoryMb": goods.memory_mib,
         "zone": zone,
         "selfLink": f"{root(call)}/{name}",
-        "accelerators": [{"guestAcceleratorType": kind, "guestAcceleratorCount": found.units}],
+        "accelerators": [{"guestAcceleratorType": goods.accelerator or "ct6e", "guestAcceleratorCount": goods.units}],
     }
-
-
-def _check_sold(call: Call, zone: str, asked: InstanceRequest) -> None:
-    if zone not in capacity.zones() or asked.goods.name not in capacity.zones()[zone].stock:
-        what = f"projects/{PROJECT}/zones/{zone}/machineTypes/{asked.goods.machine_type}"
-        raise wrong("resource.machineType", what, f"Machine type does not exist in zone '{zone}'.")
-    if asked.model == FLEXIBLE and not call.cloud.machines.takes_flex_start(zone):
-        raise refusals.model_refused(zone)
-
-
-def _check_quota(call: Call, zone: str, asked: InstanceRequest) -> None:
-    keeper, region = call.cloud.machines, region_of_zone(zone)
-    one_more = Held("compute", zone, asked.goods.name, asked.model, "CREATING")
-    for quota, used, allowed in capacity.exceeded(one_more, keeper.held(), keeper.quotas()):
-        told = refusals.over_quota(quota, used, allowed, f"region {region}")
-        raise ApiError("PERMISSION_DENIED", told.message, told.details, reason="quotaExceeded")
-
-
-def _items(body: Json) -> list[Json]:
-    items: list[Json] = body.get("metadata", {}).get("items", [])
-    return items
-
-
-def _life(call: Call, asked: InstanceRequest, now: float) -> Json:
-    until = now + call.cloud.pace.seconds(asked.valid_seconds) if asked.valid_seconds else 0.0
-    return begun(now, until, asked.run_seconds).stored()
 
 
 def _zone(call: Call) -> str:
@@ -241,11 +175,7 @@ def _zone(call: Call) -> str:
 
 def _found(call: Call) -> tuple[str, Json]:
     call.cloud.machines.advance()
-    name = f"projects/{PROJECT}/zones/{_zone(call)}/instances/{call.param('instance')}"
-    found = call.cloud.store.get(INSTANCE, name)
-    if found is None:
-        raise not_found(name)
-    return name, found
+    return found(call, INSTANCE, f"projects/{PROJECT}/zones/{_zone(call)}/instances/{call.param('instance')}")
 
 
 def _rows(call: Call, prefix: str) -> list[tuple[str, Json]]:
@@ -257,8 +187,8 @@ def _rows(call: Call, prefix: str) -> list[tuple[str, Json]]:
 
 def _terms(text: str) -> list[tuple[str, str, str]]:
     parts = [part for part in re.split(r"\s+AND\s+|(?<=\))\s*(?=\()", text.strip()) if part]
-    found = [_TERM.fullmatch(part) for part in parts]
-    terms = [(match["field"], match["sign"], match["value"]) for match in found if match]
+    matches = [_TERM.fullmatch(part) for part in parts]
+    terms = [(match["field"], match["sign"], match["value"]) for match in matches if match]
     if len(terms) < len(parts) or any("*" in value and (sign, value) != (":", "*") for _, sign, value in terms):
         raise unserved(f"the filter {text!r}", "use labels.KEY=VALUE, labels.KEY:*, name=... or status=..., with AND")
     return terms

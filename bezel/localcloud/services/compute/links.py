@@ -1,8 +1,11 @@
-"""Names and links of Compute Engine: rows hold `projects/P/global/networks/N`, responses show URLs. Pure."""
+"""Names, links and fingerprints of Compute Engine: rows hold `projects/P/global/networks/N`, responses URLs. Pure."""
 
+import hashlib
+import json
 import re
 from typing import Any
 
+from bezel.localcloud.core.json_types import b64
 from bezel.localcloud.core.paths import PROJECT
 
 _LINK = re.compile(r"(?:https?://[^/]+)?/?(?:compute/(?:v1|beta)/)?(?P<path>.+)")
@@ -17,12 +20,24 @@ def relative(link: str) -> str:
     match = _LINK.fullmatch(link)
     path = match["path"] if match else link
     if _FULL.fullmatch(path):
-        return f"projects/{PROJECT}/{path.split('/', 2)[2]}" if _is_own(path) else path
+        _, project, rest = path.split("/", 2)
+        return f"projects/{PROJECT}/{rest}" if project in {PROJECT, "-", "_"} else path
     return f"projects/{PROJECT}/{path}" if "/" in path else path
 
 
-def _is_own(path: str) -> bool:
-    return path.split("/")[1] in {PROJECT, "-", "_"}
+def full_name(given: str, collection: str) -> str:
+    """The name that a link, or the last part of one, stands for; "" for "".
+
+    Args:
+        given: A link, or a name without slashes.
+        collection: The collection of such a name, such as "global/networks".
+    """
+    return relative(given if "/" in given else f"{collection}/{given}") if given else ""
+
+
+def fingerprint(value: Any) -> str:
+    """A digest that changes with some JSON."""
+    return b64(hashlib.sha256(json.dumps(value, sort_keys=True).encode()).digest()[:8])
 
 
 def last(link: str) -> str:
@@ -47,11 +62,8 @@ def linked(value: Any, root: str) -> Any:
         return {key: item if key in _OWN_WORDS else linked(item, root) for key, item in value.items()}
     if isinstance(value, list):
         return [linked(item, root) for item in value]
-    return (
-        f"{root}/{value}"
-        if isinstance(value, str) and re.match(r"projects/[^/ ]+/(global|regions|zones)/", value)
-        else value
-    )
+    named = isinstance(value, str) and re.match(r"projects/[^/ ]+/(global|regions|zones)/", value)
+    return f"{root}/{value}" if named else value
 
 
 # Values that are the caller's own text and never links.

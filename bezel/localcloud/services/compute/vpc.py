@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.store import Store
-from bezel.localcloud.services.compute.links import relative
+from bezel.localcloud.services.compute.links import full_name
 
 # The setting with the first address that a cloud assigns. Addresses are bound on this computer in the end, and two
 # clouds on it, with networks of the same ranges, would otherwise collide at each first one.
@@ -48,8 +48,7 @@ def allowed(store: Store, *, network: str, tags: Iterable[str], service_account:
 
 def private_google_access(store: Store, subnetwork: str) -> bool:
     """Whether machines without an external address reach Google's APIs from a subnetwork."""
-    found = store.get("subnetwork", subnetwork)
-    return bool(found and found["privateIpGoogleAccess"])
+    return bool((store.get("subnetwork", subnetwork) or {}).get("privateIpGoogleAccess"))
 
 
 def has_nat(store: Store, subnetwork: str) -> bool:
@@ -101,11 +100,8 @@ def users(store: Store, name: str) -> Iterator[str]:
         yield from (user for user, body in store.rows(kind) if body["network"] == name)
     yield from (machine for machine, place in machines(store) if name in {place["network"], place["subnetwork"]})
     for service, body in store.rows("service"):
-        region = service.split("/")[3]
-        access = body.get("template", {}).get("vpcAccess", {})
-        for interface in access.get("networkInterfaces", []):
-            if name in interface_names(interface, region):
-                yield service
+        interfaces = body.get("template", {}).get("vpcAccess", {}).get("networkInterfaces", [])
+        yield from (service for one in interfaces if name in interface_names(one, service.split("/")[3]))
 
 
 def interface_names(interface: Json, region: str) -> set[str]:
@@ -115,11 +111,8 @@ def interface_names(interface: Json, region: str) -> set[str]:
         interface: JSON with a `network`, a `subnetwork` or both: links, or the last part of one.
         region: Region of the service.
     """
-    found = set()
-    for field, place in (("network", "global"), ("subnetwork", f"regions/{region}")):
-        if given := interface.get(field):
-            found.add(relative(given if "/" in given else f"{place}/{field}s/{given}"))
-    return found
+    collections = {"network": "global/networks", "subnetwork": f"regions/{region}/subnetworks"}
+    return {full_name(interface.get(field, ""), collection) for field, collection in collections.items()} - {""}
 
 
 def _targets(rule: Json, tags: set[str], service_account: str) -> bool:

@@ -4,9 +4,7 @@ Every kind has the same methods, so one set of handlers serves all. Leaves out a
 all parts of a router but its NATs.
 """
 
-import base64
-import hashlib
-import json
+import ipaddress
 import random
 from collections.abc import Callable
 from functools import partial
@@ -16,12 +14,14 @@ from bezel.localcloud.core.errors import ApiError
 from bezel.localcloud.core.json_types import Json, timestamp
 from bezel.localcloud.core.paths import PROJECT
 from bezel.localcloud.core.regions import regions
+from bezel.localcloud.core.store import Store
+from bezel.localcloud.http.update_mask import merged
 from bezel.localcloud.routing.router import Api, Call, Handler
-from bezel.localcloud.services.compute.errors import already_exists, missing, not_found, wrong
-from bezel.localcloud.services.compute.links import linked
+from bezel.localcloud.services.compute.errors import already_exists, in_use, missing, not_found, wrong
+from bezel.localcloud.services.compute.links import fingerprint, full_name, linked
 from bezel.localcloud.services.compute.operations import once, root, timed
-from bezel.localcloud.services.compute.vpc_checks import check_placed, check_unused
-from bezel.localcloud.services.compute.vpc_kinds import KINDS, SUBNETWORK, Kind, checked, network_name
+from bezel.localcloud.services.compute.vpc import users
+from bezel.localcloud.services.compute.vpc_kinds import KINDS, SUBNETWORK, Kind, checked
 
 api = Api("compute.googleapis.com", "Compute Engine API", legacy=True)
 VERSIONS = ("v1", "beta")
@@ -53,18 +53,16 @@ def _insert(kind: Kind, call: Call) -> Json:
 def _inserted(kind: Kind, call: Call) -> str:
     store, body = call.cloud.store, checked(kind, _given(call.body))
     name = f"{_parent(kind, call)}/{body['name']}"
-    with store.transaction():
-        if store.get(kind.name, name) is not None:
-            raise already_exists(name)
-        check_placed(store, kind, name, body)
-        number = str(random.getrandbits(62))
-        made = {"id": number, "creationTimestamp": timestamp(call.cloud.pace.now())}
-        store.put(kind.name, name, body | made)
-        return timed(call, "insert", name, number, _SECONDS)
+    if store.get(kind.name, name) is not None:
+        raise already_exists(name)
+    _check_placed(store, kind, name, body)
+    number = str(random.getrandbits(62))
+    store.put(kind.name, name, body | {"id": number, "creationTimestamp": timestamp(call.cloud.pace.now())})
+    return timed(call, "insert", name, number, _SECONDS)
 
 
 def _given(body: Json) -> Json:
-    return {key: value for key, value in without_nulls(body).items() if key not in PLATFORMS}
+    return {key: value for key, value in merged({}, body).items() if key not in PLATFORMS}
 
 
 def _get(kind: Kind, call: Call) -> Json:
@@ -96,24 +94,45 @@ def _update(kind: Kind, call: Call) -> Json:
 
 
 def _changed(kind: Kind, call: Call, verb: str, change: Any) -> str:
-    with call.cloud.store.transaction():
-        name, old = _found(kind, call)
-        fixed = {key: old[key] for key in kind.fixed if key in old}
-        for field, kept in sorted(fixed.items()):
-            given = call.body.get(field)
-            if given is not None and (network_name(given) if field == "network" else given) != kept:
-                raise wrong(f"resource.{field}", given, f"It cannot be changed: it is {kept}")
-        _check_fingerprint(kind, call, old)
-        new = checked(kind, _given(change(old, call.body) | fixed))
-        check_placed(call.cloud.store, kind, name, new)
-        made = {key: old[key] for key in ("id", "creationTimestamp")}
-        call.cloud.store.put(kind.name, name, new | made)
-        return timed(call, verb, name, old["id"], _SECONDS)
+    name, old = _found(kind, call)
+    fixed = {key: old[key] for key in kind.fixed if key in old}
+    for field, kept in sorted(fixed.items()):
+        given = call.body.get(field)
+        if given is not None and (full_name(given, "global/networks") if field == "network" else given) != kept:
+            raise wrong(f"resource.{field}", given, f"It cannot be changed: it is {kept}")
+    if kind is SUBNETWORK:
+        _check_fingerprint(call, old)
+    new = checked(kind, _given(change(old, call.body) | fixed))
+    _check_placed(call.cloud.store, kind, name, new)
+    call.cloud.store.put(kind.name, name, new | {key: old[key] for key in ("id", "creationTimestamp")})
+    return timed(call, verb, name, old["id"], _SECONDS)
 
 
-def _check_fingerprint(kind: Kind, call: Call, old: Json) -> None:
-    if kind is not SUBNETWORK:
+def _check_placed(store: Store, kind: Kind, name: str, body: Json) -> None:
+    """Check a resource against those that it names and those in the same network.
+
+    Raises:
+        ApiError: 404 for a network or subnetwork that does not exist, 400 for a range that overlaps another one.
+    """
+    network = body.get("network")
+    if network is None:
         return
+    if store.get("network", network) is None:
+        raise not_found(network)
+    if kind.name == "subnetwork":
+        own = ipaddress.IPv4Network(body["ipCidrRange"])
+        for other, there in store.rows("subnetwork"):
+            same_network = other != name and there["network"] == network
+            if same_network and own.overlaps(ipaddress.IPv4Network(there["ipCidrRange"])):
+                region, short = other.split("/")[3], other.rpartition("/")[2]
+                why = f"Invalid IPCidrRange: {own} conflicts with existing subnetwork '{short}' in region '{region}'."
+                raise wrong("resource.ipCidrRange", own, why)
+    for subnetwork in (named["name"] for nat in body.get("nats", []) for named in nat.get("subnetworks", [])):
+        if store.get("subnetwork", subnetwork) is None:
+            raise not_found(subnetwork)
+
+
+def _check_fingerprint(call: Call, old: Json) -> None:
     given = call.body.get("fingerprint")
     if not given:
         raise missing("resource.fingerprint")
@@ -128,45 +147,24 @@ def _delete(kind: Kind, call: Call) -> Json:
 
 
 def _deleted(kind: Kind, call: Call) -> str:
-    with call.cloud.store.transaction():
-        name, old = _found(kind, call)
-        check_unused(call.cloud.store, kind, name)
-        call.cloud.store.delete(kind.name, name)
-        return timed(call, "delete", name, old["id"], _SECONDS)
+    name, old = _found(kind, call)
+    if kind.name in {"network", "subnetwork"}:
+        for user in users(call.cloud.store, name):
+            raise in_use(kind.name, name, user)
+    call.cloud.store.delete(kind.name, name)
+    return timed(call, "delete", name, old["id"], _SECONDS)
 
 
 def _set_google_access(kind: Kind, call: Call) -> Json:
     """Enable or disable private Google access of a subnetwork."""
 
     def begin() -> str:
-        with call.cloud.store.transaction():
-            name, old = _found(kind, call)
-            wanted = bool(call.body.get("privateIpGoogleAccess"))
-            call.cloud.store.put(kind.name, name, old | {"privateIpGoogleAccess": wanted})
-            return timed(call, "setPrivateIpGoogleAccess", name, old["id"], _SECONDS)
+        name, old = _found(kind, call)
+        access = bool(call.body.get("privateIpGoogleAccess"))
+        call.cloud.store.put(kind.name, name, old | {"privateIpGoogleAccess": access})
+        return timed(call, "setPrivateIpGoogleAccess", name, old["id"], _SECONDS)
 
     return once(call, begin)
-
-
-def without_nulls(value: Any) -> Any:
-    """A body without nulls, in lists too: null counts as not given."""
-    if isinstance(value, dict):
-        return {key: without_nulls(item) for key, item in value.items() if item is not None}
-    return [without_nulls(item) for item in value if item is not None] if isinstance(value, list) else value
-
-
-def merged(old: Json, change: Json) -> Json:
-    """A body after a patch: messages are merged, everything else is replaced."""
-    new = dict(old)
-    for key, value in change.items():
-        both = isinstance(value, dict) and isinstance(old.get(key), dict)
-        new[key] = merged(old[key], value) if both else value
-    return new
-
-
-def fingerprint(body: Json) -> str:
-    """A digest that changes with the body."""
-    return base64.b64encode(hashlib.sha256(json.dumps(body, sort_keys=True).encode()).digest()[:8]).decode()
 
 
 def _parent(kind: Kind, call: Call) -> str:
@@ -179,11 +177,16 @@ def _parent(kind: Kind, call: Call) -> str:
 
 
 def _found(kind: Kind, call: Call) -> tuple[str, Json]:
-    name = f"{_parent(kind, call)}/{call.param(kind.name)}"
-    found = call.cloud.store.get(kind.name, name)
-    if found is None:
-        raise not_found(name)
-    return name, found
+    return found(call, kind.name, f"{_parent(kind, call)}/{call.param(kind.name)}")
+
+
+def found(call: Call, kind: str, name: str) -> tuple[str, Json]:
+    """Return a name and its row.
+
+    Raises:
+        ApiError: NOT_FOUND.
+    """
+    return name, call.stored(kind, name, not_found(name).message)
 
 
 def _shown(kind: Kind, call: Call, name: str, body: Json) -> Json:

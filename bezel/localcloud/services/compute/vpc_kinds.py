@@ -1,7 +1,7 @@
 """Kinds of network resources, each with its checks and defaults: networks, subnetworks, firewall rules, routers. Pure.
 
 Owns the checks of one resource by itself. Leaves out checks against other resources
-(bezel/localcloud/services/compute/vpc_checks.py) and the network's effect (bezel/localcloud/services/compute/vpc.py).
+(bezel/localcloud/services/compute/vpc_api.py) and the network's effect (bezel/localcloud/services/compute/vpc.py).
 """
 
 import ipaddress
@@ -10,9 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from bezel.localcloud.core.errors import refuse_unserved, unserved
 from bezel.localcloud.core.json_types import Json
-from bezel.localcloud.services.compute.errors import missing, unserved, wrong
-from bezel.localcloud.services.compute.links import relative
+from bezel.localcloud.services.compute.errors import missing, wrong
+from bezel.localcloud.services.compute.links import full_name, relative
 
 _NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 _PORTS = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?", re.ASCII)
@@ -60,9 +61,7 @@ def checked(kind: Kind, body: Json) -> Json:
         ApiError: For an invalid resource, and for features that localcloud does not support.
     """
     check_name(body.get("name"))
-    for field in sorted(kind.unserved & body.keys()):
-        if body[field] not in (None, "", [], {}, False):
-            raise unserved(f"{field} of {kind.plural}", "leave it out")
+    refuse_unserved(body, kind.unserved, kind.plural)
     return kind.completed(body)
 
 
@@ -79,9 +78,8 @@ def _subnetwork(body: Json) -> Json:
     try:
         ip_range = ipaddress.IPv4Network(body.get("ipCidrRange", ""))
     except ValueError:
-        raise wrong(
-            "resource.ipCidrRange", body.get("ipCidrRange"), "Must be a CIDR range such as 10.0.0.0/24"
-        ) from None
+        why = "Must be a CIDR range such as 10.0.0.0/24"
+        raise wrong("resource.ipCidrRange", body.get("ipCidrRange"), why) from None
     if ip_range.prefixlen > 29 or ip_range.prefixlen < 8 or not ip_range.is_private:
         raise wrong("resource.ipCidrRange", ip_range, "Must be a private range of /8 to /29")
     if body.get("purpose", "PRIVATE") != "PRIVATE" or body.get("stackType", "IPV4_ONLY") != "IPV4_ONLY":
@@ -109,12 +107,11 @@ def _firewall(body: Json) -> Json:
         raise wrong("resource.priority", priority, "Must be from 0 to 65535")
     if body.get("direction", "INGRESS") == "INGRESS" and body.get("destinationRanges"):
         raise unserved("destinationRanges of rules for what comes in", "leave them out")
-    made = {"direction": "INGRESS", "disabled": False, "logConfig": {"enable": False}} | body
-    if made["direction"] == "INGRESS" and not any(
-        body.get(field) for field in ("sourceRanges", "sourceTags", "sourceServiceAccounts")
-    ):
-        made["sourceRanges"] = ["0.0.0.0/0"]
-    return made | {"network": network, "priority": priority}
+    rule = {"direction": "INGRESS", "disabled": False, "logConfig": {"enable": False}} | body
+    sources = ("sourceRanges", "sourceTags", "sourceServiceAccounts")
+    if rule["direction"] == "INGRESS" and not any(body.get(field) for field in sources):
+        rule["sourceRanges"] = ["0.0.0.0/0"]
+    return rule | {"network": network, "priority": priority}
 
 
 def _router(body: Json) -> Json:
@@ -140,12 +137,7 @@ def _router(body: Json) -> Json:
 def _in_network(body: Json) -> str:
     if not body.get("network"):
         raise missing("resource.network")
-    return network_name(body["network"])
-
-
-def network_name(given: str) -> str:
-    """`projects/P/global/networks/N` of a link or of the last part of one."""
-    return relative(given if "/" in given else f"global/networks/{given}")
+    return full_name(body["network"], "global/networks")
 
 
 def _check_range(field: str, text: str) -> None:

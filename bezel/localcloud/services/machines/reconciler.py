@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 
 from bezel.localcloud.core.disk_full import is_full
 from bezel.localcloud.core.json_types import Json
+from bezel.localcloud.core.operations import EMPTY
 from bezel.localcloud.machines import capacity
 from bezel.localcloud.machines.capacity import Held
 from bezel.localcloud.machines.lifecycle import GONE, NO_ADDRESS, PLACED, Conditions, Life, advanced, moved
@@ -24,7 +25,6 @@ log = logging.getLogger(__name__)
 QUEUED, INSTANCE, NODE, LATE = "queuedResource", "instance", "node", "lateFill"
 KINDS = (QUEUED, INSTANCE)
 _TICK_SECONDS = 0.2
-_EMPTY = {"@type": "type.googleapis.com/google.protobuf.Empty"}
 _RESPONSE = "type.googleapis.com/google.cloud.tpu.v2alpha1.QueuedResource"
 
 
@@ -214,7 +214,7 @@ class MachineReconciler:
         if kind == INSTANCE and state == "FAILED":
             operations.finish(row["operation"], error=failure(row))
         if state == GONE:
-            operations.finish(row.get("deletion", ""), response=_EMPTY if kind == QUEUED else None)
+            operations.finish(row.get("deletion", ""), response=EMPTY if kind == QUEUED else None)
 
     def _boot(self, row: Json) -> None:
         machine, place = row["machine"], row["place"]

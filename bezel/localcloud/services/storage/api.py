@@ -2,7 +2,6 @@
 
 import re
 import shutil
-from typing import Any
 
 from starlette.responses import FileResponse, Response
 
@@ -10,6 +9,7 @@ from bezel.localcloud.core.errors import ApiError, invalid
 from bezel.localcloud.core.json_types import Json, b64, timestamp
 from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel.localcloud.core.regions import regions
+from bezel.localcloud.http.update_mask import merged
 from bezel.localcloud.routing.iam_policies import held_permissions, read_policy, write_policy
 from bezel.localcloud.routing.router import Api, Call
 from bezel.localcloud.services.storage.preconditions import (
@@ -58,7 +58,7 @@ def create(call: Call) -> Json:
         "storageClass": "STANDARD",
         "softDeletePolicy": {"retentionDurationSeconds": "604800", "effectiveTime": now},
     }
-    bucket = _merged(bucket, {key: value for key, value in call.body.items() if key not in _THEIRS})
+    bucket = merged(bucket, {key: value for key, value in call.body.items() if key not in _THEIRS})
     bucket["location"] = location
     _mirror_access(bucket)
     with call.cloud.store.transaction():
@@ -113,7 +113,7 @@ def patch(call: Call) -> Json:
     with call.cloud.store.transaction():
         bucket = bucket_of(call)
         check_preconditions(conditions_of(call.arguments), bucket)
-        bucket = _merged(bucket, {key: value for key, value in call.body.items() if key not in _THEIRS | _FIXED})
+        bucket = merged(bucket, {key: value for key, value in call.body.items() if key not in _THEIRS | _FIXED})
         bucket["metageneration"] = str(int(bucket["metageneration"]) + 1)
         bucket["etag"], bucket["updated"] = b64(bucket["metageneration"].encode()), timestamp(call.cloud.pace.now())
         _mirror_access(bucket)
@@ -155,7 +155,7 @@ def get_policy(call: Call) -> Json:
 def set_policy(call: Call) -> Json:
     """Replace the policy of a bucket."""
     bucket_of(call)
-    policy = _merged({}, call.body)
+    policy = merged({}, call.body)
     return _policy_shown(call, write_policy(call.cloud.store, call.name(POLICY), {"policy": policy}, stale=stale()))
 
 
@@ -276,16 +276,6 @@ def _check_class(body: Json) -> None:
     name = body.get("storageClass")
     if name is not None and name not in _CLASSES:
         raise invalid(f"Invalid storage class {name!r}: use one of {', '.join(_CLASSES)}.", ("storageClass", name))
-
-
-def _merged(old: Any, new: Any) -> Any:
-    if isinstance(new, list):
-        return [_merged(None, item) for item in new if item is not None]
-    if not isinstance(new, dict):
-        return new
-    old = old if isinstance(old, dict) else {}
-    merged = old | {key: _merged(old.get(key), value) for key, value in new.items()}
-    return {key: value for key, value in merged.items() if value is not None}
 
 
 def _mirror_access(bucket: Json) -> None:

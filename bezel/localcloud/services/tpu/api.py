@@ -3,42 +3,40 @@
 Leaves out the later states of a request: see services/machines/reconciler.py.
 """
 
-import random
-
 from bezel.localcloud.core.errors import ApiError, invalid
 from bezel.localcloud.core.json_types import Json, timestamp
+from bezel.localcloud.core.operations import EMPTY
 from bezel.localcloud.core.paths import PROJECT
-from bezel.localcloud.machines import capacity, refusals
-from bezel.localcloud.machines.capacity import FLEXIBLE, Held
+from bezel.localcloud.machines import capacity
 from bezel.localcloud.machines.lifecycle import Life, begun, moved
 from bezel.localcloud.routing import idempotency
 from bezel.localcloud.routing.router import Api, Call
 from bezel.localcloud.services.compute.vpc import loopback
-from bezel.localcloud.services.machines import networks, tpu_answers
+from bezel.localcloud.services.machines import tpu_answers
 from bezel.localcloud.services.machines.reconciler import NODE, QUEUED, external
-from bezel.localcloud.services.tpu.requests import RUNTIMES, QueuedResourceRequest, accelerator_types, wanted
+from bezel.localcloud.services.machines.requests import begin, guest_attributes, new_row
+from bezel.localcloud.services.tpu.requests import RUNTIMES, parse
 
-_ZONES = {name: accelerator_types(list(zone.stock)) for name, zone in capacity.zones().items()}
+# The TPU slices that each zone offers.
+_ZONES = {
+    name: sorted(kind for kind in zone.stock if capacity.goods()[kind].topology)
+    for name, zone in capacity.zones().items()
+}
 api = Api("tpu.googleapis.com", "Cloud TPU API", locations=frozenset(name for name, kinds in _ZONES.items() if kinds))
 _PROJECT = "/tpu/v2alpha1/projects/{project:id}"
 _LOCATION = _PROJECT + "/locations/{location:id}"
 _QUEUED = _LOCATION + "/queuedResources/{queuedResource:id}"
 _NODE = _LOCATION + "/nodes/{node:id}"
 _PARENT = "projects/{project}/locations/{location}"
-_TYPE = "type.googleapis.com/google.cloud.tpu.v2alpha1"
+_METADATA = "type.googleapis.com/google.cloud.tpu.v2alpha1.OperationMetadata"
 _LISTS = "pageSize pageToken"
+_CREATE, _CREATE_QUERY = "tpu.queuedResources.create", "queuedResourceId requestId"
 # States in which a request accepts no calls: it has to settle first.
 _UNSETTLED = {"CREATING", "PROVISIONING"}
 _WITHOUT_NODES = {"ACCEPTED", "WAITING_FOR_RESOURCES", "FAILED", "SUSPENDED"}
 
 
-@api.route(
-    "POST",
-    _LOCATION + "/queuedResources",
-    needs="tpu.queuedResources.create",
-    query="queuedResourceId requestId",
-    body="queuedResource",
-)
+@api.route("POST", _LOCATION + "/queuedResources", needs=_CREATE, query=_CREATE_QUERY, body="queuedResource")
 def create(call: Call) -> Json:
     """Store a request for a node; its state shows later whether it gets capacity."""
     call.cloud.machines.advance()
@@ -46,45 +44,18 @@ def create(call: Call) -> Json:
 
 
 def _created(call: Call) -> str:
-    zone, parent, cloud = call.param("location"), call.name(_PARENT), call.cloud
+    zone, queued_id = call.param("location"), call.query("queuedResourceId")
     if zone not in api.locations:
         raise invalid(f"Zone '{zone}' is not supported: name one.", ("parent", "names no zone"))
-    asked = wanted(call.body, call.query("queuedResourceId"), PROJECT, zone)
-    name, node = f"{parent}/queuedResources/{call.query('queuedResourceId')}", f"{parent}/nodes/{asked.node_id}"
-    _check_sold(call, zone, asked)
-    subnetwork = networks.subnetwork_of(call, asked.network, asked.subnetwork, zone.rpartition("-")[0])
-    given = asked.node.get("serviceAccount", {})
-    account = networks.account_of(call, given.get("email", ""))
-    row = {
-        "request": _request(call.body),
-        "zone": zone,
-        "goods": asked.goods.name,
-        "topology": asked.goods.topology,
-        "model": asked.model,
-        "number": str(random.getrandbits(62)),
-        "said": "",
-        "operation": "",
-        "machine": {
-            "name": node,
-            "metadata": asked.node.get("metadata", {}),
-            "service_account": account,
-            "subnetwork": subnetwork,
-            "external": bool(asked.node.get("networkConfig", {}).get("enableExternalIps")),
-            "tags": asked.node.get("tags", []),
-        },
-    }
-    with cloud.store.transaction():
-        for kind, taken in ((QUEUED, name), (NODE, node)):
-            if cloud.store.get(kind, taken) is not None or (kind == NODE and _is_asked_for(call, taken)):
-                raise ApiError("ALREADY_EXISTS", f"Resource '{taken}' already exists")
-        _check_quota(call, zone, asked)
-        if late := cloud.faults.find("lease-late-fill"):
-            due = cloud.pace.now() + cloud.pace.seconds(late.number("seconds"))
-            cloud.machines.begin_late(QUEUED, name, row | {"life": _life(call, asked, due)})
-        else:
-            row |= {"operation": cloud.operations.begin(parent, _metadata(call, name, "create"))}
-            cloud.machines.begin(QUEUED, name, row | {"life": _life(call, asked, cloud.pace.now())})
-    return str(row["operation"])
+    # Every zone with TPUs offers each slice: only the provisioning models differ.
+    request, name = parse(call.body, queued_id, zone), f"{call.name(_PARENT)}/queuedResources/{queued_id}"
+    body = {key: value for key, value in call.body.items() if key not in {"name", "state", "createTime"}}
+    row, node = new_row(call, request, body), request.name
+    call.check_absent(QUEUED, name, f"Resource '{name}' already exists")
+    call.check_absent(NODE, node, f"Resource '{node}' already exists")
+    if any(other["machine"]["name"] == node for _, other in call.cloud.store.rows(QUEUED)):
+        raise ApiError("ALREADY_EXISTS", f"Resource '{node}' already exists")
+    return begin(call, QUEUED, name, request, row, _metadata(call, name, "create"))
 
 
 @api.route("GET", _LOCATION + "/queuedResources", needs="tpu.queuedResources.list", query=_LISTS)
@@ -115,9 +86,8 @@ def _deleted(call: Call) -> str:
         raise _unfit(f"Cannot delete queued resource '{name}' in state {life.state}: wait until it has settled.")
     if life.state not in _WITHOUT_NODES and not call.flag("force"):
         raise _unfit(f"Cannot delete queued resource '{name}' in state {life.state} with its nodes: use force.")
-    with call.cloud.store.transaction():
-        row |= {"deletion": call.cloud.operations.begin(call.name(_PARENT), _metadata(call, name, "delete"))}
-        call.cloud.machines.move(QUEUED, name, row, moved(life, "DELETING", call.cloud.pace.now(), by_user=True))
+    row |= {"deletion": call.cloud.operations.begin(call.name(_PARENT), _metadata(call, name, "delete"))}
+    call.cloud.machines.move(QUEUED, name, row, moved(life, "DELETING", call.cloud.pace.now(), by_user=True))
     return str(row["deletion"])
 
 
@@ -130,8 +100,8 @@ def reset_queued(call: Call) -> Json:
         raise _unfit(
             f"Cannot reset queued resource '{name}' in state {life.state}: it is neither SUSPENDED nor FAILED."
         )
-    patience = None if life.valid_until is None else life.valid_until - life.created
-    again = begun(now, None if patience is None else now + patience, life.run_seconds)
+    valid_until = None if life.valid_until is None else now + life.valid_until - life.created
+    again = begun(now, valid_until, life.run_seconds)
     operation = call.cloud.operations.begin(call.name(_PARENT), _metadata(call, name, "reset"))
     call.cloud.machines.move(QUEUED, name, row | {"operation": operation, "said": ""}, again)
     return call.cloud.operations.get(operation)
@@ -165,27 +135,18 @@ def _node_deleted(call: Call) -> str:
         raise _unfit(f"Cannot delete node '{name}' while its queued resource is in state {life.state}.")
     state = "SUSPENDING" if life.state == "ACTIVE" else "SUSPENDED"
     call.cloud.machines.move(QUEUED, queued, row, moved(life, state, now, by_user=True, lost=False))
-    seconds = capacity.waits()["suspending"]
-    response = {"@type": "type.googleapis.com/google.protobuf.Empty"}
-    metadata = _metadata(call, name, "delete")
-    operation: str = call.cloud.operations.timed(call.name(_PARENT), metadata, response, seconds)["name"]
-    return operation
+    metadata, seconds = _metadata(call, name, "delete"), capacity.waits()["suspending"]
+    return str(call.cloud.operations.timed(call.name(_PARENT), metadata, EMPTY, seconds)["name"])
 
 
 @api.route("POST", _NODE + ":getGuestAttributes", needs="tpu.nodes.getGuestAttributes")
-def guest_attributes(call: Call) -> Json:
+def get_guest_attributes(call: Call) -> Json:
     """Guest attributes that the machine wrote: of `namespace/`, of `namespace/key`, or all."""
     name, _ = _node(call)
     path = call.body.get("queryPath", "")
     if call.body.get("workerIds", ["0"]) not in ([], ["0"]):
         raise invalid("The node has one worker: 0.", ("worker_ids", "0"))
-    found = sorted(call.cloud.nodes.guest_attributes(name).items())
-    chosen = [
-        (key, value) for key, value in found if key == path or not path or (path[-1] == "/" and key.startswith(path))
-    ]
-    items = [
-        {"namespace": key.partition("/")[0], "key": key.partition("/")[2], "value": value} for key, value in chosen
-    ]
+    items = guest_attributes(call, name, path)
     return {"guestAttributes": [{"queryPath": path, "queryValue": {"items": items}}]}
 
 
@@ -218,7 +179,7 @@ def list_accelerator_types(call: Call) -> Json:
             "type": kind,
             "acceleratorConfigs": [{"type": "V6E", "topology": capacity.goods()[kind].topology}],
         })
-        for kind in sorted(_ZONES[zone])
+        for kind in _ZONES[zone]
     ]  # fmt: skip
     return call.page(found, "acceleratorTypes")
 
@@ -231,37 +192,9 @@ def list_runtime_versions(call: Call) -> Json:
     return call.page(found, "runtimeVersions")
 
 
-def _check_sold(call: Call, zone: str, asked: QueuedResourceRequest) -> None:
-    # Every zone with TPUs offers each of these slices: only the provisioning models differ.
-    if asked.model == FLEXIBLE and not call.cloud.machines.takes_flex_start(zone):
-        raise refusals.model_refused(zone)
-
-
-def _check_quota(call: Call, zone: str, asked: QueuedResourceRequest) -> None:
-    keeper = call.cloud.machines
-    one_more = Held("tpu", zone, asked.goods.name, asked.model, "CREATING")
-    for quota, used, allowed in capacity.exceeded(one_more, keeper.held(), keeper.quotas()):
-        raise refusals.over_quota(quota, used, allowed, f"zone {zone}")
-
-
-def _is_asked_for(call: Call, node: str) -> bool:
-    return any(row["machine"]["name"] == node for _, row in call.cloud.store.rows(QUEUED))
-
-
-def _life(call: Call, asked: QueuedResourceRequest, now: float) -> Json:
-    valid = asked.valid_seconds
-    until = None if valid is None else now + call.cloud.pace.seconds(valid)
-    return begun(now, until, asked.run_seconds).stored()
-
-
-def _request(body: Json) -> Json:
-    return {key: value for key, value in body.items() if key not in {"name", "state", "createTime"}}
-
-
 def _metadata(call: Call, target: str, verb: str) -> Json:
     now = timestamp(call.cloud.pace.now())
-    about = {"createTime": now, "target": target, "verb": verb, "apiVersion": "v2alpha1"}
-    return {"@type": f"{_TYPE}.OperationMetadata"} | about
+    return {"@type": _METADATA, "createTime": now, "target": target, "verb": verb, "apiVersion": "v2alpha1"}
 
 
 def _rows(call: Call, kind: str) -> list[tuple[str, Json]]:
@@ -271,20 +204,17 @@ def _rows(call: Call, kind: str) -> list[tuple[str, Json]]:
 
 
 def _queued(call: Call) -> tuple[str, Json]:
-    call.cloud.machines.advance()
-    return _found(call, QUEUED, call.name(_PARENT + "/queuedResources/{queuedResource}"))
+    return _found(call, QUEUED, _PARENT + "/queuedResources/{queuedResource}")
 
 
 def _node(call: Call) -> tuple[str, Json]:
+    return _found(call, NODE, _PARENT + "/nodes/{node}")
+
+
+def _found(call: Call, kind: str, template: str) -> tuple[str, Json]:
     call.cloud.machines.advance()
-    return _found(call, NODE, call.name(_PARENT + "/nodes/{node}"))
-
-
-def _found(call: Call, kind: str, name: str) -> tuple[str, Json]:
-    found = call.cloud.store.get(kind, name)
-    if found is None:
-        raise ApiError("NOT_FOUND", f"Resource '{name}' was not found")
-    return name, found
+    name = call.name(template)
+    return name, call.stored(kind, name, f"Resource '{name}' was not found")
 
 
 def _node_shown(call: Call, name: str, node: Json) -> Json:

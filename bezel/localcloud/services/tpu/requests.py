@@ -4,16 +4,16 @@ Leaves out several nodes or slices, reservations, and times of day instead of du
 """
 
 import re
-from dataclasses import dataclass
 
-from bezel.localcloud.core.errors import ApiError, invalid
+from bezel.localcloud.core.errors import ApiError, invalid, refuse_unserved, unserved
 from bezel.localcloud.core.json_types import Json, seconds_of
+from bezel.localcloud.core.paths import PROJECT
 from bezel.localcloud.machines.capacity import FLEXIBLE, Goods, goods, limits
-from bezel.localcloud.services.compute.links import last, relative
+from bezel.localcloud.services.compute.links import full_name, last
+from bezel.localcloud.services.machines.requests import MODELS, MachineRequest
 
 ID = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 RUNTIMES = ("v2-alpha-tpuv6e", "tpu-ubuntu2204-base")
-_MODELS = {"STANDARD", "SPOT", FLEXIBLE}
 _UNSERVED = ("reservationName", "guaranteed", "bestEffort")
 _UNSERVED_OF_NODE = (
     "dataDisks", "multisliceNode", "networkConfigs", "bootDiskConfig", "autocheckpointEnabled", "cidrBlock",
@@ -21,32 +21,7 @@ _UNSERVED_OF_NODE = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class QueuedResourceRequest:
-    """The parsed request.
-
-    Attributes:
-        node_id: Id of its node.
-        node: The node's JSON as given.
-        goods: The kind of machine.
-        model: STANDARD, SPOT or FLEX_START.
-        run_seconds: Longest run in seconds; None for no limit.
-        valid_seconds: Longest wait for capacity in seconds of the platform's time; None for no limit.
-        network: `projects/P/global/networks/N`, "" where only a subnetwork is named.
-        subnetwork: `projects/P/regions/R/subnetworks/S`, "" where only a network is named.
-    """
-
-    node_id: str
-    node: Json
-    goods: Goods
-    model: str
-    run_seconds: float | None
-    valid_seconds: float | None
-    network: str
-    subnetwork: str
-
-
-def wanted(body: Json, resource_id: str, project: str, zone: str) -> QueuedResourceRequest:
+def parse(body: Json, resource_id: str, zone: str) -> MachineRequest:
     """Parse a request.
 
     Raises:
@@ -62,30 +37,28 @@ def wanted(body: Json, resource_id: str, project: str, zone: str) -> QueuedResou
     parent, node_id, node = spec.get("parent", ""), spec.get("nodeId", ""), spec.get("node", {})
     if last(parent) != zone:
         text = f"The node's parent {parent!r} is not in the queued resource's zone {zone}."
-        raise invalid(text, ("queued_resource.tpu.node_spec[0].parent", f"projects/{project}/locations/{zone}"))
+        raise invalid(text, ("queued_resource.tpu.node_spec[0].parent", f"projects/{PROJECT}/locations/{zone}"))
     if not ID.fullmatch(node_id):
         raise invalid(f"Invalid node_id {node_id!r}.", ("queued_resource.tpu.node_spec[0].node_id", ID.pattern))
-    if refused := sorted(key for key in _UNSERVED_OF_NODE if node.get(key)):
-        raise ApiError("UNIMPLEMENTED", f"localcloud does not serve {', '.join(refused)} of a node: leave it out.")
+    refuse_unserved(node, _UNSERVED_OF_NODE, "a node")
     if node.get("runtimeVersion") not in RUNTIMES:
         text = f"Runtime version {node.get('runtimeVersion', '')!r} was not found in zone {zone}."
         raise invalid(text, ("runtime_version", f"one of {', '.join(RUNTIMES)}"))
-    config = node.get("networkConfig", {})
-    return QueuedResourceRequest(
-        node_id,
-        node,
-        _goods(node, zone),
-        (model := _model(body)),
-        _run_seconds(body, model),
-        _valid_seconds(body),
-        _link(config.get("network", ""), "global/networks"),
-        _link(config.get("subnetwork", ""), f"regions/{zone.rpartition('-')[0]}/subnetworks"),
+    network, model = node.get("networkConfig", {}), _model(body)
+    return MachineRequest(
+        name=f"projects/{PROJECT}/locations/{zone}/nodes/{node_id}",
+        zone=zone,
+        goods=_goods(node, zone),
+        model=model,
+        run_seconds=_run_seconds(body, model),
+        valid_seconds=_valid_seconds(body),
+        network=full_name(network.get("network", ""), "global/networks"),
+        subnetwork=full_name(network.get("subnetwork", ""), f"regions/{zone.rpartition('-')[0]}/subnetworks"),
+        external=bool(network.get("enableExternalIps")),
+        service_account=node.get("serviceAccount", {}).get("email") or "default",
+        metadata=node.get("metadata", {}),
+        tags=node.get("tags", []),
     )
-
-
-def accelerator_types(kinds: list[str]) -> list[str]:
-    """The kinds of machines that are TPU slices."""
-    return [kind for kind in kinds if goods()[kind].topology]
 
 
 def _check_served(body: Json) -> None:
@@ -94,7 +67,7 @@ def _check_served(body: Json) -> None:
     found += [f"queueingPolicy.{key}" for key in sorted(policy.keys() - {"validUntilDuration"})]
     found += [f"runDuration.{key}" for key in sorted(duration.keys() - {"maxRunDuration"})]
     if found:
-        raise ApiError("UNIMPLEMENTED", f"localcloud does not serve {', '.join(found)}: leave it out.")
+        raise unserved(", ".join(found))
 
 
 def _goods(node: Json, zone: str) -> Goods:
@@ -113,8 +86,8 @@ def _goods(node: Json, zone: str) -> Goods:
 
 def _model(body: Json) -> str:
     model = str(body.get("provisioningModel", "SPOT" if "spot" in body else "STANDARD"))
-    if model not in _MODELS:
-        raise ApiError("UNIMPLEMENTED", f"localcloud does not serve the provisioning model {model}.")
+    if model not in MODELS:
+        raise unserved(f"the provisioning model {model}", "use FLEX_START, SPOT or STANDARD")
     return model
 
 
@@ -136,9 +109,8 @@ def _valid_seconds(body: Json) -> float | None:
     if not text:
         return None
     if (seconds := _duration(text)) <= 0:
-        raise invalid(
-            f"Invalid valid_until_duration {text}.", ("queueing_policy.valid_until_duration", "is not positive")
-        )
+        why = ("queueing_policy.valid_until_duration", "is not positive")
+        raise invalid(f"Invalid valid_until_duration {text}.", why)
     return seconds
 
 
@@ -147,7 +119,3 @@ def _duration(text: str) -> float:
         return seconds_of(text, 0)
     except ValueError:  # a negative duration
         return -1.0
-
-
-def _link(given: str, place: str) -> str:
-    return relative(given if "/" in given else f"{place}/{given}") if given else ""
