@@ -10,6 +10,7 @@ import socket
 import struct
 from collections.abc import Awaitable, Callable
 
+from bezel.localcloud.core.background import BackgroundTasks
 from bezel.loopback.asgi_guard import OTHER_USER
 from bezel.loopback.peer_uid import is_own
 
@@ -29,7 +30,7 @@ class Relay:
         self._target = target
         self._admits = admits
         self._server: asyncio.Server | None = None
-        self._running: set[asyncio.Task[None]] = set()
+        self._running = BackgroundTasks()
 
     async def listen(self, host: str, port: int = 0) -> int:
         """Accept connections and return the port.
@@ -44,14 +45,10 @@ class Relay:
         """Stop accepting and cut off open connections."""
         if self._server is not None:
             self._server.close()
-        for task in list(self._running):
-            task.cancel()
-        await asyncio.gather(*self._running, return_exceptions=True)
+        await self._running.end()
 
     def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.create_task(self._serve(reader, writer))
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
+        self._running.keep(asyncio.create_task(self._serve(reader, writer)))
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

@@ -18,7 +18,7 @@ from bezel.localcloud.services.cloud_run.failures import container_failure
 from bezel.localcloud.services.cloud_run.runtime.autoscaler import DEMAND, LEAST, Autoscaler, NoInstanceError, Scaling
 from bezel.localcloud.services.cloud_run.runtime.container_command import Command
 from bezel.localcloud.services.cloud_run.runtime.instance import Instance
-from bezel.localcloud.services.cloud_run.runtime.probes import passes
+from bezel.localcloud.services.cloud_run.runtime.upstream import passes
 from bezel.localcloud.services.cloud_run.spec import ProbeSpec, revision_spec
 from tests.support.localcloud.client import SERVICES, is_alive, plain, until
 from tests.support.localcloud.fake_daemon import FAKE

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from bezel.localcloud.services.cloud_run.runtime.probes import passes
+from bezel.localcloud.services.cloud_run.runtime.upstream import passes
 from bezel.localcloud.services.cloud_run.spec import ProbeSpec
 from tests.support.localcloud.client import RUNTIME, SERVICES, is_alive, until
 

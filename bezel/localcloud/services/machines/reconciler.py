@@ -6,10 +6,10 @@ machine.
 """
 
 import asyncio
-import contextlib
 import logging
 from fnmatch import fnmatchcase
 
+from bezel.localcloud.core.background import BackgroundTasks
 from bezel.localcloud.core.disk_full import is_full
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.operations import EMPTY
@@ -37,7 +37,7 @@ class MachineReconciler:
 
     def __init__(self, cloud: Context) -> None:
         self._cloud = cloud
-        self._task: asyncio.Task[None] | None = None
+        self._tasks = BackgroundTasks()
         self._asked = asyncio.Event()
 
     def advance(self) -> None:
@@ -102,14 +102,11 @@ class MachineReconciler:
             for _, row in self._cloud.store.rows(kind):
                 if row["life"]["state"] == "ACTIVE":
                     self._boot(row)
-        self._task = asyncio.create_task(self._tick())
+        self._tasks.keep(asyncio.create_task(self._tick()))
 
     async def close(self) -> None:
         """Stop advancing; the store keeps the record of the machines that should run."""
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+        await self._tasks.end()
 
     async def _tick(self) -> None:
         while True:

@@ -10,12 +10,12 @@ itself. A daemon that starts knows no earlier sample.
 """
 
 import asyncio
-import contextlib
 import logging
 import random
 from collections import Counter
 from collections.abc import Iterator
 
+from bezel.localcloud.core.background import BackgroundTasks
 from bezel.localcloud.machines import capacity
 from bezel.localcloud.routing.context import Context, Point, Series
 from bezel.localcloud.services.cloud_run.quotas import amounts
@@ -58,7 +58,7 @@ class QuotaUse:
     def __init__(self, cloud: Context) -> None:
         self._cloud = cloud
         self._points: dict[Series, list[Point]] = {}
-        self._task: asyncio.Task[None] | None = None
+        self._tasks = BackgroundTasks()
 
     def sample(self) -> None:
         """Add a point with the current use to each series whose value is new."""
@@ -85,14 +85,11 @@ class QuotaUse:
 
     def resume(self) -> None:
         """Start sampling."""
-        self._task = asyncio.create_task(self._tick())
+        self._tasks.keep(asyncio.create_task(self._tick()))
 
     async def close(self) -> None:
         """Stop sampling."""
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+        await self._tasks.end()
 
     async def _tick(self) -> None:
         while True:

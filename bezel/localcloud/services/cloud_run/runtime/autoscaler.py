@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+from bezel.localcloud.core.background import BackgroundTasks
+from bezel.localcloud.core.logbook import LogSource
 from bezel.localcloud.services.cloud_run.failures import RevisionFailureError
 from bezel.localcloud.services.cloud_run.runtime.instance import Instance
-from bezel.localcloud.services.cloud_run.spec import ProbeSpec
+from bezel.localcloud.services.cloud_run.spec import ProbeSpec, RevisionSpec
 
 log = logging.getLogger(__name__)
 # Reasons for the start of an instance, in the words of the platform's log.
@@ -77,10 +79,8 @@ class Autoscaler:
         self._start = start
         self.scaling = scaling
         self._ready: list[Instance] = []
-        self._starting: set[asyncio.Task[None]] = set()
-        self._ending: set[asyncio.Task[None]] = set()
+        self._starting, self._ending, self._background = BackgroundTasks(), BackgroundTasks(), BackgroundTasks()
         self._waiting: deque[asyncio.Future[Instance]] = deque()
-        self._background: set[asyncio.Task[None]] = set()
         self._start_seconds: deque[float] = deque(maxlen=20)
         self._losses = 0
         self._lost_at = float("-inf")
@@ -101,7 +101,7 @@ class Autoscaler:
         beyond = len(self._ready) + len(self._starting) - self.scaling.most
         for task in list(self._starting)[: max(0, beyond)]:
             self._starting.discard(task)
-            self._until_ended(task)
+            self._ending.keep(task)
             task.cancel()
         if not self.scaling.most:
             self._refuse_waiting(_DISABLED)
@@ -157,8 +157,7 @@ class Autoscaler:
     async def close(self, patience: float = 0.0) -> None:
         """End all instances; requests under way and in the queue get up to `patience` real seconds."""
         self._closed = True
-        for task in list(self._starting):
-            task.cancel()
+        self._starting.cancel()
         loop = asyncio.get_running_loop()
         deadline = loop.time() + patience
         try:
@@ -169,8 +168,7 @@ class Autoscaler:
             ending, self._ready = self._ready, []
             stops = (instance.stop() for instance in ending)
             await asyncio.gather(*self._starting, *self._ending, *stops, return_exceptions=True)
-            for task in list(self._background):
-                task.cancel()
+            self._background.cancel()
 
     def _is_busy(self) -> bool:
         return bool(self._ready) and (bool(self._waiting) or any(instance.in_flight for instance in self._ready))
@@ -181,11 +179,7 @@ class Autoscaler:
 
     def _end(self, instance: Instance) -> None:
         self._ready.remove(instance)
-        self._until_ended(asyncio.ensure_future(instance.stop()))
-
-    def _until_ended(self, task: asyncio.Task[None]) -> None:
-        self._ending.add(task)
-        task.add_done_callback(self._ending.discard)
+        self._ending.keep(asyncio.create_task(instance.stop()))
 
     def _make_up(self) -> None:
         """Replace lost instances up to the least number, with growing delays after repeated losses."""
@@ -209,9 +203,7 @@ class Autoscaler:
         return instance
 
     def _grow(self, reason: str) -> None:
-        task = asyncio.create_task(self._grown(reason))
-        self._starting.add(task)
-        task.add_done_callback(self._starting.discard)
+        self._starting.keep(asyncio.create_task(self._grown(reason)))
 
     async def _grown(self, reason: str) -> None:
         try:
@@ -227,9 +219,9 @@ class Autoscaler:
 
     def _add(self, instance: Instance) -> None:
         self._ready.append(instance)
-        self._spawn(self._until_exit(instance))
+        self._background.keep(asyncio.create_task(self._until_exit(instance)))
         if self.scaling.liveness:
-            self._spawn(self._until_dead(instance, self.scaling.liveness))
+            self._background.keep(asyncio.create_task(self._until_dead(instance, self.scaling.liveness)))
         self._serve_waiting()
         if instance.in_flight == 0:
             self._consider_end(instance)
@@ -274,7 +266,11 @@ class Autoscaler:
             if not future.done():
                 future.set_exception(NoInstanceError(503, message))
 
-    def _spawn(self, work: Awaitable[None]) -> None:
-        task = asyncio.ensure_future(work)
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)
+
+@dataclass(frozen=True)
+class RevisionRoute:
+    """Route of a request: the instances of one revision."""
+
+    pool: Autoscaler
+    spec: RevisionSpec
+    source: LogSource

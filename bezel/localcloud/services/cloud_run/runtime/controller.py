@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine
 from functools import partial
 
+from bezel.localcloud.core.background import BackgroundTasks
 from bezel.localcloud.core.clock import InstanceTiming
 from bezel.localcloud.core.disk_full import written
 from bezel.localcloud.core.errors import ApiError
@@ -26,12 +27,11 @@ from bezel.localcloud.services.cloud_run.failures import (
     internal_failure,
 )
 from bezel.localcloud.services.cloud_run.references import check_image, check_quota
-from bezel.localcloud.services.cloud_run.runtime.autoscaler import Autoscaler, Scaling
+from bezel.localcloud.services.cloud_run.runtime.autoscaler import Autoscaler, RevisionRoute, Scaling
 from bezel.localcloud.services.cloud_run.runtime.container_command import Command, Container
 from bezel.localcloud.services.cloud_run.runtime.containers import container_command
 from bezel.localcloud.services.cloud_run.runtime.ingress import Ingress, listen
 from bezel.localcloud.services.cloud_run.runtime.instance import Instance
-from bezel.localcloud.services.cloud_run.runtime.routed import RevisionRoute
 from bezel.localcloud.services.cloud_run.spec import ProbeSpec, RevisionSpec, revision_spec
 
 log = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class Controller:
         self._pools: dict[str, RevisionRoute] = {}
         self._instances: list[tuple[str, Instance]] = []
         self._deployments: dict[str, asyncio.Task[None]] = {}
-        self._background: set[asyncio.Task[None]] = set()
+        self._background = BackgroundTasks()
 
     async def resume(self) -> None:
         """Restore the state in the store: ingresses, least instances, deployments that had not ended."""
@@ -72,9 +72,7 @@ class Controller:
         await asyncio.gather(*self._deployments.values(), return_exceptions=True)
         await asyncio.gather(*(front.close() for front in self._fronts.values()))
         await asyncio.gather(*(routed.pool.close() for routed in self._pools.values()))
-        for task in list(self._background):
-            task.cancel()
-        await asyncio.gather(*self._background, return_exceptions=True)
+        await self._background.end()
 
     def open_front(self, name: str, tag: str = "") -> str:
         """Return the address of a service or of a tag; a name keeps its address while its port is free."""
@@ -109,7 +107,7 @@ class Controller:
         """Abort the operation of a running deployment that a newer one replaces."""
         if task := self._deployments.pop(name, None):
             task.cancel()
-            self._keep(task)
+            self._background.keep(task)
         if pending := self._cloud.store.get("deployment", name):
             error = ApiError("ABORTED", f"The operation was superseded by a newer change of {status.short(name)}.")
             self._cloud.operations.finish(pending["operation"], error=error)
@@ -169,24 +167,16 @@ class Controller:
         return self._pools[revision["name"]]
 
     def _new_pool(self, revision: Json, service: Json) -> RevisionRoute:
-        spec = revision_spec(revision, service.get("scaling") or {})
-        source = LogSource(service["name"].split("/")[3], status.short(service["name"]), status.short(revision["name"]))
-        pool = Autoscaler(
-            lambda why: self._start(spec, source, revision["name"], why), self._scaling(revision, service)
-        )
-        return RevisionRoute(pool, spec, source)
+        spec, name = revision_spec(revision, service.get("scaling") or {}), revision["name"]
+        source = LogSource(service["name"].split("/")[3], status.short(service["name"]), status.short(name))
+        start = partial(self._start, spec, source, name)
+        return RevisionRoute(Autoscaler(start, self._scaling(revision, service)), spec, source)
 
     def _scaling(self, revision: Json, service: Json) -> Scaling:
         spec = revision_spec(revision, service.get("scaling") or {})
-        least, most = traffic.bounds(service, revision)
-        return Scaling(
-            concurrency=spec.concurrency,
-            least=least,
-            most=most,
-            idle_seconds=self._timing.idle_seconds,
-            queue_seconds=self._timing.queue_seconds,
-            liveness=spec.liveness,
-        )
+        idle_seconds, queue_seconds = self._timing.idle_seconds, self._timing.queue_seconds
+        bounds = traffic.bounds(service, revision)
+        return Scaling(spec.concurrency, *bounds, idle_seconds, queue_seconds, spec.liveness)
 
     async def _start(self, spec: RevisionSpec, source: LogSource, revision: str, reason: str) -> Instance:
         for _ in range(_KILLS):
@@ -292,11 +282,7 @@ class Controller:
             self._spawn(retired.pool.close(patience=retired.spec.timeout))
 
     def _spawn(self, work: Coroutine[None, None, None]) -> None:
-        self._keep(asyncio.create_task(_logged(work)))
-
-    def _keep(self, task: asyncio.Task[None]) -> None:
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)
+        self._background.keep(asyncio.create_task(_logged(work)))
 
 
 async def _logged(work: Coroutine[None, None, None]) -> None:

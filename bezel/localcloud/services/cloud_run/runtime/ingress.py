@@ -22,9 +22,8 @@ from bezel.localcloud.faults.wire import FaultMiddleware
 from bezel.localcloud.http.serving import HttpServer
 from bezel.localcloud.processes.sockets import free_port
 from bezel.localcloud.routing.context import Context
-from bezel.localcloud.services.cloud_run.runtime.autoscaler import NoInstanceError
+from bezel.localcloud.services.cloud_run.runtime.autoscaler import NoInstanceError, RevisionRoute
 from bezel.localcloud.services.cloud_run.runtime.instance import Instance
-from bezel.localcloud.services.cloud_run.runtime.routed import RevisionRoute
 from bezel.localcloud.services.cloud_run.runtime.upstream import NotListeningError, Upstream, UpstreamError
 from bezel.localcloud.services.cloud_run.spec import limits
 

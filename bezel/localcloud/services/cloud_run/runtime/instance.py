@@ -16,7 +16,7 @@ from bezel.localcloud.core.clock import InstanceTiming
 from bezel.localcloud.core.logbook import Logbook, LogSource
 from bezel.localcloud.processes.process_guard import Output, guard
 from bezel.localcloud.services.cloud_run.runtime.container_command import Command
-from bezel.localcloud.services.cloud_run.runtime.probes import passes
+from bezel.localcloud.services.cloud_run.runtime.upstream import passes
 from bezel.localcloud.services.cloud_run.spec import ProbeSpec, RevisionSpec
 
 INSTANCE_VARIABLE = "LOCALCLOUD_INSTANCE"

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
+from bezel.localcloud.core.background import BackgroundTasks
 from bezel.localcloud.core.clock import InstanceTiming
 from bezel.localcloud.core.disk_full import written
 from bezel.localcloud.core.json_types import Json, seconds_of
@@ -35,7 +36,7 @@ class Jobs:
         self._launcher = launcher
         self._speed = timing.startup_speed
         self._runs: dict[str, asyncio.Task[None]] = {}
-        self._ending: set[asyncio.Task[None]] = set()
+        self._ending = BackgroundTasks()
 
     def resume(self) -> None:
         """Continue the executions that had not ended; a task that ran when the daemon ended starts again."""
@@ -64,8 +65,7 @@ class Jobs:
         for name in [name for name in self._runs if name.startswith(prefix)]:
             task = self._runs.pop(name)
             task.cancel()
-            self._ending.add(task)
-            task.add_done_callback(self._ending.discard)
+            self._ending.keep(task)
 
     async def _run(self, name: str) -> None:
         try:
@@ -118,24 +118,23 @@ class Jobs:
         source = TaskSource(location, task["job"], task["execution"], task=task["index"], attempt=attempt)
         instance = Instance(source, spec, self._cloud.sockets.new(spec.port), self._cloud.logbook)
         platform = self._environment(task, metadata)
-        seconds = seconds_of(task["timeout"], 0.0)
+        seconds, timed_out = seconds_of(task["timeout"], 0.0), 0.0
         try:
             command = container_command(self._cloud, self._launcher, spec, instance.address, self._speed, platform)
             await instance.start(command, "JOB_TASK")
             await asyncio.wait_for(instance.exited.wait(), seconds)
         except TimeoutError:
-            told = f"Terminating task because it has reached the maximum timeout of {seconds:g} seconds."
-            return self._broken_off(instance, told, timed_out=seconds)
+            timed_out = seconds
+            why = f"Terminating task because it has reached the maximum timeout of {seconds:g} seconds."
         except RevisionFailureError as failure:
-            return self._broken_off(instance, failure.text)
+            why = failure.text
         except OSError as error:
-            return self._broken_off(instance, f"Application exec likely failed: {error}.")
+            why = f"Application exec likely failed: {error}."
+        else:
+            return job_status.attempt_result(instance.code)
         finally:
             if not instance.exited.is_set():
                 await instance.stop()
-        return job_status.attempt_result(instance.code)
-
-    def _broken_off(self, instance: Instance, why: str, *, timed_out: float = 0.0) -> Json:
         self._cloud.logbook.platform(instance.source, "ERROR", why)
         return job_status.attempt_result(None, timed_out=timed_out)
 

@@ -1,4 +1,4 @@
-"""HTTP/1.1 exchange with an instance: the request in one write, the response piece by piece as it arrives.
+"""HTTP/1.1 exchange with an instance: the request in one write, the response piece by piece; and its health probes.
 
 A connection serves one exchange: a reused one could be closed by the instance at the wrong moment, which would fail a
 request.
@@ -11,6 +11,8 @@ from types import TracebackType
 from typing import Self
 
 import h11
+
+from bezel.localcloud.services.cloud_run.spec import ProbeSpec
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -88,3 +90,16 @@ class Upstream:
         while (event := self._http.next_event()) is h11.NEED_DATA:
             self._http.receive_data(await self._reader.read(_READ))
         return event
+
+
+async def passes(probe: ProbeSpec, address: str, timeout: float) -> bool:  # noqa: ASYNC109 - the probe's own limit
+    """Whether an instance responds on its socket: to HTTP with a status from 200 to 399, to TCP with a connection."""
+    try:
+        async with asyncio.timeout(timeout), Upstream(address) as upstream:
+            if probe.path is None:
+                return True
+            headers = [(b"host", b"127.0.0.1"), (b"user-agent", b"GoogleHC/1.0")]
+            status, _ = await upstream.ask("GET", probe.path, headers, b"")
+            return 200 <= status < 400
+    except (UpstreamError, TimeoutError):
+        return False
