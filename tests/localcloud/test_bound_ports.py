@@ -53,7 +53,7 @@ def doors(world):
         tasks = TaskMetadata(world.cloud, "us-east4", "runtime@x")
         await tasks.start()
         front = Ingress(world.cloud, world.cloud.services.route, SERVICE, "", listen(0))
-        await front.serve()
+        await front.start()
         return tasks, front
 
     world.put("service", SERVICE, invokerIamDisabled=True, traffic=[])  # so nothing but the door refuses

@@ -14,7 +14,7 @@ from bezel.localcloud.core.clock import PlatformClock
 from bezel.localcloud.core.logbook import Logbook, LogSource
 from bezel.localcloud.core.store import Store
 from bezel.localcloud.processes.sockets import Sockets
-from bezel.localcloud.services.cloud_run.failures import container_failure
+from bezel.localcloud.services.cloud_run.failures import ContainerFailureError
 from bezel.localcloud.services.cloud_run.runtime.autoscaler import DEMAND, LEAST, Autoscaler, NoInstanceError, Scaling
 from bezel.localcloud.services.cloud_run.runtime.container_command import Command
 from bezel.localcloud.services.cloud_run.runtime.instance import Instance
@@ -48,7 +48,7 @@ def pool_of(seconds, scaling=BOUNDS, fails=False):
         reasons.append(reason)
         await asyncio.sleep(seconds)
         if fails:
-            raise container_failure("it does not start")
+            raise ContainerFailureError("it does not start")
         return Started()
 
     return Autoscaler(start, scaling), reasons

@@ -9,10 +9,14 @@ from bezel.localcloud.services.cloud_run.quotas import own_violations
 from bezel.localcloud.services.cloud_run.spec import GIB, cores, limits, probe, serving_container, size_in_bytes
 
 Violation = tuple[str, str]
+NAME = re.compile(r"[a-z]([a-z0-9-]{0,47}[a-z0-9])?")
+NAME_RULE = "'{}': only lower case letters, digits and hyphens, a letter first, below 50 characters"
 _RESERVED = {"PORT", "K_SERVICE", "K_REVISION", "K_CONFIGURATION"}
 _RESERVED_NAMESPACES = {"run.googleapis.com", "cloud.googleapis.com", "serving.knative.dev", "autoscaling.knative.dev"}
 _COUNTS = ("minInstanceCount", "maxInstanceCount", "manualInstanceCount")
-_CONTAINER = "service.template.containers[0]"
+_TEMPLATE = "service.template"
+_CONTAINER = f"{_TEMPLATE}.containers[0]"
+_ACCELERATOR = f"{_TEMPLATE}.node_selector.accelerator"
 
 
 def violations(service: Json, service_id: str, location: str) -> list[Violation]:
@@ -25,11 +29,8 @@ def violations(service: Json, service_id: str, location: str) -> list[Violation]
 
 
 def _violations(service: Json, service_id: str, location: str) -> Iterator[Violation]:
-    if not re.fullmatch(r"[a-z]([a-z0-9-]{0,47}[a-z0-9])?", service_id):
-        yield (
-            "service_id",
-            f"'{service_id}': only lower case letters, digits and hyphens, a letter first, below 50 characters",
-        )
+    if not NAME.fullmatch(service_id):
+        yield "service_id", NAME_RULE.format(service_id)
     template = service.get("template") or {}
     if not template.get("containers"):
         yield "service.template.containers", "at least one container is required"
@@ -47,6 +48,12 @@ def _violations(service: Json, service_id: str, location: str) -> Iterator[Viola
     yield from _ports(template)
     yield from _environment(container)
     yield from _volumes(template, container)
+
+
+def between(field: str, value: float, low: int, high: int, unit: str = "") -> Iterator[Violation]:
+    """The violation of a number that must be within two bounds."""
+    if not low <= value <= high:
+        yield field, f"{value:g}{unit} is not between {low}{unit} and {high}{unit}"
 
 
 def _gpus(container: Json) -> int:
@@ -68,10 +75,10 @@ def _resources(template: Json, container: Json, location: str) -> Iterator[Viola
         yield field, str(error)
         return
     if accelerator := (template.get("nodeSelector") or {}).get("accelerator"):
-        yield from _accelerator(template, container, accelerator, location, cpu, memory)
+        yield from _accelerator(template, accelerator, location, cpu, memory)
         return
     if given.get("nvidia.com/gpu", "0") != "0":
-        yield "service.template.node_selector.accelerator", "is required where nvidia.com/gpu is given"
+        yield _ACCELERATOR, "is required where nvidia.com/gpu is given"
     bounds = limits()["instances"]
     if f"{cpu:g}" not in bounds["cpus"] and not 0.08 <= cpu < 1:
         yield f"{field}.cpu", f"Invalid value specified for cpu. {cpu:g} is none of {', '.join(bounds['cpus'])}"
@@ -82,35 +89,27 @@ def _resources(template: Json, container: Json, location: str) -> Iterator[Viola
 def _scaling(field: str, scaling: Json) -> Iterator[Violation]:
     counts, bound = {name: scaling.get(name, 0) for name in _COUNTS}, limits()["instances"]["most"]
     for name, count in counts.items():
-        if not 0 <= count <= bound:
-            yield f"{field}.{snake(name)}", f"{count} is not between 0 and {bound}"
-    least, most = counts["minInstanceCount"], counts["maxInstanceCount"]
-    if most and least > most:
-        yield f"{field}.min_instance_count", f"{least} is more than max_instance_count {most}"
+        yield from between(f"{field}.{snake(name)}", count, 0, bound)
+    minimum, maximum = counts["minInstanceCount"], counts["maxInstanceCount"]
+    if maximum and minimum > maximum:
+        yield f"{field}.min_instance_count", f"{minimum} is more than max_instance_count {maximum}"
 
 
-def _accelerator(
-    template: Json, container: Json, accelerator: str, location: str, cpu: float, memory: int
-) -> Iterator[Violation]:
-    field = f"{_CONTAINER}.resources.limits"
+def _accelerator(template: Json, accelerator: str, location: str, cpu: float, memory: int) -> Iterator[Violation]:
+    container, field = serving_container(template), f"{_CONTAINER}.resources.limits"
     known = limits()["accelerators"].get(accelerator)
     if known is None:
         names = ", ".join(limits()["accelerators"])
-        yield "service.template.node_selector.accelerator", f"'{accelerator}' is not supported; supported: {names}"
+        yield _ACCELERATOR, f"'{accelerator}' is not supported; supported: {names}"
         return
     if location not in known["regions"]:
         where = ", ".join(known["regions"])
-        yield (
-            "service.template.node_selector.accelerator",
-            f"{accelerator} is not available in {location}; it is in {where}",
-        )
+        yield _ACCELERATOR, f"{accelerator} is not available in {location}; it is in {where}"
     if _gpus(container) != known["per_instance"]:
         yield f"{field}.nvidia.com/gpu", f"must be {known['per_instance']} with {accelerator}"
     if cpu < known["min_cpu"]:
-        yield (
-            f"{field}.cpu",
-            f"Invalid value specified for cpu: {accelerator} needs at least {known['min_cpu']}, {cpu:g} given",
-        )
+        text = f"{accelerator} needs at least {known['min_cpu']}, {cpu:g} given"
+        yield f"{field}.cpu", f"Invalid value specified for cpu: {text}"
     if not known["min_memory_gib"] * GIB <= memory <= known["max_memory_gib"] * GIB:
         text = f"must be between {known['min_memory_gib']}Gi and {known['max_memory_gib']}Gi with {accelerator}"
         yield f"{field}.memory", f"Invalid value specified for memory: {memory / GIB:g}Gi {text}"
@@ -131,18 +130,14 @@ def _probes(container: Json, *, has_gpu: bool) -> Iterator[Violation]:
             yield f"{field}.failure_threshold", text
         yield from _timing(container["startupProbe"], field, bounds["startup_max_delay"], bounds["startup_max_period"])
     if container.get("livenessProbe"):
-        field = f"{_CONTAINER}.liveness_probe"
-        yield from _timing(
-            container["livenessProbe"], field, bounds["liveness_max_delay"], bounds["liveness_max_period"]
-        )
+        max_delay, max_period = bounds["liveness_max_delay"], bounds["liveness_max_period"]
+        yield from _timing(container["livenessProbe"], f"{_CONTAINER}.liveness_probe", max_delay, max_period)
 
 
 def _timing(body: Json, field: str, max_delay: int, max_period: int) -> Iterator[Violation]:
     found = probe(body)
-    if not 0 <= found.initial_delay <= max_delay:
-        yield f"{field}.initial_delay_seconds", f"{found.initial_delay:g} is not between 0 and {max_delay}"
-    if not 1 <= found.period <= max_period:
-        yield f"{field}.period_seconds", f"{found.period:g} is not between 1 and {max_period}"
+    yield from between(f"{field}.initial_delay_seconds", found.initial_delay, 0, max_delay)
+    yield from between(f"{field}.period_seconds", found.period, 1, max_period)
     if not 1 <= found.timeout <= found.period:
         text = f"{found.timeout:g} is not between 1 and period_seconds {found.period:g}"
         yield f"{field}.timeout_seconds", text
@@ -153,11 +148,7 @@ def _timing(body: Json, field: str, max_delay: int, max_period: int) -> Iterator
 def _requests(template: Json) -> Iterator[Violation]:
     bounds = limits()["requests"]
     concurrency = int(template.get("maxInstanceRequestConcurrency") or 1)
-    if not 1 <= concurrency <= bounds["max_concurrency"]:
-        yield (
-            "service.template.max_instance_request_concurrency",
-            f"{concurrency} is not between 1 and {bounds['max_concurrency']}",
-        )
+    yield from between(f"{_TEMPLATE}.max_instance_request_concurrency", concurrency, 1, bounds["max_concurrency"])
     try:
         timeout = seconds_of(template.get("timeout"), 300)
     except ValueError as error:
@@ -202,18 +193,15 @@ def _ports(template: Json) -> Iterator[Violation]:
     if len(ports) > 1:
         yield f"{_CONTAINER}.ports", "only one port is allowed"
     for port in ports:
-        if not 1 <= port.get("containerPort", 8080) <= 65535:
-            yield f"{_CONTAINER}.ports", f"{port['containerPort']} is not between 1 and 65535"
+        yield from between(f"{_CONTAINER}.ports", port.get("containerPort", 8080), 1, 65535)
 
 
 def _environment(container: Json) -> Iterator[Violation]:
     names = [str(entry.get("name", "")) for entry in container.get("env") or []]
     for name in names:
         if name in _RESERVED:
-            yield (
-                f"{_CONTAINER}.env",
-                f"The following reserved env names were provided: {name}. These values are set by the system",
-            )
+            text = f"The following reserved env names were provided: {name}. These values are set by the system"
+            yield f"{_CONTAINER}.env", text
         elif not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.-]*", name):
             yield f"{_CONTAINER}.env", f"'{name}' is not a name for an environment variable"
     for name in sorted({name for name in names if names.count(name) > 1}):

@@ -13,7 +13,7 @@ class RevisionFailureError(Exception):
         condition: The condition of the revision that failed.
     """
 
-    def __init__(self, text: str, *, code: str, reason: Json, condition: str) -> None:
+    def __init__(self, text: str, *, code: str, reason: Json, condition: str = "ContainerReady") -> None:
         super().__init__(text)
         self.text = text
         self.code = code
@@ -21,18 +21,16 @@ class RevisionFailureError(Exception):
         self.condition = condition
 
 
-def container_failure(text: str) -> RevisionFailureError:
+class ContainerFailureError(RevisionFailureError):
     """The container did not start."""
-    reason = {"revisionReason": "HEALTH_CHECK_CONTAINER_ERROR"}
-    return RevisionFailureError(text, code="FAILED_PRECONDITION", reason=reason, condition="ContainerHealthy")
-
-
-class KilledError(RevisionFailureError):
-    """The container was killed while it started, not by an error of its own: a new container may succeed."""
 
     def __init__(self, text: str) -> None:
-        failure = container_failure(text)
-        super().__init__(text, code=failure.code, reason=failure.reason, condition=failure.condition)
+        reason = {"revisionReason": "HEALTH_CHECK_CONTAINER_ERROR"}
+        super().__init__(text, code="FAILED_PRECONDITION", reason=reason, condition="ContainerHealthy")
+
+
+class KilledError(ContainerFailureError):
+    """The container was killed while it started, not by an error of its own: a new container may succeed."""
 
 
 def quota_failure(text: str) -> RevisionFailureError:
@@ -44,7 +42,7 @@ def quota_failure(text: str) -> RevisionFailureError:
 def image_missing(image: str) -> RevisionFailureError:
     """The image does not exist."""
     text, reason = f"Image '{image}' not found.", {"reason": "CONTAINER_MISSING"}
-    return RevisionFailureError(text, code="NOT_FOUND", reason=reason, condition="ContainerReady")
+    return RevisionFailureError(text, code="NOT_FOUND", reason=reason)
 
 
 def image_unreadable(image: str, agent: str) -> RevisionFailureError:
@@ -54,16 +52,16 @@ def image_unreadable(image: str, agent: str) -> RevisionFailureError:
         "provided container image URL is correct and that the above account has permission to access the image."
     )
     reason = {"reason": "CONTAINER_IMAGE_UNAUTHORIZED"}
-    return RevisionFailureError(text, code="PERMISSION_DENIED", reason=reason, condition="ContainerReady")
+    return RevisionFailureError(text, code="PERMISSION_DENIED", reason=reason)
 
 
 def secret_failure(text: str, code: str) -> RevisionFailureError:
     """A secret does not exist, or the runtime account may not read it."""
     reason = {"reason": "SECRETS_ACCESS_CHECK_FAILED"}
-    return RevisionFailureError(text, code=code, reason=reason, condition="ContainerReady")
+    return RevisionFailureError(text, code=code, reason=reason)
 
 
 def internal_failure() -> RevisionFailureError:
     """An internal error of localcloud; its daemon.log has the details."""
     reason = {"reason": "INTERNAL"}
-    return RevisionFailureError("Internal error.", code="INTERNAL", reason=reason, condition="ContainerReady")
+    return RevisionFailureError("Internal error.", code="INTERNAL", reason=reason)

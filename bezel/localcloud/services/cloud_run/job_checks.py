@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from bezel.localcloud.core.json_types import Json, seconds_of
-from bezel.localcloud.services.cloud_run.checks import Violation, violations
+from bezel.localcloud.services.cloud_run.checks import NAME, NAME_RULE, Violation, between, violations
 
 TASK_SECONDS = 600.0
 RETRIES = 3
@@ -24,8 +24,8 @@ UNSERVED = ("runExecutionToken", "startExecutionToken")
 
 def job_violations(job: Json, job_id: str, location: str) -> Iterator[Violation]:
     """(field, text) of every violation of a job."""
-    if not re.fullmatch(r"[a-z]([a-z0-9-]{0,47}[a-z0-9])?", job_id):
-        yield "job_id", f"'{job_id}': only lower case letters, digits and hyphens, a letter first, below 50 characters"
+    if not NAME.fullmatch(job_id):
+        yield "job_id", NAME_RULE.format(job_id)
     template = job.get("template") or {}
     task = template.get("template") or {}
     shared = {key: task[key] for key in _SHARED if key in task}
@@ -46,9 +46,7 @@ def execution_violations(template: Json, field: str) -> Iterator[Violation]:
     parallelism = template.get("parallelism", 0)
     if not 0 <= parallelism <= max(count, 1):
         yield f"{field}.parallelism", f"{parallelism} is not between 0 and task_count {max(count, 1)}"
-    retries = task.get("maxRetries", RETRIES)
-    if not 0 <= retries <= _MOST_RETRIES:
-        yield f"{field}.template.max_retries", f"{retries} is not between 0 and {_MOST_RETRIES}"
+    yield from between(f"{field}.template.max_retries", task.get("maxRetries", RETRIES), 0, _MOST_RETRIES)
     try:
         timeout = seconds_of(task.get("timeout"), TASK_SECONDS)
     except ValueError as error:

@@ -35,7 +35,7 @@ class GpuQuota:
     unit: int
     metric: str
 
-    def told(self, gpus: int) -> str:
+    def amount(self, gpus: int) -> str:
         """A number of GPUs in the quota's unit."""
         return f"{gpus * self.unit}{' milli-GPU' if self.unit > 1 else ''}"
 
@@ -77,15 +77,15 @@ def gpus_wanted(
         accelerator: The counted kind.
         redundant: Whether GPUs with zonal redundancy are counted.
     """
-    wanted = 0
+    count = 0
     for service, revisions, held in services:
         scaling = service.get("scaling") or {}
         newest = service.get("latestCreatedRevision" if service.get("reconciling") else "latestReadyRevision", "")
         for name in {newest, *held} & revisions.keys():
             spec = revision_spec(revisions[name], scaling)
             if (spec.accelerator, spec.redundant) == (accelerator, redundant):
-                wanted += spec.accelerators * (most_instances(spec, scaling) if name == newest else held[name])
-    return wanted
+                count += spec.accelerators * (most_instances(spec, scaling) if name == newest else held[name])
+    return count
 
 
 def own_violations(template: Json, service_scaling: Json) -> Iterator[str]:
@@ -99,19 +99,14 @@ def own_violations(template: Json, service_scaling: Json) -> Iterator[str]:
     given = [s.get("maxInstanceCount") for s in (template.get("scaling") or {}, service_scaling)]
     if not any(given) and service_scaling.get("scalingMode") != "MANUAL":
         return  # the platform then limits the instances to the quota
-    most, quotas = most_instances(spec, service_scaling), limits()["quotas"]
-    if spec.accelerators:
-        quota = gpu_quota_of(spec.accelerator, redundant=spec.redundant)
-        yield from _violated(most, "in order to set GPU requirements", quota.name, spec.accelerators, quota.gpus)
-    cpu = round(spec.cpu * 1000)
-    yield from _violated(most, "to set the requested total CPU", "CpuAllocPerProjectRegion", cpu, quotas["cpu_milli"])
-    total = quotas["memory_bytes"]
-    yield from _violated(most, "to set the requested total memory", "MemAllocPerProjectRegion", spec.memory, total)
-
-
-def _violated(most: int, why: str, name: str, each: int, allowed: int) -> Iterator[str]:
-    if most * each > allowed:
-        yield (
-            f"Max instances must be set to {allowed // each} or fewer {why}. Quota violated: "
-            f"{name} requested: {most * each} allowed: {allowed}"
-        )
+    instances, quotas = most_instances(spec, service_scaling), limits()["quotas"]
+    quota = gpu_quota_of(spec.accelerator, redundant=spec.redundant) if spec.accelerators else None
+    gpus = [("in order to set GPU requirements", quota.name, spec.accelerators, quota.gpus)] if quota else []
+    cpu = ("to set the requested total CPU", "CpuAllocPerProjectRegion", round(spec.cpu * 1000), quotas["cpu_milli"])
+    memory = ("to set the requested total memory", "MemAllocPerProjectRegion", spec.memory, quotas["memory_bytes"])
+    for why, name, amount, allowed in (*gpus, cpu, memory):
+        if instances * amount > allowed:
+            yield (
+                f"Max instances must be set to {allowed // amount} or fewer {why}. Quota violated: "
+                f"{name} requested: {instances * amount} allowed: {allowed}"
+            )

@@ -10,7 +10,7 @@ from bezel.localcloud.routing.context import Context
 from bezel.localcloud.services.artifact_registry.images import parse_reference
 from bezel.localcloud.services.artifact_registry.registry import find_image
 from bezel.localcloud.services.cloud_run.failures import (
-    container_failure,
+    ContainerFailureError,
     image_missing,
     image_unreadable,
     quota_failure,
@@ -42,8 +42,8 @@ def check_quota(cloud: Context, location: str, spec: RevisionSpec) -> None:
     if wanted > allowed:
         raise quota_failure(
             f"Quota exceeded for total allowable count of GPUs per project per region: {quota.name} is "
-            f"{quota.told(allowed)} in {location}, the maximum instances of all services, and what older revisions "
-            f"still hold, need {quota.told(wanted)}."
+            f"{quota.amount(allowed)} in {location}, the maximum instances of all services, and what older revisions "
+            f"still hold, need {quota.amount(wanted)}."
         )
 
 
@@ -123,15 +123,15 @@ def _may_read(cloud: Context, spec: RevisionSpec, bucket: str) -> bool:
 def _mount(cloud: Context, spec: RevisionSpec, mount: Mount) -> str:
     begin = f'Mounting volume "{mount.volume}" (bucket "{mount.bucket}") failed'
     if cloud.store.get("bucket", mount.bucket) is None:
-        raise container_failure(f"{begin}: bucket not found. Create it, or name the right one.")
+        raise ContainerFailureError(f"{begin}: bucket not found. Create it, or name the right one.")
     for permission in _READING:
         if not cloud.access.allows(spec.service_account, permission, f"projects/_/buckets/{mount.bucket}"):
-            raise container_failure(
+            raise ContainerFailureError(
                 f"{begin}: {spec.service_account} does not have {permission} access to the bucket. Grant it "
                 "roles/storage.objectViewer on the bucket."
             )
     root = cloud.objects.bucket_folder(mount.bucket)
     folder = root / mount.only_dir
     if not folder.resolve().is_relative_to(root.resolve()) or not folder.is_dir():
-        raise container_failure(f'{begin}: the bucket has no directory "{mount.only_dir}".')
+        raise ContainerFailureError(f'{begin}: the bucket has no directory "{mount.only_dir}".')
     return str(folder)

@@ -75,7 +75,6 @@ class Mount:
     path: str
     bucket: str
     only_dir: str
-    read_only: bool
 
 
 @dataclass(frozen=True)
@@ -163,13 +162,5 @@ def _mounts(template: Json, container: Json) -> tuple[Mount, ...]:
             continue
         options = dict(option.partition("=")[::2] for option in bucket.get("mountOptions") or [])
         only_dir = "/".join(part for part in (options.get("only-dir", ""), entry.get("subPath", "")) if part)
-        mounts.append(
-            Mount(
-                entry["name"],
-                entry.get("mountPath", ""),
-                bucket.get("bucket", ""),
-                only_dir,
-                bool(bucket.get("readOnly")),
-            )
-        )
+        mounts.append(Mount(entry["name"], entry.get("mountPath", ""), bucket.get("bucket", ""), only_dir))
     return tuple(mounts)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bezel.localcloud.processes.sockets import LISTEN_VARIABLE, PREFIX
-from bezel.localcloud.services.cloud_run.failures import container_failure
+from bezel.localcloud.services.cloud_run.failures import ContainerFailureError
 from bezel.localcloud.services.cloud_run.spec import GIB, RevisionSpec
 
 # Commands that serve in a vLLM image; its own entrypoint is the first.
@@ -59,7 +59,7 @@ def serve_arguments(command: tuple[str, ...], args: tuple[str, ...]) -> tuple[st
     for entrypoint in _ENTRYPOINTS:
         if command[: len(entrypoint)] == entrypoint:
             return command[len(entrypoint) :] + args
-    raise container_failure(
+    raise ContainerFailureError(
         f"Application exec likely failed: {command[0]!r} is not a command that serves in this image."
     )
 
@@ -104,10 +104,12 @@ def program(container: Container, name: str) -> Command:
         RevisionFailureError: If there is no such program, or no command.
     """
     if not container.spec.command:
-        raise container_failure(f"localcloud starts an image of {name} by a command only, and the container has none.")
+        raise ContainerFailureError(
+            f"localcloud starts an image of {name} by a command only: set the container's command."
+        )
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     if shutil.which(name, path=path) is None:
-        raise container_failure(
+        raise ContainerFailureError(
             f"{name} is not on this machine: run `make setup`, or install it so that it is on PATH."
         )
     address, _, port = container.address.rpartition(":")
@@ -127,9 +129,9 @@ def real(container: Container) -> Command:
 
     model = os.environ.get("LOCALCLOUD_VLLM_MODEL", "")
     if not model:
-        raise container_failure("LOCALCLOUD_VLLM_MODEL is not set: it names the folder of the model for the real vLLM.")
+        raise ContainerFailureError("LOCALCLOUD_VLLM_MODEL is not set: set it to the folder of the real vLLM's model.")
     try:
         argv, notes, defaults = command(container.args, model_dir=Path(model), address=container.address)
     except OSError as error:
-        raise container_failure(f"LOCALCLOUD_VLLM_MODEL={model} holds no model: {error}") from None
+        raise ContainerFailureError(f"LOCALCLOUD_VLLM_MODEL={model} holds no model: {error}") from None
     return Command(tuple(argv), defaults | environment_of(container), tuple(notes))

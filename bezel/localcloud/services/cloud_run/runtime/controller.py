@@ -21,9 +21,9 @@ from bezel.localcloud.core.logbook import LogSource
 from bezel.localcloud.routing.context import Context
 from bezel.localcloud.services.cloud_run import egress, status, traffic
 from bezel.localcloud.services.cloud_run.failures import (
+    ContainerFailureError,
     KilledError,
     RevisionFailureError,
-    container_failure,
     internal_failure,
 )
 from bezel.localcloud.services.cloud_run.references import check_image, check_quota
@@ -81,7 +81,7 @@ class Controller:
             front = Ingress(self._cloud, self.route, name, tag, listen(int(self._cloud.store.setting(key) or 0)))
             self._fronts[name, tag] = front
             self._cloud.store.set_setting(key, str(front.port))
-            self._spawn(front.serve())
+            self._spawn(front.start())
         return self._fronts[name, tag].uri
 
     def routing(self, service: Json) -> Json:
@@ -197,7 +197,7 @@ class Controller:
                 await instance.start(command, reason)
             except OSError as error:
                 self._forget(instance)
-                raise container_failure(f"Application exec likely failed: {error}.") from None
+                raise ContainerFailureError(f"Application exec likely failed: {error}.") from None
             healthy = await instance.healthy(spec.startup, self._timing)
         except RevisionFailureError as failure:
             self._cloud.logbook.platform(instance.source, "ERROR", failure.text)
@@ -210,7 +210,7 @@ class Controller:
             why = _why_unhealthy(spec, spec.startup, exited=instance.exited.is_set())
             killed = instance.was_killed
             await instance.stop()
-            raise KilledError(why) if killed else container_failure(why)
+            raise KilledError(why) if killed else ContainerFailureError(why)
         return instance
 
     def _forget(self, ended: Instance | None) -> None:

@@ -12,8 +12,11 @@ import socket
 import time
 import uuid
 from collections.abc import Callable
+from functools import partial
 from typing import NoReturn
 
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from bezel.localcloud.access.keys import TokenError
@@ -61,7 +64,7 @@ class _RefusedError(Exception):
         self.logged = logged or title
 
 
-class Ingress:
+class Ingress(HttpServer):
     """A listening port for the address of a service, or of one of its tags."""
 
     def __init__(
@@ -72,22 +75,13 @@ class Ingress:
         tag: str,
         listener: socket.socket,
     ) -> None:
-        self._cloud = cloud
-        self._route = route
-        self._name = name
-        self._tag = tag
         # The ingress itself refuses a body that is too long, in Cloud Run's own words.
-        self._server = HttpServer(FaultMiddleware(self._app, cloud.faults, "service"), listener, lambda _: _ANY_LENGTH)
+        super().__init__(FaultMiddleware(self._app, cloud.faults, "service"), listener, lambda _: _ANY_LENGTH)
+        self._cloud = cloud
+        self._route = partial(route, name, tag)
+        self._name = name
         self.port = int(listener.getsockname()[1])
         self.uri = f"http://127.0.0.1:{self.port}"
-
-    async def serve(self) -> None:
-        """Serve requests; connections made since the port listens are served too."""
-        await self._server.start()
-
-    async def close(self) -> None:
-        """Stop listening and cut off running requests."""
-        await self._server.close()
 
     async def _app(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -97,7 +91,7 @@ class Ingress:
         try:
             await request.read_body()
             headers = self._authorized(request)
-            routed = self._route(self._name, self._tag)
+            routed = self._route()
             if routed is None:
                 raise _RefusedError(*_NOT_FOUND)  # noqa: TRY301
             await self._serve(request, headers, routed)
@@ -113,12 +107,13 @@ class Ingress:
             raise _RefusedError(*_NOT_FOUND)
         resource, allows = self._name, self._cloud.access.allows
         if service.get("invokerIamDisabled") or allows(None, "run.routes.invoke", resource):
-            return request.headers
+            return request.headers.raw
         name, token = request.identity_token()
-        path = html.escape(request.path)
+        path = html.escape(request.url.path)
+        text = f"Your client does not have permission to get URL <code>{path}</code> from this server."
+        forbidden = _RefusedError(403, "Forbidden", text)
         if not token:
-            text = f"Your client does not have permission to get URL <code>{path}</code> from this server."
-            raise _RefusedError(403, "Forbidden", text)
+            raise forbidden
         try:
             # A tag's own address is no audience: tokens for it have the service's address.
             audiences = {service["uri"], f"{service['uri']}/", *service.get("customAudiences", [])}
@@ -128,11 +123,10 @@ class Ingress:
             text = f"Your client does not have permission to the requested URL <code>{path}</code>."
             raise _RefusedError(401, "Unauthorized", text, challenge=True) from None
         if not allows(caller, "run.routes.invoke", resource):
-            text = f"Your client does not have permission to get URL <code>{path}</code> from this server."
-            raise _RefusedError(403, "Forbidden", text)
+            raise forbidden
         # The container sees the caller's claims, but gets no token that it could use elsewhere.
         unsigned = f"Bearer {token.rpartition('.')[0]}.SIGNATURE_REMOVED_BY_GOOGLE".encode()
-        return [*((key, value) for key, value in request.headers if key != name), (name, unsigned)]
+        return [*((key, value) for key, value in request.headers.raw if key != name), (name, unsigned)]
 
     async def _serve(self, request: "_Request", headers: Headers, routed: RevisionRoute) -> None:
         serving = asyncio.ensure_future(self._forward(request, headers, routed))
@@ -182,13 +176,13 @@ class Ingress:
         kept = [(key, value) for key, value in headers if key not in _HOP_BY_HOP | _OURS]
         came_through = [value for key, value in headers if key == b"x-forwarded-for"]
         kept += [
-            (b"x-forwarded-for", b", ".join([*came_through, request.client.encode()])),
+            (b"x-forwarded-for", b", ".join([*came_through, request.peer.encode()])),
             (b"x-forwarded-proto", b"http"),
             (b"x-cloud-trace-context", f"{request.trace}/{int(request.span, 16)};o=1".encode()),
             (b"traceparent", f"00-{request.trace}-{request.span}-01".encode()),
         ]
         async with Upstream(instance.address) as upstream:
-            status, answer = await upstream.ask(request.method, request.target, kept, request.body)
+            status, answer = await upstream.ask(request.method, request.target, kept, request.content)
             dropped = _HOP_BY_HOP | {b"server", b"date"}
             answer = [(key, value) for key, value in answer if key not in dropped]
             await request.begin(status, [*answer, (b"server", b"Google Frontend")])
@@ -201,12 +195,12 @@ class Ingress:
         source = request.instance or (routed.source if routed else LogSource(location, service, ""))
         entry = {
             "requestMethod": request.method,
-            "requestUrl": f"{self.uri}{request.path}",
-            "requestSize": str(len(request.body)),
+            "requestUrl": f"{self.uri}{request.url.path}",
+            "requestSize": str(len(request.content)),
             "status": request.status or _GONE,
             "responseSize": str(request.sent),
-            "userAgent": request.header(b"user-agent"),
-            "remoteIp": request.client,
+            "userAgent": request.headers.get("user-agent", ""),
+            "remoteIp": request.peer,
             "serverIp": "127.0.0.1",
             "latency": f"{time.monotonic() - request.began:.6f}s",
             "protocol": "HTTP/1.1",
@@ -214,54 +208,46 @@ class Ingress:
         self._cloud.logbook.request(source, entry, message, trace=(request.trace, request.span))
 
 
-class _Request:
+class _Request(Request):
     """One request and the part of its response that has been sent."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._receive, self._send = receive, send
-        self.method: str = scope["method"]
-        self.path: str = scope["path"]
+        super().__init__(scope, receive, send)
         query = scope["query_string"].decode("latin-1")
         self.target = scope["raw_path"].decode("latin-1").partition("?")[0] + (f"?{query}" if query else "")
-        self.headers: Headers = [(bytes(key).lower(), bytes(value)) for key, value in scope["headers"]]
-        self.client = scope["client"][0] if scope.get("client") else ""
-        self.body = b""
+        self.peer = self.client.host if self.client else ""
+        self.content = b""
         self.began = time.monotonic()
         self.status, self.sent, self.started = 0, 0, False
         self.trace, self.span = self._traced()
         self.instance: LogSource | None = None
 
-    def header(self, name: bytes) -> str:
-        return next((value.decode("latin-1") for key, value in self.headers if key == name), "")
-
     def _traced(self) -> tuple[str, str]:
         """(trace, span) in hex digits; the trace of a client that already traces is continued."""
-        for name, pattern in ((b"traceparent", r"00-([0-9a-f]{32})-"), (b"x-cloud-trace-context", r"([0-9a-f]{32})\b")):
-            if found := re.match(pattern, self.header(name)):
+        for name, pattern in (("traceparent", r"00-([0-9a-f]{32})-"), ("x-cloud-trace-context", r"([0-9a-f]{32})\b")):
+            if found := re.match(pattern, self.headers.get(name, "")):
                 return found[1], uuid.uuid4().hex[:16]
         return uuid.uuid4().hex, uuid.uuid4().hex[:16]
 
     def identity_token(self) -> tuple[bytes, str]:
         """(header, token); Cloud Run's own header takes precedence, so that Authorization stays free for the app."""
         for name in (b"x-serverless-authorization", b"authorization"):
-            scheme, _, token = self.header(name).partition(" ")
+            scheme, _, token = self.headers.get(name.decode(), "").partition(" ")
             if scheme.lower() == "bearer" and token.strip():
                 return name, token.strip()
         return b"authorization", ""
 
     async def read_body(self) -> None:
-        most, parts, size = limits()["requests"]["max_body_bytes"], [], 0
-        while True:
-            message = await self._receive()
-            if message["type"] == "http.disconnect":
-                raise _RefusedError(_GONE, "Client Closed Request", "")
-            parts.append(message.get("body", b""))
-            size += len(parts[-1])
-            if size > most:
-                raise _RefusedError(413, "Request Entity Too Large", "The request was larger than 32 MiB.")
-            if not message.get("more_body"):
-                break
-        self.body = b"".join(parts)
+        content, longest = bytearray(), limits()["requests"]["max_body_bytes"]
+        try:
+            async for chunk in self.stream():
+                content += chunk
+                if len(content) > longest:
+                    raise _RefusedError(413, "Request Entity Too Large", "The request was larger than 32 MiB.")
+        except ClientDisconnect:
+            raise _RefusedError(_GONE, "Client Closed Request", "") from None
+        finally:
+            self.content = bytes(content)
 
     async def gone(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
@@ -288,17 +274,14 @@ class _Request:
             '<html><head>\n<meta http-equiv="content-type" content="text/html;charset=utf-8">\n'
             f"<title>{refused.status} {refused.title}</title>\n</head>\n<body text=#000000 bgcolor=#ffffff>\n"
             f"<h1>Error: {refused.title}</h1>\n<h2>{refused.text}</h2>\n<h2></h2>\n</body></html>\n"
-        ).encode()
-        headers = [
-            (b"content-type", b"text/html; charset=UTF-8"),
-            (b"content-length", str(len(page)).encode()),
-            (b"server", b"Google Frontend"),
-        ]
+        )
+        headers = {"content-type": "text/html; charset=UTF-8", "server": "Google Frontend"}
         if refused.challenge:
             text = 'Bearer error="invalid_token" error_description="The access token could not be verified"'
-            headers.append((b"www-authenticate", text.encode()))
-        await self.begin(refused.status, headers)
-        await self.chunk(page)
+            headers["www-authenticate"] = text
+        response = Response(page, refused.status, headers)
+        await self.begin(refused.status, response.raw_headers)
+        await self.chunk(bytes(response.body))
         await self.end()
 
 

@@ -12,7 +12,7 @@ from bezel.localcloud.routing.context import Context
 from bezel.localcloud.services.cloud_run.runtime.ingress import listen
 
 
-class TaskMetadata:
+class TaskMetadata(HttpServer):
     """One server for all tasks of an execution, at a port of 127.0.0.1 of its own.
 
     Attributes:
@@ -30,15 +30,7 @@ class TaskMetadata:
             "instance/region": f"projects/{PROJECT_NUMBER}/regions/{region}",
         }
         routes = [Route("/", self._root), Route(f"{ROOT}/{{path:path}}", self._read)]
-        self._server = HttpServer(Starlette(routes=routes), listener, lambda _: 0)
-
-    async def start(self) -> None:
-        """Start serving; return when connections are accepted."""
-        await self._server.start()
-
-    async def close(self) -> None:
-        """Stop serving."""
-        await self._server.close()
+        super().__init__(Starlette(routes=routes), listener, lambda _: 0)
 
     def environment(self) -> dict[str, str]:
         """Variables by which Google's libraries find it, in place of the fixed address that Google's has."""
