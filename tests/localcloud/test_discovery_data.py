@@ -4,11 +4,9 @@ import json
 
 import pytest
 
-from bezel.localcloud.http.messages import definitions
+from bezel.localcloud.http.messages import definitions, settable_fields
 from bezel.localcloud.http.methods import served
-from bezel.localcloud.services.cloud_run.api import _SETTABLE
 from bezel.localcloud.services.cloud_run.job_checks import UNSERVED
-from bezel.localcloud.services.cloud_run.jobs_api import SETTABLE as OF_A_JOB
 from tools.traffic import discovery_data
 
 
@@ -33,16 +31,14 @@ def test_every_request_of_a_served_method_has_its_definition():
         assert not method.request or method.request in definitions()
 
 
-def test_what_may_be_set_of_a_service_is_what_is_not_output_only():
-    fields = definitions()["run.GoogleCloudRunV2Service"]
-    assert {name for name, kind in fields.items() if not kind.startswith("!")} - {"name", "etag"} == _SETTABLE
+def test_what_may_be_set_is_what_is_not_output_only():
+    settable = settable_fields("run.GoogleCloudRunV2Service")
+    assert {"template", "traffic", "ingress", "labels"} <= settable
+    assert settable.isdisjoint({"name", "etag", "uid", "uri", "generation", "latestReadyRevision"})
 
 
-def test_what_may_be_set_of_a_job_is_what_is_not_output_only_or_is_refused():
-    fields = definitions()["run.GoogleCloudRunV2Job"]
-    assert {name for name, kind in fields.items() if not kind.startswith("!")} - {"name", "etag"} == OF_A_JOB | {
-        *UNSERVED
-    }
+def test_what_would_start_executions_by_itself_is_a_field_of_a_job_that_is_refused():
+    assert {*UNSERVED} <= settable_fields("run.GoogleCloudRunV2Job")
 
 
 def test_condensing_follows_every_reference_and_names_what_has_no_name():

@@ -42,6 +42,15 @@ def definitions() -> dict[str, Fields]:
     return messages
 
 
+@cache
+def settable_fields(message: str) -> frozenset[str]:
+    """Fields of a resource that a caller may set: all that are not output only, but its name and its etag."""
+    return frozenset(name for name, kind in definitions()[message].items() if not kind.startswith("!")) - {
+        "name",
+        "etag",
+    }
+
+
 def checked_message(body: Json, message: str, where: str, *, keep_null: bool = False) -> Json:
     """Return the body in its normal form.
 

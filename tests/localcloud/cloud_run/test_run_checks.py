@@ -258,8 +258,8 @@ def service_of(ready, *, created="", **more):
 
 def test_the_quota_of_the_rtx_is_in_thousandths():
     quota = gpu_quota_of("nvidia-rtx-pro-6000", redundant=False)
-    assert (quota.gpus, quota.told(2)) == (3, "2000 milli-GPU")
-    assert gpu_quota_of("nvidia-l4", redundant=False).told(2) == "2"
+    assert (quota.gpus, quota.amount(2)) == (3, "2000 milli-GPU")
+    assert gpu_quota_of("nvidia-l4", redundant=False).amount(2) == "2"
 
 
 @pytest.mark.parametrize(

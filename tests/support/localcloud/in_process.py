@@ -138,7 +138,7 @@ class Project:
 
         async def resume():
             self.cloud.machines.resume()
-            self.cloud.machines._task.cancel()
+            await self.cloud.machines.close()
 
         asyncio.run(resume())
 

@@ -3,6 +3,7 @@
 from bezel.localcloud.core.errors import ApiError, invalid
 from bezel.localcloud.core.json_types import Json, seconds_of, timestamp, without_zeros
 from bezel.localcloud.core.regions import regions
+from bezel.localcloud.http.messages import settable_fields
 from bezel.localcloud.http.paging import newest_first
 from bezel.localcloud.http.update_mask import masked
 from bezel.localcloud.routing.context import Context
@@ -31,12 +32,7 @@ _DELETE_SECONDS = 5.0  # of the platform's time
 _CHANGES = "updateMask validateOnly allowMissing forceNewRevision"
 _ALL_TO_LATEST = [{"type": status.LATEST, "percent": 100}]
 _DEFAULTS = {"ingress": "INGRESS_TRAFFIC_ALL", "launchStage": "GA", "traffic": _ALL_TO_LATEST}
-# Fields that a caller may set; the platform sets all others.
-_SETTABLE = frozenset(
-    {"description", "labels", "annotations", "client", "clientVersion", "ingress", "launchStage", "binaryAuthorization",
-     "template", "traffic", "scaling", "invokerIamDisabled", "defaultUriDisabled", "customAudiences", "iapEnabled",
-     "buildConfig", "multiRegionSettings", "sshEnabled", "functionalType"}
-)  # fmt: skip
+_MESSAGE = "run.GoogleCloudRunV2Service"
 
 
 @api.route("POST", LOCATION + "/services", needs="run.services.create", query="serviceId validateOnly", body="service")
@@ -51,7 +47,7 @@ def _create(call: Call, service_id: str) -> Json:
     check_absent(call, "service", name)
     uri = "" if call.flag("validateOnly") else call.cloud.services.open_front(name)
     own = {"creator": call.caller, "lastModifier": call.caller, "uri": uri, "urls": [uri], "satisfiesPzs": True}
-    service = status.new_resource(name, call.cloud.pace.now(), **own) | _DEFAULTS | settable(call.body, _SETTABLE)
+    service = status.new_resource(name, call.cloud.pace.now(), **own) | _DEFAULTS | settable(call.body, _MESSAGE)
     if call.flag("validateOnly"):
         return _validated(call, service)
     with call.cloud.store.transaction():
@@ -83,10 +79,10 @@ def patch(call: Call) -> Json:
         old = _service(call)
         check_etag(old, body.get("etag", ""))
         mask = call.mask()
-        desired = masked(old, body, mask, "run.GoogleCloudRunV2Service", _SETTABLE) if mask else body
+        desired = masked(old, body, mask, _MESSAGE, settable_fields(_MESSAGE)) if mask else body
         _check(call, desired, call.param("service"), "UpdateServiceRequest")
-        kept = {key: value for key, value in old.items() if key not in _SETTABLE}
-        service = _DEFAULTS | kept | settable(desired, _SETTABLE)
+        kept = {key: value for key, value in old.items() if key not in settable_fields(_MESSAGE)}
+        service = _DEFAULTS | kept | settable(desired, _MESSAGE)
         service |= {"generation": str(int(old["generation"]) + 1), "updateTime": timestamp(call.cloud.pace.now())}
         service |= {"lastModifier": call.caller, "etag": status.new_etag()}
         if call.flag("validateOnly"):

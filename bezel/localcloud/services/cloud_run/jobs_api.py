@@ -32,11 +32,6 @@ JOBS = LOCATION + "/jobs"
 JOB = JOBS + "/{job:id}"
 NAME = PARENT + "/jobs/{job}"
 CHANGE_SECONDS = 2.0  # of the platform's time, to create or to delete a job
-# Fields that a caller may set; the platform sets all others.
-SETTABLE = frozenset(
-    {"annotations", "binaryAuthorization", "client", "clientVersion", "functionalType", "labels", "launchStage",
-     "template"}
-)  # fmt: skip
 
 
 @api.route("POST", JOBS, needs="run.jobs.create", query="jobId validateOnly", body="job")
@@ -45,7 +40,9 @@ def create(call: Call) -> Json:
     cloud, body, name = call.cloud, call.body, f"{call.name(PARENT)}/jobs/{call.query('jobId')}"
     _check(call, body)
     now, own = cloud.pace.now(), {"creator": call.caller, "lastModifier": call.caller, "satisfiesPzs": True}
-    job = new_resource(name, now, observedGeneration="1", launchStage="GA", **own) | settable(body, SETTABLE)
+    job = new_resource(name, now, observedGeneration="1", launchStage="GA", **own) | settable(
+        body, "run.GoogleCloudRunV2Job"
+    )
     failure, metadata = _failure(cloud, job), typed("Job", {"name": name})
     job |= job_status.failed_job(failure, now) if failure else job_status.ready_job(now)
     with cloud.store.transaction():

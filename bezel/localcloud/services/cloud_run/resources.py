@@ -5,6 +5,7 @@ import uuid
 from bezel.localcloud.core.errors import ApiError, invalid
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.paths import DEFAULT_COMPUTE_ACCOUNT, PROJECT
+from bezel.localcloud.http.messages import settable_fields
 from bezel.localcloud.routing.router import Call
 from bezel.localcloud.services.cloud_run.checks import Violation
 from bezel.localcloud.services.cloud_run.status import short
@@ -74,8 +75,9 @@ def check_account(call: Call, template: Json) -> None:
     call.act_as(template.get("serviceAccount") or DEFAULT_COMPUTE_ACCOUNT, "iam.serviceaccounts.actAs")
 
 
-def settable(body: Json, fields: frozenset[str]) -> Json:
-    """The fields of a body that a caller may set, without nulls and empty lists."""
+def settable(body: Json, message: str) -> Json:
+    """The fields of a message that a caller may set, without nulls and empty lists."""
+    fields = settable_fields(message)
     return {key: value for key, value in body.items() if key in fields and value not in (None, [])}
 
 

@@ -27,9 +27,8 @@ def get_project(call: Call) -> Json:
 @_serves("GET", "/regions", "compute.regions.list", _LISTS)
 def list_regions(call: Call) -> Json:
     """All regions."""
-    return listed(
-        call, "regionList", f"projects/{PROJECT}/regions", [(name, _region(call, name)) for name in sorted(regions())]
-    )
+    items = [(name, _region(call, name)) for name in sorted(regions())]
+    return listed(call, "regionList", f"projects/{PROJECT}/regions", items)
 
 
 @_serves("GET", "/regions/{region:id}", "compute.regions.get")
@@ -63,7 +62,7 @@ def get_zone(call: Call) -> Json:
 def get_operation(call: Call) -> Json:
     """The current state of an operation."""
     call.cloud.machines.advance()
-    return shown(call.cloud, root(call), _operation(call))
+    return shown(call, _operation(call))
 
 
 @_serves("POST", "/global/operations/{operation:id}/wait", "compute.globalOperations.get")
@@ -72,10 +71,10 @@ def get_operation(call: Call) -> Json:
 async def wait_operation(call: Call) -> Json:
     """Return an operation when it is done, or its state after two minutes of the platform's time."""
     name = _operation(call)
-    shown(call.cloud, root(call), name)
+    shown(call, name)
     await call.cloud.operations.wait(name, call.cloud.pace.seconds(_WAIT_SECONDS))
     call.cloud.machines.advance()
-    return shown(call.cloud, root(call), name)
+    return shown(call, name)
 
 
 def _operation(call: Call) -> str:

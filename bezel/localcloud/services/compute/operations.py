@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 from bezel.localcloud.core.json_types import Json, timestamp
 from bezel.localcloud.routing import idempotency
-from bezel.localcloud.routing.context import Context
 from bezel.localcloud.routing.router import Call
 from bezel.localcloud.services.compute.errors import not_found
 from bezel.localcloud.services.compute.links import region_of
@@ -31,14 +30,13 @@ def metadata_of(call: Call, verb: str, target: str, target_id: str) -> Json:
 
 def timed(call: Call, verb: str, target: str, target_id: str, seconds: float) -> str:
     """Begin an operation that succeeds after some seconds of the platform's time and return its name."""
-    parent = target.rsplit("/", 2)[0]
-    name: str = call.cloud.operations.timed(parent, metadata_of(call, verb, target, target_id), {}, seconds)["name"]
-    return name
+    parent, metadata = target.rsplit("/", 2)[0], metadata_of(call, verb, target, target_id)
+    return str(call.cloud.operations.timed(parent, metadata, {}, seconds)["name"])
 
 
 def once(call: Call, begin: Callable[[], str]) -> Json:
     """Return the operation that `begin` starts, or the one that the same request started; see `idempotency.once`."""
-    return shown(call.cloud, root(call), idempotency.once(call, begin))
+    return shown(call, idempotency.once(call, begin))
 
 
 def stored_name(scope: str, shown_name: str) -> str:
@@ -46,17 +44,13 @@ def stored_name(scope: str, shown_name: str) -> str:
     return f"{scope}/operations/{shown_name.removeprefix(_SHOWN)}"
 
 
-def shown(cloud: Context, base: str, name: str) -> Json:
-    """The current state of an operation.
-
-    Args:
-        cloud: The project's state.
-        base: Base of its links.
-        name: Its stored name.
+def shown(call: Call, name: str) -> Json:
+    """The current state of an operation by its stored name.
 
     Raises:
         ApiError: NOT_FOUND.
     """
+    cloud, base = call.cloud, root(call)
     scope, _, short = name.rpartition("/operations/")
     found = cloud.store.operation(name)
     if found is None or found[0]["metadata"].get("@type") != _TYPE:
@@ -90,12 +84,9 @@ def shown(cloud: Context, base: str, name: str) -> Json:
 
 def _failure(status: Json) -> Json:
     info: Json = next(iter(status.get("details", [])), {})
-    error = {"code": info.get("reason", "INTERNAL_ERROR"), "message": status["message"]}
+    error: Json = {"code": info.get("reason", "INTERNAL_ERROR"), "message": status["message"]}
     number, words = _STATUSES.get(status["code"], (500, "INTERNAL SERVER ERROR"))
-    told = {key: info[key] for key in ("reason", "domain") if key in info} | {"metadatas": info.get("metadata", {})}
-    details = [{"errorInfo": told}] if info else []
-    return {
-        "error": {"errors": [error | ({"errorDetails": details} if details else {})]},
-        "httpErrorStatusCode": number,
-        "httpErrorMessage": words,
-    }
+    if info:
+        named = {key: info[key] for key in ("reason", "domain") if key in info}
+        error["errorDetails"] = [{"errorInfo": named | {"metadatas": info.get("metadata", {})}}]
+    return {"error": {"errors": [error]}, "httpErrorStatusCode": number, "httpErrorMessage": words}

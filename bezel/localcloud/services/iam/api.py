@@ -2,6 +2,7 @@
 
 import random
 import re
+from functools import partial
 
 from bezel.localcloud.core.errors import invalid
 from bezel.localcloud.core.json_types import Json, without_zeros
@@ -90,27 +91,21 @@ def delete(call: Call) -> Json:
     return {}
 
 
-@api.route("POST", _ONE + ":disable", needs="iam.serviceAccounts.disable", on=_NAME)
-def disable(call: Call) -> Json:
-    """Reject the tokens of an account."""
-    return _set_disabled(call, disabled=True)
-
-
-@api.route("POST", _ONE + ":enable", needs="iam.serviceAccounts.enable", on=_NAME)
-def enable(call: Call) -> Json:
-    """Accept the tokens of an account again."""
-    return _set_disabled(call, disabled=False)
-
-
 serve_policy(api, _ONE, _NAME, "iam.serviceAccounts", lambda call: str(_account(call)["name"]), read="POST")
 
 
 def _set_disabled(call: Call, *, disabled: bool) -> Json:
+    """Reject the tokens of an account, or accept them again."""
     with call.cloud.store.transaction():
         account = _account(call)
         account.pop("disabled", None)
         call.cloud.store.put("account", account["email"], account | ({"disabled": True} if disabled else {}))
     return {}
+
+
+for _verb in ("disable", "enable"):
+    _serves = api.route("POST", f"{_ONE}:{_verb}", needs=f"iam.serviceAccounts.{_verb}", on=_NAME)
+    _serves(partial(_set_disabled, disabled=_verb == "disable"))
 
 
 def _account(call: Call) -> Json:

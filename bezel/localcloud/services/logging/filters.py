@@ -129,20 +129,16 @@ class _Parser:
 
     def _choices(self, field: str, sign: str) -> Test:
         """Values in parentheses, joined as comparisons are."""
-        groups = []
-        while True:
-            group = [self._choice(field, sign)]
-            while self._word("OR"):
-                group.append(self._choice(field, sign))
-            groups.append(group)
-            if not self._word("AND"):
-                return lambda entry: all(any(test(entry) for test in group) for group in groups)
+        groups = [[self._choice(field, sign)]]
+        while (is_and := self._word("AND")) or self._word("OR"):
+            if is_and:
+                groups.append([])
+            groups[-1].append(self._choice(field, sign))
+        return lambda entry: all(any(test(entry) for test in group) for group in groups)
 
     def _choice(self, field: str, sign: str) -> Test:
-        if self._word("NOT"):
-            test = self._term(field, sign, top=False)
-            return lambda entry: not test(entry)
-        return self._term(field, sign, top=False)
+        negated, test = self._word("NOT"), self._term(field, sign, top=False)
+        return lambda entry: test(entry) != negated
 
     def _term(self, field: str, sign: str, *, top: bool) -> Test:
         start, quoted = self._at, self._text[self._at : self._at + 1] == '"'
@@ -182,27 +178,18 @@ class _Parser:
         return match[0]
 
     def _word(self, word: str) -> bool:
-        match = re.compile(rf'{word}(?=[\s()"]|$)').match(self._text, self._at)
-        if match is None:
-            return False
-        self._at = match.end()
-        self._skip()
-        return True
+        return bool(self._match(re.compile(rf'{word}(?=[\s()"]|$)')))
 
     def _sign(self, sign: str) -> bool:
-        if not self._text.startswith(sign, self._at):
-            return False
-        self._at += len(sign)
-        self._skip()
-        return True
+        return bool(self._match(re.compile(re.escape(sign))))
 
     def _close(self) -> None:
         if not self._sign(")"):
             self._refuse("a closing parenthesis is missing")
 
     def _skip(self) -> None:
-        match = _BLANK.match(self._text, self._at)
-        self._at = match.end() if match else self._at
+        if blank := _BLANK.match(self._text, self._at):
+            self._at = blank.end()
 
     def _refuse(self, why: str) -> NoReturn:
         there = self._text[self._at : self._at + 30]
@@ -232,7 +219,7 @@ def _key_of(field: str, value: str) -> Callable[[str], float | str]:
     """The key by which two values of a field are compared."""
     if field == "severity":
         if value.upper() not in _SEVERITIES:
-            raise ValueError(f"{value!r} is no severity; there are {', '.join(_SEVERITIES)}")
+            raise ValueError(f"{value!r} is not a severity: use one of {', '.join(_SEVERITIES)}")
         return _severity
     if field in _TIMES:
         _moment(value)
@@ -248,7 +235,7 @@ def _pattern(text: str) -> re.Pattern[str]:
     try:
         return re.compile(text)
     except (re.error, RecursionError, OverflowError):
-        raise ValueError(f"{text!r} is no regular expression") from None
+        raise ValueError(f"{text!r} is not a regular expression") from None
 
 
 def _number(text: str) -> float | str:
@@ -262,7 +249,7 @@ def _moment(text: str) -> float:
         found = datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text))
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
-        raise ValueError(f"{text!r} is no time such as 2026-11-01T00:00:00Z") from None
+        raise ValueError(f"{text!r} is not a time such as 2026-11-01T00:00:00Z") from None
 
 
 def _found(entry: object, path: list[str]) -> Iterator[object]:
@@ -277,10 +264,8 @@ def _found(entry: object, path: list[str]) -> Iterator[object]:
 
 
 def _leaves(value: object) -> Iterator[object]:
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list):
-        for item in value:
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
             yield from _leaves(item)
     else:
         yield value

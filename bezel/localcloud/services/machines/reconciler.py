@@ -38,23 +38,22 @@ class MachineReconciler:
     def __init__(self, cloud: Context) -> None:
         self._cloud = cloud
         self._tasks = BackgroundTasks()
-        self._asked = asyncio.Event()
+        self._requested = asyncio.Event()
 
     def advance(self) -> None:
         """Advance every request to its state at this time; every handler calls this first."""
         self._fill_late()
-        for kind in KINDS:
-            for name, row in self._cloud.store.rows(kind):
-                self._advance(kind, name, row)
+        for kind, name, row in self._rows():
+            self._advance(kind, name, row)
 
     def begin(self, kind: str, name: str, row: Json) -> None:
         """Store a new request."""
-        self._asked.set()
+        self._requested.set()
         self._cloud.store.put(kind, name, row)
 
     def begin_late(self, kind: str, name: str, row: Json) -> None:
         """Store a request when its life begins, unless its name is taken then."""
-        self._asked.set()
+        self._requested.set()
         self._cloud.store.put(LATE, name, {"kind": kind, "row": row})
 
     def move(self, kind: str, name: str, row: Json, life: Life) -> None:
@@ -64,22 +63,18 @@ class MachineReconciler:
     def end_all(self, *, lost: bool) -> list[str]:
         """End every running machine, as if its time were over or the platform reclaimed it, and return their names."""
         self.advance()
-        ended = []
-        for kind in KINDS:
-            for name, row in self._cloud.store.rows(kind):
-                if row["life"]["state"] == "ACTIVE":
-                    life = moved(
-                        Life(**row["life"]), "SUSPENDING", self._cloud.pace.now(), lost=lost and kind == QUEUED
-                    )
-                    self._settle(kind, name, row, life)
-                    ended.append(name)
-        return ended
+        now, active = self._cloud.pace.now(), [found for found in self._rows() if found[2]["life"]["state"] == "ACTIVE"]
+        for kind, name, row in active:
+            life = moved(Life(**row["life"]), "SUSPENDING", now, lost=lost and kind == QUEUED)
+            self._settle(kind, name, row, life)
+        return [name for _, name, _ in active]
 
     def held(self) -> list[Held]:
         """Requests that count in stock and quotas."""
-        rows = [(kind, row) for kind in KINDS for _, row in self._cloud.store.rows(kind)]
-        api = {QUEUED: "tpu", INSTANCE: "compute"}
-        return [Held(api[kind], row["zone"], row["goods"], row["model"], row["life"]["state"]) for kind, row in rows]
+        return [
+            Held("tpu" if kind == QUEUED else "compute", row["zone"], row["goods"], row["model"], row["life"]["state"])
+            for kind, _, row in self._rows()
+        ]
 
     def quotas(self) -> dict[str, int]:
         """The project's limit of each quota."""
@@ -98,10 +93,9 @@ class MachineReconciler:
     def resume(self) -> None:
         """Boot the machines that should run after a restart, and advance all requests from now on."""
         self.advance()
-        for kind in KINDS:
-            for _, row in self._cloud.store.rows(kind):
-                if row["life"]["state"] == "ACTIVE":
-                    self._boot(row)
+        for _, _, row in self._rows():
+            if row["life"]["state"] == "ACTIVE":
+                self._boot(row)
         self._tasks.keep(asyncio.create_task(self._tick()))
 
     async def close(self) -> None:
@@ -111,14 +105,18 @@ class MachineReconciler:
     async def _tick(self) -> None:
         while True:
             if not any(self._cloud.store.rows(kind, limit=1) for kind in (*KINDS, LATE)):
-                self._asked.clear()
-                await self._asked.wait()
+                self._requested.clear()
+                await self._requested.wait()
             await asyncio.sleep(_TICK_SECONDS)
             try:
                 self.advance()
             except Exception as error:
                 if not is_full(error):  # the next caller that writes gets the error of a full disk
                     log.exception("machines could not follow the clock")
+
+    def _rows(self) -> list[tuple[str, str, Json]]:
+        """(kind, name, row) of every request."""
+        return [(kind, name, row) for kind in KINDS for name, row in self._cloud.store.rows(kind)]
 
     def _fill_late(self) -> None:
         store = self._cloud.store
@@ -127,7 +125,7 @@ class MachineReconciler:
                 continue
             with store.transaction():
                 store.delete(LATE, name)
-                taken = {row["machine"]["name"] for kind in KINDS for _, row in store.rows(kind)}
+                taken = {row["machine"]["name"] for _, _, row in self._rows()}
                 if store.get(late["kind"], name) is None and late["row"]["machine"]["name"] not in taken:
                     store.put(late["kind"], name, late["row"])
 

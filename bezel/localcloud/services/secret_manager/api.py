@@ -2,6 +2,7 @@
 
 import base64
 import re
+from functools import partial
 
 from bezel.localcloud.core.errors import ApiError, invalid, refuse_unserved
 from bezel.localcloud.core.json_types import Json, b64, timestamp
@@ -142,24 +143,6 @@ def access(call: Call) -> Json:
     return {"name": version["name"], "payload": {"data": b64(data), "dataCrc32c": str(crc32c(data))}}
 
 
-@api.route("POST", _VERSION + ":enable", needs="secretmanager.versions.enable", on=_VERSION_NAME)
-def enable(call: Call) -> Json:
-    """Make a version readable."""
-    return _set_state(call, "ENABLED")
-
-
-@api.route("POST", _VERSION + ":disable", needs="secretmanager.versions.disable", on=_VERSION_NAME)
-def disable(call: Call) -> Json:
-    """Make a version unreadable until it is enabled again."""
-    return _set_state(call, "DISABLED")
-
-
-@api.route("POST", _VERSION + ":destroy", needs="secretmanager.versions.destroy", on=_VERSION_NAME)
-def destroy(call: Call) -> Json:
-    """Delete the payload of a version for good."""
-    return _set_state(call, "DESTROYED")
-
-
 def find_version(store: Store, secret: str, version: str) -> tuple[str, Json]:
     """Return (name, body) of a version by number, alias or "latest".
 
@@ -190,6 +173,7 @@ def payload_of(store: Store, name: str, version: Json) -> bytes:
 
 
 def _set_state(call: Call, state: str) -> Json:
+    """Make a version readable, or unreadable until it is enabled again, or delete its payload for good."""
     store, number = call.cloud.store, call.param("version")
     if not number.isdigit():
         text = f"Secret version {number!r} must be a number: only a version's payload is found by an alias or 'latest'."
@@ -205,6 +189,11 @@ def _set_state(call: Call, state: str) -> Json:
             store.put_payload(name, None)
         store.put("secretVersion", name, version)
     return version
+
+
+for _verb, _state in {"enable": "ENABLED", "disable": "DISABLED", "destroy": "DESTROYED"}.items():
+    _serves = api.route("POST", f"{_VERSION}:{_verb}", needs=f"secretmanager.versions.{_verb}", on=_VERSION_NAME)
+    _serves(partial(_set_state, state=_state))
 
 
 def _secret(call: Call) -> tuple[str, Json]:

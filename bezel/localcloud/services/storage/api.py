@@ -12,19 +12,19 @@ from bezel.localcloud.core.regions import regions
 from bezel.localcloud.http.update_mask import merged
 from bezel.localcloud.routing.iam_policies import held_permissions, read_policy, write_policy
 from bezel.localcloud.routing.router import Api, Call
-from bezel.localcloud.services.storage.preconditions import (
-    OF_BUCKETS,
-    OF_OBJECTS,
-    check_preconditions,
-    conditions_of,
-    stale,
-)
 
 api = Api("storage.googleapis.com", "Cloud Storage API", legacy=True)
+# Query parameters of a handler that calls `check_preconditions`, for buckets and for objects.
+OF_BUCKETS = "ifMetagenerationMatch ifMetagenerationNotMatch"
+OF_OBJECTS = f"ifGenerationMatch ifGenerationNotMatch {OF_BUCKETS}"
+_PROJECT = f"projects/{PROJECT}"
 _BUCKET = "/storage/v1/b/{bucket:id}"
 _OBJECT = _BUCKET + "/o/{object:path}"
 POLICY = "projects/_/buckets/{bucket}"
 _OBJECT_NAME = POLICY + "/objects/{object}"
+_VERSION = "optionsRequestedPolicyVersion"
+_PAGES = "maxResults pageToken"
+_LISTED = f"prefix delimiter startOffset endOffset {_PAGES}"
 _LARGE_LOCATIONS = frozenset({"US", "EU", "ASIA", "NAM4", "EUR4", "EUR5", "EUR7", "EUR8", "ASIA1"})
 _CLASSES = ("STANDARD", "NEARLINE", "COLDLINE", "ARCHIVE", "MULTI_REGIONAL", "REGIONAL", "DURABLE_REDUCED_AVAILABILITY")
 # Fields that the platform sets, and fields that cannot be changed.
@@ -35,7 +35,7 @@ _THEIRS = frozenset(
 _FIXED = frozenset({"name", "location"})
 
 
-@api.route("POST", "/storage/v1/b", needs="storage.buckets.create", on=f"projects/{PROJECT}", query="project")
+@api.route("POST", "/storage/v1/b", needs="storage.buckets.create", on=_PROJECT, query="project")
 def create(call: Call) -> Json:
     """Create a bucket."""
     name = str(call.body.get("name") or "")
@@ -62,35 +62,19 @@ def create(call: Call) -> Json:
     bucket["location"] = location
     _mirror_access(bucket)
     with call.cloud.store.transaction():
-        if call.cloud.store.get("bucket", name):
-            raise ApiError(
-                "ALREADY_EXISTS",
-                "Your previous request to create the named bucket succeeded and you already own it.",
-            )
+        taken = "Your previous request to create the named bucket succeeded and you already own it."
+        call.check_absent("bucket", name, taken)
         call.cloud.store.put("bucket", name, bucket)
-        owners = [f"projectEditor:{PROJECT}", f"projectOwner:{PROJECT}"]
-        call.cloud.store.put_policy(
-            f"projects/_/buckets/{name}",
-            {
-                "version": 1,
-                "etag": b64(b"etag-%08d" % call.cloud.store.next_number("policy")),
-                "bindings": [
-                    {"role": "roles/storage.legacyBucketOwner", "members": owners},
-                    {"role": "roles/storage.legacyBucketReader", "members": [f"projectViewer:{PROJECT}"]},
-                ],
-            },
-        )
+        bindings = [
+            {"role": f"roles/storage.legacyBucket{kind}", "members": [f"project{group}:{PROJECT}" for group in groups]}
+            for kind, groups in {"Owner": ("Editor", "Owner"), "Reader": ("Viewer",)}.items()
+        ]
+        write_policy(call.cloud.store, POLICY.format(bucket=name), {"policy": {"bindings": bindings}})
         call.cloud.objects.bucket_folder(name).mkdir(exist_ok=True)
     return _shown(call, bucket)
 
 
-@api.route(
-    "GET",
-    "/storage/v1/b",
-    needs="storage.buckets.list",
-    on=f"projects/{PROJECT}",
-    query="project prefix maxResults pageToken",
-)
+@api.route("GET", "/storage/v1/b", needs="storage.buckets.list", on=_PROJECT, query=f"project prefix {_PAGES}")
 def list_buckets(call: Call) -> Json:
     """Buckets of the project."""
     _check_project(call)
@@ -102,7 +86,7 @@ def list_buckets(call: Call) -> Json:
 def get(call: Call) -> Json:
     """One bucket."""
     bucket = bucket_of(call)
-    check_preconditions(conditions_of(call.arguments), bucket, reads=True)
+    check_preconditions(call.arguments, bucket, reads=True)
     return _shown(call, bucket)
 
 
@@ -112,7 +96,7 @@ def patch(call: Call) -> Json:
     _check_class(call.body)
     with call.cloud.store.transaction():
         bucket = bucket_of(call)
-        check_preconditions(conditions_of(call.arguments), bucket)
+        check_preconditions(call.arguments, bucket)
         bucket = merged(bucket, {key: value for key, value in call.body.items() if key not in _THEIRS | _FIXED})
         bucket["metageneration"] = str(int(bucket["metageneration"]) + 1)
         bucket["etag"], bucket["updated"] = b64(bucket["metageneration"].encode()), timestamp(call.cloud.pace.now())
@@ -125,7 +109,7 @@ def patch(call: Call) -> Json:
 def delete(call: Call) -> Response:
     """Delete an empty bucket."""
     bucket = bucket_of(call)
-    check_preconditions(conditions_of(call.arguments), bucket)
+    check_preconditions(call.arguments, bucket)
     name = bucket["name"]
     if call.cloud.store.rows("object", f"{name}/", limit=1):
         raise ApiError("ABORTED", "The bucket you tried to delete is not empty.")
@@ -137,18 +121,11 @@ def delete(call: Call) -> Response:
     return Response(status_code=204)
 
 
-@api.route(
-    "GET",
-    _BUCKET + "/iam",
-    needs="storage.buckets.getIamPolicy",
-    on=POLICY,
-    query="optionsRequestedPolicyVersion",
-)
+@api.route("GET", _BUCKET + "/iam", needs="storage.buckets.getIamPolicy", on=POLICY, query=_VERSION)
 def get_policy(call: Call) -> Json:
     """Policy of a bucket."""
     bucket_of(call)
-    version = call.query("optionsRequestedPolicyVersion")
-    return _policy_shown(call, read_policy(call.cloud.store, call.name(POLICY), version))
+    return _policy_shown(call, read_policy(call.cloud.store, call.name(POLICY), call.query(_VERSION)))
 
 
 @api.route("PUT", _BUCKET + "/iam", needs="storage.buckets.setIamPolicy", on=POLICY)
@@ -163,8 +140,8 @@ def set_policy(call: Call) -> Json:
 def test_permissions(call: Call) -> Json:
     """The requested permissions that the caller has on a bucket."""
     bucket_of(call)
-    asked = call.request.query_params.getlist("permissions")
-    return {"kind": "storage#testIamPermissionsResponse"} | held_permissions(call, call.name(POLICY), asked)
+    permissions = call.request.query_params.getlist("permissions")
+    return {"kind": "storage#testIamPermissionsResponse"} | held_permissions(call, call.name(POLICY), permissions)
 
 
 @api.route("GET", _BUCKET + "/anywhereCaches", needs="storage.buckets.get", on=POLICY, query="pageSize pageToken")
@@ -175,13 +152,7 @@ def list_caches(call: Call) -> Json:
     return {"kind": "storage#anywhereCaches"} | call.page([], "items")
 
 
-@api.route(
-    "GET",
-    _BUCKET + "/o",
-    needs="storage.objects.list",
-    on=POLICY,
-    query="prefix delimiter startOffset endOffset maxResults pageToken",
-)
+@api.route("GET", _BUCKET + "/o", needs="storage.objects.list", on=POLICY, query=_LISTED)
 def list_objects(call: Call) -> Json:
     """Objects by prefix; with a delimiter, names below it are folded into `prefixes`."""
     bucket = bucket_of(call)["name"]
@@ -191,18 +162,15 @@ def list_objects(call: Call) -> Json:
     for _, row in call.cloud.store.rows("object", f"{bucket}/{prefix}"):
         if row["name"] < first or (end and row["name"] >= end):
             continue
-        head, found, _ = row["name"][len(prefix) :].partition(delimiter) if delimiter else (row["name"], "", "")
-        if found:
+        head, folded, _ = row["name"][len(prefix) :].partition(delimiter) if delimiter else (row["name"], "", "")
+        if folded:
             entries[prefix + head + delimiter] = None
         else:
             entries[row["name"]] = object_shown(call, row)
     shown, token = call.paged(sorted(entries.items()), default=1000, most=1000)
-    answer: Json = {"kind": "storage#objects"}
-    if items := [entry for _, entry in shown if entry is not None]:
-        answer["items"] = items
-    if prefixes := [name for name, entry in shown if entry is None]:
-        answer["prefixes"] = prefixes
-    return answer | ({"nextPageToken": token} if token else {})
+    items = [entry for _, entry in shown if entry is not None]
+    found = {"items": items, "prefixes": [name for name, entry in shown if entry is None], "nextPageToken": token}
+    return {"kind": "storage#objects"} | {key: value for key, value in found.items() if value}
 
 
 @api.route("GET", _OBJECT, needs="storage.objects.get", on=_OBJECT_NAME, query=f"generation {OF_OBJECTS}")
@@ -210,7 +178,7 @@ def list_objects(call: Call) -> Json:
 def get_object(call: Call) -> Json | Response:
     """An object's metadata, or with alt=media its bytes (ranges too)."""
     row = _object(call)
-    check_preconditions(conditions_of(call.arguments), row, reads=True)
+    check_preconditions(call.arguments, row, reads=True)
     if call.query("alt") == "media" or call.request.url.path.startswith("/download/"):
         headers = {"x-goog-generation": row["generation"], "x-goog-hash": f"md5={row['md5Hash']}"}
         if row["name"].endswith("/"):
@@ -224,9 +192,33 @@ def get_object(call: Call) -> Json | Response:
 def delete_object(call: Call) -> Response:
     """Delete an object."""
     row = _object(call)
-    check_preconditions(conditions_of(call.arguments), row)
+    check_preconditions(call.arguments, row)
     call.cloud.objects.remove(row["bucket"], row["name"])
     return Response(status_code=204)
+
+
+def stale() -> ApiError:
+    """412: the caller's condition does not hold."""
+    return ApiError("FAILED_PRECONDITION", "At least one of the pre-conditions you specified did not hold.", status=412)
+
+
+def check_preconditions(conditions: dict[str, str], current: Json | None, *, reads: bool = False) -> None:
+    """Check the conditions against a bucket or an object.
+
+    Args:
+        conditions: Query arguments, or those kept from an earlier call.
+        current: The current row, None for a missing one, whose generation is 0.
+        reads: Whether the call only reads: "not match" then gives a 304.
+
+    Raises:
+        ApiError: 412, or 304.
+    """
+    for kind in ("generation", "metageneration"):
+        name, found = f"if{kind.capitalize()}", (current or {}).get(kind, "0")
+        if conditions.get(f"{name}Match") not in {None, "", found}:
+            raise stale()
+        if conditions.get(f"{name}NotMatch") == found:
+            raise ApiError("FAILED_PRECONDITION", "Not modified.", status=304) if reads else stale()
 
 
 def bucket_of(call: Call) -> Json:
@@ -235,10 +227,7 @@ def bucket_of(call: Call) -> Json:
     Raises:
         ApiError: NOT_FOUND.
     """
-    found = call.cloud.store.get("bucket", call.param("bucket"))
-    if found is None:
-        raise ApiError("NOT_FOUND", "The specified bucket does not exist.")
-    return found
+    return call.stored("bucket", call.param("bucket"), "The specified bucket does not exist.")
 
 
 def object_shown(call: Call, row: Json) -> Json:

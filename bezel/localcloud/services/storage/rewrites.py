@@ -4,12 +4,11 @@ import json
 import shutil
 import uuid
 
-from bezel.localcloud.core.errors import ApiError, invalid, permission_denied
+from bezel.localcloud.core.errors import ApiError, invalid
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.objects import measured
 from bezel.localcloud.routing.router import Api, Call
-from bezel.localcloud.services.storage.api import POLICY, bucket_of, object_shown
-from bezel.localcloud.services.storage.preconditions import OF_OBJECTS, check_preconditions, conditions_of
+from bezel.localcloud.services.storage.api import OF_OBJECTS, POLICY, bucket_of, check_preconditions, object_shown
 from bezel.localcloud.services.storage.uploads import check_permitted, place_object
 
 api = Api("storage.googleapis.com", "Cloud Storage API", legacy=True)
@@ -32,18 +31,13 @@ def rewrite(call: Call) -> Json:
     if home is None or row is None or call.query("sourceGeneration") not in {"", row["generation"]}:
         raise ApiError("NOT_FOUND", f"No such object: {call.param('source')}/{call.param('object')}")
     resource = f"{POLICY.format(bucket=home['name'])}/objects/{row['name']}"
-    if not call.cloud.access.allows(call.caller, "storage.objects.get", resource):
-        raise permission_denied("storage.objects.get", resource)
+    call.require("storage.objects.get", resource)
     check_permitted(call, call.param("name"))
-    asked = {
-        name.replace(_SOURCE, "if", 1): value for name, value in call.arguments.items() if name.startswith(_SOURCE)
-    }
-    check_preconditions(conditions_of(asked), row)
+    arguments = call.arguments.items()
+    check_preconditions({name.replace(_SOURCE, "if", 1): value for name, value in arguments if _SOURCE in name}, row)
     near = (home["location"], home["storageClass"]) == (target["location"], target["storageClass"])
-    done = _already(call, row)
     size = int(row["size"])
-    step = _step(call) or (size if near else _STEP_BYTES)
-    done = min(size, done + step)
+    done = min(size, _already(call, row) + (_step(call) or (size if near else _STEP_BYTES)))
     answer: Json = {"kind": "storage#rewriteResponse", "totalBytesRewritten": str(done), "objectSize": str(size)}
     if done < size:
         token = uuid.uuid4().hex
@@ -56,17 +50,17 @@ def rewrite(call: Call) -> Json:
         shutil.copyfile(call.cloud.objects.path(home["name"], row["name"]), part)
     kept = {key: row[key] for key in ("contentType", "metadata", "cacheControl", "contentEncoding") if row.get(key)}
     metadata = kept | call.body | {"name": call.param("name")}
-    made = place_object(call, metadata, conditions_of(call.arguments), measured(part))
+    copy = place_object(call, metadata, call.arguments, measured(part))
     call.cloud.store.delete("rewrite", call.query("rewriteToken"))
-    return answer | {"done": True, "resource": object_shown(call, made)}
+    return answer | {"done": True, "resource": object_shown(call, copy)}
 
 
 def _step(call: Call) -> int:
     """The bound that the caller sets on this call, 0 for none."""
-    asked = int(call.query("maxBytesRewrittenPerCall") or 0)
-    if asked < 0 or asked % _MIB:
+    step = int(call.query("maxBytesRewrittenPerCall") or 0)
+    if step < 0 or step % _MIB:
         raise invalid("maxBytesRewrittenPerCall must be an integral multiple of 1 MiB (1048576).")
-    return asked
+    return step
 
 
 def _already(call: Call, row: Json) -> int:

@@ -8,13 +8,12 @@ from email.message import Message
 
 from starlette.responses import Response
 
-from bezel.localcloud.core.errors import ApiError, invalid, permission_denied
+from bezel.localcloud.core.errors import ApiError, invalid
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.objects import Upload, measured
 from bezel.localcloud.http.messages import checked_message
 from bezel.localcloud.routing.router import Api, Call, json_object
-from bezel.localcloud.services.storage.api import POLICY, bucket_of, object_shown
-from bezel.localcloud.services.storage.preconditions import OF_OBJECTS, check_preconditions, conditions_of
+from bezel.localcloud.services.storage.api import OF_OBJECTS, POLICY, bucket_of, check_preconditions, object_shown
 
 api = Api("storage.googleapis.com", "Cloud Storage API", legacy=True)
 _MULTIPART = 64 << 20  # bytes; Google's clients use another kind of upload for objects of more than 16 MiB
@@ -22,56 +21,46 @@ _METADATA = 1 << 20
 _PATH = "/upload/storage/v1/b/{bucket:id}/o"
 
 
-@api.route(
-    "POST",
-    _PATH,
-    query=f"name contentEncoding {OF_OBJECTS}",
-    reads_body=True,
-)
+@api.route("POST", _PATH, query=f"name contentEncoding {OF_OBJECTS}", reads_body=True)
 async def upload(call: Call) -> Json | Response:
     """Upload an object, or with uploadType=resumable open a session for one."""
     bucket_of(call)
-    kind, conditions = call.query("uploadType"), conditions_of(call.arguments)
+    kind = call.query("uploadType")
+    content: AsyncIterator[bytes] = call.request.stream()
     if kind == "media":
-        metadata = {"name": call.query("name"), "contentType": call.request.headers.get("content-type")}
+        metadata: Json = {"name": call.query("name"), "contentType": call.request.headers.get("content-type")}
         if metadata["name"]:
-            check_permitted(call, str(metadata["name"]))  # before any byte is written to the disk
-        return object_shown(
-            call, place_object(call, metadata, conditions, await call.cloud.objects.receive(call.request.stream()))
-        )
-    if kind == "multipart":
-        metadata, content = _parts(await _whole(call, _MULTIPART), call.request.headers.get("content-type", ""))
-        metadata.setdefault("name", call.query("name"))
-        return object_shown(
-            call, place_object(call, metadata, conditions, await call.cloud.objects.receive(_once(content)))
-        )
-    if kind == "resumable":
-        metadata = _checked(json_object(await _whole(call, _METADATA)))
-        metadata.setdefault("name", call.query("name"))
-        metadata.setdefault("contentType", call.request.headers.get("x-upload-content-type", ""))
-        return _open_session(call, metadata, conditions)
-    raise invalid(f"Invalid upload type: {kind!r}; use media, multipart or resumable.")
+            check_permitted(call, metadata["name"])  # before any byte is written to the disk
+    elif kind == "multipart":
+        metadata, data = _parts(await _whole(call, _MULTIPART), call.request.headers.get("content-type", ""))
+        metadata, content = {"name": call.query("name")} | metadata, _once(data)
+    elif kind == "resumable":
+        default = {"name": call.query("name"), "contentType": call.request.headers.get("x-upload-content-type", "")}
+        return _open_session(call, default | _checked(json_object(await _whole(call, _METADATA))))
+    else:
+        raise invalid(f"Invalid upload type: {kind!r}; use media, multipart or resumable.")
+    received = await call.cloud.objects.receive(content)
+    return object_shown(call, place_object(call, metadata, call.arguments, received))
 
 
 @api.route("PUT", _PATH)
 async def resume(call: Call) -> Json | Response:
     """Receive the content of a session, whole or the next chunk; permission was checked when it was opened."""
-    session = call.cloud.store.get("upload", call.query("upload_id"))
-    if session is None or session["bucket"] != call.param("bucket"):
+    session = call.stored("upload", call.query("upload_id"), "No such upload session.")
+    if session["bucket"] != call.param("bucket"):
         raise ApiError("NOT_FOUND", "No such upload session.")
     path = call.cloud.objects.new_upload().with_name(call.query("upload_id"))
     size = path.stat().st_size if path.exists() else 0
-    begin, total = _range(call.request.headers.get("content-range"), size)
+    header = call.request.headers.get("content-range")
+    begin, total = _range(header, size)
     if begin is not None and begin != size:
         return _incomplete(size)
-    if begin is not None or call.request.headers.get("content-range") is None:
+    if begin is not None or header is None:
         with path.open("ab") as file:
             async for chunk in call.request.stream():
                 file.write(chunk)
         size = path.stat().st_size
-    if total is not None and size < total:
-        return _incomplete(size)
-    if call.request.headers.get("content-range", "").endswith("/*"):
+    if (total is not None and size < total) or (header or "").endswith("/*"):
         return _incomplete(size)
     row = place_object(call, session["metadata"], session.get("conditions", {}), measured(path))
     call.cloud.store.delete("upload", call.query("upload_id"))
@@ -103,33 +92,30 @@ def place_object(call: Call, metadata: Json, conditions: dict[str, str], receive
 def check_permitted(call: Call, name: str) -> None:
     """Check the caller's roles on the object: to overwrite one takes the permission to delete it."""
     resource = f"{call.name(POLICY)}/objects/{name}"
-    needed = ["storage.objects.create"]
+    call.require("storage.objects.create", resource)
     if call.cloud.store.get("object", f"{call.param('bucket')}/{name}") is not None:
-        needed.append("storage.objects.delete")
-    for permission in needed:
-        if not call.cloud.access.allows(call.caller, permission, resource):
-            raise permission_denied(permission, resource)
+        call.require("storage.objects.delete", resource)
 
 
-async def _whole(call: Call, most: int) -> bytes:
+async def _whole(call: Call, max_bytes: int) -> bytes:
     """Read the whole body into memory.
 
     Raises:
-        ApiError: 413, it is longer than `most` bytes.
+        ApiError: 413, it is longer than `max_bytes`.
     """
     body = b""
     async for chunk in call.request.stream():
         body += chunk
-        if len(body) > most:
-            text = f"Request payload size exceeds the limit: {most} bytes."
+        if len(body) > max_bytes:
+            text = f"Request payload size exceeds the limit: {max_bytes} bytes."
             raise ApiError("INVALID_ARGUMENT", text, status=413)
     return body
 
 
-def _open_session(call: Call, metadata: Json, conditions: dict[str, str]) -> Response:
+def _open_session(call: Call, metadata: Json) -> Response:
     check_permitted(call, str(metadata.get("name") or ""))
     identifier, now = uuid.uuid4().hex, call.cloud.pace.now()
-    session = {"bucket": call.param("bucket"), "metadata": metadata, "conditions": conditions, "opened": now}
+    session = {"bucket": call.param("bucket"), "metadata": metadata, "conditions": call.arguments, "opened": now}
     call.cloud.objects.forget_sessions(now)
     call.cloud.store.put("upload", identifier, session)
     location = f"{call.cloud.base}{call.request.url.path}?uploadType=resumable&upload_id={identifier}"
@@ -173,11 +159,9 @@ def _range(header: str | None, received: int) -> tuple[int | None, int | None]:
     match = re.fullmatch(r"bytes (?:([0-9]{1,15})-([0-9]{1,15})|\*)/([0-9]{1,15}|\*)", header)
     if match is None:
         raise invalid(f"Failed to parse Content-Range header {header!r}.", ("Content-Range", header))
-    total = None if match[3] == "*" else int(match[3])
-    if total is not None and total < max(received, int(match[2] or -1) + 1):
-        text = (
-            f"Content-Range {header!r} ends before byte {max(received, int(match[2] or -1) + 1)}, which it must hold."
-        )
+    total, needed = None if match[3] == "*" else int(match[3]), max(received, int(match[2] or -1) + 1)
+    if total is not None and total < needed:
+        text = f"Content-Range {header!r} ends before byte {needed}, which it must hold."
         raise invalid(text, ("Content-Range", header))
     return (int(match[1]) if match[1] else None), total
 

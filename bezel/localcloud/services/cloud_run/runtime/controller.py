@@ -28,8 +28,7 @@ from bezel.localcloud.services.cloud_run.failures import (
 )
 from bezel.localcloud.services.cloud_run.references import check_image, check_quota
 from bezel.localcloud.services.cloud_run.runtime.autoscaler import Autoscaler, RevisionRoute, Scaling
-from bezel.localcloud.services.cloud_run.runtime.container_command import Command, Container
-from bezel.localcloud.services.cloud_run.runtime.containers import container_command
+from bezel.localcloud.services.cloud_run.runtime.container_command import Command, Container, container_command
 from bezel.localcloud.services.cloud_run.runtime.ingress import Ingress, listen
 from bezel.localcloud.services.cloud_run.runtime.instance import Instance
 from bezel.localcloud.services.cloud_run.spec import ProbeSpec, RevisionSpec, revision_spec

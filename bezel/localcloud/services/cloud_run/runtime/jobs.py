@@ -17,8 +17,7 @@ from bezel.localcloud.core.logbook import TaskSource
 from bezel.localcloud.routing.context import Context
 from bezel.localcloud.services.cloud_run import job_status
 from bezel.localcloud.services.cloud_run.failures import RevisionFailureError
-from bezel.localcloud.services.cloud_run.runtime.container_command import Command, Container
-from bezel.localcloud.services.cloud_run.runtime.containers import container_command
+from bezel.localcloud.services.cloud_run.runtime.container_command import Command, Container, container_command
 from bezel.localcloud.services.cloud_run.runtime.instance import Instance
 from bezel.localcloud.services.cloud_run.runtime.metadata import TaskMetadata
 from bezel.localcloud.services.cloud_run.spec import RevisionSpec, revision_spec
