@@ -31,7 +31,7 @@ def test_every_request_of_a_served_method_has_its_definition():
         assert not method.request or method.request in definitions()
 
 
-def test_what_may_be_set_is_what_is_not_output_only():
+def test_what_may_be_set_of_a_service_is_what_is_not_output_only():
     settable = settable_fields("run.GoogleCloudRunV2Service")
     assert {"template", "traffic", "ingress", "labels"} <= settable
     assert settable.isdisjoint({"name", "etag", "uid", "uri", "generation", "latestReadyRevision"})

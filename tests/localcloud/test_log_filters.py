@@ -86,9 +86,9 @@ def test_an_entry_that_does_not_is_left_out(text):
     [
         ('log_id("x")', "does not serve the function log_id()"),
         ("severity=", "a value is missing"),
-        ("severity=LOUD", "is no severity"),
-        ("timestamp>yesterday", "is no time"),
-        ('textPayload=~"("', "is no regular expression"),
+        ("severity=LOUD", "is not a severity"),
+        ("timestamp>yesterday", "is not a time"),
+        ('textPayload=~"("', "is not a regular expression"),
         ("(severity=INFO", "closing parenthesis"),
         ("severity=INFO)", "unexpected"),
         ("a=b AND", "a value is missing"),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bezel.localcloud.core.errors import ApiError
 from bezel.localcloud.routing.context import Point, Series
-from bezel.localcloud.services.monitoring.api import labels_wanted
+from bezel.localcloud.services.monitoring.api import required_labels
 from bezel.localcloud.services.monitoring.quota_use import QuotaUse
 from tests.support.localcloud.client import PARENT, RUNTIME, until
 from tests.support.localcloud.in_process import Project
@@ -176,7 +176,7 @@ def test_a_filter_that_is_none_or_not_served_is_refused(project, status, text, s
 @given(st.text(alphabet='metric.type = "x\\"AND OR:()<>!labels', max_size=60))
 def test_no_filter_is_more_than_refused(text):
     with contextlib.suppress(ApiError):
-        labels_wanted(text)
+        required_labels(text)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from bezel.localcloud.core.logbook import Logbook, LogSource
 from bezel.localcloud.core.store import Store
 from bezel.localcloud.processes.sockets import Sockets
 from bezel.localcloud.services.cloud_run.failures import ContainerFailureError
-from bezel.localcloud.services.cloud_run.runtime.autoscaler import DEMAND, LEAST, Autoscaler, NoInstanceError, Scaling
+from bezel.localcloud.services.cloud_run.runtime.autoscaler import DEMAND, MINIMUM, Autoscaler, NoInstanceError, Scaling
 from bezel.localcloud.services.cloud_run.runtime.container_command import Command
 from bezel.localcloud.services.cloud_run.runtime.instance import Instance
 from bezel.localcloud.services.cloud_run.runtime.upstream import passes
@@ -26,7 +26,7 @@ from tests.support.localcloud.virtual_loop import run_virtually
 
 pytestmark = pytest.mark.slow  # whole processes
 
-BOUNDS = Scaling(concurrency=1, least=0, most=1, idle_seconds=900.0, queue_seconds=10.0)
+BOUNDS = Scaling(concurrency=1, minimum=0, maximum=1, idle_seconds=900.0, queue_seconds=10.0)
 MANUAL = {"scalingMode": "MANUAL"}
 
 
@@ -83,7 +83,7 @@ def test_a_request_waits_as_long_as_an_instance_is_on_its_way():
 
 def test_a_revision_that_shall_have_no_instance_answers_503_and_starts_none():
     async def told():
-        pool, reasons = pool_of(0.0, replace(BOUNDS, most=0))
+        pool, reasons = pool_of(0.0, replace(BOUNDS, maximum=0))
         with pytest.raises(NoInstanceError, match="disabled") as caught:
             await pool.acquire()
         return caught.value.status, reasons
@@ -93,7 +93,7 @@ def test_a_revision_that_shall_have_no_instance_answers_503_and_starts_none():
 
 def test_an_instance_without_requests_ends_after_a_quarter_of_an_hour_unless_it_is_of_the_least():
     async def told(least):
-        pool, _ = pool_of(0.0, replace(BOUNDS, least=least))
+        pool, _ = pool_of(0.0, replace(BOUNDS, minimum=least))
         instance = await pool.acquire()
         await asyncio.sleep(5000.0)
         busy = instance.exited.is_set()
@@ -109,11 +109,11 @@ def test_an_instance_without_requests_ends_after_a_quarter_of_an_hour_unless_it_
 
 def test_what_still_starts_ends_with_the_room_for_it_and_serves_nobody_later():
     async def told(most):
-        pool, reasons = pool_of(1.0, replace(BOUNDS, least=2, most=2))
+        pool, reasons = pool_of(1.0, replace(BOUNDS, minimum=2, maximum=2))
         pool.fit()
         waiting = asyncio.ensure_future(pool.acquire())
         await asyncio.sleep(0.5)
-        pool.scaling = replace(BOUNDS, most=most)
+        pool.scaling = replace(BOUNDS, maximum=most)
         pool.fit()
         await asyncio.wait([waiting])
         refused = waiting.exception()
@@ -123,28 +123,28 @@ def test_what_still_starts_ends_with_the_room_for_it_and_serves_nobody_later():
         await pool.acquire()
         return refused and refused.status, reasons, asyncio.get_running_loop().time()
 
-    assert run_virtually(told(most=0)) == (503, [LEAST, LEAST, DEMAND], pytest.approx(1.5))
-    assert run_virtually(told(most=1)) == (None, [LEAST, LEAST], pytest.approx(1.0))
+    assert run_virtually(told(most=0)) == (503, [MINIMUM, MINIMUM, DEMAND], pytest.approx(1.5))
+    assert run_virtually(told(most=1)) == (None, [MINIMUM, MINIMUM], pytest.approx(1.0))
 
 
 def test_the_least_number_is_made_up_for_at_once_but_later_and_later_in_a_crash_loop():
     async def lost():
         """An instance of the least number that is lost once, after it has run for long."""
-        pool, reasons = pool_of(1.0, replace(BOUNDS, least=1))
+        pool, reasons = pool_of(1.0, replace(BOUNDS, minimum=1))
         pool.fit()
         (await pool.acquire()).exited.set()
         await asyncio.sleep(1.5)
         return len(reasons)
 
     async def looping():
-        pool, reasons = pool_of(1.0, replace(BOUNDS, least=1), fails=True)
+        pool, reasons = pool_of(1.0, replace(BOUNDS, minimum=1), fails=True)
         pool.fit()
         await asyncio.sleep(600.0)
         return len(reasons), set(reasons)
 
     assert run_virtually(lost()) == 2
     # At 0, 1, 3, 6, 11, 20, 37 and 70 seconds, then once a minute.
-    assert run_virtually(looping()) == (16, {LEAST})
+    assert run_virtually(looping()) == (16, {MINIMUM})
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from bezel.localcloud.services.cloud_run.checks import violations
-from bezel.localcloud.services.cloud_run.quotas import gpu_quota_of, gpus_wanted
+from bezel.localcloud.services.cloud_run.quotas import gpu_quota_of, gpus_needed
 from bezel.localcloud.services.cloud_run.spec import revision_spec
 
 CONTAINER = "service.template.containers[0]"
@@ -279,7 +279,7 @@ def test_the_quota_of_the_rtx_is_in_thousandths():
     ],
 )
 def test_gpus_are_counted_with_what_a_region_may_come_to_hold(services, wanted):
-    assert gpus_wanted(services, "nvidia-l4", redundant=False) == wanted
+    assert gpus_needed(services, "nvidia-l4", redundant=False) == wanted
 
 
 @pytest.mark.parametrize(("cpu", "given", "wanted"), [("1", 0, 80), ("500m", 0, 1), ("500m", 5, 5), ("8", 7, 7)])

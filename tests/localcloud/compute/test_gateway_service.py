@@ -187,7 +187,7 @@ def test_an_image_that_is_no_vllm_runs_as_its_program_or_says_why_it_cannot():
     command = program(container, "sh")
     assert command.argv == ("sh", "-c", "x")
     assert [command.environment[name] for name in ("A", "PORT", "GATEWAY_ADDRESS")] == ["b", "8080", "unix@/s/1"]
-    with pytest.raises(RevisionFailureError, match="no-such-proxy is not on this machine: run `make setup`"):
+    with pytest.raises(RevisionFailureError, match="no-such-proxy is not on PATH: run `make setup`"):
         program(container, "no-such-proxy")
     with pytest.raises(RevisionFailureError, match="by a command only"):
         program(SimpleNamespace(spec=SimpleNamespace(command=(), args=())), "sh")

@@ -39,7 +39,7 @@ class Reference:
 
 
 def parse_reference(text: str) -> Reference | None:
-    """The parts of a reference as containers write it, or None if it is none."""
+    """The parts of a reference as containers write it, or None for text that is not a reference."""
     match = _REFERENCE.fullmatch(text)
     if match is None:
         return None
@@ -69,11 +69,6 @@ def _table() -> list[Json]:
 
 
 @cache
-def _programs() -> dict[str, str]:
-    return {row["repository"]: row["runs"] for row in _table() if "runs" in row}
-
-
-@cache
 def _upstream() -> dict[tuple[str, str], dict[str, Manifest]]:
     known: dict[tuple[str, str], dict[str, Manifest]] = {}
     for row in _table():
@@ -93,7 +88,8 @@ def program_of(image: str) -> str:
     """The program of this machine that stands for an image, also behind a remote repository; "" for a vLLM image."""
     reference = parse_reference(image)
     repository = f"/{reference.repository}" if reference else ""
-    return next((name for path, name in _programs().items() if repository.endswith(f"/{path}")), "")
+    runs = (row["runs"] for row in _table() if "runs" in row and repository.endswith(f"/{row['repository']}"))
+    return next(runs, "")
 
 
 def upstream_tags(registry: str, repository: str) -> list[str] | None:

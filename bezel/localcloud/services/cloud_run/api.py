@@ -9,25 +9,14 @@ from bezel.localcloud.http.update_mask import masked
 from bezel.localcloud.routing.context import Context
 from bezel.localcloud.routing.iam_policies import serve_policy
 from bezel.localcloud.routing.router import Api, Call
-from bezel.localcloud.services.cloud_run import status
+from bezel.localcloud.services.cloud_run import resources, status
 from bezel.localcloud.services.cloud_run.checks import violations
 from bezel.localcloud.services.cloud_run.egress import egress_violations
-from bezel.localcloud.services.cloud_run.resources import (
-    LOCATION,
-    PARENT,
-    check_absent,
-    check_account,
-    check_etag,
-    check_violations,
-    found,
-    one_location,
-    settable,
-    validated,
-)
 
 api = Api("run.googleapis.com", "Cloud Run Admin API", locations=regions())
-_SERVICE = LOCATION + "/services/{service:id}"
-_NAME = PARENT + "/services/{service}"
+_SERVICES = resources.LOCATION + "/services"
+_SERVICE = _SERVICES + "/{service:id}"
+_NAME = resources.PARENT + "/services/{service}"
 _DELETE_SECONDS = 5.0  # of the platform's time
 _CHANGES = "updateMask validateOnly allowMissing forceNewRevision"
 _ALL_TO_LATEST = [{"type": status.LATEST, "percent": 100}]
@@ -35,7 +24,7 @@ _DEFAULTS = {"ingress": "INGRESS_TRAFFIC_ALL", "launchStage": "GA", "traffic": _
 _MESSAGE = "run.GoogleCloudRunV2Service"
 
 
-@api.route("POST", LOCATION + "/services", needs="run.services.create", query="serviceId validateOnly", body="service")
+@api.route("POST", _SERVICES, needs="run.services.create", query="serviceId validateOnly", body="service")
 def create(call: Call) -> Json:
     """Create a service and deploy its first revision."""
     return _create(call, call.query("serviceId"))
@@ -44,21 +33,22 @@ def create(call: Call) -> Json:
 def _create(call: Call, service_id: str) -> Json:
     _check(call, call.body, service_id, "CreateServiceRequest")
     name = _name_of(call, service_id)
-    check_absent(call, "service", name)
+    resources.check_absent(call, "service", name)
     uri = "" if call.flag("validateOnly") else call.cloud.services.open_front(name)
     own = {"creator": call.caller, "lastModifier": call.caller, "uri": uri, "urls": [uri], "satisfiesPzs": True}
-    service = status.new_resource(name, call.cloud.pace.now(), **own) | _DEFAULTS | settable(call.body, _MESSAGE)
+    service = status.new_resource(name, call.cloud.pace.now(), **own) | _DEFAULTS
+    service |= resources.settable(call.body, _MESSAGE)
     if call.flag("validateOnly"):
         return _validated(call, service)
     with call.cloud.store.transaction():
-        check_absent(call, "service", name)
+        resources.check_absent(call, "service", name)
         return _deploy(call.cloud, service)
 
 
-@api.route("GET", LOCATION + "/services", needs="run.services.list", query="pageSize pageToken")
+@api.route("GET", _SERVICES, needs="run.services.list", query="pageSize pageToken")
 def list_services(call: Call) -> Json:
     """Services of a location."""
-    rows = call.cloud.store.rows("service", f"{one_location(call)}/services/")
+    rows = call.cloud.store.rows("service", f"{resources.one_location(call)}/services/")
     return call.page([(name, without_zeros(service)) for name, service in rows], "services")
 
 
@@ -77,12 +67,12 @@ def patch(call: Call) -> Json:
         return _create(call, call.param("service"))
     with call.cloud.store.transaction():
         old = _service(call)
-        check_etag(old, body.get("etag", ""))
+        resources.check_etag(old, body.get("etag", ""))
         mask = call.mask()
         desired = masked(old, body, mask, _MESSAGE, settable_fields(_MESSAGE)) if mask else body
         _check(call, desired, call.param("service"), "UpdateServiceRequest")
         kept = {key: value for key, value in old.items() if key not in settable_fields(_MESSAGE)}
-        service = _DEFAULTS | kept | settable(desired, _MESSAGE)
+        service = _DEFAULTS | kept | resources.settable(desired, _MESSAGE)
         service |= {"generation": str(int(old["generation"]) + 1), "updateTime": timestamp(call.cloud.pace.now())}
         service |= {"lastModifier": call.caller, "etag": status.new_etag()}
         if call.flag("validateOnly"):
@@ -99,7 +89,7 @@ def delete(call: Call) -> Json:
     cloud = call.cloud
     with cloud.store.transaction():
         service = _service(call)
-        check_etag(service, call.query("etag"))
+        resources.check_etag(service, call.query("etag"))
         if call.flag("validateOnly"):
             return _validated(call, service)
         name = service["name"]
@@ -109,7 +99,7 @@ def delete(call: Call) -> Json:
         cloud.store.delete("service", name)
         cloud.store.set_setting(f"revisions {service['uid']}", None)
         response = status.typed("Service", service | {"deleteTime": timestamp(cloud.pace.now())})
-        return cloud.operations.timed(call.name(PARENT), _metadata(name), response, _DELETE_SECONDS)
+        return cloud.operations.timed(call.name(resources.PARENT), _metadata(name), response, _DELETE_SECONDS)
 
 
 serve_policy(api, _SERVICE, _NAME, "run.services", lambda call: str(_service(call)["name"]))
@@ -125,40 +115,40 @@ def list_revisions(call: Call) -> Json:
 @api.route("GET", _SERVICE + "/revisions/{revision:id}", needs="run.revisions.get", on=_NAME)
 def get_revision(call: Call) -> Json:
     """One revision."""
-    return without_zeros(found(call, "revision", _NAME + "/revisions/{revision}"))
+    return without_zeros(resources.found(call, "revision", _NAME + "/revisions/{revision}"))
 
 
-@api.route("GET", LOCATION + "/operations/{operation:id}", needs="run.operations.get")
+@api.route("GET", resources.LOCATION + "/operations/{operation:id}", needs="run.operations.get")
 def get_operation(call: Call) -> Json:
     """An operation."""
-    return call.cloud.operations.get(call.name(PARENT + "/operations/{operation}"))
+    return call.cloud.operations.get(call.name(resources.PARENT + "/operations/{operation}"))
 
 
-@api.route("POST", LOCATION + "/operations/{operation:id}:wait", needs="run.operations.get")
+@api.route("POST", resources.LOCATION + "/operations/{operation:id}:wait", needs="run.operations.get")
 async def wait_operation(call: Call) -> Json:
     """Return an operation when it is done, or its state when the given time is over."""
     try:
         timeout = min(seconds_of(call.body.get("timeout"), 30.0), 300.0)
     except ValueError as error:
         raise invalid(str(error), ("timeout", str(error))) from None
-    return await call.cloud.operations.wait(call.name(PARENT + "/operations/{operation}"), timeout)
+    return await call.cloud.operations.wait(call.name(resources.PARENT + "/operations/{operation}"), timeout)
 
 
 def _name_of(call: Call, service_id: str) -> str:
     """Full name of a service in the path's location."""
-    return f"{call.name(PARENT)}/services/{service_id}"
+    return f"{call.name(resources.PARENT)}/services/{service_id}"
 
 
 def _check(call: Call, body: Json, service_id: str, message: str) -> None:
     region, template = call.param("location"), body.get("template") or {}
     egress = egress_violations(call.cloud.store, template, region)
-    check_violations(message, [*violations(body, service_id, region), *egress])
+    resources.check_violations(message, [*violations(body, service_id, region), *egress])
     revisions = {status.short(name) for name, _ in call.cloud.store.rows("revision", f"{_name_of(call, service_id)}/")}
     for target in body.get("traffic") or []:
         if target.get("revision") and status.short(target["revision"]) not in revisions:
             text = f"Revision '{target['revision']}' of the traffic does not exist."
             raise invalid(text, ("service.traffic", "revision"))
-    check_account(call, template)
+    resources.check_account(call, template)
 
 
 def _deploy(cloud: Context, service: Json) -> Json:
@@ -195,11 +185,11 @@ def _settle(cloud: Context, service: Json) -> Json:
 
 
 def _service(call: Call) -> Json:
-    return found(call, "service", _NAME)
+    return resources.found(call, "service", _NAME)
 
 
 def _validated(call: Call, service: Json) -> Json:
-    return validated(call, _metadata(service["name"]), status.typed("Service", service))
+    return resources.validated(call, _metadata(service["name"]), status.typed("Service", service))
 
 
 def _metadata(name: str) -> Json:

@@ -5,8 +5,8 @@ from bezel.localcloud.core.json_types import Json, timestamp, without_zeros
 from bezel.localcloud.core.regions import regions
 from bezel.localcloud.http.paging import newest_first
 from bezel.localcloud.routing.router import Api, Call
+from bezel.localcloud.services.cloud_run import resources
 from bezel.localcloud.services.cloud_run.jobs_api import JOB, NAME, forget
-from bezel.localcloud.services.cloud_run.resources import PARENT, check_etag, found, validated
 from bezel.localcloud.services.cloud_run.status import short, typed
 
 api = Api("run.googleapis.com", "Cloud Run Admin API", locations=regions())
@@ -39,15 +39,15 @@ def cancel(call: Call) -> Json:
     cloud = call.cloud
     with cloud.store.transaction():
         execution = _execution(call)
-        check_etag(execution, call.body.get("etag", ""))
+        resources.check_etag(execution, call.body.get("etag", ""))
         name = execution["name"]
         metadata = typed("Execution", execution)
         pending = cloud.store.get("jobRun", name)
         if pending is None:
             raise ApiError("FAILED_PRECONDITION", f"Execution {short(name)} has completed: it cannot be cancelled.")
         if call.body.get("validateOnly"):
-            return validated(call, metadata, metadata)
-        operation = cloud.operations.begin(call.name(PARENT), metadata)
+            return resources.validated(call, metadata, metadata)
+        operation = cloud.operations.begin(call.name(resources.PARENT), metadata)
         cloud.store.put("jobRun", name, {"operations": [*pending["operations"], operation], "cancelled": True})
     cloud.jobs.cancel(name)
     return cloud.operations.get(operation)
@@ -59,14 +59,14 @@ def delete(call: Call) -> Json:
     cloud = call.cloud
     with cloud.store.transaction():
         execution = _execution(call)
-        check_etag(execution, call.query("etag"))
+        resources.check_etag(execution, call.query("etag"))
         name = execution["name"]
         metadata = typed("Execution", execution)
         response = metadata | {"deleteTime": timestamp(cloud.pace.now())}
         if call.flag("validateOnly"):
-            return validated(call, metadata, response)
+            return resources.validated(call, metadata, response)
         forget(cloud, name)
-        return cloud.operations.timed(call.name(PARENT), metadata, response, _DELETE_SECONDS)
+        return cloud.operations.timed(call.name(resources.PARENT), metadata, response, _DELETE_SECONDS)
 
 
 @api.route("GET", _ONE + "/tasks", needs="run.tasks.list", on=_EXECUTION, query="pageSize pageToken")
@@ -80,8 +80,8 @@ def list_tasks(call: Call) -> Json:
 @api.route("GET", _ONE + "/tasks/{task:id}", needs="run.tasks.get", on=_TASK)
 def get_task(call: Call) -> Json:
     """One task."""
-    return without_zeros(found(call, "task", _TASK))
+    return without_zeros(resources.found(call, "task", _TASK))
 
 
 def _execution(call: Call) -> Json:
-    return found(call, "execution", _EXECUTION)
+    return resources.found(call, "execution", _EXECUTION)

@@ -7,52 +7,39 @@ from bezel.localcloud.core.json_types import Json, timestamp, without_zeros
 from bezel.localcloud.core.regions import regions
 from bezel.localcloud.routing.context import Context
 from bezel.localcloud.routing.router import Api, Call
-from bezel.localcloud.services.cloud_run import job_status
+from bezel.localcloud.services.cloud_run import job_status, resources
 from bezel.localcloud.services.cloud_run.egress import egress_violations
 from bezel.localcloud.services.cloud_run.failures import RevisionFailureError
 from bezel.localcloud.services.cloud_run.job_checks import UNSERVED, execution_violations, job_violations, of_task
 from bezel.localcloud.services.cloud_run.references import check_image, resolve_environment
-from bezel.localcloud.services.cloud_run.resources import (
-    LOCATION,
-    PARENT,
-    check_absent,
-    check_account,
-    check_etag,
-    check_violations,
-    found,
-    one_location,
-    settable,
-    validated,
-)
 from bezel.localcloud.services.cloud_run.spec import revision_spec
 from bezel.localcloud.services.cloud_run.status import new_resource, short, typed
 
 api = Api("run.googleapis.com", "Cloud Run Admin API", locations=regions())
-JOBS = LOCATION + "/jobs"
+JOBS = resources.LOCATION + "/jobs"
 JOB = JOBS + "/{job:id}"
-NAME = PARENT + "/jobs/{job}"
+NAME = resources.PARENT + "/jobs/{job}"
 CHANGE_SECONDS = 2.0  # of the platform's time, to create or to delete a job
 
 
 @api.route("POST", JOBS, needs="run.jobs.create", query="jobId validateOnly", body="job")
 def create(call: Call) -> Json:
     """Create a job; if its image or a secret is not available, the operation fails and the job exists nevertheless."""
-    cloud, body, name = call.cloud, call.body, f"{call.name(PARENT)}/jobs/{call.query('jobId')}"
+    cloud, body, name = call.cloud, call.body, f"{call.name(resources.PARENT)}/jobs/{call.query('jobId')}"
     _check(call, body)
     now, own = cloud.pace.now(), {"creator": call.caller, "lastModifier": call.caller, "satisfiesPzs": True}
-    job = new_resource(name, now, observedGeneration="1", launchStage="GA", **own) | settable(
-        body, "run.GoogleCloudRunV2Job"
-    )
+    job = new_resource(name, now, observedGeneration="1", launchStage="GA", **own)
+    job |= resources.settable(body, "run.GoogleCloudRunV2Job")
     failure, metadata = _failure(cloud, job), typed("Job", {"name": name})
     job |= job_status.failed_job(failure, now) if failure else job_status.ready_job(now)
     with cloud.store.transaction():
-        check_absent(call, "job", name)
+        resources.check_absent(call, "job", name)
         if call.flag("validateOnly"):
-            return validated(call, metadata, typed("Job", job))
+            return resources.validated(call, metadata, typed("Job", job))
         cloud.store.put("job", name, job)
         if failure is None:
-            return cloud.operations.timed(call.name(PARENT), metadata, typed("Job", job), CHANGE_SECONDS)
-        operation = cloud.operations.begin(call.name(PARENT), metadata)
+            return cloud.operations.timed(call.name(resources.PARENT), metadata, typed("Job", job), CHANGE_SECONDS)
+        operation = cloud.operations.begin(call.name(resources.PARENT), metadata)
         cloud.operations.finish(operation, error=ApiError(failure.code, failure.text))
         return cloud.operations.get(operation)
 
@@ -60,14 +47,14 @@ def create(call: Call) -> Json:
 @api.route("GET", JOBS, needs="run.jobs.list", query="pageSize pageToken")
 def list_jobs(call: Call) -> Json:
     """Jobs of a location."""
-    rows = call.cloud.store.rows("job", f"{one_location(call)}/jobs/")
+    rows = call.cloud.store.rows("job", f"{resources.one_location(call)}/jobs/")
     return call.page([(name, without_zeros(job)) for name, job in rows], "jobs")
 
 
 @api.route("GET", JOB, needs="run.jobs.get", on=NAME)
 def get(call: Call) -> Json:
     """One job."""
-    return without_zeros(found(call, "job", NAME))
+    return without_zeros(resources.found(call, "job", NAME))
 
 
 @api.route("DELETE", JOB, needs="run.jobs.delete", on=NAME, query="etag validateOnly")
@@ -75,15 +62,15 @@ def delete(call: Call) -> Json:
     """Delete a job with its executions; their tasks end, their log remains."""
     cloud = call.cloud
     with cloud.store.transaction():
-        job = found(call, "job", NAME)
-        check_etag(job, call.query("etag"))
+        job = resources.found(call, "job", NAME)
+        resources.check_etag(job, call.query("etag"))
         name, metadata = job["name"], typed("Job", {"name": job["name"]})
         response = typed("Job", job | {"deleteTime": timestamp(cloud.pace.now())})
         if call.flag("validateOnly"):
-            return validated(call, metadata, response)
+            return resources.validated(call, metadata, response)
         forget(cloud, f"{name}/executions/")
         cloud.store.delete("job", name)
-        return cloud.operations.timed(call.name(PARENT), metadata, response, CHANGE_SECONDS)
+        return cloud.operations.timed(call.name(resources.PARENT), metadata, response, CHANGE_SECONDS)
 
 
 @api.route("POST", JOB + ":run", needs="run.jobs.run", on=NAME)
@@ -93,19 +80,19 @@ def run(call: Call) -> Json:
     if overrides:
         call.require("run.jobs.runWithOverrides", call.name(NAME))
     with cloud.store.transaction():
-        job = found(call, "job", NAME)
-        check_etag(job, call.body.get("etag", ""))
+        job = resources.found(call, "job", NAME)
+        resources.check_etag(job, call.body.get("etag", ""))
         terminal = job["terminalCondition"]
         if terminal["state"] != "CONDITION_SUCCEEDED":
             raise ApiError("FAILED_PRECONDITION", f"Job {short(job['name'])} is not ready: {terminal.get('message')}")
         template = _overridden(job["template"], overrides)
-        check_violations("RunJobRequest", list(execution_violations(template, "overrides")))
+        resources.check_violations("RunJobRequest", list(execution_violations(template, "overrides")))
         now = cloud.pace.now()
         execution = job_status.new_execution(job, template, call.caller, now)
         metadata = typed("Execution", execution)
         if call.body.get("validateOnly"):
-            return validated(call, metadata, metadata)
-        operation = cloud.operations.begin(call.name(PARENT), metadata)
+            return resources.validated(call, metadata, metadata)
+        operation = cloud.operations.begin(call.name(resources.PARENT), metadata)
         name = execution["name"]
         cloud.store.put("execution", name, execution)
         cloud.store.put("jobRun", name, {"operations": [operation]})
@@ -136,8 +123,8 @@ def _check(call: Call, body: Json) -> None:
         if body.get(field):
             raise unserved(f"'{field}' of a job", "run it with jobs.run")
     egress = of_task(egress_violations(call.cloud.store, template, region))
-    check_violations("CreateJobRequest", [*job_violations(body, call.query("jobId"), region), *egress])
-    check_account(call, template)
+    resources.check_violations("CreateJobRequest", [*job_violations(body, call.query("jobId"), region), *egress])
+    resources.check_account(call, template)
 
 
 def _failure(cloud: Context, job: Json) -> RevisionFailureError | None:

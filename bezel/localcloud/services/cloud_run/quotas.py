@@ -67,7 +67,7 @@ def most_instances(spec: RevisionSpec, service_scaling: Json) -> int:
     return max(spec.min_instances, spec.max_instances)
 
 
-def gpus_wanted(
+def gpus_needed(
     services: Iterable[tuple[Json, Mapping[str, Json], Counter[str]]], accelerator: str, *, redundant: bool
 ) -> int:
     """GPUs of one quota that the services of a region may come to hold.

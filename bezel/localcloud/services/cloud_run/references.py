@@ -9,14 +9,8 @@ from bezel.localcloud.faults.platform import gpu_quota, hides_secret
 from bezel.localcloud.routing.context import Context
 from bezel.localcloud.services.artifact_registry.images import parse_reference
 from bezel.localcloud.services.artifact_registry.registry import find_image
-from bezel.localcloud.services.cloud_run.failures import (
-    ContainerFailureError,
-    image_missing,
-    image_unreadable,
-    quota_failure,
-    secret_failure,
-)
-from bezel.localcloud.services.cloud_run.quotas import gpu_quota_of, gpus_wanted
+from bezel.localcloud.services.cloud_run import failures
+from bezel.localcloud.services.cloud_run.quotas import gpu_quota_of, gpus_needed
 from bezel.localcloud.services.cloud_run.spec import Mount, RevisionSpec
 from bezel.localcloud.services.secret_manager.api import find_version, payload_of
 
@@ -38,12 +32,12 @@ def check_quota(cloud: Context, location: str, spec: RevisionSpec) -> None:
         (service, dict(cloud.store.rows("revision", f"{name}/revisions/")), cloud.services.held(name))
         for name, service in cloud.store.rows("service", f"projects/{PROJECT}/locations/{location}/services/")
     ]
-    wanted = gpus_wanted(services, spec.accelerator, redundant=spec.redundant)
-    if wanted > allowed:
-        raise quota_failure(
+    needed = gpus_needed(services, spec.accelerator, redundant=spec.redundant)
+    if needed > allowed:
+        raise failures.quota_failure(
             f"Quota exceeded for total allowable count of GPUs per project per region: {quota.name} is "
             f"{quota.amount(allowed)} in {location}, the maximum instances of all services, and what older revisions "
-            f"still hold, need {quota.amount(wanted)}."
+            f"still hold, need {quota.amount(needed)}."
         )
 
 
@@ -55,12 +49,12 @@ def check_image(cloud: Context, image: str) -> None:
     """
     reference = parse_reference(image)
     if reference is None:
-        raise image_missing(image)
+        raise failures.image_missing(image)
     try:
         find_image(cloud, reference, RUN_AGENT)
     except ApiError as error:
         refused = error.code == "PERMISSION_DENIED"
-        raise (image_unreadable(image, RUN_AGENT) if refused else image_missing(image)) from None
+        raise (failures.image_unreadable(image, RUN_AGENT) if refused else failures.image_missing(image)) from None
 
 
 def resolve_environment(cloud: Context, spec: RevisionSpec) -> dict[str, str]:
@@ -86,16 +80,16 @@ def _secret(cloud: Context, spec: RevisionSpec, source: Json) -> str:
             "account used must be granted the 'Secret Manager Secret Accessor' role "
             "(roles/secretmanager.secretAccessor) at the secret, project or higher level."
         )
-        raise secret_failure(text, "PERMISSION_DENIED")
+        raise failures.secret_failure(text, "PERMISSION_DENIED")
     try:
         if hides_secret(cloud.faults, name):
             raise ApiError("NOT_FOUND", f"Secret [projects/{PROJECT_NUMBER}/secrets/{secret}] not found.")  # noqa: TRY301
         return payload_of(cloud.store, *find_version(cloud.store, name, version)).decode()
     except ApiError as error:
         text = f"Secret {shown} was not found or cannot be read: {error.message}"
-        raise secret_failure(text, error.code) from None
+        raise failures.secret_failure(text, error.code) from None
     except UnicodeDecodeError:
-        raise secret_failure(f"Secret {shown} is not UTF-8 text.", "FAILED_PRECONDITION") from None
+        raise failures.secret_failure(f"Secret {shown} is not UTF-8 text.", "FAILED_PRECONDITION") from None
 
 
 def resolve_mounts(cloud: Context, spec: RevisionSpec) -> dict[str, str]:
@@ -108,30 +102,26 @@ def resolve_mounts(cloud: Context, spec: RevisionSpec) -> dict[str, str]:
         RevisionFailureError: If a bucket does not exist or the service account may not read it.
     """
     named = {bucket for argument in spec.args for bucket in _ADDRESS.findall(argument)}
-    readable = {
-        f"gs://{bucket}": str(cloud.objects.bucket_folder(bucket)) for bucket in named if _may_read(cloud, spec, bucket)
-    }
-    return readable | {mount.path: _mount(cloud, spec, mount) for mount in spec.mounts}
+    existing = {bucket for bucket in named if cloud.store.get("bucket", bucket)}
+    readable = {bucket for bucket in existing if not _missing_permissions(cloud, spec, bucket)}
+    folders = {f"gs://{bucket}": str(cloud.objects.bucket_folder(bucket)) for bucket in readable}
+    return folders | {mount.path: _mount(cloud, spec, mount) for mount in spec.mounts}
 
 
-def _may_read(cloud: Context, spec: RevisionSpec, bucket: str) -> bool:
-    return cloud.store.get("bucket", bucket) is not None and all(
-        cloud.access.allows(spec.service_account, permission, f"projects/_/buckets/{bucket}") for permission in _READING
-    )
+def _missing_permissions(cloud: Context, spec: RevisionSpec, bucket: str) -> list[str]:
+    account, allows = spec.service_account, cloud.access.allows
+    return [permission for permission in _READING if not allows(account, permission, f"projects/_/buckets/{bucket}")]
 
 
 def _mount(cloud: Context, spec: RevisionSpec, mount: Mount) -> str:
     begin = f'Mounting volume "{mount.volume}" (bucket "{mount.bucket}") failed'
     if cloud.store.get("bucket", mount.bucket) is None:
-        raise ContainerFailureError(f"{begin}: bucket not found. Create it, or name the right one.")
-    for permission in _READING:
-        if not cloud.access.allows(spec.service_account, permission, f"projects/_/buckets/{mount.bucket}"):
-            raise ContainerFailureError(
-                f"{begin}: {spec.service_account} does not have {permission} access to the bucket. Grant it "
-                "roles/storage.objectViewer on the bucket."
-            )
+        raise failures.ContainerFailureError(f"{begin}: bucket not found. Create it, or name the right one.")
+    for permission in _missing_permissions(cloud, spec, mount.bucket):
+        text = f"{spec.service_account} does not have {permission} access to the bucket"
+        raise failures.ContainerFailureError(f"{begin}: {text}. Grant it roles/storage.objectViewer on the bucket.")
     root = cloud.objects.bucket_folder(mount.bucket)
     folder = root / mount.only_dir
     if not folder.resolve().is_relative_to(root.resolve()) or not folder.is_dir():
-        raise ContainerFailureError(f'{begin}: the bucket has no directory "{mount.only_dir}".')
+        raise failures.ContainerFailureError(f'{begin}: the bucket has no directory "{mount.only_dir}".')
     return str(folder)

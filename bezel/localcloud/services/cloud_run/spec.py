@@ -27,8 +27,7 @@ def cores(quantity: str) -> float:
     """
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(m?)", quantity)
     if match is None:
-        msg = f"{quantity!r} is not a number of CPUs such as '4'"
-        raise ValueError(msg)
+        raise ValueError(f"{quantity!r} is not a number of CPUs such as '4'")
     return float(match[1]) / (1000 if match[2] else 1)
 
 
@@ -40,8 +39,7 @@ def size_in_bytes(quantity: str) -> int:
     """
     match = re.fullmatch(r"(\d+)([kMG]|[KMG]i)?", quantity)
     if match is None:
-        msg = f"{quantity!r} is not an amount of memory such as '16Gi'"
-        raise ValueError(msg)
+        raise ValueError(f"{quantity!r} is not an amount of memory such as '16Gi'")
     return int(match[1]) * _UNITS[match[2] or ""]
 
 
@@ -157,8 +155,7 @@ def _mounts(template: Json, container: Json) -> tuple[Mount, ...]:
     volumes = {volume.get("name"): volume for volume in template.get("volumes") or []}
     mounts = []
     for entry in container.get("volumeMounts") or []:
-        bucket = (volumes.get(entry.get("name")) or {}).get("gcs")
-        if bucket is None:
+        if (bucket := (volumes.get(entry.get("name")) or {}).get("gcs")) is None:
             continue
         options = dict(option.partition("=")[::2] for option in bucket.get("mountOptions") or [])
         only_dir = "/".join(part for part in (options.get("only-dir", ""), entry.get("subPath", "")) if part)

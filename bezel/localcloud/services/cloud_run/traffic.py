@@ -74,7 +74,7 @@ def divide(count: int, parts: Mapping[str, int]) -> dict[str, int]:
 
 
 def bounds(service: Json, revision: Json) -> tuple[int, int]:
-    """(least, most) instances of a revision.
+    """(minimum, maximum) of a revision's instances.
 
     The service's numbers are for all revisions with traffic together; a revision that only a tag reaches counts in none
     of them. With manual scaling there are exactly as many as the service sets, and the revision's own bounds are
@@ -83,16 +83,16 @@ def bounds(service: Json, revision: Json) -> tuple[int, int]:
     instance would serve no request.
     """
     whole, own = service.get("scaling") or {}, revision.get("scaling") or {}
-    least = int(own.get("minInstanceCount") or 0)
-    most = int(own.get("maxInstanceCount") or limits()["instances"]["default_max"])
+    minimum = int(own.get("minInstanceCount") or 0)
+    maximum = int(own.get("maxInstanceCount") or limits()["instances"]["default_max"])
     parts, name = shares(service), revision["name"]
     if whole.get("scalingMode") == "MANUAL":
         if name not in parts:
-            return least, max(least, 1)
+            return minimum, max(minimum, 1)
         count = divide(int(whole.get("manualInstanceCount") or 0), parts)[name]
         return count, count
     if name in parts:
-        least = max(least, divide(int(whole.get("minInstanceCount") or 0), parts)[name])
+        minimum = max(minimum, divide(int(whole.get("minInstanceCount") or 0), parts)[name])
         if whole.get("maxInstanceCount"):
-            most = min(most, max(1, divide(int(whole["maxInstanceCount"]), parts)[name]))
-    return least, max(most, least)
+            maximum = min(maximum, max(1, divide(int(whole["maxInstanceCount"]), parts)[name]))
+    return minimum, max(maximum, minimum)

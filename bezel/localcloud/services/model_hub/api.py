@@ -6,6 +6,7 @@ public. It stands in for another company's service, so it requires no Google tok
 
 import hashlib
 import re
+from collections.abc import Callable
 from functools import cache
 
 from starlette.requests import Request
@@ -24,39 +25,41 @@ def routes() -> list[Route]:
     """Routes that need no token."""
     api = _REPOSITORY.replace("{kind}", "/api/models")
     return [
-        Route(f"{api}/revision/{{revision}}", _revision, methods=["GET"]),
-        Route(f"{api}/tree/{{revision}}", _tree, methods=["GET"]),
-        Route(f"{_REPOSITORY.replace('{kind}', '')}/resolve/{{revision}}/{{path:path}}", _resolve, methods=["GET"]),
+        _route(f"{api}/revision/{{revision}}", _revision),
+        _route(f"{api}/tree/{{revision}}", _tree),
+        _route(f"{_REPOSITORY.replace('{kind}', '')}/resolve/{{revision}}/{{path:path}}", _resolve),
     ]
 
 
-async def _revision(request: Request) -> Response:
-    found = _files(request)
-    if isinstance(found, Response):
-        return found
-    siblings = [{"rfilename": path} for path in sorted(found)]
+def _route(path: str, respond: Callable[[Request, dict[str, bytes]], Response]) -> Route:
+    """A route that responds with the files of the path's model and revision, or refuses."""
+
+    async def endpoint(request: Request) -> Response:
+        files = _files(request)
+        return files if isinstance(files, Response) else respond(request, files)
+
+    return Route(path, endpoint, methods=["GET"])
+
+
+def _revision(request: Request, files: dict[str, bytes]) -> Response:
+    siblings = [{"rfilename": path} for path in sorted(files)]
     name = _name(request)
     return JSONResponse({"id": name, "sha": _commit(name), "private": False, "gated": False, "siblings": siblings})
 
 
-async def _tree(request: Request) -> Response:
-    found = _files(request)
-    if isinstance(found, Response):
-        return found
-    return JSONResponse([_row(path, content) for path, content in sorted(found.items())])
+def _tree(_: Request, files: dict[str, bytes]) -> Response:
+    return JSONResponse([_row(path, content) for path, content in sorted(files.items())])
 
 
-async def _resolve(request: Request) -> Response:
-    found, path = _files(request), str(request.path_params["path"])
-    if isinstance(found, Response):
-        return found
-    if path not in found:
+def _resolve(request: Request, files: dict[str, bytes]) -> Response:
+    path = str(request.path_params["path"])
+    if path not in files:
         return _refusal(404, "EntryNotFound", "Entry not found")
-    content, headers = found[path], {"x-repo-commit": _commit(_name(request)), "accept-ranges": "bytes"}
-    asked = re.fullmatch(r"bytes=(\d+)-(\d*)", request.headers.get("range", ""))
-    if asked is None:
+    content, headers = files[path], {"x-repo-commit": _commit(_name(request)), "accept-ranges": "bytes"}
+    requested = re.fullmatch(r"bytes=(\d+)-(\d*)", request.headers.get("range", ""))
+    if requested is None:
         return Response(content, media_type="application/octet-stream", headers=headers)
-    begin, end = int(asked[1]), min(int(asked[2] or len(content) - 1), len(content) - 1)
+    begin, end = int(requested[1]), min(int(requested[2] or len(content) - 1), len(content) - 1)
     if begin > end:
         return Response(status_code=416, headers={"content-range": f"bytes */{len(content)}"})
     headers["content-range"] = f"bytes {begin}-{end}/{len(content)}"

@@ -6,9 +6,8 @@ comparisons and aggregations are refused with 501: no response is made up.
 
 import re
 from datetime import datetime
-from typing import Any
 
-from bezel.localcloud.core.errors import ApiError, invalid
+from bezel.localcloud.core.errors import ApiError, invalid, unserved
 from bezel.localcloud.core.json_types import Json, timestamp
 from bezel.localcloud.core.paths import PROJECT
 from bezel.localcloud.routing.context import Point, Series
@@ -23,22 +22,18 @@ _BEYOND = re.compile(r"\b(OR|NOT)\b|!=|[:<>()]|=\s*[a-z_]+\s*\(|^\s*-")
 _KNOWN = ("metric.type", "resource.type", "metric.labels.quota_metric")
 _LABELS = ("resource.labels.project_id", "resource.labels.service", "resource.labels.location")
 _MOST = 100_000
+_QUERY = "filter interval.startTime interval.endTime view pageSize pageToken"
 
 
-@api.route(
-    "GET",
-    "/monitoring/v3/projects/{project:id}/timeSeries",
-    needs="monitoring.timeSeries.list",
-    query="filter interval.startTime interval.endTime view pageSize pageToken",
-)
+@api.route("GET", "/monitoring/v3/projects/{project:id}/timeSeries", needs="monitoring.timeSeries.list", query=_QUERY)
 def list_time_series(call: Call) -> Json:
     """Return the series that match a filter, with their points of an interval, newest first."""
-    wanted = labels_wanted(call.query("filter"))
+    required = required_labels(call.query("filter"))
     since, until = _interval(call)
     found = sorted(
         (series, points)
         for series, all_points in call.cloud.quota_use.series().items()
-        if wanted.items() <= _labels_of(series).items()
+        if required.items() <= _labels_of(series).items()
         if (points := [point for point in reversed(all_points) if since < point.time <= until])
     )
     if call.query("view") == "HEADERS":
@@ -61,51 +56,45 @@ def _labels_of(series: Series) -> dict[str, str]:
 
 def _shown(series: Series, points: list[Point]) -> Json:
     labels = {name.rpartition(".")[2]: value for name, value in _labels_of(series).items() if name in _LABELS}
-    made: Json = {
+    shown: Json = {
         "metric": {"type": METRIC, "labels": {"quota_metric": series.metric}},
         "resource": {"type": RESOURCE, "labels": labels},
         "metricKind": "GAUGE",
         "valueType": "INT64",
     }
-    told: list[dict[str, Any]] = [
-        {
-            "interval": {"startTime": timestamp(point.time), "endTime": timestamp(point.time)},
-            "value": {"int64Value": str(point.used)},
-        }
-        for point in points
+    stamps = [(timestamp(point.time), point.used) for point in points]
+    values = [
+        {"interval": {"startTime": time, "endTime": time}, "value": {"int64Value": str(used)}} for time, used in stamps
     ]
-    return made | ({"points": told} if told else {})
+    return shown | ({"points": values} if values else {})
 
 
-def labels_wanted(text: str) -> dict[str, str]:
+def required_labels(text: str) -> dict[str, str]:
     """Return the labels and values that a filter requires.
 
     Raises:
         ApiError: INVALID_ARGUMENT for a malformed filter, UNIMPLEMENTED for one that is not served.
     """
-    wanted: dict[str, str] = {}
+    required: dict[str, str] = {}
     for term in _AND.split(text):
         match = _TERM.fullmatch(term)
         if match is None:
             if _BEYOND.search(re.sub(r'"(?:[^"\\]|\\.)*"', '""', term)):
-                text = (
-                    f'localcloud does not serve the filter {term.strip()[:200]!r}: give LABEL = "value", joined by AND.'
-                )
-                raise ApiError("UNIMPLEMENTED", text)
+                raise unserved(f"the filter {term.strip()[:200]!r}", 'give LABEL = "value", joined by AND')
             raise _refused(f"could not parse {term.strip()[:200]!r}")
         name = re.sub(r"^(metric|resource)\.label\.", r"\1.labels.", match[1])
         if name not in {*_KNOWN, *_LABELS}:
-            raise _refused(f"{match[1]!r} is no label of {METRIC} and {RESOURCE}")
-        if name in wanted:
+            raise _refused(f"{match[1]!r} is not a label of {METRIC} and {RESOURCE}")
+        if name in required:
             raise _refused(f"{match[1]!r} is given twice")
-        wanted[name] = re.sub(r"\\(.)", r"\1", match[2])
-    if "metric.type" not in wanted:
+        required[name] = re.sub(r"\\(.)", r"\1", match[2])
+    if "metric.type" not in required:
         raise _refused("it must specify a single metric type")
-    if wanted["metric.type"] != METRIC:
-        raise ApiError("UNIMPLEMENTED", f"localcloud does not serve metrics but {METRIC}.")
-    if wanted.get("resource.type", RESOURCE) != RESOURCE:
+    if required["metric.type"] != METRIC:
+        raise unserved(f"the metric {required['metric.type']}", f"use {METRIC}")
+    if required.get("resource.type", RESOURCE) != RESOURCE:
         raise _refused(f"the metric {METRIC} is of the resource {RESOURCE}")
-    return wanted
+    return required
 
 
 def _refused(why: str) -> ApiError:

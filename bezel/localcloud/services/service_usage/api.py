@@ -1,6 +1,7 @@
 """Service Usage v1: the enabled APIs of the project."""
 
 import re
+from typing import Any
 
 from bezel.localcloud.core.errors import ApiError, invalid
 from bezel.localcloud.core.json_types import Json
@@ -21,12 +22,12 @@ def list_services(call: Call) -> Json:
     Raises:
         ApiError: INVALID_ARGUMENT for another filter than the two that Google has.
     """
-    wanted = call.query("filter")
-    if wanted not in {"", "state:ENABLED", "state:DISABLED"}:
-        text = f"Invalid filter {wanted!r}: allowed are state:ENABLED and state:DISABLED."
-        raise invalid(text, ("filter", wanted))
+    chosen = call.query("filter")
+    if chosen not in {"", "state:ENABLED", "state:DISABLED"}:
+        text = f"Invalid filter {chosen!r}: allowed are state:ENABLED and state:DISABLED."
+        raise invalid(text, ("filter", chosen))
     states = {name: body["state"] for name, body in call.cloud.store.rows("api")}
-    items = [(name, _service(name, state)) for name, state in states.items() if wanted in {"", f"state:{state}"}]
+    items = [(name, _service(name, state)) for name, state in states.items() if chosen in {"", f"state:{state}"}]
     return call.page(items, "services", default=50, most=200)
 
 
@@ -41,9 +42,7 @@ def get_service(call: Call) -> Json:
 def enable(call: Call) -> Json:
     """Enable one service."""
     name = _checked(call.param("service"))
-    return _switch(
-        call, [name], "ENABLED", {"@type": f"{_TYPE}.EnableServiceResponse", "service": _service(name, "ENABLED")}
-    )
+    return _switch(call, [name], "ENABLED", "EnableServiceResponse", service=_service(name, "ENABLED"))
 
 
 @api.route("POST", _ROOT + "/{service:id}:disable", needs="serviceusage.services.disable")
@@ -52,8 +51,7 @@ def disable(call: Call) -> Json:
     name = _checked(call.param("service"))
     if not call.cloud.is_enabled(name):
         raise ApiError("FAILED_PRECONDITION", f"Service {name} is not enabled for consumer projects/{PROJECT_NUMBER}.")
-    body = {"@type": f"{_TYPE}.DisableServiceResponse", "service": _service(name, "DISABLED")}
-    return _switch(call, [name], "DISABLED", body)
+    return _switch(call, [name], "DISABLED", "DisableServiceResponse", service=_service(name, "DISABLED"))
 
 
 @api.route("POST", _ROOT + ":batchEnable", needs="serviceusage.services.enable")
@@ -63,7 +61,7 @@ def batch_enable(call: Call) -> Json:
     if not 1 <= len(names) <= 20:
         raise invalid("Between 1 and 20 services must be given.", ("service_ids", f"{len(names)} given"))
     services = [_service(name, "ENABLED") for name in names]
-    return _switch(call, names, "ENABLED", {"@type": f"{_TYPE}.BatchEnableServicesResponse", "services": services})
+    return _switch(call, names, "ENABLED", "BatchEnableServicesResponse", services=services)
 
 
 @api.route("GET", "/serviceusage/v1/operations/{operation:id}")
@@ -73,12 +71,12 @@ def get_operation(call: Call) -> Json:
     return call.cloud.operations.get(call.name("operations/{operation}"))
 
 
-def _switch(call: Call, names: list[str], state: str, response: Json) -> Json:
+def _switch(call: Call, names: list[str], state: str, kind: str, **response: Any) -> Json:
     with call.cloud.store.transaction():
         for name in names:
             call.cloud.store.put("api", name, {"state": state})
         metadata = {"@type": f"{_TYPE}.OperationMetadata", "resourceNames": [_name(name) for name in names]}
-        return call.cloud.operations.timed("", metadata, response, _SECONDS)
+        return call.cloud.operations.timed("", metadata, {"@type": f"{_TYPE}.{kind}"} | response, _SECONDS)
 
 
 def _checked(name: str) -> str:

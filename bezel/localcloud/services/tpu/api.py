@@ -173,14 +173,12 @@ def get_location(call: Call) -> Json:
 def list_accelerator_types(call: Call) -> Json:
     """Slices that a zone offers, whether or not one is in stock."""
     zone = _one_zone(call)
+    parent = f"projects/{PROJECT}/locations/{zone}/acceleratorTypes"
+    shapes = {kind: {"type": "V6E", "topology": capacity.goods()[kind].topology} for kind in _ZONES[zone]}
     found = [
-        (kind, {
-            "name": f"projects/{PROJECT}/locations/{zone}/acceleratorTypes/{kind}",
-            "type": kind,
-            "acceleratorConfigs": [{"type": "V6E", "topology": capacity.goods()[kind].topology}],
-        })
-        for kind in _ZONES[zone]
-    ]  # fmt: skip
+        (kind, {"name": f"{parent}/{kind}", "type": kind, "acceleratorConfigs": [shape]})
+        for kind, shape in shapes.items()
+    ]
     return call.page(found, "acceleratorTypes")
 
 

@@ -24,7 +24,7 @@ ROLLOUT = (
     "DEPLOYMENT_ROLLOUT - Instance started due to traffic shifting between revisions due to deployment, traffic split "
     "adjustment, or deployment health check."
 )
-LEAST = (
+MINIMUM = (
     "MANUAL_OR_CUSTOMER_MIN_INSTANCE - Instance started because of customer-configured min-instances or manual scaling."
 )
 DEMAND = (
@@ -54,15 +54,15 @@ class Scaling:
 
     Attributes:
         concurrency: Concurrent requests of an instance.
-        least: Instances that keep running without requests.
-        most: Instances at most; 0 where the service is switched off by manual scaling.
-        idle_seconds: Time that an instance beyond the least number runs without requests.
+        minimum: Instances that keep running without requests.
+        maximum: Instances at most; 0 where the service is switched off by manual scaling.
+        idle_seconds: Time that an instance beyond the minimum runs without requests.
         queue_seconds: Shortest time that a request waits for a free slot where no further instance starts.
     """
 
     concurrency: int
-    least: int
-    most: int
+    minimum: int
+    maximum: int
     idle_seconds: float
     queue_seconds: float
     liveness: ProbeSpec | None = None
@@ -95,18 +95,18 @@ class Autoscaler:
         self._add(await self._started(ROLLOUT))
 
     def fit(self) -> None:
-        """Start instances up to the least number, and end starting or idle ones beyond the most."""
-        while not self._closed and len(self._ready) + len(self._starting) < self.scaling.least:
-            self._grow(LEAST)
-        beyond = len(self._ready) + len(self._starting) - self.scaling.most
+        """Start instances up to the minimum, and end starting or idle ones beyond the maximum."""
+        while not self._closed and len(self._ready) + len(self._starting) < self.scaling.minimum:
+            self._grow(MINIMUM)
+        beyond = len(self._ready) + len(self._starting) - self.scaling.maximum
         for task in list(self._starting)[: max(0, beyond)]:
             self._starting.discard(task)
             self._ending.keep(task)
             task.cancel()
-        if not self.scaling.most:
+        if not self.scaling.maximum:
             self._refuse_waiting(_DISABLED)
         idle = [instance for instance in self._ready if instance.in_flight == 0]
-        for instance in idle[: max(0, len(self._ready) - self.scaling.most)]:
+        for instance in idle[: max(0, len(self._ready) - self.scaling.maximum)]:
             self._end(instance)
 
     async def acquire(self) -> Instance:
@@ -115,12 +115,12 @@ class Autoscaler:
         Raises:
             NoInstanceError: If none has a free slot in time, or the bounds allow no instance.
         """
-        if not self.scaling.most:
+        if not self.scaling.maximum:
             raise NoInstanceError(503, _DISABLED)
         if free := self._free():
             free.in_flight += 1
             return free
-        if len(self._ready) + len(self._starting) < self.scaling.most and not self._closed:
+        if len(self._ready) + len(self._starting) < self.scaling.maximum and not self._closed:
             self._grow(DEMAND)
         future: asyncio.Future[Instance] = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
@@ -182,7 +182,7 @@ class Autoscaler:
         self._ending.keep(asyncio.create_task(instance.stop()))
 
     def _make_up(self) -> None:
-        """Replace lost instances up to the least number, with growing delays after repeated losses."""
+        """Replace lost instances up to the minimum, with growing delays after repeated losses."""
         now = asyncio.get_running_loop().time()
         if now - self._lost_at > _QUIET:
             self._losses = 0
@@ -244,13 +244,13 @@ class Autoscaler:
 
     def _consider_end(self, instance: Instance) -> None:
         def end_if_idle() -> None:
-            surplus = instance in self._ready and len(self._ready) > self.scaling.least
+            surplus = instance in self._ready and len(self._ready) > self.scaling.minimum
             if instance.in_flight == 0 and surplus and instance.idle_since == idle_since:
                 self._end(instance)
 
         loop = asyncio.get_running_loop()
         idle_since = instance.idle_since = loop.time()
-        beyond = len(self._ready) > self.scaling.most
+        beyond = len(self._ready) > self.scaling.maximum
         loop.call_later(0.0 if beyond else self.scaling.idle_seconds, end_if_idle)
 
     def _serve_waiting(self) -> None:

@@ -69,9 +69,8 @@ def serve_arguments(command: tuple[str, ...], args: tuple[str, ...]) -> tuple[st
     for entrypoint in _ENTRYPOINTS:
         if command[: len(entrypoint)] == entrypoint:
             return command[len(entrypoint) :] + args
-    raise ContainerFailureError(
-        f"Application exec likely failed: {command[0]!r} is not a command that serves in this image."
-    )
+    why = f"{command[0]!r} is not a command that serves in this image."
+    raise ContainerFailureError(f"Application exec likely failed: {why}")
 
 
 def environment_of(container: Container) -> dict[str, str]:
@@ -86,19 +85,18 @@ def environment_of(container: Container) -> dict[str, str]:
     inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     package_root = str(Path(__file__).parents[5])
     paths = [package_root, *filter(None, [inherited.get("PYTHONPATH")])]
-    return (
-        inherited
-        | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}
-        | dict(container.environment)
-        | {
-            "PORT": str(spec.port),
-            LISTEN_VARIABLE: f"{PREFIX}{container.address}",
-            "LOCALCLOUD_HARDWARE": json.dumps(hardware),
-            "LOCALCLOUD_MOUNTS": json.dumps(dict(container.mounts)),
-            "LOCALCLOUD_SPEED": f"{container.speed:g}",
-            "LOCALCLOUD_FAULTS": str(container.faults),
-        }
-    )
+    return {
+        **inherited,
+        "PYTHONPATH": os.pathsep.join(paths),
+        "PYTHONUNBUFFERED": "1",
+        **container.environment,
+        "PORT": str(spec.port),
+        LISTEN_VARIABLE: f"{PREFIX}{container.address}",
+        "LOCALCLOUD_HARDWARE": json.dumps(hardware),
+        "LOCALCLOUD_MOUNTS": json.dumps(dict(container.mounts)),
+        "LOCALCLOUD_SPEED": f"{container.speed:g}",
+        "LOCALCLOUD_FAULTS": str(container.faults),
+    }
 
 
 def program(container: Container, name: str) -> Command:
@@ -114,14 +112,10 @@ def program(container: Container, name: str) -> Command:
         RevisionFailureError: If there is no such program, or no command.
     """
     if not container.spec.command:
-        raise ContainerFailureError(
-            f"localcloud starts an image of {name} by a command only: set the container's command."
-        )
+        raise ContainerFailureError(f"localcloud starts {name} by a command only: set the container's command.")
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     if shutil.which(name, path=path) is None:
-        raise ContainerFailureError(
-            f"{name} is not on this machine: run `make setup`, or install it so that it is on PATH."
-        )
+        raise ContainerFailureError(f"{name} is not on PATH: run `make setup`, or install it.")
     address, _, port = container.address.rpartition(":")
     variables = {"PATH": path, "PORT": port, "GATEWAY_ADDRESS": f"unix@{address}"}
     return Command((*container.spec.command, *container.spec.args), {**container.environment, **variables})
@@ -169,12 +163,10 @@ def container_command(
         RevisionFailureError: A secret, a bucket or the program does not exist, or is not readable.
     """
     runs, given = program_of(spec.image), resolve_environment(cloud, spec)
+    own = {"HF_ENDPOINT": f"{cloud.base}{HUB_PREFIX}"} | handed_on(given)
     container = Container(
         args=() if runs else serve_arguments(spec.command, spec.args),
-        environment={"HF_ENDPOINT": f"{cloud.base}{HUB_PREFIX}"}
-        | handed_on(given)
-        | dict(platform)
-        | {DIRECTORY_VARIABLE: str(cloud.layout.root)},
+        environment={**own, **platform, DIRECTORY_VARIABLE: str(cloud.layout.root)},
         faults=cloud.faults.container_file,
         mounts=resolve_mounts(cloud, spec),
         spec=spec,

@@ -19,13 +19,8 @@ from bezel.localcloud.core.errors import ApiError
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.logbook import LogSource
 from bezel.localcloud.routing.context import Context
-from bezel.localcloud.services.cloud_run import egress, status, traffic
-from bezel.localcloud.services.cloud_run.failures import (
-    ContainerFailureError,
-    KilledError,
-    RevisionFailureError,
-    internal_failure,
-)
+from bezel.localcloud.services.cloud_run import egress, failures, status, traffic
+from bezel.localcloud.services.cloud_run.failures import KilledError, RevisionFailureError
 from bezel.localcloud.services.cloud_run.references import check_image, check_quota
 from bezel.localcloud.services.cloud_run.runtime.autoscaler import Autoscaler, RevisionRoute, Scaling
 from bezel.localcloud.services.cloud_run.runtime.container_command import Command, Container, container_command
@@ -196,7 +191,7 @@ class Controller:
                 await instance.start(command, reason)
             except OSError as error:
                 self._forget(instance)
-                raise ContainerFailureError(f"Application exec likely failed: {error}.") from None
+                raise failures.ContainerFailureError(f"Application exec likely failed: {error}.") from None
             healthy = await instance.healthy(spec.startup, self._timing)
         except RevisionFailureError as failure:
             self._cloud.logbook.platform(instance.source, "ERROR", failure.text)
@@ -209,7 +204,7 @@ class Controller:
             why = _why_unhealthy(spec, spec.startup, exited=instance.exited.is_set())
             killed = instance.was_killed
             await instance.stop()
-            raise KilledError(why) if killed else ContainerFailureError(why)
+            raise KilledError(why) if killed else failures.ContainerFailureError(why)
         return instance
 
     def _forget(self, ended: Instance | None) -> None:
@@ -247,7 +242,7 @@ class Controller:
             raise
         except Exception:
             log.exception("deployment of %s failed", revision_name)
-            await written(partial(self._finish_failed, name, operation, revision_name, internal_failure()))
+            await written(partial(self._finish_failed, name, operation, revision_name, failures.internal_failure()))
         else:
             self._pools[revision_name] = routed
             await written(partial(self._finish_ready, name, operation, revision_name))

@@ -182,10 +182,10 @@ class Ingress(HttpServer):
             (b"traceparent", f"00-{request.trace}-{request.span}-01".encode()),
         ]
         async with Upstream(instance.address) as upstream:
-            status, answer = await upstream.ask(request.method, request.target, kept, request.content)
+            status, received = await upstream.send(request.method, request.target, kept, request.content)
             dropped = _HOP_BY_HOP | {b"server", b"date"}
-            answer = [(key, value) for key, value in answer if key not in dropped]
-            await request.begin(status, [*answer, (b"server", b"Google Frontend")])
+            returned = [(key, value) for key, value in received if key not in dropped]
+            await request.begin(status, [*returned, (b"server", b"Google Frontend")])
             async for piece in upstream.pieces():
                 await request.chunk(piece)
             await request.end()
@@ -266,8 +266,7 @@ class _Request(Request):
 
     def cut_off(self) -> NoReturn:
         """Break the connection within the response, so that the client cannot take it for a complete one."""
-        msg = "the answer was cut off"
-        raise ConnectionAbortedError(msg)
+        raise ConnectionAbortedError("the response was cut off")
 
     async def refuse(self, refused: _RefusedError) -> None:
         page = (
@@ -287,9 +286,9 @@ class _Request(Request):
 
 def listen(port: int) -> socket.socket:
     """A listening socket of 127.0.0.1, on the given port if it is free, else (or for 0) on any."""
-    for wanted in (port or free_port(), free_port()):
+    for candidate in (port or free_port(), free_port()):
         with contextlib.suppress(OSError):
-            return _listening(wanted)
+            return _listening(candidate)
     return _listening(0)
 
 

@@ -51,7 +51,7 @@ class Instance:
         self.source = replace(source, instance=self.id)
         self._spec = spec
         self._logbook = logbook
-        self._spoke = asyncio.Event()
+        self._has_output = asyncio.Event()
         self._stopping = False
         self._tasks: list[asyncio.Task[None]] = []
         # A simulated server writes the duration of its start here, in seconds of the platform.
@@ -110,8 +110,8 @@ class Instance:
         attempts = await self._attempts(probe, timing)
         kind, where = _kind("STARTUP", probe), _where(self.source.service, probe, self._spec.port)
         if attempts:
-            if told := self._start_seconds():
-                attempts = 1 + int(max(0.0, told - probe.initial_delay) / probe.period)
+            if reported := self._start_seconds():
+                attempts = 1 + int(max(0.0, reported - probe.initial_delay) / probe.period)
             text = f"{kind} probe succeeded after {_times(attempts, 'attempt')} for {where}."
             self._logbook.platform(self.source, "INFO", text)
         else:
@@ -127,10 +127,10 @@ class Instance:
         """Number of tries until the probe passed; 0 if it did not pass in time."""
         tried = 0
         loop, speed = asyncio.get_running_loop(), timing.startup_speed
-        spoken_by, pause = loop.time() + _INTERPRETER, min(max(probe.period / speed, 0.02), 1.0)
+        first_output_by, pause = loop.time() + _INTERPRETER, min(max(probe.period / speed, 0.02), 1.0)
         ready_at, deadline = loop.time() + probe.initial_delay / speed, float("inf")
         while not self.exited.is_set() and loop.time() < deadline:
-            if deadline == float("inf") and (self._spoke.is_set() or loop.time() > spoken_by):
+            if deadline == float("inf") and (self._has_output.is_set() or loop.time() > first_output_by):
                 ready_at = loop.time() + probe.initial_delay / speed
                 deadline = loop.time() + probe.window / speed + timing.machine_seconds
             if loop.time() >= ready_at:
@@ -182,7 +182,7 @@ class Instance:
     async def _pump(self, name: str, stream: asyncio.StreamReader) -> None:
         rest = b""
         while chunk := await stream.read(_LONGEST_LINE):
-            self._spoke.set()
+            self._has_output.set()
             *lines, rest = (rest + chunk).split(b"\n")
             if len(rest) > _LONGEST_LINE:
                 lines, rest = [*lines, rest], b""
@@ -222,11 +222,9 @@ class Instance:
         # The memory of a simulated server is simulated as well: it reports by its exit status that it used too much. No
         # other container has a memory limit here, so a killed one did not run out of memory.
         if code == _OUT_OF_MEMORY:
-            mebibytes = self._spec.memory // 1024**2
-            advice = (
-                "Consider increasing the memory limit, see https://cloud.google.com/run/docs/configuring/memory-limits"
-            )
-            return "ERROR", f"Memory limit of {mebibytes} MiB exceeded. {advice}"
+            page = "https://cloud.google.com/run/docs/configuring/memory-limits"
+            text = f"Memory limit of {self._spec.memory // 1024**2} MiB exceeded."
+            return "ERROR", f"{text} Consider increasing the memory limit, see {page}"
         if code < 0:
             return "ERROR", f"Container terminated on signal {-code}."
         return "WARNING" if code else "INFO", f"Container called exit({code})."

@@ -6,8 +6,10 @@ change is a note for the log. Leaves out processes: the caller starts the comman
 """
 
 import json
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from bezel.catalog import vllm_options
@@ -15,37 +17,10 @@ from bezel.simulated_vllm.configuration.checkpoint import Checkpoint, read_check
 from bezel.simulated_vllm.configuration.kv_layout import kv_layout
 from bezel.simulated_vllm.configuration.options import VERSION, human_int
 
-_DROPPED = {
-    "gpu-memory-utilization": "this machine's memory is not the accelerator's",
-    "kv-cache-memory-bytes": "this machine's memory is not the accelerator's",
-    "num-gpu-blocks-override": "this machine's memory is not the accelerator's",
-    "tensor-parallel-size": "one process serves the small model",
-    "pipeline-parallel-size": "one process serves the small model",
-    "data-parallel-size": "one process serves the small model",
-    "quantization": "the small model has its own encoding",
-    "kv-cache-dtype": "not every machine has fp8",
-    "attention-backend": "kernels are those of this machine",
-    "load-format": "the small model lies on disk",
-    "host": "",
-    "uds": "",
-    "port": "",
-    "model": "",
-}
 _MIB = 1 << 20
 _CACHE_AT_LEAST = 64 * _MIB
 _CPU_BLOCK = 128
 _REQUESTS = 4
-# Defaults for the process: no network access, one compute thread beside the one that responds, no compilation.
-ENVIRONMENT = {
-    "VLLM_NO_USAGE_STATS": "1",
-    "DO_NOT_TRACK": "1",
-    "HF_HUB_OFFLINE": "1",
-    "TRANSFORMERS_OFFLINE": "1",
-    "OMP_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-    "TORCHDYNAMO_DISABLE": "1",
-}
 
 
 @dataclass(frozen=True)
@@ -86,7 +61,12 @@ def command(args: Sequence[str], *, model_dir: Path, address: str) -> tuple[list
     result += [f"--kv-cache-memory-bytes={_cache_bytes(given, model)}", "--enforce-eager"]
     notes.append(f"{result[-2]} --enforce-eager added: memory and compilation for this machine")
     result.append(f"--uds={address}")
-    return result, notes, dict(ENVIRONMENT)
+    return result, notes, dict(_table()["environment"])
+
+
+@cache
+def _table() -> dict[str, dict[str, str]]:
+    return tomllib.loads((Path(__file__).parents[3] / "data" / "real_vllm.toml").read_text())
 
 
 def _split(args: list[str]) -> tuple[str | None, list[_Given]]:
@@ -118,13 +98,13 @@ def _split(args: list[str]) -> tuple[str | None, list[_Given]]:
 
 def _rewritten(option: _Given, model: Checkpoint, model_dir: Path, notes: list[str]) -> list[str]:
     text = " ".join(option.words)
-    if option.name in _DROPPED:
-        if _DROPPED[option.name]:
-            notes.append(f"{text} left out: {_DROPPED[option.name]}")
+    reason = _table()["dropped"].get(option.name)
+    if reason is not None:
+        notes += [f"{text} left out: {reason}"] if reason else []
         return []
     if option.name == "max-model-len" and option.values:
-        asked = option.values[0]
-        if asked not in {"auto", "-1"} and human_int(asked) > model.context:
+        length = option.values[0]
+        if length not in {"auto", "-1"} and human_int(length) > model.context:
             notes.append(f"{text} -> {model.context}: the small model knows no longer context")
             return [f"--max-model-len={model.context}"]
     if option.name in {"spec-model", "spec-method", "spec-tokens", "speculative-config"}:
@@ -155,10 +135,10 @@ def _speculative(option: _Given, model_dir: Path, notes: list[str]) -> list[str]
 
 def _cache_bytes(given: list[_Given], model: Checkpoint) -> int:
     """Cache size for a few requests of the longest length."""
-    asked = {option.name: option.values[0] for option in given if option.values}
-    length = asked.get("max-model-len", str(model.context))
+    values = {option.name: option.values[0] for option in given if option.values}
+    length = values.get("max-model-len", str(model.context))
     tokens = model.context if length in {"auto", "-1"} else min(human_int(length), model.context)
-    batched = human_int(asked.get("max-num-batched-tokens", "2048"))
+    batched = human_int(values.get("max-num-batched-tokens", "2048"))
     layout = kv_layout(model, dtype="auto", in_flight_tokens=2 * batched, block=_CPU_BLOCK)
     needed = layout.blocks_at_most(tokens) * layout.block_bytes
     return max(_CACHE_AT_LEAST, -(-_REQUESTS * needed // _MIB) * _MIB)

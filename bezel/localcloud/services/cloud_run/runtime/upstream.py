@@ -7,7 +7,6 @@ request.
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from types import TracebackType
 from typing import Self
 
 import h11
@@ -46,15 +45,13 @@ class Upstream:
             raise NotListeningError(type(error).__name__) from None
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Close at once, so that an instance notices that its caller has gone."""
         self._writer.close()
         with contextlib.suppress(OSError):
             await self._writer.wait_closed()
 
-    async def ask(self, method: str, target: str, headers: Headers, body: bytes) -> tuple[int, Headers]:
+    async def send(self, method: str, target: str, headers: Headers, body: bytes) -> tuple[int, Headers]:
         """Send a request and return the status and the headers of its response.
 
         Raises:
@@ -99,7 +96,7 @@ async def passes(probe: ProbeSpec, address: str, timeout: float) -> bool:  # noq
             if probe.path is None:
                 return True
             headers = [(b"host", b"127.0.0.1"), (b"user-agent", b"GoogleHC/1.0")]
-            status, _ = await upstream.ask("GET", probe.path, headers, b"")
+            status, _ = await upstream.send("GET", probe.path, headers, b"")
             return 200 <= status < 400
     except (UpstreamError, TimeoutError):
         return False
