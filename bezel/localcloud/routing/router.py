@@ -149,32 +149,33 @@ class Call:
         if self.cloud.store.get(kind, name) is not None:
             raise ApiError("ALREADY_EXISTS", taken)
 
-    def page(self, items: Items, key: str, *, default: int = 100, most: int = 1000) -> Json:
+    def page(self, items: Items, key: str, *, default: int = 100, max_size: int = 1000) -> Json:
         """Return one page of (name, body): its bodies under `key`, and the token of the next page if there is one.
 
         Args:
             items: The whole list in the order of the names.
             key: Name of the list in the response.
             default: Items of a page if the caller sets no size.
-            most: Items of a page at most; a larger size is reduced to it.
+            max_size: Items of a page at most; a larger size is reduced to it.
 
         Raises:
             ApiError: INVALID_ARGUMENT for a negative size and for a token of another list.
         """
-        shown, token = self.paged(items, default=default, most=most)
+        shown, token = self.paged(items, default=default, max_size=max_size)
         page: Json = {key: [body for _, body in shown]} if shown else {}
         return page | ({"nextPageToken": token} if token else {})
 
-    def page_in_order(self, bodies: list[Json], key: str, *, default: int = 100, most: int = 1000) -> Json:
+    def page_in_order(self, bodies: list[Json], key: str, *, default: int = 100, max_size: int = 1000) -> Json:
         """As `page`, for a list whose order is not that of its names."""
-        return self.page([(f"{n:09d}", body) for n, body in enumerate(bodies)], key, default=default, most=most)
+        return self.page([(f"{n:09d}", body) for n, body in enumerate(bodies)], key, default=default, max_size=max_size)
 
-    def paged(self, items: Items, *, default: int, most: int) -> tuple[Items, str]:
+    def paged(self, items: Items, *, default: int, max_size: int) -> tuple[Items, str]:
         """As `page`, but return the items and the token of the next page ("" after the last one) to the handler."""
         size = int(self.query("pageSize") or self.query("maxResults") or 0)
         if size < 0:
-            raise invalid(f"page_size {size} is negative: leave it out or give at most {most}.", ("page_size", "< 0"))
-        return page_of(items, min(size or default, most), self.query("pageToken"), self.request.url.path)
+            text = f"page_size {size} is negative: leave it out or give at most {max_size}."
+            raise invalid(text, ("page_size", "< 0"))
+        return page_of(items, min(size or default, max_size), self.query("pageToken"), self.request.url.path)
 
 
 @dataclass(frozen=True)

@@ -25,27 +25,27 @@ def get_info(call: Call) -> Json:
     Raises:
         ApiError: NOT_FOUND for any other quota.
     """
-    service, wanted = call.param("service"), call.param("quota")
+    service, quota_id = call.param("service"), call.param("quota")
     for accelerator, known in limits()["accelerators"].items():
         for redundant in (False, True):
             quota = gpu_quota_of(accelerator, redundant=redundant)
-            if (service, wanted) != ("run.googleapis.com", quota.name):
+            if (service, quota_id) != ("run.googleapis.com", quota.name):
                 continue
             value = gpu_quota(call.cloud.faults, quota.gpus) * quota.unit
-            return _info(service, wanted, quota.metric, value, "region", known["regions"])
+            return _info(service, quota_id, quota.metric, value, "region", known["regions"])
     of_region = {
         "CpuAllocPerProjectRegion": ("cpu_milli", CPU_METRIC),
         "MemAllocPerProjectRegion": ("memory_bytes", MEMORY_METRIC),
     }
-    if service == "run.googleapis.com" and wanted in of_region:
-        limit, metric = of_region[wanted]
-        return _info(service, wanted, metric, limits()["quotas"][limit], "region", sorted(regions()))
-    leased = call.cloud.machines.quotas()
-    if wanted in leased:
-        owner, dimension, places = quota_places(wanted)
+    if service == "run.googleapis.com" and quota_id in of_region:
+        limit, metric = of_region[quota_id]
+        return _info(service, quota_id, metric, limits()["quotas"][limit], "region", sorted(regions()))
+    machine_quotas = call.cloud.machines.quotas()
+    if quota_id in machine_quotas:
+        owner, dimension, places = quota_places(quota_id)
         if owner == service:
-            return _info(service, wanted, metric_of(wanted), leased[wanted], dimension, places)
-    raise ApiError("NOT_FOUND", f"Quota info {wanted} of {service} was not found.")
+            return _info(service, quota_id, metric_of(quota_id), machine_quotas[quota_id], dimension, places)
+    raise ApiError("NOT_FOUND", f"Quota info {quota_id} of {service} was not found.")
 
 
 def _info(service: str, quota: str, metric: str, value: int, dimension: str, places: list[str]) -> Json:

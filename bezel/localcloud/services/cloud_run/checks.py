@@ -123,10 +123,10 @@ def _probes(container: Json, *, has_gpu: bool) -> Iterator[Violation]:
     bounds = limits()["probes"]
     if container.get("startupProbe"):
         startup, field = probe(container["startupProbe"]), f"{_CONTAINER}.startup_probe"
-        most = bounds["startup_window_gpu" if has_gpu else "startup_window"]
+        max_window = bounds["startup_window_gpu" if has_gpu else "startup_window"]
         window = startup.period * startup.failures
-        if window > most:
-            text = f"{startup.failures} failures x {startup.period:g}s is {window:g}s, more than {most}s"
+        if window > max_window:
+            text = f"{startup.failures} failures x {startup.period:g}s is {window:g}s, more than {max_window}s"
             yield f"{field}.failure_threshold", text
         yield from _timing(container["startupProbe"], field, bounds["startup_max_delay"], bounds["startup_max_period"])
     if container.get("livenessProbe"):

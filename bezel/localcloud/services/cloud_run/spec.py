@@ -105,7 +105,7 @@ def revision_spec(template: Json, service_scaling: Json) -> RevisionSpec:
     resources = (container.get("resources") or {}).get("limits") or {}
     scaling, requests = template.get("scaling") or {}, limits()["requests"]
     ports = container.get("ports") or [{}]
-    most = [int(s["maxInstanceCount"]) for s in (scaling, service_scaling) if s.get("maxInstanceCount")]
+    maxima = [int(s["maxInstanceCount"]) for s in (scaling, service_scaling) if s.get("maxInstanceCount")]
     startup, cpu = container.get("startupProbe"), cores(resources.get("cpu", "1"))
     return RevisionSpec(
         image=container.get("image", ""),
@@ -123,7 +123,7 @@ def revision_spec(template: Json, service_scaling: Json) -> RevisionSpec:
         ),
         timeout=seconds_of(template.get("timeout"), requests["default_timeout_seconds"]),
         min_instances=max(int(s.get("minInstanceCount") or 0) for s in (scaling, service_scaling)),
-        max_instances=min(most, default=limits()["instances"]["default_max"]),
+        max_instances=min(maxima, default=limits()["instances"]["default_max"]),
         service_account=template.get("serviceAccount") or DEFAULT_COMPUTE_ACCOUNT,
         mounts=_mounts(template, container),
         # Without a probe the platform waits four minutes for the port.

@@ -16,7 +16,7 @@ from bezel.localcloud.machines import capacity
 from bezel.localcloud.machines.lifecycle import Life, moved
 from bezel.localcloud.routing.router import Api, Call
 from bezel.localcloud.services.compute.errors import already_exists, not_found, wrong
-from bezel.localcloud.services.compute.instance_answers import instance
+from bezel.localcloud.services.compute.instance_json import instance
 from bezel.localcloud.services.compute.instance_requests import parse
 from bezel.localcloud.services.compute.links import linked
 from bezel.localcloud.services.compute.operations import metadata_of, once, root
@@ -65,7 +65,7 @@ def list_instances(call: Call) -> Json:
 def aggregated_list(call: Call) -> Json:
     """Instances of all zones, by zone."""
     parent = f"projects/{PROJECT}/aggregated/instances"
-    shown, token = call.paged(_rows(call, f"projects/{PROJECT}/zones/"), default=500, most=500)
+    shown, token = call.paged(_rows(call, f"projects/{PROJECT}/zones/"), default=500, max_size=500)
     items: dict[str, Json] = {}
     for name, row in shown:
         scope = items.setdefault(f"zones/{row['zone']}", {"instances": []})

@@ -57,7 +57,7 @@ def shown(call: Call, name: str) -> Json:
         raise not_found(f"{scope}/operations/{_SHOWN}{short}")
     operation, about = cloud.operations.get(name), found[0]["metadata"]
     done = bool(operation.get("done"))
-    answer: Json = {
+    response: Json = {
         "kind": "compute#operation",
         "id": str(uuid.UUID(short).int % 2**63),
         "name": f"{_SHOWN}{short}",
@@ -72,14 +72,14 @@ def shown(call: Call, name: str) -> Json:
         "selfLink": f"{base}/{scope}/operations/{_SHOWN}{short}",
     }
     if region_of(scope):
-        answer["region"] = f"{base}/{scope}"
+        response["region"] = f"{base}/{scope}"
     if "/zones/" in scope:
-        answer["zone"] = f"{base}/{scope}"
+        response["zone"] = f"{base}/{scope}"
     if done:
-        answer["endTime"] = timestamp(found[1] or cloud.pace.now())
+        response["endTime"] = timestamp(found[1] or cloud.pace.now())
     if "error" in operation and done:
-        answer |= _failure(operation["error"])
-    return answer
+        response |= _failure(operation["error"])
+    return response
 
 
 def _failure(status: Json) -> Json:

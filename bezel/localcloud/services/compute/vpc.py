@@ -116,10 +116,10 @@ def interface_names(interface: Json, region: str) -> set[str]:
 
 
 def _targets(rule: Json, tags: set[str], service_account: str) -> bool:
-    wanted, accounts = set(rule.get("targetTags", [])), rule.get("targetServiceAccounts", [])
-    if not wanted and not accounts:
+    target_tags, accounts = set(rule.get("targetTags", [])), rule.get("targetServiceAccounts", [])
+    if not target_tags and not accounts:
         return True
-    return not wanted.isdisjoint(tags) or service_account in accounts
+    return not target_tags.isdisjoint(tags) or service_account in accounts
 
 
 def _comes_from(rule: Json, source: str) -> bool:
@@ -132,6 +132,6 @@ def _on_port(rule: Json, port: int) -> bool:
         if entry["IPProtocol"] not in {"tcp", "all", "6"}:
             continue
         bounds = [text.partition("-") for text in entry.get("ports", [])]
-        if not bounds or any(int(least) <= port <= int(most or least) for least, _, most in bounds):
+        if not bounds or any(int(low) <= port <= int(high or low) for low, _, high in bounds):
             return True
     return False

@@ -80,7 +80,7 @@ def _list(kind: Kind, call: Call) -> Json:
 def listed(call: Call, kind: str, parent: str, items: list[tuple[str, Any]]) -> Json:
     """One page of a list as Compute Engine shows it."""
     head = {"kind": f"compute#{kind}", "id": parent, "selfLink": f"{root(call)}/{parent}"}
-    return head | call.page(items, "items", default=500, most=500)
+    return head | call.page(items, "items", default=500, max_size=500)
 
 
 def _patch(kind: Kind, call: Call) -> Json:
@@ -96,10 +96,10 @@ def _update(kind: Kind, call: Call) -> Json:
 def _changed(kind: Kind, call: Call, verb: str, change: Any) -> str:
     name, old = _found(kind, call)
     fixed = {key: old[key] for key in kind.fixed if key in old}
-    for field, kept in sorted(fixed.items()):
+    for field, fixed_value in sorted(fixed.items()):
         given = call.body.get(field)
-        if given is not None and (full_name(given, "global/networks") if field == "network" else given) != kept:
-            raise wrong(f"resource.{field}", given, f"It cannot be changed: it is {kept}")
+        if given is not None and (full_name(given, "global/networks") if field == "network" else given) != fixed_value:
+            raise wrong(f"resource.{field}", given, f"It cannot be changed: it is {fixed_value}")
     if kind is SUBNETWORK:
         _check_fingerprint(call, old)
     new = checked(kind, _given(change(old, call.body) | fixed))
@@ -190,14 +190,14 @@ def found(call: Call, kind: str, name: str) -> tuple[str, Json]:
 
 
 def _shown(kind: Kind, call: Call, name: str, body: Json) -> Json:
-    answer: Json = {"kind": f"compute#{kind.name}", "selfLink": name} | body
+    response: Json = {"kind": f"compute#{kind.name}", "selfLink": name} | body
     if kind.name == "network":
         own = [user for user, one in call.cloud.store.rows("subnetwork") if one["network"] == name]
-        answer["selfLinkWithId"] = f"{name.rpartition('/')[0]}/{body['id']}"
-        answer |= {"subnetworks": own} if own else {}
+        response["selfLinkWithId"] = f"{name.rpartition('/')[0]}/{body['id']}"
+        response |= {"subnetworks": own} if own else {}
     if kind.name == "subnetwork":
-        answer["fingerprint"] = fingerprint(body)
-    shown: Json = linked(answer, root(call))
+        response["fingerprint"] = fingerprint(body)
+    shown: Json = linked(response, root(call))
     if kind.regional:
         shown["region"] = f"{root(call)}/projects/{PROJECT}/regions/{name.split('/')[3]}"
     return shown

@@ -55,7 +55,7 @@ def create(call: Call) -> Json:
 @api.route("GET", _ROOT, needs="iam.serviceAccounts.list", query="pageSize pageToken")
 def list_accounts(call: Call) -> Json:
     """Accounts of the project."""
-    return call.page(call.cloud.store.rows("account"), "accounts", default=20, most=100)
+    return call.page(call.cloud.store.rows("account"), "accounts", default=20, max_size=100)
 
 
 @api.route("GET", _ONE, needs="iam.serviceAccounts.get", on=_NAME)

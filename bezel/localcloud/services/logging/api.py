@@ -42,10 +42,10 @@ async def list_entries(call: Call) -> Json:
 
 
 async def _page(call: Call, *, newest_first: bool, size: int) -> Json:
-    wanted, owner = parse_filter(call.body.get("filter", "")), f"entries {call.body.get('filter', '')} {newest_first}"
+    query, owner = parse_filter(call.body.get("filter", "")), f"entries {call.body.get('filter', '')} {newest_first}"
     after = _place(opened(call.body.get("pageToken", ""), owner))
-    since = None if wanted.since is None else wanted.since - _ROUNDING
-    until = None if wanted.until is None else wanted.until + _ROUNDING
+    since = None if query.since is None else query.since - _ROUNDING
+    until = None if query.until is None else query.until + _ROUNDING
     entries: list[Json] = []
     token = ""
     while True:
@@ -54,7 +54,7 @@ async def _page(call: Call, *, newest_first: bool, size: int) -> Json:
         )
         for place, entry in found:
             after = place
-            if not wanted.holds(entry):
+            if not query.holds(entry):
                 continue
             if len(entries) == size:
                 return {"entries": entries, "nextPageToken": token}

@@ -209,10 +209,10 @@ def _test(field: str, sign: str, value: str) -> Callable[[object], bool]:
     if sign == ":":
         return lambda found: value.lower() in str(found).lower()
     key = _key_of(field, value)
-    wanted = key(value)
+    expected = key(value)
     if sign in {"=", "!="}:
-        return lambda found: (key(str(found)) == wanted) == (sign == "=")
-    return lambda found: type(key(str(found))) is type(wanted) and _ORDERS[sign](key(str(found)), wanted)
+        return lambda found: (key(str(found)) == expected) == (sign == "=")
+    return lambda found: type(key(str(found))) is type(expected) and _ORDERS[sign](key(str(found)), expected)
 
 
 def _key_of(field: str, value: str) -> Callable[[str], float | str]:

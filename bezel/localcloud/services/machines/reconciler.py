@@ -19,11 +19,11 @@ from bezel.localcloud.machines.lifecycle import GONE, NO_ADDRESS, PLACED, Condit
 from bezel.localcloud.machines.node_spec import NodeSpec
 from bezel.localcloud.routing.context import Context
 from bezel.localcloud.services.compute.vpc import free_address, loopback
-from bezel.localcloud.services.machines.tpu_answers import failure, queued_resource
+from bezel.localcloud.services.machines.tpu_json import failure, queued_resource
 
 log = logging.getLogger(__name__)
 QUEUED, INSTANCE, NODE, LATE = "queuedResource", "instance", "node", "lateFill"
-KINDS = (QUEUED, INSTANCE)
+KINDS = {QUEUED: "tpu", INSTANCE: "compute"}  # and the API that each is of
 _TICK_SECONDS = 0.2
 _RESPONSE = "type.googleapis.com/google.cloud.tpu.v2alpha1.QueuedResource"
 
@@ -72,7 +72,7 @@ class MachineReconciler:
     def held(self) -> list[Held]:
         """Requests that count in stock and quotas."""
         return [
-            Held("tpu" if kind == QUEUED else "compute", row["zone"], row["goods"], row["model"], row["life"]["state"])
+            Held(KINDS[kind], row["zone"], row["goods"], row["model"], row["life"]["state"])
             for kind, _, row in self._rows()
         ]
 
@@ -156,7 +156,7 @@ class MachineReconciler:
 
     def _settle(self, kind: str, name: str, row: Json, life: Life) -> Json:
         """Store a new state with all its effects and return the new row."""
-        before = row["life"]["state"]
+        previous = row["life"]["state"]
         with self._cloud.store.transaction():
             if life.state == "PROVISIONING" and not (row := self._placed(row)).get("place"):
                 life = moved(life, "FAILED", life.since, failure=NO_ADDRESS)
@@ -165,16 +165,16 @@ class MachineReconciler:
             if life.state == "FAILED":
                 row |= {"said": self._sold_out(row["zone"]) or capacity.zones()[row["zone"]].stock_out}
             row |= {"life": life.stored()}
-            over = life.state == GONE or (kind == INSTANCE and life.state in {"FAILED", "SUSPENDED"})
-            if over:
+            ended = life.state == GONE or (kind == INSTANCE and life.state in {"FAILED", "SUSPENDED"})
+            if ended:
                 self._cloud.store.delete(kind, name)
             else:
                 self._cloud.store.put(kind, name, row)
-            self._keep_node(kind, name, row, gone=over)
-            self._finish(kind, name, row, before)
+            self._keep_node(kind, name, row, gone=ended)
+            self._finish(kind, name, row, previous)
         if life.state == "ACTIVE":
             self._boot(row)
-        elif before == "ACTIVE":
+        elif previous == "ACTIVE":
             self._cloud.nodes.end(row["machine"]["name"])
         return row
 
@@ -194,15 +194,15 @@ class MachineReconciler:
             return
         node = row["machine"]["name"]
         if row.get("place") and not gone:
-            made = (self._cloud.store.get(NODE, node) or {}).get("created", row["life"]["since"])
-            self._cloud.store.put(NODE, node, {"queuedResource": name, "place": row["place"], "created": made})
+            created = (self._cloud.store.get(NODE, node) or {}).get("created", row["life"]["since"])
+            self._cloud.store.put(NODE, node, {"queuedResource": name, "place": row["place"], "created": created})
         else:
             self._cloud.store.delete(NODE, node)
 
-    def _finish(self, kind: str, name: str, row: Json, before: str) -> None:
+    def _finish(self, kind: str, name: str, row: Json, previous: str) -> None:
         """End the operations that waited for this state."""
         operations, state = self._cloud.operations, row["life"]["state"]
-        if kind == QUEUED and before == "CREATING":
+        if kind == QUEUED and previous == "CREATING":
             operations.finish(row["operation"], response={"@type": _RESPONSE} | queued_resource(name, row))
         if kind == INSTANCE and state == "ACTIVE":
             operations.finish(row["operation"])

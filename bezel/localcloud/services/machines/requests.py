@@ -14,7 +14,7 @@ from bezel.localcloud.machines.capacity import FLEXIBLE, Goods, Held, exceeded, 
 from bezel.localcloud.machines.lifecycle import begun
 from bezel.localcloud.routing.router import Call
 from bezel.localcloud.services.compute.links import region_of
-from bezel.localcloud.services.machines.reconciler import QUEUED
+from bezel.localcloud.services.machines.reconciler import KINDS, QUEUED
 
 MODELS = frozenset({"STANDARD", "SPOT", FLEXIBLE})
 
@@ -93,7 +93,7 @@ def begin(call: Call, kind: str, name: str, request: MachineRequest, row: Json, 
         ApiError: The request exceeds a quota.
     """
     cloud, now = call.cloud, call.cloud.pace.now()
-    held = Held("tpu" if kind == QUEUED else "compute", request.zone, request.goods.name, request.model, "CREATING")
+    held = Held(KINDS[kind], request.zone, request.goods.name, request.model, "CREATING")
     for quota, used, allowed in exceeded(held, cloud.machines.held(), cloud.machines.quotas()):
         place = f"{'zone' if kind == QUEUED else 'region'} {place_of(held)}"
         error = refusals.over_quota(quota, used, allowed, place)

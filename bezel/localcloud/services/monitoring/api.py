@@ -31,21 +31,22 @@ def list_time_series(call: Call) -> Json:
     required = required_labels(call.query("filter"))
     since, until = _interval(call)
     found = sorted(
-        (series, points)
+        (series, chosen)
         for series, all_points in call.cloud.quota_use.series().items()
         if required.items() <= _labels_of(series).items()
-        if (points := [point for point in reversed(all_points) if since < point.time <= until])
+        if (chosen := [point for point in reversed(all_points) if since < point.time <= until])
     )
     if call.query("view") == "HEADERS":
-        return call.page([(" ".join(series), _shown(series, [])) for series, _ in found], "timeSeries", most=_MOST)
+        return call.page([(" ".join(series), _shown(series, [])) for series, _ in found], "timeSeries", max_size=_MOST)
     # The page size counts points: a series may continue on the next page.
-    each = [(f"{' '.join(series)} {1e11 - point.time:.6f}", (series, point)) for series, ps in found for point in ps]
-    shown, token = call.paged(each, default=_MOST, most=_MOST)
+    points = [(series, point) for series, chosen in found for point in chosen]
+    numbered = [(f"{' '.join(series)} {1e11 - point.time:.6f}", (series, point)) for series, point in points]
+    shown, token = call.paged(numbered, default=_MOST, max_size=_MOST)
     by_series: dict[Series, list[Point]] = {}
     for _, (series, point) in shown:
         by_series.setdefault(series, []).append(point)
-    answer: Json = {"timeSeries": [_shown(series, points) for series, points in by_series.items()]} if shown else {}
-    return answer | ({"nextPageToken": token} if token else {}) | ({"unit": "1"} if shown else {})
+    response: Json = {"timeSeries": [_shown(series, points) for series, points in by_series.items()]} if shown else {}
+    return response | ({"nextPageToken": token} if token else {}) | ({"unit": "1"} if shown else {})
 
 
 def _labels_of(series: Series) -> dict[str, str]:

@@ -202,7 +202,7 @@ def _secret(call: Call) -> tuple[str, Json]:
 
 
 def _listed(call: Call, ordered: list[Json], key: str) -> Json:
-    page = call.page_in_order(ordered, key, default=25_000, most=25_000)
+    page = call.page_in_order(ordered, key, default=25_000, max_size=25_000)
     return page | ({"totalSize": len(ordered)} if ordered else {})
 
 

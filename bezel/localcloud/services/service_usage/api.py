@@ -28,7 +28,7 @@ def list_services(call: Call) -> Json:
         raise invalid(text, ("filter", chosen))
     states = {name: body["state"] for name, body in call.cloud.store.rows("api")}
     items = [(name, _service(name, state)) for name, state in states.items() if chosen in {"", f"state:{state}"}]
-    return call.page(items, "services", default=50, most=200)
+    return call.page(items, "services", default=50, max_size=200)
 
 
 @api.route("GET", _ROOT + "/{service:id}", needs="serviceusage.services.get")

@@ -167,7 +167,7 @@ def list_objects(call: Call) -> Json:
             entries[prefix + head + delimiter] = None
         else:
             entries[row["name"]] = object_shown(call, row)
-    shown, token = call.paged(sorted(entries.items()), default=1000, most=1000)
+    shown, token = call.paged(sorted(entries.items()), default=1000, max_size=1000)
     items = [entry for _, entry in shown if entry is not None]
     found = {"items": items, "prefixes": [name for name, entry in shown if entry is None], "nextPageToken": token}
     return {"kind": "storage#objects"} | {key: value for key, value in found.items() if value}

@@ -38,21 +38,21 @@ def rewrite(call: Call) -> Json:
     near = (home["location"], home["storageClass"]) == (target["location"], target["storageClass"])
     size = int(row["size"])
     done = min(size, _already(call, row) + (_step(call) or (size if near else _STEP_BYTES)))
-    answer: Json = {"kind": "storage#rewriteResponse", "totalBytesRewritten": str(done), "objectSize": str(size)}
+    response: Json = {"kind": "storage#rewriteResponse", "totalBytesRewritten": str(done), "objectSize": str(size)}
     if done < size:
         token = uuid.uuid4().hex
         call.cloud.store.put("rewrite", token, {"of": _identity(call, row), "done": done})
-        return answer | {"done": False, "rewriteToken": token}
+        return response | {"done": False, "rewriteToken": token}
     part = call.cloud.objects.new_upload()
     if row["name"].endswith("/"):
         part.touch()
     else:
         shutil.copyfile(call.cloud.objects.path(home["name"], row["name"]), part)
-    kept = {key: row[key] for key in ("contentType", "metadata", "cacheControl", "contentEncoding") if row.get(key)}
-    metadata = kept | call.body | {"name": call.param("name")}
+    copied = {key: row[key] for key in ("contentType", "metadata", "cacheControl", "contentEncoding") if row.get(key)}
+    metadata = copied | call.body | {"name": call.param("name")}
     copy = place_object(call, metadata, call.arguments, measured(part))
     call.cloud.store.delete("rewrite", call.query("rewriteToken"))
-    return answer | {"done": True, "resource": object_shown(call, copy)}
+    return response | {"done": True, "resource": object_shown(call, copy)}
 
 
 def _step(call: Call) -> int:

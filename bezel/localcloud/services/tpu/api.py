@@ -12,7 +12,7 @@ from bezel.localcloud.machines.lifecycle import Life, begun, moved
 from bezel.localcloud.routing import idempotency
 from bezel.localcloud.routing.router import Api, Call
 from bezel.localcloud.services.compute.vpc import loopback
-from bezel.localcloud.services.machines import tpu_answers
+from bezel.localcloud.services.machines import tpu_json
 from bezel.localcloud.services.machines.reconciler import NODE, QUEUED, external
 from bezel.localcloud.services.machines.requests import begin, guest_attributes, new_row
 from bezel.localcloud.services.tpu.requests import RUNTIMES, parse
@@ -62,13 +62,13 @@ def _created(call: Call) -> str:
 def list_queued(call: Call) -> Json:
     """Queued resources of a zone, or of all."""
     call.cloud.machines.advance()
-    return call.page([(n, tpu_answers.queued_resource(n, row)) for n, row in _rows(call, QUEUED)], "queuedResources")
+    return call.page([(n, tpu_json.queued_resource(n, row)) for n, row in _rows(call, QUEUED)], "queuedResources")
 
 
 @api.route("GET", _QUEUED, needs="tpu.queuedResources.get")
 def get_queued(call: Call) -> Json:
     """One queued resource."""
-    return tpu_answers.queued_resource(*_queued(call))
+    return tpu_json.queued_resource(*_queued(call))
 
 
 @api.route("DELETE", _QUEUED, needs="tpu.queuedResources.delete", query="force requestId")
@@ -218,7 +218,7 @@ def _found(call: Call, kind: str, template: str) -> tuple[str, Json]:
 def _node_shown(call: Call, name: str, node: Json) -> Json:
     row: Json = call.cloud.store.get(QUEUED, node["queuedResource"]) or {}
     outside = external(loopback(node["place"]["address"])) if row["machine"]["external"] else ""
-    return tpu_answers.node(name, node, row, outside)
+    return tpu_json.node(name, node, row, outside)
 
 
 def _location(zone: str) -> Json:

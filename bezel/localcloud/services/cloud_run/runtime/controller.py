@@ -82,9 +82,9 @@ class Controller:
         """The part of a service's status that shows its traffic; its tags have addresses from now on."""
         if not service.get("latestReadyRevision"):
             return {}
-        wanted = {target["tag"] for target in service["traffic"] if target.get("tag")}
+        tags = {target["tag"] for target in service["traffic"] if target.get("tag")}
         for name, tag in [key for key in self._fronts if key[0] == service["name"] and key[1]]:
-            if tag not in wanted:
+            if tag not in tags:
                 self._spawn(self._fronts.pop((name, tag)).close())
         statuses = [
             dict(target) | ({"uri": self.open_front(service["name"], target["tag"])} if target.get("tag") else {})

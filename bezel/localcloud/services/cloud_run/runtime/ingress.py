@@ -173,16 +173,16 @@ class Ingress(HttpServer):
 
     async def _exchange(self, request: "_Request", headers: Headers, instance: Instance) -> None:
         request.instance = instance.source
-        kept = [(key, value) for key, value in headers if key not in _HOP_BY_HOP | _OURS]
+        sent = [(key, value) for key, value in headers if key not in _HOP_BY_HOP | _OURS]
         came_through = [value for key, value in headers if key == b"x-forwarded-for"]
-        kept += [
+        sent += [
             (b"x-forwarded-for", b", ".join([*came_through, request.peer.encode()])),
             (b"x-forwarded-proto", b"http"),
             (b"x-cloud-trace-context", f"{request.trace}/{int(request.span, 16)};o=1".encode()),
             (b"traceparent", f"00-{request.trace}-{request.span}-01".encode()),
         ]
         async with Upstream(instance.address) as upstream:
-            status, received = await upstream.send(request.method, request.target, kept, request.content)
+            status, received = await upstream.send(request.method, request.target, sent, request.content)
             dropped = _HOP_BY_HOP | {b"server", b"date"}
             returned = [(key, value) for key, value in received if key not in dropped]
             await request.begin(status, [*returned, (b"server", b"Google Frontend")])

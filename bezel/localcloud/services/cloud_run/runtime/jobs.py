@@ -91,9 +91,9 @@ class Jobs:
         await metadata.start()
         try:
             async with asyncio.TaskGroup() as group:
-                for task, body in self._cloud.store.rows("task", f"{name}/tasks/"):
-                    if not job_status.outcome_of(body):
-                        group.create_task(self._run_task(task, spec, metadata, room))
+                for task in self._tasks(name):
+                    if not job_status.outcome_of(task):
+                        group.create_task(self._run_task(task["name"], spec, metadata, room))
         finally:
             await metadata.close()
 
@@ -161,9 +161,7 @@ class Jobs:
                 return
             store.put(kind, name, change(row, now))
             if (found := store.get("execution", execution)) is not None:
-                tasks = [body for _, body in store.rows("task", f"{execution}/tasks/")]
-                store.put("execution", execution, found | job_status.counts(tasks))
-                self._refer(store.get("execution", execution) or {})
+                self._put_execution(found | job_status.counts(self._tasks(execution)))
 
     def _finish(self, name: str) -> None:
         store, now = self._cloud.store, self._cloud.pace.now()
@@ -172,23 +170,24 @@ class Jobs:
             if execution is None or pending is None:
                 return
             cancelled = bool(pending.get("cancelled"))
-            for task, body in store.rows("task", f"{name}/tasks/"):
-                if not job_status.outcome_of(body):
+            for task in self._tasks(name):
+                if not job_status.outcome_of(task):
                     outcome = job_status.CANCELLED if cancelled else job_status.FAILED
-                    store.put("task", task, job_status.ended_task(body, now, outcome, {}))
-            tasks = [body for _, body in store.rows("task", f"{name}/tasks/")]
-            execution = job_status.ended_execution(execution, tasks, cancelled=cancelled, now=now)
-            store.put("execution", name, execution)
+                    store.put("task", task["name"], job_status.ended_task(task, now, outcome, {}))
+            execution = job_status.ended_execution(execution, self._tasks(name), cancelled=cancelled, now=now)
+            self._put_execution(execution)
             store.delete("jobRun", name)
-            self._refer(execution)
             response = typed("Execution", execution)
             for operation in pending["operations"]:
                 self._cloud.operations.finish(operation, response=response)
 
-    def _refer(self, execution: Json) -> None:
-        """Write the state of the job's latest execution to the job."""
+    def _tasks(self, execution: str) -> list[Json]:
+        return [body for _, body in self._cloud.store.rows("task", f"{execution}/tasks/")]
+
+    def _put_execution(self, execution: Json) -> None:
+        """Store an execution, and its state in the job if it is the job's latest."""
+        self._cloud.store.put("execution", execution["name"], execution)
         owner = execution["name"].rpartition("/executions/")[0]
         job = self._cloud.store.get("job", owner)
         if job and (job.get("latestCreatedExecution") or {}).get("name") == short(execution["name"]):
-            latest = {"latestCreatedExecution": job_status.reference(execution)}
-            self._cloud.store.put("job", owner, job | latest)
+            self._cloud.store.put("job", owner, job | {"latestCreatedExecution": job_status.reference(execution)})

@@ -7,6 +7,7 @@ change is a note for the log. Leaves out processes: the caller starts the comman
 
 import json
 import tomllib
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -47,7 +48,7 @@ def command(args: Sequence[str], *, model_dir: Path, address: str) -> tuple[list
     Raises:
         OSError: `model_dir` holds no readable config.json.
     """
-    path, given = _split(list(args))
+    path, given = _split(args)
     model = read_checkpoint(model_dir)
     result = ["vllm", "serve", str(model_dir)]
     notes = [f"model {path or 'of the arguments'} -> {model_dir}"]
@@ -69,30 +70,26 @@ def _table() -> dict[str, dict[str, str]]:
     return tomllib.loads((Path(__file__).parents[3] / "data" / "real_vllm.toml").read_text())
 
 
-def _split(args: list[str]) -> tuple[str | None, list[_Given]]:
+def _split(args: Sequence[str]) -> tuple[str | None, list[_Given]]:
     """The model's path and the options, each with its values."""
-    options = vllm_options(VERSION)
+    options, words = vllm_options(VERSION), deque(args)
     path: str | None = None
     given: list[_Given] = []
-    at = 0
-    while at < len(args):
-        word = args[at]
-        at += 1
+    while words:
+        word = words.popleft()
         if not word.startswith("-"):
             path = path or word
             continue
         flag, equals, value = word.partition("=")
         found = options.find(flag.partition(".")[0])
-        name = found[0].name if found else flag.lstrip("-")
+        name, kind = (found[0].name, found[0].kind) if found else (flag.lstrip("-"), "")
         values = [value] if equals else []
-        takes = found is not None and found[0].kind in {"value", "values", "append", "optional-value"}
-        many = found is not None and found[0].kind == "values"
-        while takes and not equals and at < len(args) and not args[at].startswith("--") and (many or not values):
-            values.append(args[at])
-            at += 1
+        takes = not equals and kind in {"value", "values", "append", "optional-value"}
+        while takes and words and not words[0].startswith("--") and (kind == "values" or not values):
+            values.append(words.popleft())
         if name == "model" and values:
             path = path or values[0]
-        given.append(_Given(name, (flag, *values) if not equals else (word,), tuple(values)))
+        given.append(_Given(name, (word,) if equals else (flag, *values), tuple(values)))
     return path, given
 
 

@@ -57,11 +57,11 @@ class Upstream:
         Raises:
             UpstreamError: If the connection breaks before them.
         """
-        kept = [(key, value) for key, value in headers if key != b"content-length"]
+        sent = [(key, value) for key, value in headers if key != b"content-length"]
         if body or method in {"POST", "PUT", "PATCH"}:
-            kept.append((b"content-length", str(len(body)).encode()))
+            sent.append((b"content-length", str(len(body)).encode()))
         try:
-            request = h11.Request(method=method, target=target, headers=[*kept, (b"connection", b"close")])
+            request = h11.Request(method=method, target=target, headers=[*sent, (b"connection", b"close")])
             parts = [self._http.send(request), self._http.send(h11.Data(data=body)) if body else b""]
             self._writer.write(b"".join([part or b"" for part in [*parts, self._http.send(h11.EndOfMessage())]]))
             await self._writer.drain()

@@ -21,7 +21,7 @@ def instance(name: str, row: Json, external: str) -> Json:
     request.pop("params", None)
     zone = name.rpartition("/instances/")[0]
     scheduling = {"preemptible": row["model"] == "SPOT", "automaticRestart": row["model"] == "STANDARD"}
-    answer: Json = {
+    response: Json = {
         "kind": "compute#instance",
         "id": row["number"],
         "creationTimestamp": timestamp(life.created),
@@ -35,18 +35,18 @@ def instance(name: str, row: Json, external: str) -> Json:
         "deletionProtection": False,
         "canIpForward": False,
     } | request
-    answer["machineType"] = f"{zone}/machineTypes/{row['goods_type']}"
-    answer["scheduling"] = scheduling | {"provisioningModel": row["model"]} | request.get("scheduling", {})
-    answer["disks"] = [_disk(disk, zone, name) for disk in request.get("disks", [])]
-    answer["networkInterfaces"] = [_interface(request["networkInterfaces"][0], row, external)]
+    response["machineType"] = f"{zone}/machineTypes/{row['goods_type']}"
+    response["scheduling"] = scheduling | {"provisioningModel": row["model"]} | request.get("scheduling", {})
+    response["disks"] = [_disk(disk, zone, name) for disk in request.get("disks", [])]
+    response["networkInterfaces"] = [_interface(request["networkInterfaces"][0], row, external)]
     metadata = request.get("metadata", {})
-    answer["metadata"] = metadata | {"kind": "compute#metadata", "fingerprint": fingerprint(metadata)}
-    answer["tags"] = request.get("tags", {}) | {"fingerprint": fingerprint(request.get("tags", {}))}
+    response["metadata"] = metadata | {"kind": "compute#metadata", "fingerprint": fingerprint(metadata)}
+    response["tags"] = request.get("tags", {}) | {"fingerprint": fingerprint(request.get("tags", {}))}
     if life.state == "ACTIVE":
-        answer["lastStartTimestamp"] = timestamp(life.since)
+        response["lastStartTimestamp"] = timestamp(life.since)
     if life.ends_at is not None:
-        answer["resourceStatus"] = {"scheduling": {"terminationTimestamp": timestamp(life.ends_at)}}
-    return answer
+        response["resourceStatus"] = {"scheduling": {"terminationTimestamp": timestamp(life.ends_at)}}
+    return response
 
 
 def _disk(disk: Json, zone: str, name: str) -> Json:

@@ -35,17 +35,17 @@ def node(name: str, node_row: Json, row: Json, address_of_external: str) -> Json
         address_of_external: Its external address, "" for none.
     """
     life = Life(**row["life"])
-    asked = dict(row["request"]["tpu"]["nodeSpec"][0]["node"])
+    requested = dict(row["request"]["tpu"]["nodeSpec"][0]["node"])
     endpoint: Json = {"ipAddress": loopback(node_row["place"]["address"]), "port": _PORT}
     if address_of_external:
         endpoint["accessConfig"] = {"externalIp": address_of_external}
     ready = life.state == "ACTIVE"
     model = row["model"]
-    scheduling: Json = {"preemptible": model == "SPOT", "spot": model == "SPOT"} | asked.get("schedulingConfig", {})
+    scheduling: Json = {"preemptible": model == "SPOT", "spot": model == "SPOT"} | requested.get("schedulingConfig", {})
     if life.ends_at is not None:
         scheduling["terminationTimestamp"] = timestamp(life.ends_at)
     network = {"network": node_row["place"]["network"], "subnetwork": node_row["place"]["subnetwork"]}
-    return asked | {
+    return requested | {
         "name": name,
         "acceleratorType": row["goods"],
         "acceleratorConfig": {"type": "V6E", "topology": row["topology"]},
@@ -53,7 +53,7 @@ def node(name: str, node_row: Json, row: Json, address_of_external: str) -> Json
         "health": "HEALTHY" if ready else "HEALTH_UNSPECIFIED",
         "apiVersion": "V2_ALPHA1",
         "createTime": timestamp(node_row["created"]),
-        "networkConfig": asked.get("networkConfig", {}) | network,
+        "networkConfig": requested.get("networkConfig", {}) | network,
         "networkEndpoints": [endpoint],
         "queuedResource": node_row["queuedResource"],
         "schedulingConfig": scheduling,
