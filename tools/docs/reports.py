@@ -28,9 +28,9 @@ INTRODUCTIONS = {
     "fidelity": """\
 # Fidelity of the embedded cloud
 
-What localcloud answers, held against what Google's provider, Google's discovery documents and a real vLLM say. Made of
-the tables in `tests/results` by `make reports`; the tables are made by the tests and scripts that are named below them.
-A difference that is known and left stands below its table, with the evidence for it.
+localcloud compared with Google's provider, Google's discovery documents and a real vLLM. `make reports` writes this
+document from the tables in `tests/results`; the tests and scripts named below the tables make them. Known differences
+that remain are listed below their table, with the evidence.
 """,
     "reliability": """\
 # Faults and kills that were tried

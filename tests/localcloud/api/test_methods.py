@@ -320,9 +320,9 @@ def table(rows):
         "title": "Google's APIs: methods",
         "document": "fidelity",
         "order": 20,
-        "about": "Each method that localcloud serves, called over HTTP: every request that was taken and every answer, "
-        "refusals too, is valid under Google's discovery document of that API (google-api-python-client). A method "
-        "that is not served is answered with 501 and its name.",
+        "about": "Each method that localcloud serves, called over HTTP: every accepted request and every response, "
+        "refusals included, is valid under Google's discovery document of that API (google-api-python-client). A "
+        "method that is not served gets 501 with its name.",
         "command": ".venv/bin/pytest tests/localcloud/api/test_methods.py",
         "stamp": None,
         "columns": ["API", "method", "served", "requests checked", "answers checked", "errors tried"],

@@ -42,8 +42,8 @@ def test_the_table_of_rules_is_the_committed_one():
             "title": "Google's APIs: rules",
             "document": "fidelity",
             "order": 21,
-            "about": "What holds beyond the types of single fields: each rule with its tests, over HTTP or on "
-            "the function itself, and the place in the discovery document that says it (a test looks the words up).",
+            "about": "Rules beyond the types of single fields, each with its tests (over HTTP or of the function) "
+            "and the place in Google's discovery document that states it (a test checks the quoted words).",
             "command": ".venv/bin/pytest tests/localcloud/api/test_rules.py",
             "stamp": None,
             "columns": ["rule", "tried in", "evidence"],
@@ -51,69 +51,69 @@ def test_the_table_of_rules_is_the_committed_one():
             "notes": [
                 {
                     "what": "Cloud Storage: an unknown field of a body",
-                    "why": "refused with 400, in the older error's form; what Google answers to it is not known here",
+                    "why": "refused with 400 in the older error format; Google's response is not known",
                     "evidence": "storage.v1: schemas/Bucket has no such property",
                 },
                 {
                     "what": "conditions: attributes and functions beyond time, name, type and service",
-                    "why": "refused with 501 when the policy is written, so that no grant is taken for given",
+                    "why": "refused with 501 when the policy is written, so that no grant is assumed",
                     "evidence": "iam.v1: schemas/Expr is the whole Common Expression Language",
                 },
                 {
-                    "what": "fields of secrets, repositories and services that nothing here would act upon",
-                    "why": "refused with 501 and their name, or kept and shown as configuration (Cloud Run)",
-                    "evidence": "the documents have them; secret_manager/api.py, artifact_registry/api.py name them",
+                    "what": "fields of secrets, repositories and services without an effect on localcloud",
+                    "why": "refused with 501 and their name, or stored and shown (Cloud Run)",
+                    "evidence": "listed in secret_manager/api.py and artifact_registry/api.py",
                 },
                 {
                     "what": "jobs: a task that fails for good",
-                    "why": "lets the other tasks run on, and the operation of the run ends with the execution, without "
-                    "an error; whether Cloud Run ends the others is not known here, so a client goes by the execution",
+                    "why": "the other tasks continue, and the run's operation ends with the execution, without an "
+                    "error; whether Cloud Run ends the others is not known, so a client has to read the execution",
                     "evidence": "docs: jobs, retries; bezel/localcloud/services/cloud_run/runtime/jobs.py",
                 },
                 {
                     "what": "jobs: times",
-                    "why": "a task's timeout passes in real seconds, as traffic does; two seconds are between SIGTERM "
-                    "and SIGKILL, ten on Cloud Run; a task that ran when the daemon ended begins again",
+                    "why": "a task's timeout is in real seconds, as for traffic; SIGKILL follows SIGTERM after two "
+                    "seconds, on Cloud Run after ten; a task that ran when the daemon ended starts again",
                     "evidence": "localcloud's own; bezel/localcloud/services/cloud_run/runtime/jobs.py",
                 },
                 {
                     "what": "machines: addresses",
-                    "why": "a machine of 10.64.0.5 is shown and reached at 127.64.0.5, since only those can be "
-                    "listened on without rights; rules and ranges of the firewall count in 10.x",
+                    "why": "a machine with the address 10.64.0.5 is shown and reached at 127.64.0.5, since a process "
+                    "without privileges can listen only there; firewall rules and ranges use 10.x",
                     "evidence": "localcloud's own; bezel/localcloud/services/compute/vpc.py: loopback",
                 },
                 {
                     "what": "machines: a connection that no firewall rule allows",
-                    "why": "is reset at once, where Compute Engine drops its packets and the caller waits",
+                    "why": "is reset at once; Compute Engine drops its packets, and the caller waits",
                     "evidence": "docs: VPC firewall rules; bezel/localcloud/node/relay.py",
                 },
                 {
                     "what": "machines: the startup script",
-                    "why": "runs as a process of the user who runs localcloud, not as root, below a folder of its own; "
+                    "why": "runs as localcloud's user, not as root, in a folder of its own; "
                     "docker, gsutil and apt-get are stand-ins",
                     "evidence": "localcloud's own; bezel/localcloud/node/machine.py",
                 },
                 {
                     "what": "machines: stock, waits and quotas",
-                    "why": "are localcloud's own, so that a rehearsal shows what can happen; nobody publishes them",
+                    "why": "are localcloud's own, so that a rehearsal shows what can happen; Google publishes none",
                     "evidence": "localcloud's own; bezel/localcloud/data/machines.toml",
                 },
                 {
                     "what": "Monitoring: metrics and filters",
-                    "why": "the use of quotas only, by labels that are equal; other metrics, comparisons and "
-                    "aggregations are refused with 501, so that no figure is made up",
+                    "why": "only the use of quotas, filtered by equal labels; other metrics, comparisons and "
+                    "aggregations are refused with 501 instead of made-up figures",
                     "evidence": "localcloud's own; bezel/localcloud/services/monitoring/api.py",
                 },
                 {
-                    "what": "Monitoring: when a point can be read",
-                    "why": "half a minute to three minutes of the platform's time after its sample, seeded; a daemon "
-                    "that starts knows of no earlier one. Google publishes no delay for this metric",
+                    "what": "Monitoring: delay until a point can be read",
+                    "why": "30 s to 3 minutes of the platform's time after its sample, seeded; a restarted daemon has "
+                    "no earlier points. Google does not publish the delay of this metric",
                     "evidence": "localcloud's own; bezel/localcloud/services/monitoring/quota_use.py",
                 },
                 {
                     "what": "Compute Engine v1",
-                    "why": "is held to the beta's document, which the provider speaks: a field that only the beta has "
-                    "is taken by v1 too",
+                    "why": "is checked against the beta's document, which the provider uses: v1 accepts fields that "
+                    "only the beta has",
                     "evidence": "compute.beta; bezel/localcloud/http/methods.py",
                 },
             ],

@@ -11,7 +11,7 @@ COMMAND = ".venv/bin/pytest tests/localcloud/cloud_run/test_ingress_rules.py"
 LEFT_OUT = [
     {
         "what": "session affinity, VPC access, HTTP/2 end to end, gRPC probes, headers of probes",
-        "why": "no stack uses them; the API takes the fields and nothing follows from them",
+        "why": "no stack uses them; the API accepts the fields, and they have no effect",
         "evidence": "run v2 discovery: RevisionTemplate.sessionAffinity, vpcAccess, Probe.grpc, HTTPGetAction",
     },
     {
@@ -21,12 +21,12 @@ LEFT_OUT = [
     },
     {
         "what": "instances beyond the maximum for a moment, and scaling by CPU",
-        "why": "Cloud Run allows itself both; here the maximum holds and only requests start instances",
+        "why": "Cloud Run may do both; localcloud keeps the maximum, and only requests start instances",
         "evidence": "docs: about instance autoscaling",
     },
     {
         "what": "ten seconds between SIGTERM and SIGKILL",
-        "why": "two here, as each instance that ends would hold a run up",
+        "why": "two seconds here, so that ending instances do not delay a run",
         "evidence": "docs: container contract, shutdown",
     },
 ]
@@ -62,11 +62,11 @@ def test_the_table_of_the_fronts_rules_is_current():
         [rule["rule"], ", ".join(dict.fromkeys(rule["holds"] + rule["twins"])), rule["evidence"]] for rule in rules()
     ]
     table = {
-        "title": "Cloud Run's front: its rules",
+        "title": "Cloud Run's ingress: rules",
         "document": "fidelity",
         "order": 40,
-        "about": "What stands between a caller and a container: each rule with the tests that hold it, a negative twin "
-        "among them, and where it is known from.",
+        "about": "Rules of the ingress between a caller and a container, each with its tests, a negative one among "
+        "them, and its source.",
         "command": COMMAND,
         "stamp": None,
         "columns": ["rule", "tests", "evidence"],

@@ -1,8 +1,7 @@
-"""The rules of Google's APIs that localcloud keeps beyond single fields: where each is tried, and what says so.
+"""The rules of Google's APIs that localcloud follows beyond single fields, with their tests and sources.
 
-A row: the rule; the tests that try it (file below tests/localcloud without `test_` and `.py`, then the function); the
-document and the place in it; words that are there. What no
-discovery document says has the source in the place of the document.
+A row: the rule; its tests (file below tests/localcloud without `test_` and `.py`, then the function); the document, the
+place in it, and words that are there. A rule that no discovery document states names its source instead of a document.
 """
 
 RUN, SECRETS, STORAGE, IAM = "run.v2", "secretmanager.v1", "storage.v1", "iam.v1"
@@ -15,21 +14,21 @@ SERVICES = "resources/projects/resources/locations/resources/services/methods"
 
 RULES = [
     (
-        "a field or query parameter that no message has is refused by its name",
+        "an unknown field or query parameter is refused with its name",
         ["api/methods.every_served_method_answers_validly_and_refuses_what_is_wrong"],
         RUN,
         f"{SERVICE}",
         "template",
     ),
     (
-        "a value of another type, beyond its range or its enum is refused with its field",
+        "a value of the wrong type, outside its range or its enum is refused with its field",
         ["api/properties.what_the_document_does_not_allow_is_refused_and_the_rest_taken"],
         RUN,
         f"{SERVICE}/ingress/enum",
         "INGRESS_TRAFFIC_ALL",
     ),
     (
-        "whatever the document allows is taken; int64 are strings in answers",
+        "every value that the document allows is accepted; int64 are strings in responses",
         [
             "api/properties.what_the_document_allows_is_taken_and_stays_allowed",
             "message_values.a_value_of_its_kind_is_kept_in_its_normal_form",
@@ -39,14 +38,14 @@ RULES = [
         "int64",
     ),
     (
-        "no request ends in a 500, and every answer is valid",
+        "no request gets a 500, and every response is valid",
         ["api/properties.no_request_ends_in_an_error_of_the_server_and_every_answer_is_valid"],
         RUN,
         "schemas/GoogleRpcStatus/properties",
         "details",
     ),
     (
-        "what is output only may be sent and changes nothing",
+        "an output-only field may be sent and has no effect",
         [
             "message_values.what_is_output_only_may_be_sent_and_means_nothing",
             "discovery_data.what_may_be_set_of_a_service_is_what_is_not_output_only",
@@ -56,14 +55,14 @@ RULES = [
         "Output only",
     ),
     (
-        "what is input only is never answered (held against every answer of every test)",
+        "an input-only field is never returned (checked on every response of every test)",
         ["api/methods.every_served_method_answers_validly_and_refuses_what_is_wrong"],
         SECRETS,
         "schemas/Secret/properties/ttl/description",
         "Input only",
     ),
     (
-        "an update mask names what changes, clears what the body leaves out, may be *, and names fields that exist",
+        "an update mask names the fields to change (or *), clears those that the body omits, and names existing fields",
         [
             "message_values.a_mask_says_what_changes_and_what_is_cleared",
             "message_values.a_mask_of_what_is_no_field_or_not_to_be_set_is_refused",
@@ -73,7 +72,7 @@ RULES = [
         "list of fields to be updated",
     ),
     (
-        "a page token is good for its own list and filter; a negative page size is refused",
+        "a page token is valid for its own list and filter only; a negative page size is refused",
         [
             "message_values.a_token_that_was_not_given_out_for_a_list_is_refused",
             "log_filters.a_long_log_is_paged_by_tokens_that_are_good_for_their_own_filter",
@@ -83,7 +82,7 @@ RULES = [
         "should be identical to those in the previous call",
     ),
     (
-        "secrets and their versions are listed newest first, with their number",
+        "secrets and their versions are listed newest first, with their total number",
         ["api/refusals.secrets_and_versions_are_listed_newest_first_by_pages"],
         SECRETS,
         "schemas/ListSecretVersionsResponse/properties/versions/description",
@@ -97,14 +96,14 @@ RULES = [
         "Requests that specify an invalid value are rejected",
     ),
     (
-        "conditions are read and written in version 3; without an etag they may be lost",
+        "conditions are read and written in version 3; a write without an etag may lose them",
         ["iam_policies.conditions_are_read_and_written_in_version_3_only"],
         IAM,
         "schemas/Policy/properties/version/description",
         "all of the conditions in the version `3` policy are lost",
     ),
     (
-        "a conditional grant holds where its condition does; what is not understood is refused when written",
+        "a conditional grant applies where its condition is true; an unsupported condition is refused when written",
         [
             "iam_policies.a_conditional_grant_holds_where_its_condition_does_and_nowhere_else",
             "iam_policies.a_condition_that_is_not_understood_is_not_guessed",
@@ -114,14 +113,14 @@ RULES = [
         "If the condition evaluates to `true`, then this binding applies to the current request",
     ),
     (
-        "a policy's mask is bindings and etag where none is given",
+        "the default mask of a policy is bindings and etag",
         ["iam_policies.a_mask_changes_what_it_names_of_a_policy"],
         IAM,
         "schemas/SetIamPolicyRequest/properties/updateMask/description",
         'paths: "bindings, etag"',
     ),
     (
-        "a stale etag of a policy changes nothing: 409, in Cloud Storage 412",
+        "a policy with a stale etag is refused: 409, in Cloud Storage 412",
         [
             "google_apis.a_policy_written_with_a_stale_etag_is_refused",
             "api/methods.every_served_method_answers_validly_and_refuses_what_is_wrong",
@@ -145,14 +144,14 @@ RULES = [
         "The request succeeds if it matches",
     ),
     (
-        "an alias of a secret's version has its form, and finds versions only to get and to access",
+        "an alias of a secret's version has a fixed form and works only for get and access",
         ["api/refusals.an_alias_names_a_version", "api/refusals.what_a_method_cannot_do_is_refused_with_the_reason"],
         SECRETS,
         "schemas/Secret/properties/versionAliases/description",
         "Access by alias is only be supported on GetSecretVersion and AccessSecretVersion",
     ),
     (
-        "a payload is checked against its CRC32C, and has 64 KiB at most",
+        "a payload must match its CRC32C and has at most 64 KiB",
         [
             "google_apis.a_payload_that_does_not_match_its_checksum_is_refused",
             "api/refusals.what_a_method_cannot_do_is_refused_with_the_reason",
@@ -162,70 +161,70 @@ RULES = [
         "verify the integrity of the received data",
     ),
     (
-        "the etag of a service account means nothing",
+        "the etag of a service account has no effect",
         ["google_apis.an_account_is_made_once_changed_by_mask_and_gone_when_deleted"],
         IAM,
         "schemas/ServiceAccount/properties/etag/description",
         "Deprecated. Do not use",
     ),
     (
-        "an account id has 6 to 30 characters of its form",
+        "an account id has 6 to 30 characters of a fixed form",
         ["google_apis.an_account_id_has_its_form"],
         IAM,
         "schemas/CreateServiceAccountRequest/properties/accountId/description",
         "6-30 characters",
     ),
     (
-        "an access token lives an hour at most and has a scope",
+        "an access token is valid for at most an hour and needs a scope",
         ["api/methods.every_served_method_answers_validly_and_refuses_what_is_wrong"],
         "iamcredentials.v1",
         "schemas/GenerateAccessTokenRequest/properties/lifetime/description",
         "maximum allowed value is 1 hour",
     ),
     (
-        "20 services are enabled at once at most, all or none",
+        "at most 20 services are enabled in one call, all or none",
         ["api/refusals.what_a_method_cannot_do_is_refused_with_the_reason"],
         "serviceusage.v1",
         "schemas/BatchEnableServicesRequest/properties/serviceIds/description",
         "maximum of 20 services at a time",
     ),
     (
-        "services are listed by one of two filters",
+        "the list of services accepts two filters",
         ["api/methods.every_served_method_answers_validly_and_refuses_what_is_wrong"],
         "serviceusage.v1",
         "resources/services/methods/list/parameters/filter/description",
         "`state:ENABLED` and `state:DISABLED`",
     ),
     (
-        "validateOnly keeps nothing, for create, patch and delete",
+        "validateOnly stores nothing, for create, patch and delete",
         ["api/refusals.validate_only_changes_nothing_and_shows_what_would_be"],
         RUN,
         f"{SERVICES}/patch/parameters/validateOnly/description",
         "without persisting the request",
     ),
     (
-        "allowMissing creates, for who may create",
+        "allowMissing creates a service if the caller may create one",
         ["api/refusals.allow_missing_creates_for_who_may_create"],
         RUN,
         f"{SERVICES}/patch/parameters/allowMissing/description",
         "The caller must have 'run.services.create' permissions",
     ),
     (
-        "forceNewRevision makes a revision of the same template",
+        "forceNewRevision makes a new revision of an unchanged template",
         ["cloud_run/run_services.the_same_template_makes_no_new_revision"],
         RUN,
         f"{SERVICES}/patch/parameters/forceNewRevision/description",
         "even if the system doesn't detect any changes",
     ),
     (
-        "services are listed of one region, never of all",
+        "a list of services covers one region; the wildcard is refused",
         ["api/methods.every_served_method_answers_validly_and_refuses_what_is_wrong"],
         RUN,
         f"{SERVICES}/list/parameters/parent/description",
         'cannot be the "-" wildcard',
     ),
     (
-        "a service's etag must be the current one, for patch and delete",
+        "patch and delete of a service need its current etag, if they send one",
         [
             "cloud_run/run_services.a_name_is_given_once_and_a_stale_etag_changes_nothing",
             "api/methods.every_served_method_answers_validly_and_refuses_what_is_wrong",
@@ -235,21 +234,21 @@ RULES = [
         "detect modification conflict",
     ),
     (
-        "no labels and annotations of Cloud Run's own namespaces; a description of 512 characters; one port",
+        "labels and annotations of Cloud Run's namespaces are refused; descriptions have up to 512 characters; 1 port",
         ["cloud_run/run_checks.what_goes_beyond_a_bound_is_named_with_its_field_and_nothing_else"],
         RUN,
         f"{SERVICE}/annotations/description",
         "and they will be rejected in new resources",
     ),
     (
-        "the bounds of probes",
+        "delays, periods and timeouts of probes have bounds",
         ["cloud_run/run_checks.what_goes_beyond_a_bound_is_named_with_its_field_and_nothing_else"],
         RUN,
         f"{PROBE}/periodSeconds/description",
         "Maximum value for startup probe is 240",
     ),
     (
-        "manual scaling has as many instances as it says",
+        "manual scaling runs the number of instances that it sets",
         [
             "cloud_run/ingress_instances.manual_scaling_keeps_the_number_it_names_whatever_comes_in",
             "cloud_run/run_checks.gpus_are_counted_with_what_a_region_may_come_to_hold",
@@ -266,7 +265,7 @@ RULES = [
         "either `error` or `response` is available",
     ),
     (
-        "preconditions on generations: 412, and 304 to who reads",
+        "a failed precondition on a generation is 412, or 304 for a read",
         [
             "api/refusals.what_has_not_changed_is_not_sent_again",
             "api/refusals.a_session_keeps_its_condition_until_its_end",
@@ -276,7 +275,7 @@ RULES = [
         "Setting to 0 makes the operation succeed only if there are no live versions",
     ),
     (
-        "who may create objects may not overwrite one: that takes the permission to delete it",
+        "overwriting an object needs the permission to delete it besides the one to create it",
         [
             "iam_policies.an_object_is_put_where_its_own_name_is_permitted_and_overwritten_only_by_who_may_delete",
         ],
@@ -285,14 +284,14 @@ RULES = [
         "",
     ),
     (
-        "a bucket is made in a project that is named",
+        "creating a bucket needs the project parameter",
         ["api/methods.every_served_method_answers_validly_and_refuses_what_is_wrong"],
         STORAGE,
         "resources/buckets/methods/insert/parameters/project/required",
         "True",
     ),
     (
-        "a filter of the log has 20,000 characters at most; a negative page size is refused",
+        "a log filter has at most 20,000 characters; a negative page size is refused",
         ["log_filters.what_is_no_filter_is_refused_with_its_place", "log_filters.a_reading_that_cannot_be_is_refused"],
         "logging.v2",
         "schemas/ListLogEntriesRequest/properties/filter/description",
@@ -309,7 +308,7 @@ RULES = [
         "",
     ),
     (
-        "a method that is not served says so: 501 with its name",
+        "a method that is not served gets 501 with its name",
         [
             "api/methods.every_other_method_of_google_is_known_by_its_name",
             "api/methods.a_method_that_is_not_served_says_so_and_one_that_nobody_has_is_not_found",
@@ -319,14 +318,14 @@ RULES = [
         "run.projects.locations.jobs.list",
     ),
     (
-        "a service alone beyond a quota is refused at once, with the quota, what was requested and what is allowed",
+        "a service that alone exceeds a quota is refused at once, with the quota, the requested and the allowed amount",
         ["cloud_run/run_checks.a_service_that_alone_is_beyond_a_quota_is_told_the_quota_and_the_number_that_would_do"],
         "reports in the tracker of Google's codelabs, April and August 2026",
         "",
         "",
     ),
     (
-        "services of a region together beyond the GPU quota: the operation fails with code 8",
+        "if the services of a region together exceed the GPU quota, the operation fails with code 8",
         [
             "cloud_run/run_services.services_that_need_more_gpus_together_fail_the_operation_with_the_quotas_name",
             "cloud_run/run_services.an_older_revision_counts_in_the_quota_while_it_holds_an_instance",
@@ -336,7 +335,7 @@ RULES = [
         "",
     ),
     (
-        "a filter names one metric type; points come newest first, after the start of the interval up to its end",
+        "a filter names one metric type; points are newest first, after the interval's start and not after its end",
         [
             "monitoring.each_label_of_a_filter_counts",
             "monitoring.a_filter_that_is_none_or_not_served_is_refused",
@@ -347,14 +346,14 @@ RULES = [
         "It includes the end time but excludes the start time",
     ),
     (
-        "a page of series has as many points as were asked for",
+        "the page size of series counts points",
         ["monitoring.pages_count_points_and_headers_have_none"],
         MONITORING,
         "resources/projects/resources/timeSeries/methods/list/parameters/pageSize/description",
         "this is the maximum number of Points returned",
     ),
     (
-        "the use of a quota is what runs: a point where it changes, repeated once a day; what was never used has none",
+        "the use of a quota has a point when it changes and at least one a day; an unused quota has no series",
         [
             "monitoring.what_is_leased_counts_in_its_zone_until_it_is_gone_and_then_is_zero",
             "monitoring.a_point_is_made_where_something_changed_and_once_a_day",
@@ -372,7 +371,7 @@ RULES = [
         "",
     ),
     (
-        "an ended operation is forgotten after a day, an upload nobody ends after a week",
+        "an ended operation is deleted after a day, an unfinished upload after a week",
         [
             "pruning.an_operation_is_forgotten_a_day_after_its_end_and_never_while_it_is_open",
             "pruning.a_session_of_an_upload_is_forgotten_after_a_week_with_its_bytes",
@@ -382,7 +381,7 @@ RULES = [
         "",
     ),
     (
-        "without force a queued resource is deleted only when its nodes are gone; its id is free when that is done",
+        "without force a queued resource is deleted only without nodes; its id is free when the operation is done",
         ["tpu_api.a_name_is_free_only_when_its_deletion_is_done"],
         TPU,
         f"{QUEUED}/delete/parameters/force/description",
@@ -396,7 +395,7 @@ RULES = [
         "",
     ),
     (
-        "a request without capacity waits until it is not valid any more, then fails",
+        "a request without capacity waits until its validity ends, then fails",
         [
             "compute/machines_lifecycle.a_request_without_capacity_waits_while_it_is_valid_and_no_longer",
             "tpu_api.a_request_that_is_not_valid_any_more_fails_and_one_that_is_granted_first_does_not",
@@ -406,7 +405,7 @@ RULES = [
         "If the request cannot be fulfilled by this time the request will be failed",
     ),
     (
-        "the same requestId is the same request, for TPU and Compute Engine",
+        "a repeated requestId returns the first request's operation, for TPU and Compute Engine",
         [
             "tpu_api.the_same_request_is_stored_once_and_another_of_its_name_is_refused",
             "compute/vpc_networks.a_name_that_is_taken_is_refused_and_the_same_request_is_not",
@@ -416,7 +415,7 @@ RULES = [
         "will ignore the second request",
     ),
     (
-        "what is not deleted counts in the quota of its zone (TPU) or region (Compute Engine), whatever its state",
+        "a request counts in the quota of its zone (TPU) or region (Compute Engine) until it is deleted, in any state",
         [
             "compute/machines_lifecycle.a_quota_counts_what_is_not_deleted_in_any_state_by_zone_or_region_and_by_model",
             "tpu_api.what_is_not_deleted_counts_in_the_quota_whatever_became_of_it",
@@ -427,7 +426,7 @@ RULES = [
         "",
     ),
     (
-        "at the end of the run duration the machine is deleted, and the queued resource suspended",
+        "at the end of the run duration an instance is deleted and a queued resource suspended",
         [
             "tpu_api.a_request_goes_from_stored_to_suspended_and_its_machine_with_it",
             "compute/instances.the_providers_own_request_runs_for_its_time_and_is_then_deleted",
@@ -437,14 +436,14 @@ RULES = [
         "will be performed at the end of the run",
     ),
     (
-        "a flex-start instance waits as PENDING for as long as its request is valid; why it failed, its operation says",
+        "a flex-start instance is PENDING while its request is valid; its operation has the reason of a failure",
         ["compute/instances.a_request_that_waits_is_pending_until_its_time_is_over_and_its_operation_says_why"],
         COMPUTE,
         "schemas/InstanceParams/properties/requestValidForDuration/description",
         "Relative deadline for waiting for capacity",
     ),
     (
-        "of firewall rules the one with the least number counts, a denial first among equals",
+        "the firewall rule with the lowest priority number decides; of two equal ones the denial",
         ["compute/vpc.the_rule_with_the_least_number_counts_and_a_denial_goes_first_among_equals"],
         COMPUTE,
         "schemas/Firewall/properties/priority/description",
@@ -458,14 +457,14 @@ RULES = [
         "be unique and non-overlapping within a network",
     ),
     (
-        "a subnetwork is patched with its current fingerprint: else 412",
+        "a patch of a subnetwork needs its current fingerprint, else 412",
         ["compute/vpc_networks.a_patch_changes_what_it_names_and_refuses_what_is_fixed"],
         COMPUTE,
         "schemas/Subnetwork/properties/fingerprint/description",
         "error 412 conditionNotMet",
     ),
     (
-        "what is used cannot be deleted: a network by what is in it, a subnetwork by machines and Cloud Run services",
+        "a network in use cannot be deleted, nor a subnetwork with machines or Cloud Run services",
         [
             "compute/vpc_networks.a_network_goes_only_when_nothing_is_in_it",
             "compute/vpc_networks.a_subnetwork_goes_only_when_no_service_is_attached_to_it",
@@ -476,14 +475,14 @@ RULES = [
         "",
     ),
     (
-        "no more tasks of an execution run at once than its parallelism says",
+        "an execution runs at most as many tasks at once as its parallelism",
         ["cloud_run/jobs_api.no_more_tasks_run_at_once_than_may"],
         RUN,
         "schemas/GoogleCloudRunV2ExecutionTemplate/properties/parallelism/description",
         "maximum desired number of tasks the execution should run at given time",
     ),
     (
-        "a task is tried again as often as it may, each attempt with its whole timeout, and is failed then",
+        "a failed task is retried up to maxRetries times, each attempt with the full timeout; then it has failed",
         [
             "cloud_run/jobs_api.a_task_that_fails_is_tried_again_and_one_that_may_not_be_fails_the_execution",
             "cloud_run/jobs_api.a_task_has_its_timeout_and_is_ended_then",
@@ -493,21 +492,21 @@ RULES = [
         "each retry can run for the full timeout",
     ),
     (
-        "a task acts as the job's account, by the tokens of its metadata server",
+        "a task has the identity of the job's account, from its metadata server",
         ["cloud_run/jobs_api.a_task_has_the_tokens_of_its_account_and_of_no_other"],
         RUN,
         "schemas/GoogleCloudRunV2TaskTemplate/properties/serviceAccount/description",
         "represents the identity of the running task",
     ),
     (
-        "a run's overrides replace arguments and the number of tasks, are merged into variables, and stay with the run",
+        "a run's overrides replace arguments and the number of tasks, merge variables, and apply to that run only",
         ["cloud_run/jobs_api.a_run_may_set_arguments_tasks_and_variables_otherwise"],
         RUN,
         "schemas/GoogleCloudRunV2ContainerOverride/properties/env/description",
         "Will be merged with existing env for override",
     ),
     (
-        "a cancelled execution counts its tasks as cancelled, and its operation ends with it, without an error",
+        "a cancelled execution counts its tasks as cancelled; its operation ends without an error",
         ["cloud_run/jobs_api.a_cancelled_execution_says_so_and_leaves_no_process"],
         "reports of users of Airflow's operator for Cloud Run jobs (apache/airflow#67050, #67767)",
         "",
