@@ -25,14 +25,14 @@ Example:
     ```
 """
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import pulumi
 from pulumi_gcp import cloudrunv2
 from pydantic import Field, model_validator
 
-from components.arguments import ComponentArgs, Text, child_options
+from components.arguments import ComponentArgs
+from components.cloud_run_service import CloudRunServiceArgs, declare_service
 from components.config.revision_traffic import (
     ATTEMPT,
     DIRECT,
@@ -43,7 +43,6 @@ from components.config.revision_traffic import (
     declared,
     fingerprint_of,
 )
-from components.invokers import allow, check_public_only_when_said
 from components.lookups.cloud_run import look_up_service
 from components.vllm_container import VllmContainer
 
@@ -64,9 +63,9 @@ class VpcEgress(ComponentArgs):
     """Network tags, for firewall rules."""
 
     @model_validator(mode="after")
-    def _somewhere(self) -> "VpcEgress":
+    def _not_empty(self) -> Self:
         if not (self.network or self.subnetwork):
-            raise ValueError("neither network nor subnetwork is named; name one, or leave the whole out")
+            raise ValueError("network and subnetwork are both empty; set one of them, or omit vpc")
         return self
 
     def cloud_run_access(self) -> cloudrunv2.ServiceTemplateVpcAccessArgs:
@@ -77,16 +76,10 @@ class VpcEgress(ComponentArgs):
         return cloudrunv2.ServiceTemplateVpcAccessArgs(egress=self.egress, network_interfaces=[interface])
 
 
-class CloudRunGpuServiceArgs(ComponentArgs):
+class CloudRunGpuServiceArgs(CloudRunServiceArgs):
     """Arguments of `CloudRunGpuService`."""
 
-    project: str
-    location: str
-    service: str
-    """Name of the service: it becomes part of its URL."""
     container: VllmContainer
-    image: Text
-    """Reference of the image, by digest."""
     accelerator: str
     """Cloud Run's name, e.g. `nvidia-l4`."""
     zonal_redundancy: bool = False
@@ -97,46 +90,24 @@ class CloudRunGpuServiceArgs(ComponentArgs):
     request_concurrency: int
     """Concurrent requests of one instance; further ones wait in the platform's queue, unseen by vLLM."""
     timeout_seconds: int = 3600
-    ingress: str = "INGRESS_TRAFFIC_ALL"
-    """Allowed sources of requests; these still need an identity unless `public`."""
     vpc: VpcEgress | None = None
     """The network that it sends through; none by default."""
-    invokers: tuple[str, ...] = ()
-    """Members that may call it, e.g. `serviceAccount:app@acme.iam.gserviceaccount.com`."""
-    public: bool = False
-    """Whether anyone may call it without an identity."""
     gated: bool = False
     """Whether the serving revision keeps its traffic when a new one is made. Reads the service from Cloud Run."""
     retries_failed: bool = False
     """Whether a deploy makes another revision in place of a failed one. Reads the service; implied by `gated`."""
-    deletion_protection: bool = True
-    labels: Mapping[str, str] = Field(default_factory=dict)
     deadline_seconds: float = Field(SERVICE_SECONDS, gt=0)
     """Time limit for a create or an update of the service."""
     hooks: pulumi.ResourceHookBinding | None = None
     """Run around the operations on the service itself, e.g. to explain a failed one."""
 
     @model_validator(mode="after")
-    def _image_by_digest(self) -> "CloudRunGpuServiceArgs":
-        if isinstance(self.image, str) and "@sha256:" not in self.image:
-            raise ValueError(
-                f"image {self.image} names no digest, so what runs could change without a deploy; look its tag up with"
-                " ContainerImage and pass its reference"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _known_when_gated(self) -> "CloudRunGpuServiceArgs":
+    def _known_if_gated(self) -> Self:
         if self.gated and not isinstance(self.image, str):
             raise ValueError(
-                "gated needs to know the image's reference in previews, to tell whether there will be a new revision;"
-                " look its tag up with ContainerImage and pass its reference"
+                "gated requires an image reference that is known in previews, to find out whether there will be a new"
+                " revision; look up its tag with ContainerImage and pass its reference"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _public_only_when_said(self) -> "CloudRunGpuServiceArgs":
-        check_public_only_when_said(self.invokers, public=self.public)
         return self
 
 
@@ -157,60 +128,37 @@ class CloudRunGpuService(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: CloudRunGpuServiceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("bezel:cloudrun:CloudRunGpuService", name, None, opts)
-        self.resource_name = f"projects/{args.project}/locations/{args.location}/services/{args.service}"
-        wait = f"{args.deadline_seconds:g}s"
-        inputs = _inputs(args, self.resource_name)
-        service = cloudrunv2.Service(
-            f"{name}-service",
-            project=args.project,
-            location=args.location,
-            name=args.service,
-            **inputs,
-            opts=child_options(
-                self,
-                opts,
-                custom_timeouts=pulumi.CustomTimeouts(create=wait, update=wait),
-                # The name is fixed: creating the new service before the old one is deleted fails with 409.
-                delete_before_replace=True,
-                hooks=args.hooks,
-            ),
+        self.resource_name = args.resource_name
+        inputs = _inputs(args)
+        service = declare_service(
+            self, name, args, opts, inputs=inputs, seconds=args.deadline_seconds, hooks=args.hooks
         )
-        names = (name, args.project, args.location, args.service)
-        allow(self, opts, service, names=names, invokers=args.invokers, public=args.public)
-        own = {"deletion_protection", "annotations", *(["traffics"] if args.gated else [])}
-        self.declared = {key: value for key, value in inputs.items() if key not in own}
+        undeclared = {"annotations", *(["traffics"] if args.gated else [])}
+        self.declared = {key: value for key, value in inputs.items() if key not in undeclared}
         self.url = service.uri
         self.newest_url = service.uri
         if args.gated:
             # Without the tag, e.g. after the service was replaced, its first revision is the newest one.
-            self.newest_url = service.traffic_statuses.apply(lambda told: _tagged(told) or service.uri)
+            self.newest_url = service.traffic_statuses.apply(lambda statuses: _tagged(statuses) or service.uri)
         self.revision = service.latest_ready_revision
         self.created_revision = service.latest_created_revision
-        self.register_outputs(
-            {
-                "url": self.url,
-                "newest_url": self.newest_url,
-                "revision": self.revision,
-                "created_revision": self.created_revision,
-                "resource_name": self.resource_name,
-            }
-        )
+        outputs = ("url", "newest_url", "revision", "created_revision", "resource_name")
+        self.register_outputs({key: getattr(self, key) for key in outputs})
 
 
-def _inputs(args: CloudRunGpuServiceArgs, name: str) -> dict[str, Any]:
-    """The service's inputs except its name. A gated one carries a fingerprint of them, to compare with the cloud."""
-    found = look_up_service(name) if args.gated or args.retries_failed else None
-    failed = attempt(found)
+def _inputs(args: CloudRunGpuServiceArgs) -> dict[str, Any]:
+    """Inputs that differ by revision. A gated service has a fingerprint of all of them, to compare with the cloud."""
+    service = look_up_service(args.resource_name) if args.gated or args.retries_failed else None
+    failed = attempt(service)
     inputs = {
         "ingress": args.ingress,
-        "deletion_protection": args.deletion_protection,
         "labels": dict(args.labels),
         "template": _template(args, {ATTEMPT: failed} if failed else None),
     }
     targets: tuple[Target, ...] | None = DIRECT
     if args.gated:
-        fingerprint = fingerprint_of(inputs)
-        targets = declared(found, fingerprint)
+        fingerprint = fingerprint_of({**inputs, "deletion_protection": args.deletion_protection})
+        targets = declared(service, fingerprint)
         inputs["annotations"] = {FINGERPRINT: fingerprint}
     if targets is not None:
         inputs["traffics"] = [cloudrunv2.ServiceTrafficArgs(**target.as_json()) for target in targets]
@@ -219,7 +167,7 @@ def _inputs(args: CloudRunGpuServiceArgs, name: str) -> dict[str, Any]:
 
 def _tagged(statuses: list[cloudrunv2.outputs.ServiceTrafficStatus] | None) -> str:
     """The address of the tag, "" without one."""
-    return next((str(one.uri or "") for one in statuses or () if one.tag == TAG), "")
+    return next((str(status.uri or "") for status in statuses or () if status.tag == TAG), "")
 
 
 def _template(args: CloudRunGpuServiceArgs, annotations: dict[str, str] | None) -> cloudrunv2.ServiceTemplateArgs:

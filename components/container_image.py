@@ -25,6 +25,7 @@ import pulumi_docker as docker
 from pulumi_gcp import artifactregistry
 from pydantic import Field
 
+from bezel.errors import Problem, UserError
 from components.arguments import ComponentArgs, child_options
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
@@ -48,8 +49,8 @@ class ContainerImageArgs(ComponentArgs):
     labels: Mapping[str, str] = Field(default_factory=dict)
 
 
-class ImageNotFoundError(pulumi.RunError):
-    """The registry returned no digest of the image; the text says what to do."""
+class ImageNotFoundError(UserError, pulumi.RunError):
+    """The registry returned no digest of the image; shown without a traceback."""
 
 
 class ContainerImage(pulumi.ComponentResource):
@@ -95,36 +96,38 @@ class ContainerImage(pulumi.ComponentResource):
 
 def _look_up(image: str, component: pulumi.Resource) -> str:
     try:
-        found = docker.get_registry_image(name=image, opts=pulumi.InvokeOptions(parent=component))
+        result = docker.get_registry_image(name=image, opts=pulumi.InvokeOptions(parent=component))
     except Exception as error:  # noqa: BLE001  the SDK raises bare exceptions for the plugin's errors
-        raise ImageNotFoundError(_not_found(image, _last_words(str(error)))) from None
-    digest = str(found.sha256_digest)
+        raise _not_found(image, _registry_message(str(error))) from None
+    digest = str(result.sha256_digest)
     if not _DIGEST.fullmatch(digest):
-        raise ImageNotFoundError(_not_found(image, f"the registry answered with the digest {digest!r}"))
+        raise _not_found(image, f"the registry returned the digest {digest!r}")
     return digest
 
 
-def _last_words(error: str) -> str:
+def _registry_message(error: str) -> str:
     """The registry's own message, without the text that engine and plugin put around it."""
     return " ".join(error.rpartition("returned an error:")[2].replace("1 error occurred:", "").split()).strip("* .")
 
 
-def _not_found(image: str, why: str) -> str:
+def _not_found(image: str, why: str) -> ImageNotFoundError:
     repository, _, tag = image.rpartition(":")
-    return (
-        f"Image {image}: its digest could not be looked up: {why}.\n"
-        "  Consequence: nothing is deployed, since a tag alone may name another image tomorrow.\n"
-        f"  Repair: use a tag that {repository} has instead of {tag!r}; if the registry was not reachable, try again."
+    return ImageNotFoundError(
+        Problem(
+            f"tag of {repository}",
+            tag,
+            f"nothing is deployed, as its digest cannot be looked up, and a tag may later name another image: {why}.",
+            f"use a tag that {repository} has; if the registry was not reachable, try again.",
+        )
     )
 
 
 def _upstream(registry: str) -> artifactregistry.RepositoryRemoteRepositoryConfigArgs:
-    if registry == "docker.io":
-        source = artifactregistry.RepositoryRemoteRepositoryConfigDockerRepositoryArgs(public_repository="DOCKER_HUB")
-    else:
-        source = artifactregistry.RepositoryRemoteRepositoryConfigDockerRepositoryArgs(
-            custom_repository=artifactregistry.RepositoryRemoteRepositoryConfigDockerRepositoryCustomRepositoryArgs(
-                uri=f"https://{registry}"
-            )
-        )
+    docker_repository = artifactregistry.RepositoryRemoteRepositoryConfigDockerRepositoryArgs
+    custom = artifactregistry.RepositoryRemoteRepositoryConfigDockerRepositoryCustomRepositoryArgs
+    source = (
+        docker_repository(public_repository="DOCKER_HUB")
+        if registry == "docker.io"
+        else docker_repository(custom_repository=custom(uri=f"https://{registry}"))
+    )
     return artifactregistry.RepositoryRemoteRepositoryConfigArgs(description=registry, docker_repository=source)

@@ -35,16 +35,16 @@ Example:
     ```
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pulumi
 from pulumi_gcp import cloudrunv2
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from components.arguments import ComponentArgs, Text, child_options
+from components.arguments import Text, child_options
+from components.cloud_run_service import CloudRunServiceArgs, declare_service
 from components.config.gateway import PROBE_ATTEMPTS, PROBE_PATH, NodeAddressError, gateway_configuration
-from components.invokers import allow, check_public_only_when_said
 from components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs
 
 IMAGE = "library/haproxy"
@@ -60,21 +60,14 @@ END
 """
 _PROBE_SECONDS = 2
 _REQUESTS = 1000
-_DEADLINE = "600s"
+_DEADLINE_SECONDS = 600
 
 
-class IdentityGatewayArgs(ComponentArgs):
-    """Arguments of `IdentityGateway`."""
+class IdentityGatewayArgs(CloudRunServiceArgs):
+    """Arguments of `IdentityGateway`. The service's region is also its subnetwork's, and need not be the nodes'."""
 
-    project: str
-    location: str
-    """Region of the service and of its subnetwork; it need not be the nodes'."""
-    service: str
-    """Name of the service: it becomes part of its URL."""
     account_id: str
     """Id of the account that is made for it: 6 to 30 characters, unique in the project."""
-    image: Text
-    """Reference of HAProxy's image, by digest."""
     nodes: tuple[Text, ...] = Field(min_length=1)
     """Internal addresses of the nodes; one that resolves to "" is a missing node."""
     port: int = 8000
@@ -86,28 +79,6 @@ class IdentityGatewayArgs(ComponentArgs):
     tags: tuple[str, ...] = ()
     """Network tags of the service."""
     max_instances: int = Field(2, ge=1)
-    ingress: str = "INGRESS_TRAFFIC_ALL"
-    """Allowed sources of requests; these still need an identity unless `public`."""
-    invokers: tuple[str, ...] = ()
-    """Members that may call it, e.g. `serviceAccount:app@acme.iam.gserviceaccount.com`."""
-    public: bool = False
-    """Whether anyone may call it without an identity."""
-    deletion_protection: bool = True
-    labels: Mapping[str, str] = Field(default_factory=dict)
-
-    @model_validator(mode="after")
-    def _image_by_digest(self) -> "IdentityGatewayArgs":
-        if isinstance(self.image, str) and "@sha256:" not in self.image:
-            raise ValueError(
-                f"image {self.image} names no digest, so what runs could change without a deploy; look its tag up with"
-                " ContainerImage and pass its reference"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _public_only_when_said(self) -> "IdentityGatewayArgs":
-        check_public_only_when_said(self.invokers, public=self.public)
-        return self
 
 
 class IdentityGateway(pulumi.ComponentResource):
@@ -123,7 +94,7 @@ class IdentityGateway(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: IdentityGatewayArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("bezel:gateway:IdentityGateway", name, None, opts)
-        self.resource_name = f"projects/{args.project}/locations/{args.location}/services/{args.service}"
+        self.resource_name = args.resource_name
         account = RuntimeIdentity(
             name,
             RuntimeIdentityArgs(project=args.project, account_id=args.account_id, description="Runs a gateway"),
@@ -134,35 +105,14 @@ class IdentityGateway(pulumi.ComponentResource):
             "labels": dict(args.labels),
             "template": _template(args, account.email),
         }
-        service = cloudrunv2.Service(
-            f"{name}-service",
-            project=args.project,
-            location=args.location,
-            name=args.service,
-            deletion_protection=args.deletion_protection,
-            **self.declared,
-            opts=child_options(
-                self,
-                opts,
-                depends_on=[account],
-                custom_timeouts=pulumi.CustomTimeouts(create=_DEADLINE, update=_DEADLINE),
-                # The name is fixed: creating the new service before the old one is deleted fails with 409.
-                delete_before_replace=True,
-            ),
+        service = declare_service(
+            self, name, args, opts, inputs=self.declared, seconds=_DEADLINE_SECONDS, depends_on=[account]
         )
-        names = (name, args.project, args.location, args.service)
-        allow(self, opts, service, names=names, invokers=args.invokers, public=args.public)
         self.url = service.uri
         self.revision = service.latest_ready_revision
         self.created_revision = service.latest_created_revision
-        self.register_outputs(
-            {
-                "url": self.url,
-                "revision": self.revision,
-                "created_revision": self.created_revision,
-                "resource_name": self.resource_name,
-            }
-        )
+        outputs = ("url", "revision", "created_revision", "resource_name")
+        self.register_outputs({key: getattr(self, key) for key in outputs})
 
 
 def _template(args: IdentityGatewayArgs, account: str) -> cloudrunv2.ServiceTemplateArgs:

@@ -37,7 +37,7 @@ from components.config.subnet_ranges import gateway_range, node_range
 TAG = "bezel-node"
 _NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 # Of the 63 allowed characters, 24 are for the dash and the longest region's name.
-_LONGEST = 39
+_MAX_LENGTH = 39
 
 
 class NodeNetworkArgs(ComponentArgs):
@@ -59,10 +59,10 @@ class NodeNetworkArgs(ComponentArgs):
     @field_validator("network")
     @classmethod
     def _is_a_name(cls, name: str) -> str:
-        if len(name) > _LONGEST or not _NAME.fullmatch(name):
+        if len(name) > _MAX_LENGTH or not _NAME.fullmatch(name):
             raise ValueError(
-                f"{name!r} cannot name a network: Google takes a letter, then letters, digits and dashes in lower "
-                f"case, and the subnetworks' names need room, so {_LONGEST} characters at most. Choose another name."
+                f"{name!r} is not a valid name of a network: it must be a letter, then lower-case letters, digits and "
+                f"dashes, at most {_MAX_LENGTH} characters, as subnetworks add a suffix. Choose another name."
             )
         return name
 

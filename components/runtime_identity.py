@@ -18,6 +18,7 @@ import shlex
 import pulumi
 from pulumi_gcp.serviceaccount import Account
 
+from bezel.errors import Problem
 from components.arguments import ComponentArgs, child_options
 
 
@@ -75,23 +76,20 @@ def service_account_email(account_id: str, project: str) -> str:
     return f"{account_id}@{local}{'.' if domain else ''}{domain}.iam.gserviceaccount.com"
 
 
-def missing_secret(secret: str, project: str) -> str:
-    """Write the message for a secret that a setting names and that does not exist."""
-    return (
-        f"Secret {secret} does not exist in project {project}.\n"
-        "  Consequence: the server could not start, since a variable of its environment would have no value.\n"
-        "  Repair: correct the secret's name, or make it from a file that holds its value, then run the same command"
-        " again:\n"
-        f"    gcloud secrets create {shlex.quote(secret)} --project={shlex.quote(project)} --data-file=FILE"
-    )
-
-
 def _explaining(name: str, secret: str, project: str) -> pulumi.ResourceHookBinding:
     """Hooks that add the repair to the API's "not found"."""
 
     def explain(failed: pulumi.ErrorHookArgs) -> bool:
         if any("not found" in error.lower() for error in failed.errors):
-            pulumi.log.error(missing_secret(secret, project))
-        return False  # no retry: the error would not go away by itself
+            command = f"gcloud secrets create {shlex.quote(secret)} --project={shlex.quote(project)} --data-file=FILE"
+            problem = Problem(
+                f"secret {secret}",
+                f"does not exist in the project {project}",
+                "the server could not start, as a variable of its environment would have no value.",
+                f"correct the secret's name, or create it from a file with its value: `{command}`; then run the same "
+                "command again.",
+            )
+            pulumi.log.error(str(problem))
+        return False  # no retry: the same error would follow
 
     return pulumi.ResourceHookBinding(on_error=[pulumi.ErrorHook(f"{name}-missing-{secret}", explain)])

@@ -58,7 +58,7 @@ class BucketMount(ComponentArgs):
             if owner and int(owner[2]) != IMAGE_USER:
                 raise ValueError(
                     f"mount option {option} gives the weights to another user than {IMAGE_USER}, so vLLM could not read"
-                    f" them; leave it out or set {owner[1]}={IMAGE_USER}"
+                    f" them; omit it, or set {owner[1]}={IMAGE_USER}"
                 )
         return self
 
@@ -100,8 +100,8 @@ class VllmContainer(ComponentArgs):
         both = sorted(self.environment.keys() & self.secrets.keys())
         if both:
             raise ValueError(
-                f"{', '.join(both)}: set both in the environment and from a secret; the platform takes one of them at"
-                " will. Leave it out of the environment."
+                f"{', '.join(both)}: set both in the environment and from a secret, and the platform uses either of"
+                " them; remove it from the environment"
             )
         return self
 

@@ -31,7 +31,7 @@ from bezel.planner.assemble.quota_use import (
     used_by_others,
 )
 from bezel.rest.cloud_quotas import Limit
-from components.lookups.quota import Found, leases_there, look_up
+from components.lookups.quota import QuotaState, leases_there, look_up
 
 
 def service_problems(plan: Plan, *, gated: bool) -> list[Problem]:
@@ -110,17 +110,17 @@ def _exist(plan: LeasePlan) -> bool:
     return leases_there(terms.back_end, plan.project, terms.names, [zone.zone for zone in terms.zones])
 
 
-def _look_up(project: str, needs: tuple[Need, ...], region: str | None = None) -> Found:
+def _look_up(project: str, needs: tuple[Need, ...], region: str | None = None) -> QuotaState:
     limits = [Limit(need.quota.service, need.quota.id, need.place, need.quota.dimensions) for need in needs]
     # Use is reported in previews and decides nothing: an `up` does not wait for it.
     return look_up(project, limits, region, use=pulumi.runtime.is_dry_run())
 
 
-def _services(found: Found) -> list[dict[str, Any]]:
+def _services(found: QuotaState) -> list[dict[str, Any]]:
     return [] if isinstance(found.services, str) else found.services
 
 
-def _report(needs: tuple[Need, ...], found: Found, project: str) -> None:
+def _report(needs: tuple[Need, ...], found: QuotaState, project: str) -> None:
     """Report in a preview what is not known, and the use of what is known."""
     lines: list[str] = []
     unread, unseen = defaultdict[str, list[Need]](list), defaultdict[str, list[Need]](list)

@@ -33,20 +33,22 @@ import json
 from collections.abc import Sequence
 from ipaddress import IPv4Address
 
+from bezel.errors import Problem, UserError
+
 PROBE_PATH = "/gateway"
 """Path of the startup probe; not one of vLLM's."""
 PROBE_ATTEMPTS = 30
 """After so many the probe passes without a node: then callers get an error that there is none."""
 _SERVED = r"^(/v1(/[A-Za-z0-9_-]+([.:][A-Za-z0-9_-]+)*)+|/tokenize|/health|/version|/metrics)$"
 # Headers with the caller's identity or route, and those of one connection only.
-_KEPT_BACK = (
+_REMOVED_HEADERS = (
     r"^(authorization|proxy-.*|cookie|x-api-key|forwarded|via|x-forwarded-.*|x-real-ip|x-goog-.*|x-serverless-.*"
     r"|connection|upgrade|http2-settings|te|trailer|keep-alive)$"
 )
 
 
-class NodeAddressError(ValueError):
-    """An invalid node address; the text says what to do."""
+class NodeAddressError(UserError):
+    """An invalid node address."""
 
 
 def gateway_configuration(addresses: Sequence[str | None], port: int) -> str:
@@ -64,9 +66,9 @@ def gateway_configuration(addresses: Sequence[str | None], port: int) -> str:
         NodeAddressError: A text is no IPv4 address, or the sequence is empty.
     """
     _check(addresses)
-    there = [number for number, address in enumerate(addresses) if address]
-    lines = [*_PROCESS, *_frontend(len(addresses), there), *_backend(len(addresses))]
-    servers = [f"    server node-{number} {addresses[number]}:{port}" for number in there]
+    present = [number for number, address in enumerate(addresses) if address]
+    lines = [*_PROCESS, *_frontend(len(addresses), present), *_backend(len(addresses))]
+    servers = [f"    server node-{number} {addresses[number]}:{port}" for number in present]
     return "\n".join([*lines, *servers, ""])
 
 
@@ -75,8 +77,12 @@ def _check(addresses: Sequence[str | None]) -> None:
     wrong = [f"node {number}: {address!r}" for number, address in given if not _is_address(address)]
     if wrong or not addresses:
         raise NodeAddressError(
-            f"{'; '.join(wrong) or 'no node'}: not an IPv4 address, so the gateway could not reach it; pass the"
-            " internal address of each node, e.g. 10.64.0.5"
+            Problem(
+                "nodes",
+                "; ".join(wrong) or "(none)",
+                "the gateway cannot reach a node without an IPv4 address.",
+                "pass the internal address of each node, e.g. 10.64.0.5.",
+            )
         )
 
 
@@ -88,7 +94,7 @@ def _is_address(text: str) -> bool:
 
 
 _BUFFER = 131072  # bytes: a head of 64 KiB, the most that Google's front end forwards, and 8 more for each of its lines
-_MOST_HEADERS = 16384  # lines of a head: as many as 64 KiB hold; 101 by default
+_MAX_HEADERS = 16384  # lines of a head: as many as 64 KiB hold; 101 by default
 
 # One thread, as the container has one CPU: attempts of the probe are counted without a lock, and the least connections
 # are those of the whole process.
@@ -98,7 +104,7 @@ _PROCESS = (
     "    nbthread 1",
     "    maxconn 2000",
     f"    tune.bufsize {_BUFFER}",
-    f"    tune.http.maxhdr {_MOST_HEADERS}",
+    f"    tune.http.maxhdr {_MAX_HEADERS}",
     "    set-var proc.attempts int(0)",
     "",
     "defaults",
@@ -118,9 +124,9 @@ _PROCESS = (
 )
 
 
-def _frontend(nodes: int, there: Sequence[int]) -> list[str]:
-    not_served = _answer(404, "The gateway serves /v1/*, /tokenize, /health, /version and /metrics.")
-    not_taken = _answer(405, "The gateway takes GET and POST.")
+def _frontend(nodes: int, present: Sequence[int]) -> list[str]:
+    not_served = _response(404, "The gateway serves /v1/*, /tokenize, /health, /version and /metrics.")
+    not_accepted = _response(405, "The gateway accepts GET and POST.")
     return [
         "frontend gateway",
         '    bind "${GATEWAY_ADDRESS-*}:${PORT}"',
@@ -130,30 +136,30 @@ def _frontend(nodes: int, there: Sequence[int]) -> list[str]:
         f"    acl served path -m reg {_SERVED}",
         f"    acl startup path -m str {PROBE_PATH}",
         f"    {not_served} unless plain served or plain startup",
-        f"    {not_taken} hdr Allow 'GET, POST' unless {{ method GET POST }}",
-        *(_asked_for_one(there) if nodes > 1 and there else ()),
+        f"    {not_accepted} hdr Allow 'GET, POST' unless {{ method GET POST }}",
+        *(_metrics_by_node(present) if nodes > 1 and present else ()),
         "    http-request set-var(proc.attempts) var(proc.attempts),add(1) if startup",
         f"    acl patient var(proc.attempts) -m int le {PROBE_ATTEMPTS}",
         "    http-request return status 200 content-type text/plain string 'no node yet' if startup !patient",
         "    http-request set-path /health if startup",
-        f"    http-request del-header {_KEPT_BACK} -m reg",
+        f"    http-request del-header {_REMOVED_HEADERS} -m reg",
         "    default_backend nodes",
         "",
     ]
 
 
-def _asked_for_one(there: Sequence[int]) -> tuple[str, ...]:
-    numbers = [str(number) for number in there]
-    text = f"Each node counts for itself: ask for one, /metrics?node=N with N of {', '.join(numbers)}."
+def _metrics_by_node(present: Sequence[int]) -> tuple[str, ...]:
+    numbers = [str(number) for number in present]
+    text = f"Each node has its own metrics: request /metrics?node=N, where N is {' or '.join(numbers)}."
     return (
         "    acl metrics path -m str /metrics",
         f"    acl known url_param(node) -m str {' '.join(numbers)}",
-        f"    {_answer(400, text)} if metrics !known",
+        f"    {_response(400, text)} if metrics !known",
     )
 
 
 def _backend(nodes: int) -> list[str]:
-    asked_for = [
+    metrics_by_node = [
         "    acl metrics path -m str /metrics",
         "    force-persist if metrics",
         "    use-server node-%[url_param(node)] if metrics",
@@ -171,27 +177,27 @@ def _backend(nodes: int) -> list[str]:
         "    option httpchk",
         "    http-check send meth GET uri /health ver HTTP/1.1 hdr Host node",
         "    http-check expect status 200",
-        *(asked_for if nodes > 1 else ()),
+        *(metrics_by_node if nodes > 1 else ()),
         "    default-server check inter 5s fastinter 1s downinter 2s fall 3 rise 1 tcp-ut 60s",
     ]
 
 
 def _errors(nodes: int) -> list[str]:
     """Errors that HAProxy itself returns, in the format of vLLM's."""
-    well = f"%[nbsrv(nodes)] of {nodes} passed the last health checks"
+    healthy = f"%[nbsrv(nodes)] of {nodes} passed the last health checks"
     texts = {
         400: "The request is not valid HTTP.",
-        408: "The request did not come in time.",
+        408: "The request was not received in time.",
         500: "The gateway could not handle the request.",
-        502: "The node broke the connection off.",
-        504: "The node did not answer within an hour.",
+        502: "The node closed the connection.",
+        504: "The node did not respond within an hour.",
     }
     plain = [f"    http-error status {code} {_body(code, text)}" for code, text in texts.items()]
-    unwell = f"No node behind this gateway could take the request: {well}."
-    return [*plain, f"    http-error status 503 {_body(503, unwell, 'lf-string')} hdr Retry-After 10"]
+    no_node = f"No node behind this gateway could take the request: {healthy}."
+    return [*plain, f"    http-error status 503 {_body(503, no_node, 'lf-string')} hdr Retry-After 10"]
 
 
-def _answer(code: int, text: str) -> str:
+def _response(code: int, text: str) -> str:
     return f"http-request return status {code} {_body(code, text)}"
 
 

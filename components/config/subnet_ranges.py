@@ -29,7 +29,7 @@ REGIONS = (
 
 
 class NoRangeError(ValueError):
-    """A region without a place in the table; the text says what to do."""
+    """A region without a place in the table."""
 
 
 def node_range(region: str) -> str:
@@ -53,8 +53,8 @@ def gateway_range(region: str) -> str:
 def _part(region: str, half: int) -> ipaddress.IPv4Network:
     if region not in REGIONS:
         raise NoRangeError(
-            f"region {region!r} has no range of addresses: its subnetwork could not be made without moving others.\n"
-            "  Repair: correct the region's name; for one that is new at Google add it at the end of REGIONS in "
+            f"region {region!r} has no range of addresses, so its subnetwork could overlap another one.\n"
+            "   Repair: correct the region's name; add a region that is new at Google at the end of REGIONS in "
             "components/config/subnet_ranges.py."
         )
     size = 2 ** (32 - _NODE_PREFIX)

@@ -9,14 +9,15 @@ from typing import Any
 
 import pulumi
 
+from bezel.errors import Problem, UserError
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
 
 _SECONDS = 10.0
 _NEVER_USED = "has not been used in project"
 
 
-class UnknownServiceError(pulumi.RunError):
-    """The service cannot be read; the text says what to do."""
+class UnknownServiceError(UserError, pulumi.RunError):
+    """The service cannot be read; shown without a traceback."""
 
 
 def look_up_service(name: str) -> dict[str, Any] | None:
@@ -31,19 +32,16 @@ def look_up_service(name: str) -> dict[str, Any] | None:
     try:
         with GoogleClient(timeout_seconds=_SECONDS, deadline_seconds=_SECONDS) as client:
             return client.get(f"{endpoint('CLOUD_RUN_V2')}{name}")
-    except ApiError as error:
-        # A project that never enabled Cloud Run has no service either.
-        if error.status == 404 or _NEVER_USED in error.message:
-            return None
-        raise UnknownServiceError(_unknown(name, str(error))) from None
     except (RestError, ValueError) as error:
-        raise UnknownServiceError(_unknown(name, str(error))) from None
-
-
-def _unknown(name: str, why: str) -> str:
-    return (
-        f"{name}: the service cannot be read: {why}.\n"
-        "  Consequence: nothing is deployed: which revision serves, and whether the last one failed, is unknown.\n"
-        "  Repair: log in (`gcloud auth application-default login`) as somebody with roles/run.viewer, then run the "
-        "same command again."
-    )
+        # A project that never enabled Cloud Run has no service either.
+        if isinstance(error, ApiError) and (error.status == 404 or _NEVER_USED in error.message):
+            return None
+        raise UnknownServiceError(
+            Problem(
+                name,
+                None,
+                f"the service cannot be read, so nothing is deployed: which revision serves is unknown; {error}",
+                "log in (`gcloud auth application-default login`) with an account that has roles/run.viewer, then run "
+                "the same command again.",
+            )
+        ) from None

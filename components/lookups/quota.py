@@ -19,7 +19,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
-class Found:
+class QuotaState:
     """Limits and use of some quotas.
 
     Attributes:
@@ -33,16 +33,16 @@ class Found:
     services: list[dict[str, Any]] | str
 
 
-def look_up(project: str, limits: Sequence[Limit], region: str | None = None, *, use: bool = True) -> Found:
+def look_up(project: str, limits: Sequence[Limit], region: str | None = None, *, use: bool = True) -> QuotaState:
     """Read quotas, their use if `use` is set, and the Cloud Run services of `region` if it is given.
 
     A missing permission is a result too: no deploy fails for want of a role that only reads.
     """
     with _client() as client, ThreadPoolExecutor(len(limits) + 1) as pool:
         quotas = [pool.submit(_quota, client, project, limit, use=use) for limit in limits]
-        services = pool.submit(_told, lambda: _services(client, project, region) if region else [])
+        services = pool.submit(_value_or_reason, lambda: _services(client, project, region) if region else [])
         allowed, counted = zip(*(each.result() for each in quotas), strict=True)
-        return Found(allowed, counted, services.result())
+        return QuotaState(allowed, counted, services.result())
 
 
 def leases_there(back_end: str, project: str, names: Sequence[str], zones: Sequence[str]) -> bool:
@@ -59,7 +59,7 @@ def _client() -> GoogleClient:
     return GoogleClient(timeout_seconds=_SECONDS, deadline_seconds=_SECONDS)
 
 
-def _told(ask: Callable[[], _T]) -> _T | str:
+def _value_or_reason(ask: Callable[[], _T]) -> _T | str:
     try:
         return ask()
     except ApiError as error:
@@ -71,19 +71,19 @@ def _told(ask: Callable[[], _T]) -> _T | str:
 
 def _quota(client: GoogleClient, project: str, limit: Limit, *, use: bool) -> tuple[float | str, Counted | str]:
     """The quota's value and its use; the use is the second request, for the metric that the first response names."""
-    found = _told(lambda: quota_of(client, project, limit))
+    found = _value_or_reason(lambda: quota_of(client, project, limit))
     if found is None:
-        found = f"{limit.quota_id} tells no value for {limit.place}"
+        found = f"{limit.quota_id} has no value for {limit.place}"
     if isinstance(found, str):
         return found, found
     if not use:
-        return found.value, "it was not asked"
-    return found.value, _told(lambda: _counted(client, project, limit, found.metric))
+        return found.value, "it was not requested"
+    return found.value, _value_or_reason(lambda: _counted(client, project, limit, found.metric))
 
 
 def _counted(client: GoogleClient, project: str, limit: Limit, metric: str) -> Counted | str:
     if limit.dimensions:
-        return f"it does not count by {', '.join(name for name, _ in limit.dimensions)}"
+        return f"Cloud Monitoring does not count it by {', '.join(name for name, _ in limit.dimensions)}"
     return counted_of(client, project, limit, metric, datetime.now(UTC)) or "it has no value of the last day"
 
 

@@ -6,25 +6,26 @@ renamed, and it holds no data. It is apart from the resource so that the process
 needs.
 """
 
+import shlex
 import sys
 from typing import Any
 from urllib.parse import quote
 
 from pulumi.dynamic import CheckFailure, CheckResult, CreateResult, DiffResult, ReadResult, ResourceProvider
 
+from bezel.errors import Problem
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
 from bezel.weights.layout import missing_parts
 from components.dynamic import DeployError
-from components.providers.model_messages import copy_command, no_bucket, not_a_model, unreachable
 
-_PLACE = ("bucket", "path")
+_LOCATION = ("bucket", "path")
 _PREVIEW_SECONDS = 5.0
 """How long a preview may wait for Cloud Storage; after that it continues with a warning."""
 _DEPLOY_SECONDS = 30.0
 
 
 class ModelFilesError(DeployError):
-    """The bucket holds no complete model, or could not be read; the text says what to do."""
+    """The bucket holds no complete model, or could not be read."""
 
 
 class ModelFilesProvider(ResourceProvider):
@@ -34,7 +35,7 @@ class ModelFilesProvider(ResourceProvider):
 
     def check(self, _olds: dict[str, Any], news: dict[str, Any]) -> CheckResult:
         """Check the folder, in previews too. An unreachable bucket is a warning here: a preview must work offline."""
-        if not all(isinstance(news.get(key), str) for key in (*_PLACE, "source", "bucket_url")):
+        if not all(isinstance(news.get(key), str) for key in (*_LOCATION, "source", "bucket_url")):
             return CheckResult(news, [])
         try:
             _inspect(news, _PREVIEW_SECONDS)
@@ -42,13 +43,13 @@ class ModelFilesProvider(ResourceProvider):
             return CheckResult(news, [CheckFailure("path", str(error))])
         except RestError as error:
             # The plugin cannot write to the engine's log, but the engine shows its standard error.
-            sys.stderr.write(f"warning: {unreachable(_location(news), str(error))}\n")
+            sys.stderr.write(f"warning: {_unreadable(_location(news), error)}\n")
         return CheckResult(news, [])
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
         """Replace the resource for another folder; nothing else is a change."""
-        moved = [key for key in _PLACE if _olds.get(key) != _news.get(key)]
-        return DiffResult(changes=bool(moved), replaces=moved)
+        changed = [key for key in _LOCATION if _olds.get(key) != _news.get(key)]
+        return DiffResult(changes=bool(changed), replaces=changed)
 
     def create(self, props: dict[str, Any]) -> CreateResult:
         """Check again, with an error in place of the warning.
@@ -59,7 +60,7 @@ class ModelFilesProvider(ResourceProvider):
         try:
             files = _inspect(props, _DEPLOY_SECONDS)
         except RestError as error:
-            raise ModelFilesError(unreachable(_location(props), str(error))) from None
+            raise ModelFilesError(_unreadable(_location(props), error)) from None
         return CreateResult(_location(props), {**props, **_figures(files)})
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
@@ -69,7 +70,7 @@ class ModelFilesProvider(ResourceProvider):
         except ModelFilesError:
             return ReadResult("", {})
         except RestError as error:
-            raise ModelFilesError(unreachable(_location(props), str(error))) from None
+            raise ModelFilesError(_unreadable(_location(props), error)) from None
         return ReadResult(id_, {**props, **_figures(files)})
 
 
@@ -87,12 +88,41 @@ def _inspect(props: dict[str, Any], seconds: float) -> dict[str, int]:
         files = _list(bucket, f"{props['path']}/" if props["path"] else "", seconds)
     except ApiError as error:
         if error.status == 404:
-            raise ModelFilesError(no_bucket(bucket, location, command)) from None
+            raise ModelFilesError(
+                Problem(
+                    f"bucket {bucket}",
+                    "does not exist",
+                    f"Cloud Run could not mount the weights at {location}, and the service would not start.",
+                    "correct the bucket's name, or let the stack create it (weights: {create: true}) and copy the "
+                    f"model with `{command}`.",
+                )
+            ) from None
         raise
     problems = missing_parts(files, draft=bool(props.get("draft")))
     if problems:
-        raise ModelFilesError(not_a_model(location, command, problems))
+        raise ModelFilesError(
+            Problem(
+                location,
+                "not a complete model",
+                f"{'; '.join(problems)}; vLLM would exit during its start, and Cloud Run would report only that "
+                "nothing listens on the port, after the GPU was paid for.",
+                f"copy the model with `{command}`, then run the same command again.",
+            )
+        )
     return files
+
+
+def copy_command(source: str, location: str, stack: str) -> str:
+    """Return the command that copies a model into a bucket.
+
+    Args:
+        source: Id on the Hugging Face hub, e.g. `google/gemma-4-12b-it`; "" for files that only the user has.
+        location: `gs://BUCKET/PATH`.
+        stack: The stack that serves the model.
+    """
+    if not source:
+        return f"gcloud storage cp --recursive FOLDER_WITH_YOUR_COPY/* {shlex.quote(location + '/')}"
+    return f".venv/bin/bezel weights copy {shlex.quote(stack)} --from {shlex.quote(f'hf:{source}')}"
 
 
 def _list(bucket: str, folder: str, seconds: float) -> dict[str, int]:
@@ -108,6 +138,16 @@ def _list(bucket: str, folder: str, seconds: float) -> dict[str, int]:
             for item in client.pages(url, "items", params=query)
             if (name := str(item["name"]).removeprefix(folder))
         }
+
+
+def _unreadable(location: str, error: RestError) -> Problem:
+    return Problem(
+        location,
+        None,
+        f"it is unknown whether it holds a model, as it cannot be listed: {error}",
+        "make Cloud Storage reachable with credentials that may list the bucket (roles/storage.objectViewer), then run "
+        "the same command again.",
+    )
 
 
 def _location(props: dict[str, Any]) -> str:

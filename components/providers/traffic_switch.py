@@ -13,6 +13,7 @@ from typing import Any
 from pulumi.dynamic import CreateResult, DiffResult, ReadResult, ResourceProvider, UpdateResult
 from pulumi.output import contains_unknowns
 
+from bezel.errors import Problem
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
 from components.config.revision_traffic import has_all_traffic, moved_to, shares
 from components.dynamic import DeployError
@@ -26,7 +27,7 @@ _CHANGED = frozenset({409, 412})
 
 
 class TrafficSwitchError(DeployError):
-    """The traffic was not moved; the text says what to do."""
+    """The traffic was not moved, or could not be read."""
 
 
 class TrafficSwitchProvider(ResourceProvider):
@@ -36,26 +37,26 @@ class TrafficSwitchProvider(ResourceProvider):
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
         """Report a change for another revision, and for traffic that another user moved meanwhile."""
-        wanted = _news.get("revision")
-        if contains_unknowns(wanted) or wanted != _olds.get("revision"):
+        revision = _news.get("revision")
+        if contains_unknowns(revision) or revision != _olds.get("revision"):
             return DiffResult(changes=True)
         try:
             with GoogleClient(timeout_seconds=_PREVIEW_SECONDS, deadline_seconds=_PREVIEW_SECONDS) as client:
                 service = _service(client, _news)
         except RestError as error:
             # The plugin cannot write to the engine's log, but the engine shows its standard error.
-            sys.stderr.write(f"warning: nobody could look where the traffic goes: {error}\n")
+            sys.stderr.write(f"warning: {_unreadable(_news, error)}\n")
             return DiffResult(changes=False)
-        if has_all_traffic(service, _short(wanted)):
+        if has_all_traffic(service, _short(revision)):
             return DiffResult(changes=False)
-        sys.stderr.write(f"warning: {_told(service)}, not {_short(wanted)} alone: somebody has moved it\n")
+        sys.stderr.write(f"warning: the traffic was moved: {_shares_text(service)}, not to {_short(revision)} alone\n")
         return DiffResult(changes=True)
 
     def create(self, props: dict[str, Any]) -> CreateResult:
         """Move the traffic.
 
         Raises:
-            TrafficSwitchError: It is where it was.
+            TrafficSwitchError: It was not moved.
         """
         return CreateResult(f"{props['service']}/traffic", _moved(props))
 
@@ -63,7 +64,7 @@ class TrafficSwitchProvider(ResourceProvider):
         """Move the traffic.
 
         Raises:
-            TrafficSwitchError: It is where it was.
+            TrafficSwitchError: It was not moved.
         """
         return UpdateResult(_moved(_news))
 
@@ -76,11 +77,9 @@ class TrafficSwitchProvider(ResourceProvider):
         try:
             with GoogleClient(timeout_seconds=_REQUEST_SECONDS, deadline_seconds=_REQUEST_SECONDS) as client:
                 service = _service(client, props)
-        except ApiError as error:
-            if error.status == 404:
-                return ReadResult("", {})
-            raise TrafficSwitchError(_unreadable(props, error)) from None
         except RestError as error:
+            if isinstance(error, ApiError) and error.status == 404:
+                return ReadResult("", {})
             raise TrafficSwitchError(_unreadable(props, error)) from None
         return ReadResult(id_, {**props, "serving": shares(service)})
 
@@ -93,12 +92,14 @@ def _moved(props: Mapping[str, Any]) -> dict[str, Any]:
             service = _move(client, props, revision, until)
     except RestError as error:
         raise TrafficSwitchError(
-            f"the traffic could not be moved to {revision}: {error}\n"
-            "consequence: what served before goes on serving\n"
-            "repair: let whoever deploys have roles/run.developer, then run the same command again"
+            Problem(
+                f"traffic of {_short(props['service'])}",
+                None,
+                f"it cannot be moved to {revision}, and the previous revision keeps serving: {error}",
+                "grant roles/run.developer to the account that deploys, then run the same command again.",
+            )
         ) from None
-    kept = {key: value for key, value in props.items() if key != "__provider"}
-    return {**kept, "serving": shares(service)}
+    return {**{key: value for key, value in props.items() if key != "__provider"}, "serving": shares(service)}
 
 
 def _move(client: GoogleClient, props: Mapping[str, Any], revision: str, until: float) -> dict[str, Any]:
@@ -127,8 +128,12 @@ def _move(client: GoogleClient, props: Mapping[str, Any], revision: str, until: 
     service = _service(client, props)
     if not has_all_traffic(service, revision):
         raise TrafficSwitchError(
-            f"{_told(service)}, although it was moved to {revision} {_ATTEMPTS} times: somebody moves it back\n"
-            "repair: let one deploy run at a time, then run the same command again"
+            Problem(
+                f"traffic of {_short(props['service'])}",
+                _shares_text(service),
+                f"it was moved to {revision} {_ATTEMPTS} times, and something else moves it back.",
+                "run one deploy at a time, then run the same command again.",
+            )
         )
     return service
 
@@ -137,9 +142,12 @@ def _finished(client: GoogleClient, operation: Mapping[str, Any], revision: str,
     while not operation.get("done"):
         if time.monotonic() >= until:
             raise TrafficSwitchError(
-                f"the platform has not moved the traffic to {revision} in time\n"
-                "consequence: it may still do so\n"
-                "repair: run the same command again: it takes the traffic as it then is"
+                Problem(
+                    f"traffic to {revision}",
+                    "not moved in time",
+                    "Cloud Run may still move it.",
+                    "run the same command again; it continues with the traffic as it is then.",
+                )
             )
         time.sleep(_POLL_SECONDS)
         operation = client.get(f"{endpoint('CLOUD_RUN_V2')}{operation['name']}")
@@ -156,11 +164,14 @@ def _refuse_another(service: Mapping[str, Any], revision: str) -> None:
     created, ready = (_short(service.get(f"latest{kind}Revision")) for kind in ("Created", "Ready"))
     if created == ready == revision:
         return
-    what = f"{created} was made after it" if created != revision else "it is not ready"
+    reason = f"{created} is newer" if created != revision else "it is not ready"
     raise TrafficSwitchError(
-        f"{revision} gets no traffic: {what}\n"
-        f"consequence: {_told(service)}\n"
-        "repair: `pulumi up --refresh` makes the service as the stack file says, checks it and moves the traffic"
+        Problem(
+            f"traffic to {revision}",
+            f"not moved: {reason}",
+            f"{_shares_text(service)}.",
+            "run `pulumi up --refresh`, which deploys the stack file, checks the new revision and moves the traffic.",
+        )
     )
 
 
@@ -168,7 +179,7 @@ def _service(client: GoogleClient, props: Mapping[str, Any]) -> dict[str, Any]:
     return client.get(f"{endpoint('CLOUD_RUN_V2')}{props['service']}")
 
 
-def _told(service: Mapping[str, Any]) -> str:
+def _shares_text(service: Mapping[str, Any]) -> str:
     parts = [f"{percent} % of the traffic goes to {name}" for name, percent in shares(service).items()]
     return ", ".join(parts) or "no revision has traffic"
 
@@ -177,8 +188,10 @@ def _short(revision: object) -> str:
     return str(revision).rpartition("/")[2]
 
 
-def _unreadable(props: Mapping[str, Any], error: RestError) -> str:
-    return (
-        f"nobody could look where the traffic of {_short(props['service'])} goes: {error}\n"
-        "repair: let whoever deploys have roles/run.viewer, then run the same command again"
+def _unreadable(props: Mapping[str, Any], error: RestError) -> Problem:
+    return Problem(
+        f"traffic of {_short(props['service'])}",
+        None,
+        f"it is unknown which revision serves, as the service cannot be read: {error}",
+        "grant roles/run.viewer to the account that deploys, then run the same command again.",
     )

@@ -122,5 +122,5 @@ def test_in_a_first_preview_all_that_a_policy_judges_is_known() -> None:
 
 
 def test_a_gate_needs_to_know_the_image() -> None:
-    with pytest.raises(ValidationError, match="gated needs to know the image's reference"):
+    with pytest.raises(ValidationError, match="gated requires an image reference"):
         declare(lambda: service_args(gated=True, image=pulumi.Output.from_input("x@sha256:" + "0" * 64)))

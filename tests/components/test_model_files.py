@@ -57,7 +57,7 @@ def test_an_empty_folder_is_found_in_a_preview_with_the_command_that_copies_the_
     storage.buckets["acme-models"].clear()
     (reason,) = reasons(PROPS)
     assert "config.json is missing" in reason
-    assert "Consequence: vLLM would end while it starts" in reason
+    assert "vLLM would exit during its start" in reason
     assert ".venv/bin/bezel weights copy acme --from hf:google/gemma-4-12b-it" in reason
 
 
@@ -78,7 +78,7 @@ def test_a_half_copied_model_is_no_model(storage: FakeStorage) -> None:
 def test_a_bucket_that_nobody_makes_is_named(storage: FakeStorage) -> None:
     storage.buckets.clear()
     (reason,) = reasons(PROPS)
-    assert "Bucket acme-models does not exist" in reason
+    assert "bucket acme-models = does not exist" in reason
     assert "create: true" in reason
 
 
@@ -95,7 +95,7 @@ def test_who_may_not_look_previews_with_a_warning_but_does_not_deploy(
     storage.fault = status
     assert reasons(PROPS) == []
     warning = capsys.readouterr().err
-    assert f"{PLACE} could not be listed" in warning
+    assert f"{PLACE}\n   it is unknown whether it holds a model" in warning
     with pytest.raises(ModelFilesError, match=r"roles/storage\.objectViewer") as raised:
         ModelFilesProvider().create(PROPS)
     assert TOKEN not in warning + str(raised.value)
@@ -107,7 +107,7 @@ def test_without_credentials_a_preview_warns(
     monkeypatch.delenv("GOOGLE_OAUTH_ACCESS_TOKEN")
     monkeypatch.setenv("GOOGLE_CREDENTIALS", str(tmp_path / "absent.json"))
     assert reasons(PROPS) == []
-    assert "could not be listed" in capsys.readouterr().err
+    assert "cannot be listed" in capsys.readouterr().err
     assert storage.requests == []
 
 

@@ -114,7 +114,7 @@ def test_a_region_without_a_range_is_named_with_the_repair() -> None:
 
 @pytest.mark.parametrize("name", ["Bezel", "9-bezel", "bezel-", "b" * 40])
 def test_a_name_that_google_would_refuse_is_refused_before(name: str) -> None:
-    with pytest.raises(ValidationError, match="cannot name a network"):
+    with pytest.raises(ValidationError, match="is not a valid name of a network"):
         network(network=name)
     longest = max(REGIONS, key=len)
     declared = declare(lambda: network((longest,), network="b" * 39))

@@ -47,7 +47,7 @@ def test_a_quota_holds_where_the_answer_says_and_for_what_it_is_counted_by(run: 
 def test_each_answer_stands_alone(run: FakeRun) -> None:
     run.neighbours = None
     found = look_up("acme-llm", [L4, Limit("run.googleapis.com", QUOTA, "asia-south1")], "us-east4")
-    assert found.allowed == (3, f"{QUOTA} tells no value for asia-south1")
+    assert found.allowed == (3, f"{QUOTA} has no value for asia-south1")
     assert found.services == "403 TEST: Permission 'run.services.list' denied."
 
 

@@ -115,8 +115,8 @@ def test_a_quota_is_counted_by_the_metric_that_its_description_names(run: FakeRu
 
 def test_monitoring_is_not_asked_where_it_could_not_say_or_nobody_wants_to_know(run: FakeRun) -> None:
     family = Limit("compute.googleapis.com", "TPUS", "us-east4", (("tpu_family", "CT6E"),))
-    assert look_up("acme-llm", [family]).counted == ("it does not count by tpu_family",)
-    assert look_up("acme-llm", [L4], use=False).counted == ("it was not asked",)
+    assert look_up("acme-llm", [family]).counted == ("Cloud Monitoring does not count it by tpu_family",)
+    assert look_up("acme-llm", [L4], use=False).counted == ("it was not requested",)
     run.quota = None
     assert "has not been used in project" in str(look_up("acme-llm", [L4]).counted[0])
     assert not [call for call in run.server.calls if call.path.startswith("/monitoring/")]

@@ -59,7 +59,7 @@ def test_a_move_whose_answer_got_lost_is_found_to_be_made(run: FakeRun) -> None:
 @pytest.mark.parametrize(
     ("service", "why"),
     [
-        (described(pinned("chat-1"), TAGGED, created="chat-3"), "chat-3 was made after it"),
+        (described(pinned("chat-1"), TAGGED, created="chat-3"), "chat-3 is newer"),
         (described(pinned("chat-1"), TAGGED, ready="chat-1"), "it is not ready"),
     ],
 )
@@ -67,7 +67,7 @@ def test_no_other_revision_than_the_checked_one_gets_traffic(run: FakeRun, servi
     run.service = service
     with pytest.raises(TrafficSwitchError, match=why) as raised:
         moved()
-    assert "consequence: 100 % of the traffic goes to chat-1\nrepair: `pulumi up --refresh`" in str(raised.value)
+    assert "\n   100 % of the traffic goes to chat-1.\n   Repair: run `pulumi up --refresh`" in str(raised.value)
     assert run.bodies == []
 
 
@@ -75,12 +75,12 @@ def test_a_move_that_fails_says_what_serves(run: FakeRun) -> None:
     run.operation_error = "Internal error encountered."
     with pytest.raises(TrafficSwitchError, match="Internal error encountered") as raised:
         moved()
-    assert "what served before goes on serving" in str(raised.value)
+    assert "the previous revision keeps serving" in str(raised.value)
 
 
 def test_a_move_that_never_ends_is_given_up(run: FakeRun) -> None:
     run.looks = 1000
-    with pytest.raises(TrafficSwitchError, match="not moved the traffic to chat-2 in time"):
+    with pytest.raises(TrafficSwitchError, match="traffic to chat-2 = not moved in time"):
         moved(deadline_seconds=0.0)
 
 
@@ -88,7 +88,7 @@ def test_traffic_that_somebody_moved_is_a_difference_in_a_preview(
     run: FakeRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert TrafficSwitchProvider().diff("id", dict(PROPS), dict(PROPS)).changes
-    assert "100 % of the traffic goes to chat-1, not chat-2 alone" in capsys.readouterr().err
+    assert "100 % of the traffic goes to chat-1, not to chat-2 alone" in capsys.readouterr().err
     run.service = described(*MOVED)
     assert not TrafficSwitchProvider().diff("id", dict(PROPS), dict(PROPS)).changes
 
@@ -102,7 +102,7 @@ def test_another_revision_is_a_difference_without_a_look(run: FakeRun, revision:
 def test_a_preview_that_cannot_look_says_so_and_goes_on(run: FakeRun, capsys: pytest.CaptureFixture[str]) -> None:
     run.refusal = 403
     assert not TrafficSwitchProvider().diff("id", dict(PROPS), dict(PROPS)).changes
-    assert "nobody could look where the traffic goes" in capsys.readouterr().err
+    assert "it is unknown which revision serves" in capsys.readouterr().err
     for act in (lambda: TrafficSwitchProvider().read("id", dict(PROPS)), moved):
         with pytest.raises(TrafficSwitchError, match=r"roles/run\."):
             act()
