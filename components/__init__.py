@@ -1,10 +1,10 @@
 """Reusable Pulumi components: one a file, with its argument model; each works in other programs too.
 
-| file | what it makes |
+| file | what it creates |
 |---|---|
 | `enabled_apis.py` | the Google APIs of the project that a stack needs |
 | `runtime_identity.py` | the service account that the server runs as, and the secrets it may read |
-| `weights_bucket.py` | the bucket of the weights (made or only used), readable by that account |
+| `weights_bucket.py` | the bucket of the weights (created or only used), readable by that account |
 | `model_files.py` | nothing: it checks that the bucket holds a model before anything is paid for |
 | `providers/model_files.py` | that check; `bezel.weights` defines a complete model |
 | `container_image.py` | a pull-through repository, and the image's reference by digest |
@@ -15,7 +15,7 @@
 | `config/subnet_ranges.py` | nothing: the address range of each region's subnetwork |
 | `identity_gateway.py` | a small service that lets only its invokers through to nodes |
 | `config/gateway.py` | nothing: the configuration of the proxy in it |
-| `invokers.py` | the IAM members that may call a service |
+| `cloud_run_service.py` | a service and the IAM members that may call it, for the components that have one |
 | `lookups/cloud_run.py`, `providers/traffic_switch.py` | nothing: the lookup and the traffic move of a rollout |
 | `lookups/quota.py` | nothing: the limits of quotas, and their use |
 | `lookups/network.py` | nothing: the present state of a subnetwork |

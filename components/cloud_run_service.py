@@ -1,4 +1,4 @@
-"""What the components share that declare a Cloud Run service: common arguments, the service, and its invokers.
+"""Cloud Run service of a component: the common arguments, the service, and its invokers.
 
 Owns the service's name, deadlines and replacement, and one IAM grant of `roles/run.invoker` for each member; everyone
 may call it only where `public` is set. Leaves the revisions' template to the components.

@@ -68,7 +68,7 @@ class Comparison:
             with futures.ThreadPoolExecutor(max(1, len(states))) as pool:
                 yield from pool.map(self._call, calls) if len(states) > 1 else map(self._call, calls)
             if self.replay.exchanges:
-                yield from self._requests(name, str(operation), self.replay.exchanges, one=len(states) == 1)
+                yield from self._requests(name, str(operation), self.replay.exchanges, single=len(states) == 1)
 
     def _call(self, named: tuple[str, dict[str, Any]]) -> Compared:
         name, call = named
@@ -77,9 +77,9 @@ class Comparison:
         return Compared("calls", name, what, list(differences(call["response"] or {}, actual)))
 
     def _requests(
-        self, name: str, what: str, recorded: list[dict[str, Any]], *, difference: bool = True
+        self, name: str, what: str, recorded: list[dict[str, Any]], *, single: bool = True
     ) -> Iterator[Compared]:
-        shape = folded if difference else distinct
+        shape = folded if single else distinct
         expected, actual = shape(recorded), shape(self.replay.asked)
         for index in range(max(len(expected), len(actual))):
             left = expected[index] if index < len(expected) else ABSENT
