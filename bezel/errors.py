@@ -61,7 +61,10 @@ class UserError(Exception):
         problems: every problem, not only the first. A text stands for a failure without a value of the user's, such
             as the response of a server.
         title: what cannot be done because of them, without a full stop, e.g. `Stack l4-qat cannot be planned`.
+        exit_code: the exit code of a command that ends with this error.
     """
+
+    exit_code = 1
 
     def __init__(self, *problems: Problem | str, title: str = "") -> None:
         super().__init__(*problems)

@@ -5,17 +5,11 @@ suspicious name whose value a preview cannot know. Compared with every input of 
 tests/policies/test_provider_schema.py.
 """
 
-from __future__ import annotations
-
 import re
 from itertools import takewhile
-from typing import TYPE_CHECKING
 
-from policies.anywhere import describes_only, values
+from policies.anywhere import Value, describes_only, values
 from policies.inputs import UNKNOWN, plainly
-
-if TYPE_CHECKING:
-    from policies.anywhere import Value
 
 # "tpu" only as a separate word: "output" contains it.
 _NAME = re.compile(
@@ -41,19 +35,19 @@ _HARDWARE = re.compile(
     re.IGNORECASE,
 )
 # The same inside longer text: a Kubernetes resource, an option of a command, a machine in YAML, a commitment.
-_TOLD = re.compile(
+_MENTIONED = re.compile(
     r"nvidia\.com/(?:gpu|mig)|google\.com/tpu|gpu\.nvidia\.com|tpu\.google\.com|gke-(?:accelerator|gpu|tpu)"
     r"|\b(?:a[2-9]x?-[a-z]+gpu-\d|g[2-9]-standard-\d|ct\d\w*-(?:standard|hightpu)-\d)"
     r"|accelerators?(?:[-_ ]?(?:type|config|count))?[\"']?\s*[=:]|\b(?:accelerator|graphics)_optimized",
     re.IGNORECASE,
 )
 # Types that get an accelerator by default, and the input that would set which.
-_UNASKED = {"gcp:vertex/aiEndpointWithModelGardenDeployment:AiEndpointWithModelGardenDeployment": "deployConfig"}
+_BY_DEFAULT = {"gcp:vertex/aiEndpointWithModelGardenDeployment:AiEndpointWithModelGardenDeployment": "deployConfig"}
 _OF_TPUS = re.compile(r"(?:gcp|google-native):tpu/.*")
 _NOTHING = (None, False, 0, "", "0", "false")
 
 
-def asked_for(token: str, inputs: object) -> tuple[str, str] | None:
+def requested_by(token: str, inputs: object) -> tuple[str, str] | None:
     """The input that requests an accelerator, and which accelerator; None where the resource requests none.
 
     Args:
@@ -62,29 +56,29 @@ def asked_for(token: str, inputs: object) -> tuple[str, str] | None:
     """
     if describes_only(token):
         return None
-    found = [(place, value) for value in values(inputs) if (place := _place(value))]
-    if found:
-        first = found[0][0]
-        same = [value.value for place, value in found if place == first]
-        return ".".join(first), ", ".join("(not known yet)" if each is UNKNOWN else plainly(each) for each in same)
+    requests = [(path, value.value) for value in values(inputs) if (path := _requesting_path(value))]
+    if requests:
+        first = requests[0][0]
+        same = [value for path, value in requests if path == first]
+        return ".".join(first), ", ".join("(not known yet)" if value is UNKNOWN else plainly(value) for value in same)
     if _OF_TPUS.fullmatch(token):
         return "acceleratorType", "(not set: a TPU of Google's choice)"
-    return (_UNASKED[token], "(not set: an accelerator of Google's choice)") if token in _UNASKED else None
+    return (_BY_DEFAULT[token], "(not set: an accelerator of Google's choice)") if token in _BY_DEFAULT else None
 
 
-def _place(value: Value) -> tuple[str, ...] | None:
+def _requesting_path(value: Value) -> tuple[str, ...] | None:
     """The path of the input that requests an accelerator; None where this value does not."""
     if value.value in _NOTHING:
         return None
-    before = tuple(takewhile(lambda part: not _tells(part), value.path))
+    before = tuple(takewhile(lambda part: not _names_accelerator(part), value.path))
     if len(before) < len(value.path):
         return value.path[: len(before) + 1]
     of_machine = any(_MACHINE_NAME.fullmatch(re.sub(r"[^a-z]", "", name.lower())) for name in value.path)
     if of_machine and not (isinstance(value.value, str) and _PLAIN_MACHINE.fullmatch(value.value)):
         return value.path
-    told = isinstance(value.value, str) and (_HARDWARE.fullmatch(value.value) or _TOLD.search(value.value))
-    return value.path if told and value.path[-1:] != ("name",) else None
+    mentioned = isinstance(value.value, str) and (_HARDWARE.fullmatch(value.value) or _MENTIONED.search(value.value))
+    return value.path if mentioned and value.path[-1:] != ("name",) else None
 
 
-def _tells(name: str) -> bool:
+def _names_accelerator(name: str) -> bool:
     return name not in _NO_NAME and _NAME.search(name) is not None

@@ -5,28 +5,23 @@ library would only warn of an unknown one and let it pass), and that a rule gets
 rules.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from pulumi_policy import (
     EnforcementLevel,
     PolicyConfigSchema,
+    ReportViolation,
+    ResourceValidationArgs,
     ResourceValidationPolicy,
+    StackValidationArgs,
     StackValidationPolicy,
     proxy,
 )
 
+from bezel.errors import Problem
 from policies.config import ConfigError, PolicyConfig, read_config, schema_of
 from policies.inputs import UNKNOWN, InputError, Inputs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from pulumi_policy import ReportViolation, ResourceValidationArgs, StackValidationArgs
-
-    from bezel.errors import Problem
 
 C = TypeVar("C", bound=PolicyConfig)
 _UNKNOWN_MARKS = frozenset(mark for name, mark in vars(proxy).items() if name.startswith("UNKNOWN_"))
@@ -36,8 +31,6 @@ ENGINES_OWN = "__"
 
 
 def resource_policy(
-    name: str,
-    description: str,
     config: type[C],
     rule: Callable[[str, Inputs, C], Iterable[Problem]],
     remedy: Callable[[str, Inputs, C], Mapping[str, object] | None] | None = None,
@@ -45,12 +38,11 @@ def resource_policy(
     """A policy over each resource, evaluated before the resource is created or changed.
 
     Args:
-        name: of the policy, and of its configuration.
-        description: what is true where it passes, in one sentence.
         config: the model of its configuration.
-        rule: the problems of a resource, by its type and inputs.
+        rule: the problems of a resource, by its type and inputs; names and describes the policy.
         remedy: inputs that replace the resource's own before the evaluation, if any.
     """
+    name, description = _named(rule)
 
     def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
         try:
@@ -64,13 +56,13 @@ def resource_policy(
         assert remedy is not None  # noqa: S101 -- registered only where there is one
         try:
             settings = read_config(config, args.get_config(), policy=name)
-            better = remedy(args.resource_type, Inputs(plain(args.props)), settings)
+            completed = remedy(args.resource_type, Inputs(plain(args.props)), settings)
         except (ConfigError, InputError):
             return None  # the validation that follows reports why
-        if not better:
+        if not completed:
             return None
         props: Any = args.props
-        for key, value in better.items():
+        for key, value in completed.items():
             props[key] = value  # in place, so that the library keeps secrets in it secret
         return props
 
@@ -85,16 +77,14 @@ def resource_policy(
 
 
 def stack_policy(
-    name: str,
-    description: str,
-    config: type[C],
-    rule: Callable[[Iterable[tuple[str, Inputs]], C], Iterable[Problem]],
+    config: type[C], rule: Callable[[Iterable[tuple[str, Inputs]], C], Iterable[Problem]]
 ) -> StackValidationPolicy:
     """A policy over all resources together, evaluated after the last one: in an `up`, after their creation.
 
     It gets outputs. The cloud sets the unknown ones, which count as not set: the resource policies checked all inputs
     of the program, and let no unknown one pass.
     """
+    name, description = _named(rule)
 
     def validate(args: StackValidationArgs, report: ReportViolation) -> None:
         try:
@@ -115,6 +105,11 @@ def stack_policy(
         enforcement_level=EnforcementLevel.MANDATORY,
         config_schema=_schema(config),
     )
+
+
+def _named(rule: Callable[..., object]) -> tuple[str, str]:
+    """Name and description of a policy: the name of its rule, and the first line of its docstring."""
+    return rule.__name__.replace("_", "-"), (rule.__doc__ or "").partition("\n")[0]
 
 
 def plain(value: object, *, unknown: object = UNKNOWN) -> Any:

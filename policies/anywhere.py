@@ -4,8 +4,6 @@ A rule over all values holds for unknown resource types, too. Owns which types o
 which inputs only describe a resource. Leaves what a value means to the rules.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

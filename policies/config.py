@@ -4,20 +4,15 @@ The engine checks a configuration against the schema generated from these models
 accepts unknown keys, which may be typing errors: the models refuse them.
 """
 
-from __future__ import annotations
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeVar
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator
 from pydantic_core import PydanticCustomError
 
-from bezel.errors import Problem, UserError, shown
+from bezel.errors import Problem, UserError
 from bezel.planner.base.names import is_own_label
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from policies.inputs import Inputs
+from policies.inputs import Inputs
 
 Environment = Literal["dev", "prod"]
 """Values of `bezel:environment`, which becomes the label `environment`."""
@@ -29,12 +24,15 @@ class PolicyConfig(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
+C = TypeVar("C", bound=PolicyConfig)
+
+
 class Limits(PolicyConfig):
     """Limits by environment that may be deployed; an environment without one is refused."""
 
     limits: dict[Environment, Any]
     exempt: list[str] = Field(
-        [], description="types of resource whose accelerators pass here without a price, a number or an end"
+        [], description="resource types whose accelerators pass without a price, a number or an end"
     )
 
     def of(self, inputs: Inputs) -> tuple[str, Any]:
@@ -47,53 +45,30 @@ class Limits(PolicyConfig):
         Raises:
             InputError: the environment has no limit.
         """
-        named = inputs.text("environment")
+        environment = inputs.text("environment")
         limits: dict[str, Any] = {str(name): limit for name, limit in self.limits.items()}
-        if named is None and len(limits) == 1:
+        if environment is None and len(limits) == 1:
             return next(iter(limits.items()))
-        if named is None or named not in limits:
+        if environment is None or environment not in limits:
             raise inputs.refusal(
-                named,
+                environment,
                 f"there is no limit for it: this configuration has limits for {' and '.join(sorted(limits))} only.",
                 "set `bezel:environment` to one of them, or run the policy pack with a configuration for it.",
                 "environment",
             )
-        return named, limits[named]
+        return environment, limits[environment]
 
 
-C = TypeVar("C", bound=PolicyConfig)
+def _limits(name: str, limit: Any, what: str) -> type[Limits]:
+    """The model of limits of one kind."""
+    field = Field(min_length=1, description=f"environment -> {what}")
+    return create_model(name, __base__=Limits, limits=(dict[Environment, limit], field))
 
 
-class UsdLimits(Limits):
-    """Limits in USD."""
-
-    limits: dict[Environment, Annotated[float, Field(gt=0)]] = Field(
-        min_length=1, description="environment -> most USD"
-    )
-
-
-class CountLimits(Limits):
-    """Limits in instances."""
-
-    limits: dict[Environment, Annotated[int, Field(ge=0)]] = Field(
-        min_length=1, description="environment -> most instances"
-    )
-
-
-class HourLimits(Limits):
-    """Limits in hours."""
-
-    limits: dict[Environment, Annotated[float, Field(gt=0)]] = Field(
-        min_length=1, description="environment -> most hours"
-    )
-
-
-class NameLimits(Limits):
-    """Allowed names."""
-
-    limits: dict[Environment, list[str]] = Field(
-        min_length=1, description="environment -> names, e.g. `nvidia-l4`, `v6e-4` or `flex-start`"
-    )
+UsdLimits = _limits("UsdLimits", Annotated[float, Field(gt=0)], "maximum in USD")
+CountLimits = _limits("CountLimits", Annotated[int, Field(ge=0)], "maximum number of instances")
+HourLimits = _limits("HourLimits", Annotated[float, Field(gt=0)], "maximum in hours")
+NameLimits = _limits("NameLimits", list[str], "names, e.g. `nvidia-l4`, `v6e-4` or `flex-start`")
 
 
 def read_config(model: type[C], given: Mapping[str, object], *, policy: str) -> C:
@@ -117,8 +92,8 @@ def _problem(policy: str, found: Mapping[str, Any], model: type[PolicyConfig]) -
     known = ", ".join(model.model_fields) or "none"
     return Problem(
         key,
-        shown(found["input"]),
-        f"the policy's configuration is wrong there, so nothing passes: {found['msg'].rstrip('.')}.",
+        found["input"],
+        f"the policy's configuration is invalid, so nothing passes: {found['msg'].rstrip('.')}.",
         f"correct it in the file of --policy-pack-config. Keys of this policy: {known}.",
     )
 
@@ -133,9 +108,10 @@ class LabelConfig(PolicyConfig):
     """Required labels, and values to fill in where one is missing."""
 
     required: list[str] = Field(
-        ["owner", "environment", "expires-at"], description="labels that each resource has that takes labels"
+        ["owner", "environment", "expires-at"],
+        description="labels that each resource of a labelled type must have",
     )
-    defaults: dict[str, str] = Field({}, description="label -> value that is filled in where the label is missing")
+    defaults: dict[str, str] = Field({}, description="label -> value that replaces a missing label")
 
     @field_validator("defaults")
     @classmethod
@@ -143,6 +119,6 @@ class LabelConfig(PolicyConfig):
         """Refuse defaults for ownership labels: only the program sets a resource's stack and environment."""
         if own := ", ".join(name for name in defaults if is_own_label(name)):
             raise PydanticCustomError(
-                "own_label", "{own}: labels by which a stack knows its resources are never filled in", {"own": own}
+                "own_label", "{own}: labels that mark the resources of a stack are never filled in", {"own": own}
             )
         return defaults

@@ -1,16 +1,12 @@
 """Table of every policy with its configuration, for docs/policies.md, generated from the policies themselves."""
 
-from __future__ import annotations
+from collections.abc import Iterator
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
+from pulumi_policy import Policy
 
 from policies.hardware_cost import pack as hardware_cost
 from policies.security import pack as security
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pulumi_policy import Policy
 
 
 def policy_table() -> str:

@@ -4,19 +4,13 @@ Each value is read when a rule needs it, so that a rule refuses only for its own
 default, its most expensive choice counts, or the input is refused.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
-from typing import TYPE_CHECKING
 
-from bezel.planner.base.money import Unpriced
+from bezel.planner.base.money import Amount, Unpriced
 from bezel.planner.cost.service_cost import service_cost
-
-if TYPE_CHECKING:
-    from bezel.planner.base.money import Amount
-    from policies.inputs import Inputs
+from policies.inputs import Inputs
 
 GPU = "nvidia.com/gpu"
 # Quantities in the notation of Kubernetes, which Cloud Run uses.
@@ -33,6 +27,7 @@ class GpuService:
     """One service. Counts are of instances, amounts in USD."""
 
     inputs: Inputs
+    run_seconds: None = None
 
     @property
     def labels(self) -> Inputs:
@@ -42,7 +37,7 @@ class GpuService:
     @property
     def accelerator(self) -> str:
         """Cloud Run's name of the GPU, which the catalogue uses too."""
-        return self.inputs.needed("a GPU without a name has no price.", "name it, e.g. nvidia-l4.", *_ACCELERATOR)
+        return self.inputs.needed("a GPU without a name has no price.", "add its name, e.g. nvidia-l4.", *_ACCELERATOR)
 
     @property
     def accelerator_key(self) -> str:
@@ -50,15 +45,15 @@ class GpuService:
         return self.inputs.key(*_ACCELERATOR)
 
     @property
-    def most_instances(self) -> int:
+    def max_instances(self) -> int:
         """Maximum of instances at a time.
 
         Raises:
             InputError: only Cloud Run's default bounds them.
         """
-        most, _ = self._larger("maxInstanceCount")
-        if most or self._manual:
-            return most
+        count, _ = self._larger("maxInstanceCount")
+        if count or self._manual:
+            return count
         raise self.inputs.refusal(
             None,
             "Cloud Run then starts as many instances as the project's quota allows.",
@@ -69,17 +64,17 @@ class GpuService:
         )
 
     @property
-    def most_key(self) -> str:
+    def max_key(self) -> str:
         """Input of the maximum."""
         return self._larger("maxInstanceCount")[1]
 
     @property
-    def least_instances(self) -> int:
+    def min_instances(self) -> int:
         """Instances that run without traffic."""
         return self._larger("minInstanceCount")[0]
 
     @property
-    def least_key(self) -> str:
+    def min_key(self) -> str:
         """Input of the minimum."""
         return self._larger("minInstanceCount")[1]
 
@@ -93,16 +88,12 @@ class GpuService:
             region=self.inputs.needed("the price depends on it.", "set `bezel:region`.", "location"),
             cpu=self._limit("cpu", _CPU),
             memory_gib=self._limit("memory", _GIB),
-            min_instances=self.least_instances,
-            max_instances=self.most_instances,
+            min_instances=self.min_instances,
+            max_instances=self.max_instances,
             accelerator_count=self._gpus,
             # Google's default is reserved capacity in another zone, which is more expensive.
             zonal_redundancy=self.inputs.get("template", "gpuZonalRedundancyDisabled") is not True,
         ).hourly_at_max
-
-    def monthly(self, hourly: Decimal, hours_per_month: int) -> Decimal:
-        """Cost of a whole month at `hourly`, the cost of all instances running."""
-        return hourly * hours_per_month
 
     def _larger(self, name: str) -> tuple[int, str]:
         """The revision's or the service's value, whichever is larger, and its input."""
@@ -132,23 +123,21 @@ class GpuService:
         amount = Decimal(0)
         for container in self._containers:
             written = container.get(*path)
-            found = _QUANTITY.fullmatch(f"{written:g}" if isinstance(written, float) else str(written))
-            if found is None or found[2] not in units:
+            quantity = _QUANTITY.fullmatch(f"{written:g}" if isinstance(written, float) else str(written))
+            if quantity is None or quantity[2] not in units:
                 raise container.refusal(
                     written, "the price depends on it.", f"set it, e.g. {_EXAMPLES[name]}, for each container.", *path
                 )
-            amount += Decimal(found[1]) * units[found[2]]
+            amount += Decimal(quantity[1]) * units[quantity[2]]
         if not amount:
-            raise self.inputs.refusal(None, "the price depends on its limits.", "name one.", "template", "containers")
-        return _up(amount)
+            raise self.inputs.refusal(
+                None, "the price depends on its limits.", "add a container.", "template", "containers"
+            )
+        return int(amount.to_integral_value(ROUND_CEILING))
 
 
 _ACCELERATOR = ("template", "nodeSelector", "accelerator")
 _EXAMPLES = {"cpu": '"4"', "memory": '"16Gi"'}
-
-
-def _up(number: Decimal) -> int:
-    return int(number.to_integral_value(ROUND_CEILING))
 
 
 def has_gpu(inputs: Inputs) -> bool:

@@ -4,22 +4,14 @@ Owns which resource types are known. On any other type, `accelerators` detects a
 it has no price here, so it is refused. Resources that request no accelerator are ignored.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from bezel.planner.base.money import Unpriced
+from bezel.planner.base.money import Amount, Unpriced
 from policies import accelerators, leases
 from policies.gpu_service import GpuService, has_gpu
+from policies.inputs import Inputs
 from policies.leases import Lease
-
-if TYPE_CHECKING:
-    from decimal import Decimal
-
-    from bezel.planner.base.money import Amount
-    from policies.inputs import Inputs
 
 SERVICE = "gcp:cloudrunv2/service:Service"
 INSTANCE = "gcp:compute/instance:Instance"
@@ -38,6 +30,7 @@ class Foreign:
     token: str
     accelerator_key: str
     accelerator: str
+    run_seconds: None = None
 
     @property
     def may_be_tpu(self) -> bool:
@@ -53,10 +46,6 @@ class Foreign:
     def hourly(self) -> Amount:
         """Unknown: it has no price here."""
         return Unpriced(f"an accelerator on a resource of type {self.token}")
-
-    def monthly(self, hourly: Decimal, hours_per_month: int) -> Decimal:
-        """Cost of a whole month."""
-        return hourly * hours_per_month
 
 
 Hardware = GpuService | Lease | Foreign
@@ -74,13 +63,13 @@ def hardware_of(token: str, inputs: Inputs) -> Hardware | None:
     """
     if token == SERVICE and has_gpu(inputs):
         return GpuService(inputs)
-    if token == INSTANCE and (found := leases.lease_of_instance(inputs)):
-        return found
+    if token == INSTANCE and (lease := leases.lease_of_instance(inputs)):
+        return lease
     if token == TPU_VM:
         return leases.lease_of_vm(inputs)
     if token == QUEUED_RESOURCE:
         return leases.lease_of_queue(inputs)
     if token.startswith(DYNAMIC) and (lease := leases.lease_of_request(inputs)):
         return lease
-    asked = accelerators.asked_for(token, inputs.values)
-    return Foreign(inputs, token, *asked) if asked else None
+    requested = accelerators.requested_by(token, inputs.values)
+    return Foreign(inputs, token, *requested) if requested else None

@@ -4,8 +4,6 @@ Owns the refusal of an input that is unknown, missing or of a wrong shape, as a 
 input means to its readers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -23,7 +21,7 @@ UNKNOWN: Final = _Unknown.UNKNOWN
 """Placeholder of an input that a preview cannot know."""
 
 
-MOST = 10**9
+MAX_COUNT = 10**9
 """Upper bound of any plausible number of instances, nodes or seconds."""
 
 
@@ -61,20 +59,20 @@ class Inputs:
         """The path's full name, e.g. `template.scaling.maxInstanceCount`."""
         return ".".join((*self.where, *path))
 
-    def at(self, *path: str) -> Inputs:
+    def at(self, *path: str) -> "Inputs":
         """The inputs below a path."""
         return Inputs(self.get(*path), (*self.where, *path))
 
-    def each(self, *path: str) -> list[Inputs]:
+    def each(self, *path: str) -> "list[Inputs]":
         """The entries of a list; empty without a list.
 
         Raises:
             InputError: the list, or one of its entries, is not known yet.
         """
-        found = self.get(*path)
-        if not isinstance(found, Sequence) or isinstance(found, str):
+        values = self.get(*path)
+        if not isinstance(values, Sequence) or isinstance(values, str):
             return []
-        entries = [Inputs(entry, (*self.where, *path, str(number))) for number, entry in enumerate(found)]
+        entries = [Inputs(entry, (*self.where, *path, str(number))) for number, entry in enumerate(values)]
         for entry in entries:
             if entry.values is UNKNOWN:
                 raise InputError(not_known(entry.key()))
@@ -82,21 +80,21 @@ class Inputs:
 
     def text(self, *path: str) -> str | None:
         """The text at a path; None without one, or for empty text."""
-        found = self.get(*path)
-        if found is None or found == "":
+        value = self.get(*path)
+        if value is None or value == "":
             return None
-        if not isinstance(found, str):
-            raise self.refusal(found, "it is no text, so it cannot be judged.", "write text.", *path)
-        return found
+        if not isinstance(value, str):
+            raise self.refusal(value, "expected text.", "write text.", *path)
+        return value
 
     def number(self, *path: str) -> Decimal | None:
         """The number at a path, written as a number or as text; None without one."""
-        found = self.get(*path)
-        if found is None:
+        value = self.get(*path)
+        if value is None:
             return None
-        number = _number(found)
+        number = _number(value)
         if number is None:
-            raise self.refusal(found, "it is no number, so it cannot be judged.", "write a number.", *path)
+            raise self.refusal(value, "expected a number.", "write a number.", *path)
         return number
 
     def count(self, *path: str) -> int:
@@ -106,18 +104,16 @@ class Inputs:
             InputError: it is no whole number, below 0, or implausibly large.
         """
         number = self.number(*path) or Decimal(0)
-        if not 0 <= number <= MOST or number != number.to_integral_value():
-            raise self.refusal(
-                self.get(*path), "it counts nothing that there could be.", "write a whole number.", *path
-            )
+        if not 0 <= number <= MAX_COUNT or number != number.to_integral_value():
+            raise self.refusal(self.get(*path), "expected a plausible integer, 0 or more.", "write one.", *path)
         return int(number)
 
     def needed(self, consequence: str, repair: str, *path: str) -> str:
         """The text at a path, which must be there."""
-        found = self.text(*path)
-        if found is None:
+        text = self.text(*path)
+        if text is None:
             raise self.refusal(None, consequence, repair, *path)
-        return found
+        return text
 
     def refusal(self, value: object, consequence: str, repair: str, *path: str) -> InputError:
         """The error for the value at a path."""
@@ -143,6 +139,6 @@ def not_known(key: str) -> Problem:
     return Problem(
         key,
         str(UNKNOWN.value),
-        "it comes from a resource that does not exist yet, so this policy cannot hold it against anything.",
+        "it comes from a resource that does not exist yet, so this policy cannot check it.",
         "compute it in the program from the stack's settings instead of taking it from another resource's output.",
     )

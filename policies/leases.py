@@ -7,23 +7,17 @@ resource, `maxRunDuration` of an instance's scheduling. The provider's types for
 pulumi-gcp 10).
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import prod
-from typing import TYPE_CHECKING
 
 from bezel.planner.base.hardware import leased
-from bezel.planner.base.money import Unpriced, most_expensive, times, total
+from bezel.planner.base.money import Amount, Unpriced, most_expensive, times, total
 from bezel.planner.cost.lease_cost import Provisioning, lease_cost
 from policies.inputs import Inputs, plainly
-
-if TYPE_CHECKING:
-    from bezel.planner.base.money import Amount
 
 MACHINE = re.compile(r"(?:.*/)?(?:ct6e-standard-(?P<chips>\d+)t|(?P<gpus>g2-standard-96))")
 MODELS: dict[str, Provisioning] = {
@@ -53,8 +47,8 @@ class Node:
         hardware = leased(self.slice_id)
         if hardware is None:
             return Unpriced(f"the hardware {plainly(self.slice_id)}")
-        found = [lease_cost(hardware, zone=zone, provisioning=MODELS[model]).hourly for zone in self.zones]
-        return times(most_expensive(found), self.count)
+        prices = [lease_cost(hardware, zone=zone, provisioning=MODELS[model]).hourly for zone in self.zones]
+        return times(most_expensive(prices), self.count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +81,12 @@ class Lease:
         return self.nodes[0].slice_key
 
     @property
-    def most_instances(self) -> int:
+    def max_instances(self) -> int:
         """Number of nodes."""
         return sum(node.count for node in self.nodes)
 
     @property
-    def most_key(self) -> str:
+    def max_key(self) -> str:
         """Input of the first node."""
         return self.accelerator_key
 
@@ -106,11 +100,6 @@ class Lease:
         if self.run_seconds is None:
             return Unpriced("when it ends")
         return times(self.hourly, Decimal(self.run_seconds) / 3600)
-
-    def monthly(self, hourly: Decimal, hours_per_month: int) -> Decimal:
-        """Cost of the lease until its end, or of a whole month; a lease is bought again only on request."""
-        hours = Decimal(hours_per_month)
-        return hourly * (hours if self.run_seconds is None else min(hours, Decimal(self.run_seconds) / 3600))
 
 
 def lease_of_instance(inputs: Inputs, zones: tuple[str, ...] = ()) -> Lease | None:
@@ -181,13 +170,13 @@ def lease_of_queue(body: Inputs, zones: tuple[str, ...] = ()) -> Lease:
 def lease_of_request(inputs: Inputs) -> Lease | None:
     """The lease that a dynamic resource requests or waits for, by the request body in it; None without one."""
     if queue := queue_body(inputs):
-        found: Lease | None = lease_of_queue(queue, zones_of(inputs))
+        lease: Lease | None = lease_of_queue(queue, zones_of(inputs))
     elif instance := instance_body(inputs):
-        found = lease_of_instance(instance, zones_of(inputs))
+        lease = lease_of_instance(instance, zones_of(inputs))
     else:
         return None
     name = inputs.values.get("name") if isinstance(inputs.values, Mapping) else None
-    return replace(found, name=name) if found and isinstance(name, str) else found
+    return replace(lease, name=name) if lease and isinstance(name, str) else lease
 
 
 def zones_of(inputs: Inputs) -> tuple[str, ...]:
@@ -226,7 +215,7 @@ def _written_out(inputs: Inputs, key: str) -> Inputs:
     try:
         return Inputs(json.loads(held), where)
     except ValueError:
-        raise inputs.refusal("(text)", "it is no JSON that could be judged.", "write the body as JSON.", key) from None
+        raise inputs.refusal("(text)", "expected JSON.", "write the body as JSON.", key) from None
 
 
 def _node(inputs: Inputs, zones: tuple[str, ...], count: int = 1) -> Node:
@@ -245,7 +234,7 @@ def _seconds(inputs: Inputs, *path: str) -> int | None:
     written = inputs.text(*path)
     if written is None:
         return None
-    found = _DURATION.fullmatch(written)
-    if found is None:
-        raise inputs.refusal(written, "it is no duration of the API.", "write seconds, e.g. 14400s.", *path)
-    return int(found[1]) or None
+    duration = _DURATION.fullmatch(written)
+    if duration is None:
+        raise inputs.refusal(written, "expected a duration.", "write seconds, e.g. 14400s.", *path)
+    return int(duration[1]) or None

@@ -1,68 +1,141 @@
-"""Argument parser of the commands: its errors name the mistake, a similar option and the command for the help.
+"""Argument parser of `bezel`, built from commands.toml: a parser is filled when its command is called.
 
-Leaves out the arguments themselves (`bezel.cli.main` and the modules that it names).
+Its errors name the mistake, a similar option and the command for the help. Owns how the keys of commands.toml become
+arguments and groups of the help; leaves out what a command does.
 """
 
 import argparse
 import difflib
 import math
-from collections.abc import Sequence
-from typing import NoReturn
+import shlex
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from bezel.errors import UserError
+
+Spec = Mapping[str, Any]
+COMMANDS = Path(__file__).with_name("commands.toml")
+# Titles of the groups of commands in the help.
+GROUPS = {
+    "deploy": "plan and deploy",
+    "measure": "measure and compare",
+    "lease": "lease machines",
+    "catalogue": "facts and models",
+    "shell": "shell",
+}
+
+
+class UsageError(UserError):
+    """A command line that is invalid. Shown in two lines: the usage of a command with forty options would hide it."""
+
+    exit_code = 2
+
+    def __str__(self) -> str:
+        return f"{self.title}: {self.problems[0]}\nAll options: {self.title} --help"
 
 
 class Parser(argparse.ArgumentParser):
-    """Parser of a command and of its subcommands. A mistake ends the process with exit code 2."""
+    """Parser of a command and of its subcommands."""
 
-    def __init__(self, *, prog: str | None = None, description: str | None = None) -> None:
-        """Take the arguments of the same names of `argparse.ArgumentParser`."""
+    def __init__(self, *, spec: Spec, tables: Mapping[str, Spec], **kwargs: Any) -> None:
+        """Take the command's part of commands.toml, all tables of options, and arguments of `ArgumentParser`."""
         # No abbreviations: one that is unique today becomes ambiguous when a release adds an option.
-        super().__init__(prog=prog, description=description, allow_abbrev=False)
-        self.register("type", int, _whole)
-        self.register("type", float, _number)
-        self.set_defaults(parser=self)
+        super().__init__(description=spec.get("description", spec["help"]), allow_abbrev=False, **kwargs)
+        for name, parse in {"int": _integer, "float": _number, "positive": _positive, "path": Path}.items():
+            self.register("type", name, parse)
+        self.set_defaults(parser=self, **{key: spec[key] for key in ("run", "project") if key in spec})
+        self.set_defaults(**spec.get("defaults", {}))
+        self._spec, self._tables, self._filled = spec, tables, False
+
+    def fill(self) -> "Parser":
+        """Add the arguments and the subcommands, once."""
+        if not self._filled:
+            self._filled = True
+            self._add_arguments(self, self._spec.get("arguments", {}))
+            for name in self._spec.get("options", ()):
+                table = self._tables[name]
+                group = self.add_argument_group(table["title"]) if "title" in table else self
+                self._add_arguments(group, table["arguments"], required=name in self._spec.get("require", ()))
+            if commands := self._spec.get("commands"):
+                self._add_commands(commands)
+        return self
+
+    def _add_arguments(self, group: argparse._ActionsContainer, arguments: Spec, *, required: bool = False) -> None:
+        exclusive = None
+        for name, given in arguments.items():
+            keys = dict(given)
+            if keys.pop("exclusive", False):
+                exclusive = exclusive or group.add_mutually_exclusive_group(required=required)
+                exclusive.add_argument(name, **keys)
+            else:
+                group.add_argument(name, **keys)
+
+    def _add_commands(self, commands: Mapping[str, Spec]) -> None:
+        grouped = any("group" in spec for spec in commands.values())
+        # Commands in groups are shown by their groups: then the list of all commands is left out of usage and help.
+        actions = self.add_subparsers(
+            dest="command" if grouped else "action",
+            required=True,
+            metavar="COMMAND",
+            prog=self.prog,
+            help=argparse.SUPPRESS if grouped else None,
+        )
+        groups = {name: self.add_argument_group(title) for name, title in GROUPS.items()} if grouped else {}
+        for name, spec in commands.items():
+            actions.add_parser(name, help=spec["help"], spec=spec, tables=self._tables)
+            if grouped:
+                groups[spec["group"]]._group_actions += actions._choices_actions[-1:]  # noqa: SLF001 - no public way
+        if grouped:
+            self.usage = f"{self.prog} [-h] [--errors {{text,json}}] COMMAND ..."
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Fill the parser, then parse; called for the parser of each subcommand on the command line."""
+        return super(Parser, self.fill()).parse_known_args(args, namespace)
 
     def read(self, arguments: Sequence[str]) -> argparse.Namespace:
         """Parse the arguments. The called subcommand, which knows its own options, reports unrecognized ones."""
         options, unknown = self.parse_known_args(arguments)
-        called = options.parser
+        called: Parser = options.parser
         del options.parser
         if unknown:
             called.refuse(unknown)
-        return options
+        return options  # type: ignore[no-any-return]
 
     def refuse(self, unknown: Sequence[str]) -> NoReturn:
-        """End the process with an error that names unrecognized arguments and similar options."""
+        """Report unrecognized arguments with similar options."""
         known = list(self._option_string_actions)
-        like = [found for word in unknown for found in difflib.get_close_matches(word.partition("=")[0], known, n=1)]
-        meant = f"; did you mean {', '.join(like)}?" if like else ""
-        self.error(f"nothing here takes {' '.join(unknown)}{meant}")
+        similar = [near for word in unknown for near in difflib.get_close_matches(word.partition("=")[0], known, n=1)]
+        hint = f"; did you mean {', '.join(similar)}?" if similar else ""
+        self.error(f"unrecognized argument: {shlex.join(unknown)}{hint}")
 
     def error(self, message: str) -> NoReturn:
-        """End the process with two lines: the full usage of a command with forty options would hide the mistake."""
-        self.exit(2, f"{self.prog}: {message}\nEverything it takes: {self.prog} --help\n")
+        """Raise the error of an invalid command line."""
+        raise UsageError(message, title=self.prog)
 
 
-def _whole(text: str) -> int:
+def root_parser() -> Parser:
+    """The parser of `bezel`."""
+    spec = tomllib.loads(COMMANDS.read_text(encoding="utf-8"))
+    return Parser(spec=spec, tables=spec["tables"], prog="bezel")
+
+
+def _integer(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number, as 8 is") from None
+        raise argparse.ArgumentTypeError(f"expected an integer, got {text!r}") from None
 
 
 def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number, as 90 and 0.5 are") from None
+        raise argparse.ArgumentTypeError(f"expected a number, got {text!r}") from None
 
 
-def above_zero(text: str) -> float:
-    """Parse a finite number above 0: a time to wait, or a speed factor.
-
-    Raises:
-        argparse.ArgumentTypeError: The text is no number, or one that is not finite or not above 0.
-    """
-    number = _number(text)
-    if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is no finite number above 0, as 90 and 0.5 are")
+def _positive(text: str) -> float:
+    if not 0 < (number := _number(text)) < math.inf:
+        raise argparse.ArgumentTypeError(f"expected a finite number above 0, got {text!r}")
     return number

@@ -3,17 +3,16 @@
 Leaves out how figures are computed: see bezel.planner.assemble.compare. An unknown figure is printed as unknown.
 """
 
-from __future__ import annotations
-
+import argparse
 import itertools
 import json
 import sys
 import textwrap
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
-from bezel.catalog import closest, unservable_form
+from bezel.catalog import Model, closest, unservable_form
 from bezel.catalog.measurements import measured_memory, measured_speed
-from bezel.errors import shown
+from bezel.errors import Problem, UserError
 from bezel.planner.assemble.compare import (
     DEFAULT_CONTEXT,
     MIN_CONTEXT,
@@ -30,49 +29,45 @@ from bezel.planner.base.quantities import GIB
 from bezel.planner.cost.service_cost import NOT_INCLUDED
 from bezel.planner.cost.token_cost import UTILISATION
 from bezel.planner.sizing.memory import MEMORY_BASIS
-from bezel.planner.sizing.roofline import DECODE_EFFICIENCY, PREFILL_EFFICIENCY, percent, rounded
+from bezel.planner.sizing.roofline import DECODE_EFFICIENCY, PREFILL_EFFICIENCY, Range, percent, rounded
 from bezel.planner.sizing.tpu_memory import TPU_MEMORY_BASIS
+from bezel.pulumi_engine.project import Project
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from bezel.catalog import Model
-    from bezel.planner.sizing.roofline import Range
-
-Told = dict[str, str]  # model, machine, text, kind and, where measured, source
+Figure = dict[str, str]  # model, machine, text, kind and, where measured, source
 COLUMNS = 120
 _HEADS = ("machine", "where", "fits", "longest", "USD/h", "one user", "the load", "USD/M out")
 _WIDTHS = (20, 18, 16, 8, 19, 10, 12, 13)
 
 
-def print_comparison(name: str, *, context: int | None, simulated: bool, as_json: bool) -> int:
-    """Print a family or checkpoint on every machine, on request with simulated figures; return the exit code."""
-    found = checkpoints(name)
-    problem = _problem(name, found, context)
-    if problem:
-        sys.stderr.write(f"bezel: {problem}\n")
-        return 1
-    length = DEFAULT_CONTEXT if context is None else context
-    rows = [row for checkpoint in found for row in compare(checkpoint, length)]
-    seen = _simulated(rows, length) if simulated else []
-    sys.stdout.write(_json(name, length, rows, seen) if as_json else "\n".join(_text(name, length, rows, seen)) + "\n")
+def print_comparison(_: Project, options: argparse.Namespace) -> int:
+    """Print a family or checkpoint on every machine, on request with simulated figures; return the exit code.
+
+    Raises:
+        UserError: The model is unknown, or the context out of its range.
+    """
+    name, context = options.model, DEFAULT_CONTEXT if options.context is None else options.context
+    models = checkpoints(name)
+    _check(name, models, context)
+    rows = [row for checkpoint in models for row in compare(checkpoint, context)]
+    simulated = _simulated(rows, context) if options.simulate else []
+    if options.json:
+        sys.stdout.write(_json(name, context, rows, simulated))
+    else:
+        sys.stdout.writelines(f"{line}\n" for line in _text(name, context, rows, simulated))
     return 0
 
 
-def _problem(name: str, found: Sequence[Model], context: int | None) -> str | None:
-    if not found:
-        reason = unservable_form(name) or "it is neither a model family nor a checkpoint of the catalogue."
-        return f"--model {shown(name)}\n   {reason}\n   Repair: {one_of(families(), closest(name, families()))}"
-    most = found[0].architecture.context
-    if context is not None and not MIN_CONTEXT <= context <= most:
-        return (
-            f"--context {context}\n   {name} was made for {most} tokens, and the compared load needs {MIN_CONTEXT}."
-            f"\n   Repair: choose {MIN_CONTEXT} to {most}."
-        )
-    return None
+def _check(name: str, models: Sequence[Model], context: int) -> None:
+    if not models:
+        consequence = unservable_form(name) or "it is neither a model family nor a checkpoint of the catalogue."
+        raise UserError(Problem("--model", name, consequence, one_of(families(), closest(name, families()))))
+    limit = models[0].architecture.context
+    if not MIN_CONTEXT <= context <= limit:
+        consequence = f"{name} was made for {limit} tokens, and the compared load needs {MIN_CONTEXT}."
+        raise UserError(Problem("--context", context, consequence, f"choose {MIN_CONTEXT} to {limit}."))
 
 
-def _text(name: str, context: int, rows: Sequence[Row], seen: Sequence[Told]) -> Iterator[str]:
+def _text(name: str, context: int, rows: Sequence[Row], simulated: Sequence[Figure]) -> Iterator[str]:
     prompt, output = load_of(context)
     yield (
         f"{name}, context {context}, 16-bit KV cache; the load: {USERS} users, {prompt} tokens in, {output} out; "
@@ -88,7 +83,7 @@ def _text(name: str, context: int, rows: Sequence[Row], seen: Sequence[Told]) ->
             for row in members:
                 yield _line(_cells(row))
     yield ""
-    for note in [*_notes(rows), *_told("Simulated", seen), *_told("Measured", list(_measured(rows)))]:
+    for note in [*_notes(rows), *_listed("Simulated", simulated), *_listed("Measured", list(_measured(rows)))]:
         yield from textwrap.wrap(note, COLUMNS, subsequent_indent="  ", break_on_hyphens=False)
 
 
@@ -111,85 +106,82 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 def _notes(rows: Sequence[Row]) -> Iterator[str]:
     yield (
-        "Kinds: USD/h as it says (list price; derived: concluded from another row). Fits, longest, one user, the load "
+        "Kinds: USD/h as marked (list price; derived: from another row). Fits, longest, one user, the load "
         "(output tokens/s) and USD/M out (a million output tokens) are estimates."
     )
     yield f"Memory of GPUs: {MEMORY_BASIS}."
     yield f"Memory of TPUs: {TPU_MEMORY_BASIS}."
     yield (
         f"Speed: roofline at {percent(DECODE_EFFICIENCY)} of the bandwidth and {percent(PREFILL_EFFICIENCY)} of the "
-        "dense peak, no drafts; as many users at a time as the cache holds; nothing counted for the traffic between "
-        "several GPUs."
+        "dense peak, no drafts; as many users at a time as the cache holds; traffic between several GPUs is not "
+        "counted."
     )
-    for reason, mine in _grouped((row.refused, row.checkpoint.id) for row in rows if row.refused):
-        yield f"Refused: {', '.join(mine)} ({reason})."
-    for reason, mine in _grouped(
+    for reason, members in _grouped((row.refused, row.checkpoint.id) for row in rows if row.refused):
+        yield f"Refused: {', '.join(members)} ({reason})."
+    for reason, members in _grouped(
         (row.offer.hourly.reason, row.offer.machine) for row in rows if isinstance(row.offer.hourly, Unpriced)
     ):
-        yield f"Unknown price of {', '.join(mine)}: {reason.removeprefix('unpriced: ')}."
+        yield f"Unknown price of {', '.join(members)}: {reason.removeprefix('unpriced: ')}."
     yield f"Not included: {', '.join(NOT_INCLUDED)}; boot disks of other platforms and of TPUs."
 
 
-def _told(kind: str, figures: Sequence[Told]) -> Iterator[str]:
+def _listed(kind: str, figures: Sequence[Figure]) -> Iterator[str]:
     """Lines of the figures of one kind, each with its own load."""
     if figures:
-        each = [f"{one['model']} on {one['machine']}: {one['text']}" for one in figures]
-        yield f"{kind}: {'; '.join(each)}."
+        texts = (f"{row['model']} on {row['machine']}: {row['text']}" for row in figures)
+        yield f"{kind}: {'; '.join(texts)}."
 
 
 def _grouped(pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[str, list[str]]]:
-    found: dict[str, dict[str, None]] = {}
+    groups: dict[str, dict[str, None]] = {}
     for reason, name in pairs:
-        found.setdefault(reason.rstrip("."), {})[name] = None
-    for reason, names in found.items():
-        yield reason, list(names)
+        groups.setdefault(reason.rstrip("."), {})[name] = None
+    return ((reason, list(names)) for reason, names in groups.items())
 
 
-def _simulated(rows: Sequence[Row], context: int) -> list[Told]:
+def _simulated(rows: Sequence[Row], context: int) -> list[Figure]:
     """The simulated server's figures under the compared load, for the machines that it can simulate."""
     from bezel.cli.simulate import simulate
 
-    told: list[Told] = []
+    figures = []
     for row in rows:
-        found = simulate(row, context)
-        if found:
-            text = f"{found.tokens_per_second:.0f} tokens/s of the load ({found.verdict} the estimate)"
-            told.append({"model": row.checkpoint.id, "machine": row.offer.machine, "text": text, "kind": "simulated"})
-    return told
+        if result := simulate(row, context):
+            rate, verdict = result
+            text = f"{rate:.0f} tokens/s of the load ({verdict} the estimate)"
+            figures.append(_figure(row.checkpoint.id, row.offer.machine, "simulated", text))
+    return figures
 
 
-def _measured(rows: Sequence[Row]) -> Iterator[Told]:
+def _measured(rows: Sequence[Row]) -> Iterator[Figure]:
     """Valid measurements of the compared checkpoints, each at its own load."""
     names = {row.checkpoint.id for row in rows}
     for case in measured_speed():
         if case.model in names:
             load = f"{case.users} user{'s' * (case.users > 1)}, {case.output_tokens} tokens out"
-            told = f"{case.tokens_per_second:g} tokens/s ({load})"
-            yield {
-                "model": case.model,
-                "machine": case.machine,
-                "text": told,
-                "kind": "measured",
-                "source": case.source,
-            }
-    for row in measured_memory():
-        if row.model in names and row.kv_tokens and not row.disputed:
-            told = f"{row.kv_tokens} tokens of KV cache"
-            yield {"model": row.model, "machine": row.machine, "text": told, "kind": "measured", "source": row.source}
+            text = f"{case.tokens_per_second:g} tokens/s ({load})"
+            yield _figure(case.model, case.machine, "measured", text) | {"source": case.source}
+    for memory in measured_memory():
+        if memory.model in names and memory.kv_tokens and not memory.disputed:
+            text = f"{memory.kv_tokens} tokens of KV cache"
+            yield _figure(memory.model, memory.machine, "measured", text) | {"source": memory.source}
 
 
-def _json(name: str, context: int, rows: Sequence[Row], seen: Sequence[Told]) -> str:
+def _figure(model: str, machine: str, kind: str, text: str) -> Figure:
+    return {"model": model, "machine": machine, "text": text, "kind": kind}
+
+
+def _json(name: str, context: int, rows: Sequence[Row], simulated: Sequence[Figure]) -> str:
     prompt, output = load_of(context)
-    told = {
+    comparison = {
         "model": name,
         "context": context,
         "load": {"users": USERS, "prompt_tokens": prompt, "output_tokens": output, "utilisation": UTILISATION},
         "rows": [_row_json(row) for row in rows],
-        "simulated": list(seen),
+        "simulated": list(simulated),
         "measured": list(_measured(rows)),
         "not_included": list(NOT_INCLUDED),
     }
-    return json.dumps(told, indent=2) + "\n"
+    return json.dumps(comparison, indent=2) + "\n"
 
 
 def _row_json(row: Row) -> dict[str, object]:

@@ -3,42 +3,38 @@
 Owns the texts of failures that any command may meet. A failure that only one command can explain is that command's.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import select
 import sys
+from pathlib import Path
+
+from bezel.atomic_write import write_whole
+from bezel.errors import Problem, UserError
 
 READER_GONE = 128 + 13
 """Exit code of a program whose output has no reader any more, as the shell reports it for SIGPIPE."""
 
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 _REPAIRS = {
-    errno.ENAMETOOLONG: "A part of a path has 255 bytes at most: take a shorter name.",
-    errno.ENOSPC: "Free some space there, then run it again.",
-    errno.EDQUOT: "Free some space there, then run it again.",
-    errno.EROFS: "Name a place that can be written.",
-    errno.EACCES: "Name a place that is yours, or have its permissions changed.",
-    errno.EPERM: "Name a place that is yours, or have its permissions changed.",
-    errno.EEXIST: "A folder is needed there: name another place.",
-    errno.ENOTDIR: "A folder is needed there: name another place.",
-    errno.EISDIR: "A file is needed there: name one in that folder.",
-    errno.ELOOP: "Its links lead in a circle: name another place.",
+    errno.ENAMETOOLONG: "choose a shorter name; a part of a path has 255 bytes at most.",
+    **dict.fromkeys(_FULL, "free some space there, then run the command again."),
+    errno.EROFS: "choose a path on a writable disk.",
+    **dict.fromkeys((errno.EACCES, errno.EPERM), "choose a path that you may use, or change its permissions."),
+    **dict.fromkeys((errno.EEXIST, errno.ENOTDIR), "choose another path; a folder is needed there."),
+    errno.EISDIR: "choose a file in that folder.",
+    errno.ELOOP: "choose another path; its links form a circle.",
 }
 
 
-def told(error: OSError) -> str | None:
-    """The user's text of a file system failure; None for any other failure, which is an error of the program."""
+def user_error(error: OSError) -> UserError | None:
+    """The user's error of a file system failure; None for any other failure, which is an error of the program."""
     repair = _REPAIRS.get(error.errno or 0)
-    where = _shown(error.filename) if error.filename is not None else ""
-    if repair is None or not (where or error.errno in (errno.ENOSPC, errno.EDQUOT)):
+    if repair is None or (error.filename is None and error.errno not in _FULL):
         return None
-    return f"{where or 'the disk'}: {error.strerror}. {repair}"
-
-
-def _shown(path: object) -> str:
-    text = os.fsdecode(path) if isinstance(path, str | bytes) else str(path)
-    return text if len(text) <= 200 else f"{text[:120]}... ({len(os.fsencode(text))} bytes)"
+    path = "the disk" if error.filename is None else os.fsdecode(error.filename)
+    shortened = path if len(path) <= 200 else f"{path[:120]}... ({len(os.fsencode(path))} bytes)"
+    return UserError(Problem(shortened, None, f"the system reports: {error.strerror}.", repair))
 
 
 def reader_gone() -> bool:
@@ -55,3 +51,16 @@ def reader_gone() -> bool:
             gone = True
             os.dup2(os.open(os.devnull, os.O_WRONLY), number)
     return gone
+
+
+def write_output(option: str, path: Path, content: str | bytes) -> None:
+    """Write a file that the user named.
+
+    Raises:
+        UserError: It cannot be written.
+    """
+    try:
+        write_whole(path, content)
+    except OSError as error:
+        consequence = f"it cannot be written: {error.strerror}."
+        raise UserError(Problem(option, str(path), consequence, "choose another path.")) from None

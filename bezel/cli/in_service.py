@@ -4,19 +4,16 @@ The outputs of a stack describe it as of its smoke checks. Since then a lease ma
 run without changes repeats no check. Leaves the proof of a deployment to the smoke checks.
 """
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+import httpx
 
-    import httpx
+from bezel.rest.transport import new_client
 
-ANSWER_SECONDS = 180.0
+RESPONSE_SECONDS = 180.0
 """Time limit for one response: an instance may have to start for it, on this machine a real vLLM too."""
-_PATIENCE_SECONDS = 15.0
+_RETRY_SECONDS = 15.0
 _PAUSE_SECONDS = 1.0
 
 
@@ -38,29 +35,23 @@ def why_not_serving(
     Raises:
         RestError: No identity token can be obtained.
     """
-    from bezel.rest.transport import new_client  # late: a run that fails sends no request
-
     if not url:
         return "it has no address"
-    until = clock() + _PATIENCE_SECONDS
-    with new_client(ANSWER_SECONDS) as client:
-        while (found := _asked(client, url, token())) and clock() < until:
+    until = clock() + _RETRY_SECONDS
+    with new_client(RESPONSE_SECONDS) as client:
+        while (failure := _probe(client, url, token())) and clock() < until:
             sleep(_PAUSE_SECONDS)
-    return found
+    return failure
 
 
-def _asked(client: httpx.Client, url: str, token: str) -> str:
-    import httpx
-
+def _probe(client: httpx.Client, url: str, token: str) -> str:
     try:
-        answer = client.get(f"{url.rstrip('/')}/health", headers={"Authorization": f"Bearer {token}"})
+        response = client.get(f"{url.rstrip('/')}/health", headers={"Authorization": f"Bearer {token}"})
     except httpx.HTTPError as error:
-        return f"no answer ({type(error).__name__})"
-    if answer.status_code == 200:
+        return f"no response ({type(error).__name__})"
+    if response.status_code == 200:
         return ""
     try:
-        error_part = answer.json()["error"]
-        said = f": {error_part['message']}"
+        return f"HTTP {response.status_code}: {response.json()['error']['message']}"
     except (ValueError, LookupError, TypeError):
-        said = ""
-    return f"HTTP {answer.status_code}{said}"
+        return f"HTTP {response.status_code}"

@@ -4,39 +4,27 @@ Its parameters are localcloud's own, so a figure outside the estimate's range sh
 It measures no hardware, and supports Cloud Run's accelerators only.
 """
 
-from __future__ import annotations
-
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from bezel.planner.assemble.compare import USERS
+from bezel.planner.assemble.compare import USERS, Row
 from bezel.planner.sizing.roofline import Verdict, verdict
 from bezel.planner.vllm.arguments import DEFAULT_BATCHED_TOKENS, DEFAULT_UTILIZATION
 from bezel.simulated_vllm.configuration.failures import StartError
 from bezel.simulated_vllm.configuration.hardware import accelerators
 from bezel.simulated_vllm.scheduling.virtual_load import load, served
 
-if TYPE_CHECKING:
-    from bezel.planner.assemble.compare import Row
-
 _ROUNDS = 2  # requests of each user
 _HOST_GIB = 80
 
 
-@dataclass(frozen=True, slots=True)
-class Simulated:
-    """Output tokens a second of the load, and their position in the estimate's range."""
+def simulate(row: Row, context: int) -> tuple[float, Verdict] | None:
+    """Simulate the row's load: output tokens a second, and their position in the estimate's range.
 
-    tokens_per_second: float
-    verdict: Verdict
-
-
-def simulate(row: Row, context: int) -> Simulated | None:
-    """Simulate the row's load; None where the simulated server does not support the machine or does not start."""
-    machine = row.offer.machine
-    if row.speed is None or machine not in accelerators():
+    None where the simulated server does not support the machine or does not start.
+    """
+    machine, speed = row.offer.machine, row.speed
+    if speed is None or machine not in accelerators():
         return None
     arguments = (
         f"--max-model-len={context}",
@@ -50,6 +38,5 @@ def simulate(row: Row, context: int) -> Simulated | None:
             settings = served(Path(folder), row.checkpoint.id, arguments, hardware)
         except StartError:
             return None
-    speed = row.speed
-    found = load(settings, USERS, prompt=speed.prompt_tokens, output=speed.output_tokens, rounds=_ROUNDS)
-    return Simulated(found.rate, verdict(speed.tokens_per_second_served, found.rate))
+    rate = load(settings, USERS, prompt=speed.prompt_tokens, output=speed.output_tokens, rounds=_ROUNDS).rate
+    return rate, verdict(speed.tokens_per_second_served, rate)

@@ -23,11 +23,12 @@ def summary(stack: str, outputs: Mapping[str, object], *, behind: str, not_servi
     """
     # Either way the figures do not describe the accelerator that the price is for.
     kind = " (simulated)" if outputs.get("simulated") else " (on this machine)"
+    leases = _at(outputs, "leases")
     url, model = str(outputs.get("url", "")), str(outputs.get("model", ""))
     rows = {
         "url": url,
         "revision": str(outputs.get("revision", "")).rpartition("/")[2],
-        **_leases(_at(outputs, "leases"), serving=not not_serving),
+        **{f"lease {name}": _lease(_at(leases, name), serving=not not_serving) for name in leases},
         "model": model,
         "memory": _memory(_at(outputs, "plan", "fit")),
         "price": _price(_at(outputs, "plan", "cost")),
@@ -38,9 +39,10 @@ def summary(stack: str, outputs: Mapping[str, object], *, behind: str, not_servi
         **_measured(_at(outputs, "smoke", "figures"), kind),
     }
     width = max(len(label) for label in rows)
-    said = f"{stack} is in service on localcloud, behind it {behind}"
-    lines = ["", f"{stack} is deployed on localcloud and not in service: {not_serving}" if not_serving else said, ""]
-    lines += [f"  {label:<{width}}  {text}" for label, text in rows.items() if text]
+    headline = f"{stack} is in service on localcloud, served by {behind}"
+    if not_serving:
+        headline = f"{stack} is deployed on localcloud and not in service: {not_serving}"
+    lines = ["", headline, "", *(f"  {label:<{width}}  {text}" for label, text in rows.items() if text)]
     if not_serving:
         lines += ["", _repair(outputs), ""]
     else:
@@ -51,10 +53,10 @@ def summary(stack: str, outputs: Mapping[str, object], *, behind: str, not_servi
 def _repair(outputs: Mapping[str, object]) -> str:
     if "leases" in outputs:
         return (
-            "A lease that has ended is bought again only when the stack file says `renew: true` under `bezel:lease`; "
+            "A lease that has ended is requested again only with `renew: true` under `bezel:lease` in the stack file; "
             "otherwise run `make up` again, or:"
         )
-    return "Run `make up` again, which explains a service that stays down, or:"
+    return "Run `make up` again; it reports why a service stays down. Or:"
 
 
 def _at(outputs: Mapping[str, object], *path: str) -> Mapping[str, object]:
@@ -64,20 +66,16 @@ def _at(outputs: Mapping[str, object], *path: str) -> Mapping[str, object]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _leases(leases: Mapping[str, object], *, serving: bool) -> dict[str, str]:
-    """Lines of each lease: its zone, its end, its cost so far and in total."""
-    return {f"lease {name}": _lease(_at(leases, name), serving=serving) for name in leases}
-
-
 def _lease(lease: Mapping[str, object], *, serving: bool) -> str:
+    """A lease's zone, its end, its cost so far and in total."""
     cost = _at(lease, "cost")
     state, zone, until, as_of = (lease.get("state"), lease.get("zone"), lease.get("ends_at"), cost.get("as_of"))
-    so_far = f"{_cents(cost, 'so_far_usd')} so far (as of {as_of})"
+    so_far = f"{_usd(cost, 'so_far_usd', '.2f')} so far (as of {as_of})"
     if state in _OVER:
-        return f"{state}, was in {zone}{f' and to end {until}' if until else ''}; {so_far}"
-    where = f"{state} in {zone}" if serving else f"was {state} in {zone} when it was last looked at"
+        return f"{state}, was in {zone}{f', planned end {until}' if until else ''}; {so_far}"
+    where = f"{state} in {zone}" if serving else f"was {state} in {zone} at the last check"
     ends = f"ends {until}" if until else "without an end"
-    return f"{where}, {ends}; {so_far}, {_cents(cost, 'at_end_usd')} at its end"
+    return f"{where}, {ends}; {so_far}, {_usd(cost, 'at_end_usd', '.2f')} at its end"
 
 
 def _memory(fit: Mapping[str, object]) -> str:
@@ -96,9 +94,9 @@ def _price(cost: Mapping[str, object]) -> str:
     if "usd_per_lease" in cost:
         hours = f"{float(str(cost.get('lease_seconds'))) / 3600:g} h"
         return (
-            f"{_cents(cost, 'usd_per_hour')} per hour and {_cents(cost, 'usd_per_lease')} for {hours} of accelerators; "
-            f"with the gateway at most {_cents(cost, 'usd_per_hour_with_gateway')} per hour, "
-            f"{_cents(cost, 'usd_per_lease_with_gateway')} for {hours}"
+            f"{_usd(cost, 'usd_per_hour', '.2f')} per hour and {_usd(cost, 'usd_per_lease', '.2f')} for {hours} of "
+            f"accelerators; with the gateway at most {_usd(cost, 'usd_per_hour_with_gateway', '.2f')} per hour, "
+            f"{_usd(cost, 'usd_per_lease_with_gateway', '.2f')} for {hours}"
         )
     return (
         f"{_usd(cost, 'usd_per_hour')} per hour while an instance runs, "
@@ -121,15 +119,10 @@ def _basis(cost: Mapping[str, object]) -> str:
     return "; ".join(parts)
 
 
-def _usd(cost: Mapping[str, object], key: str) -> str:
+def _usd(cost: Mapping[str, object], key: str, form: str = "g") -> str:
+    """Format an amount; one of a lease to the cent (".2f"), as on an invoice."""
     value = cost.get(key)
-    return f"{value:g} USD" if isinstance(value, int | float) else f"an unknown price ({value})"
-
-
-def _cents(cost: Mapping[str, object], key: str) -> str:
-    """Format an amount of a lease to the cent, as on an invoice."""
-    value = cost.get(key)
-    return f"{value:.2f} USD" if isinstance(value, int | float) else f"an unknown price ({value})"
+    return f"{value:{form}} USD" if isinstance(value, int | float) else f"an unknown price ({value})"
 
 
 def _verdict(verdict: Mapping[str, object], *, serving: bool) -> str:
@@ -141,7 +134,7 @@ def _verdict(verdict: Mapping[str, object], *, serving: bool) -> str:
     passed = sorted(set(checks) - set(left_out))
     how = "passed" if left_out or not serving else "all passed"
     parts = [f"{', '.join(passed)}: {how}"] if passed else []
-    return "; ".join([*parts, *(f"{name}: not judged ({why})" for name, why in sorted(left_out.items()))])
+    return "; ".join([*parts, *(f"{name}: not checked ({why})" for name, why in sorted(left_out.items()))])
 
 
 def _measured(figures: Mapping[str, object], kind: str) -> dict[str, str]:
@@ -149,18 +142,19 @@ def _measured(figures: Mapping[str, object], kind: str) -> dict[str, str]:
     if not figures:
         return {}
     state = str(figures.get("state") or "ok")
-    known = figures.get("notes")
+    all_notes = figures.get("notes")
     # The lines beside them already mark them as simulated.
-    notes = [str(note) for note in known if not str(note).startswith("simulated: ")] if isinstance(known, list) else []
-    said = {f"measured{kind}": _figures(figures)} if state in _MEASURED else {"not measured": state.replace("_", " ")}
-    return said | {f"note{'' if len(notes) == 1 else f' {number}'}": note for number, note in enumerate(notes, 1)}
+    texts = map(str, all_notes) if isinstance(all_notes, list) else ()
+    notes = [text for text in texts if not text.startswith("simulated: ")]
+    row = {f"measured{kind}": _figures(figures)} if state in _MEASURED else {"not measured": state.replace("_", " ")}
+    return row | {f"note{'' if len(notes) == 1 else f' {number}'}": note for number, note in enumerate(notes, 1)}
 
 
 def _figures(figures: Mapping[str, object]) -> str:
     ttft, tpot = _at(figures, "ttft_ms").get("p50"), _at(figures, "tpot_ms").get("p50")
-    first, each = ("not measurable" if value is None else f"{value} ms" for value in (ttft, tpot))
+    first, further = ("not measurable" if value is None else f"{value} ms" for value in (ttft, tpot))
     return (
-        f"ttft p50 {first}, tpot p50 {each}, {figures.get('output_tokens_per_second')} output tokens/s with "
+        f"ttft p50 {first}, tpot p50 {further}, {figures.get('output_tokens_per_second')} output tokens/s with "
         f"{figures.get('concurrency')} users; {figures.get('completed')} of {figures.get('requests')} requests answered"
         + _failures(_at(figures, "failed"))
     )
@@ -168,7 +162,7 @@ def _figures(figures: Mapping[str, object]) -> str:
 
 def _failures(failed: Mapping[str, object]) -> str:
     kinds = ", ".join(f"{kind}: {count}" for kind, count in sorted(failed.items()))
-    return f", the others failed ({kinds}): read the container's log before you trust the figures" if kinds else ""
+    return f", the others failed ({kinds}): read the container's log before trusting the figures" if kinds else ""
 
 
 def _completion(url: str, model: str) -> list[str]:

@@ -3,169 +3,118 @@
 Owns which model goes where, the hub's token, and what is printed. Leaves listing and copying to `bezel.weights`.
 """
 
-from __future__ import annotations
-
+import argparse
 import base64
 import os
 import sys
-from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from contextlib import closing
 
-from bezel.planner import AnyPlan, PlanError, make_plan
-from bezel.rest import GoogleClient, RestError, endpoint
+from bezel.console import say
+from bezel.errors import Problem, UserError
+from bezel.planner import AnyPlan, make_plan
+from bezel.pulumi_engine.project import Project
+from bezel.rest import GoogleClient, endpoint
 from bezel.weights.bucket import Bucket
 from bezel.weights.copy import BucketSource, HubSource, Outcome, copy_model
-from bezel.weights.errors import WeightsError
 from bezel.weights.hub import Hub, Repository
 from bezel.weights.layout import stored_models
 from bezel.weights.progress import Progress, size
 from bezel.weights.retry import Watch
 from bezel.weights.transfer import Journal, Transfer, state_folder
 
-if TYPE_CHECKING:
-    from collections.abc import Container
-
-    from bezel.pulumi_engine.project import Project
-
 _TOKEN = "HF_TOKEN"  # noqa: S105 - a variable's name
 
 
-def run_weights(project: Project, stack: str, *, copy: bool, origin: str | None, deadline: float) -> int:
+def run(project: Project, options: argparse.Namespace) -> int:
     """List or copy; return the exit code.
 
-    Args:
-        project: The Pulumi project.
-        stack: The stack that names the model and the bucket.
-        copy: Whether to copy, else to list.
-        origin: `hf:OWNER/NAME[@REVISION]` or `gs://BUCKET/PATH` of the model; None for its hub id.
-        deadline: Seconds for the whole command.
+    Raises:
+        UserError: The stack cannot be planned, or its bucket or the model's source cannot be used.
     """
-    try:
-        plan = make_plan(project.configuration(stack), project=project.cloud_project(stack), stack=stack)
-        watch = Watch(deadline)
-        return _copy_all(plan, origin, watch) if copy else _list(plan, watch)
-    except (PlanError, RestError) as error:
-        sys.stderr.write(f"bezel: {error}\n")
-        return 1
+    stack = options.stack
+    plan = make_plan(project.configuration(stack), project=project.cloud_project(stack), stack=stack)
+    if plan.weights.bucket is None:
+        consequence = "with this setting the stack reads nothing from a bucket."
+        repair = "choose another one, e.g. fuse-prefetch, or copy nothing."
+        raise UserError(Problem("bezel:weights.loading", plan.weights.loading, consequence, repair))
+    watch = Watch(options.deadline)
+    with closing(Bucket(plan.weights.bucket, watch)) as bucket:
+        return _copy_all(plan, bucket, options.origin, watch) if options.copy else _list(plan, bucket)
 
 
-def _list(plan: AnyPlan, watch: Watch) -> int:
+def _list(plan: AnyPlan, bucket: Bucket) -> int:
     """Print the models of a stack's bucket; return 1 where the stack's own model is incomplete."""
-    stack, bucket = plan.stack, Bucket(_bucket(plan), watch)
-    try:
-        found = {model.folder: model for model in stored_models(bucket, plan.weights.drafts)}
-    finally:
-        bucket.close()
-    wanted = _wanted(plan)
-    for model in found.values():
-        state = "; ".join(model.problems) or "whole"
-        mark = f", of {stack}" if model.folder in wanted else ""
+    models = {model.folder: model for model in stored_models(bucket, plan.weights.drafts)}
+    sources = _sources(plan)
+    for model in models.values():
+        state = "; ".join(model.problems) or "complete"
+        owner = f", of {plan.stack}" if model.folder in sources else ""
         source = f", {model.source}" if model.source else ""
-        _say(f"gs://{bucket.name}/{model.folder}: {model.files} files, {size(model.size)}, {state}{mark}{source}")
-    missing = [folder for folder in wanted if folder not in found]
+        say(f"gs://{bucket.name}/{model.folder}: {model.files} files, {size(model.size)}, {state}{owner}{source}")
+    missing = [folder for folder in sources if folder not in models]
     for folder in missing:
-        _say(f"gs://{bucket.name}/{folder}: nothing, of {stack}; `.venv/bin/bezel weights copy {stack}` brings it")
-    return 1 if missing or any(found[folder].problems for folder in wanted if folder in found) else 0
+        repair = f"`.venv/bin/bezel weights copy {plan.stack}` copies it"
+        say(f"gs://{bucket.name}/{folder}: missing, of {plan.stack}; {repair}")
+    return 1 if missing or any(models[folder].problems for folder in sources) else 0
 
 
-def _copy_all(plan: AnyPlan, origin: str | None, watch: Watch) -> int:
-    """Copy a stack's model and its draft model into its bucket."""
-    wanted = _wanted(plan) if origin is None else {plan.weights.path: origin}
-    bucket = _bucket(plan)
-    for folder, source in wanted.items():
+def _copy_all(plan: AnyPlan, bucket: Bucket, origin: str, watch: Watch) -> int:
+    """Copy a stack's model and its draft model into its bucket; stop at the first one that is incomplete."""
+    sources = {plan.weights.path: origin} if origin else _sources(plan)
+    for folder, source in sources.items():
         if not source:
-            raise WeightsError(
-                f"Nobody publishes {plan.model}.",
-                "there is nothing to copy it from.",
-                "name your own copy: --from gs://BUCKET/PATH or --from hf:OWNER/NAME.",
-            )
-        if not _copy(_Copy(plan, bucket, folder, source, watch)):
-            return 1
+            repair = "name your own copy: --from gs://BUCKET/PATH or --from hf:OWNER/NAME."
+            raise UserError(Problem("bezel:model", plan.model, "this model is not published.", repair))
+        outcome = _copy(plan, bucket, folder, source, watch)
+        say(_summary(outcome))
+        if outcome.failures:
+            raise UserError(*map(str, outcome.failures))
     return 0
 
 
-@dataclass(frozen=True)
-class _Copy:
-    plan: AnyPlan
-    bucket: str
-    folder: str
-    source: str
-    watch: Watch
-
-    @property
-    def drafts(self) -> Container[str]:
-        return self.plan.weights.drafts
-
-
-def _copy(copy: _Copy) -> bool:
-    """Copy one model; return whether it is complete."""
+def _copy(plan: AnyPlan, bucket: Bucket, folder: str, origin: str, watch: Watch) -> Outcome:
+    """Copy one model."""
     progress, journal = Progress(sys.stdout), Journal(state_folder())
-    place = f"gs://{copy.bucket}/{copy.folder}"
-    with ExitStack() as stack:
-        bucket = Bucket(copy.bucket, copy.watch)
-        stack.callback(bucket.close)
-        if copy.source.startswith("gs://"):
-            name, _, folder = copy.source.removeprefix("gs://").strip("/").partition("/")
-            origin = Bucket(name, copy.watch)
-            stack.callback(origin.close)
-            _say(f"{copy.source} -> {place}")
-            source: HubSource | BucketSource = BucketSource(origin, folder, bucket, journal, copy.watch, progress)
-        else:
-            repository = Repository.of(copy.source.removeprefix("hf:"))
-            hub = Hub(copy.watch, lambda: _token(copy.plan))
-            stack.callback(hub.close)
-            commit, files = hub.files(repository)
-            _say(f"{repository} (commit {commit[:12]}) -> {place}")
-            source = HubSource(Transfer(hub, repository, commit, bucket, journal, copy.watch, progress), files)
-        outcome = copy_model(
-            source, bucket, copy.folder, watch=copy.watch, progress=progress, draft=copy.folder in copy.drafts
-        )
-    _say(_told(outcome))
-    for failure in outcome.failures:
-        sys.stderr.write(f"bezel: {failure}\n")
-    return not outcome.failures
+    target = f"gs://{bucket.name}/{folder}"
+
+    def copied(source: HubSource | BucketSource) -> Outcome:
+        draft = folder in plan.weights.drafts
+        return copy_model(source, bucket, folder, watch=watch, progress=progress, draft=draft)
+
+    if origin.startswith("gs://"):
+        name, _, path = origin.removeprefix("gs://").strip("/").partition("/")
+        with closing(Bucket(name, watch)) as other:
+            say(f"{origin} -> {target}")
+            return copied(BucketSource(other, path, bucket, journal, watch, progress))
+    repository = Repository.of(origin.removeprefix("hf:"))
+    with closing(Hub(watch, lambda: _token(plan))) as hub:
+        commit, files = hub.files(repository)
+        say(f"{repository} (commit {commit[:12]}) -> {target}")
+        return copied(HubSource(Transfer(hub, repository, commit, bucket, journal, watch, progress), files))
 
 
-def _told(outcome: Outcome) -> str:
-    parts = [f"{outcome.copied} files copied ({size(outcome.copied_bytes)})", f"{outcome.unchanged} were there already"]
+def _summary(outcome: Outcome) -> str:
+    parts = [f"{outcome.copied} files copied ({size(outcome.copied_bytes)})", f"{outcome.unchanged} unchanged"]
     if outcome.left_out:
         parts.append(f"{outcome.left_out} left out, which vLLM does not read")
     if outcome.failures:
-        parts.append("stopped: run the same command again to go on")
+        parts.append("stopped: run the same command again to continue")
     return "  " + ", ".join(parts)
 
 
-def _wanted(plan: AnyPlan) -> dict[str, str]:
-    """Folder in the bucket -> where its model comes from."""
-    weights = plan.weights
-    return {weights.path: weights.source and f"hf:{weights.source}"} | {
-        folder: source and f"hf:{source}" for folder, source in weights.drafts.items()
-    }
-
-
-def _bucket(plan: AnyPlan) -> str:
-    if plan.weights.bucket is None:
-        raise WeightsError(
-            f"Stack {plan.stack} has weights.loading: {plan.weights.loading}.",
-            "it reads nothing from a bucket.",
-            "choose another weights.loading, e.g. fuse-prefetch, or copy nothing.",
-        )
-    return plan.weights.bucket
+def _sources(plan: AnyPlan) -> dict[str, str]:
+    """Folder in the bucket -> source of its model, "" for a model that is not published."""
+    models = {plan.weights.path: plan.weights.source, **plan.weights.drafts}
+    return {folder: source and f"hf:{source}" for folder, source in models.items()}
 
 
 def _token(plan: AnyPlan) -> str:
     """The hub's token, from the environment, else from the secret that the stack names; "" for none."""
-    if found := os.environ.get(_TOKEN, "").strip():
-        return found
+    if token := os.environ.get(_TOKEN, "").strip():
+        return token
     secret = plan.secrets.get(_TOKEN)
     if secret is None:
         return ""
     url = f"{endpoint('SECRET_MANAGER')}projects/{plan.project}/secrets/{secret}/versions/latest:access"
     with GoogleClient() as client:
         return base64.b64decode(client.get(url)["payload"]["data"]).decode().strip()
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()

@@ -11,16 +11,14 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 
+from bezel.console import say
 from bezel.pulumi_engine.pulumi_command import PRIVATE
 
-PATIENCE = (60, 10)
+GRACE_SECONDS = (60, 10)
 """Seconds from the guard's first interrupt to its second, and from there to the kill."""
 _GUARD = """
 read -r engine || exit
@@ -36,11 +34,11 @@ done
 """
 _MAKES = frozenset({"make", "gmake"})
 _SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
-_NAMES = {signal.SIGTERM: "SIGTERM", signal.SIGHUP: "SIGHUP: its terminal was closed"}
+_NAMES = {signal.SIGTERM: "SIGTERM", signal.SIGHUP: "SIGHUP (the terminal was closed)"}
 
 
 @dataclass(frozen=True)
-class Ended:
+class End:
     """End of an engine command: its exit code, and whether a signal had requested it."""
 
     code: int
@@ -52,8 +50,8 @@ def run_to_end(
     folder: Path,
     environment: Mapping[str, str],
     held: Sequence[int] = (),
-    patience: tuple[int, int] = PATIENCE,
-) -> Ended:
+    grace: tuple[int, int] = GRACE_SECONDS,
+) -> End:
     """Run the engine with this process's streams, and wait for its end, whatever signals this process gets.
 
     Args:
@@ -61,11 +59,11 @@ def run_to_end(
         folder: Its working directory.
         environment: Its complete environment.
         held: Descriptors that stay open as long as the engine lives.
-        patience: See `PATIENCE`.
+        grace: See `GRACE_SECONDS`.
     """
     outlet, inlet = os.pipe()
     guard = subprocess.Popen(
-        ["/bin/sh", "-c", _GUARD, "sh", *map(str, patience)],
+        ["/bin/sh", "-c", _GUARD, "sh", *map(str, grace)],
         stdin=outlet,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -73,9 +71,9 @@ def run_to_end(
         start_new_session=True,
     )
     os.close(outlet)
-    asked = _Asked(inlet)
+    signals = _Signals(inlet)
     try:
-        with asked.heard():
+        with signals.handled():
             engine = subprocess.Popen(
                 command,
                 cwd=folder,
@@ -87,12 +85,12 @@ def run_to_end(
                 # The engine writes its process id to the guard itself, so it never runs unguarded.
                 preexec_fn=lambda: os.write(inlet, b"%d\n" % os.getpid()),  # noqa: PLW1509 - no other thread here
             )
-            asked.hand_on(engine)
-            return Ended(engine.wait(), asked.ever)
+            signals.forward_to(engine)
+            return End(engine.wait(), signals.received)
     finally:
         guard.kill()
         guard.wait()
-        asked.close()
+        signals.close()
 
 
 def end_with_make() -> None:
@@ -114,32 +112,32 @@ def end_with_make() -> None:
 
 
 @dataclass
-class _Asked:
+class _Signals:
     """Signals to this process, forwarded to the engine as soon as it runs."""
 
     lifeline: int
-    ever: bool = False
+    received: bool = False
     waiting: list[int] = field(default_factory=list)
     engine: "subprocess.Popen[bytes] | None" = None
 
-    @contextmanager
-    def heard(self) -> Iterator[None]:
+    @contextlib.contextmanager
+    def handled(self) -> Iterator[None]:
         """Handle the signals; one that this process was started to ignore stays ignored."""
         numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         before = {number: signal.getsignal(number) for number in numbers}
-        heard = [number for number in numbers if before[number] is not signal.SIG_IGN]
+        before = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
         try:
-            for number in heard:
-                signal.signal(number, self._hear)
+            for number in before:
+                signal.signal(number, self._receive)
             yield
         finally:
-            for number in heard:
-                signal.signal(number, before[number])
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
-    def hand_on(self, engine: "subprocess.Popen[bytes]") -> None:
+    def forward_to(self, engine: "subprocess.Popen[bytes]") -> None:
         """Forward signals to the engine from here on, with those that came before it ran."""
         self.engine = engine
-        self._tell()
+        self._forward()
 
     def close(self) -> None:
         """Close the lifeline: if the engine still runs, the guard interrupts it."""
@@ -147,26 +145,20 @@ class _Asked:
             os.close(self.lifeline)
             self.lifeline = -1
 
-    def _hear(self, number: int, frame: FrameType | None) -> None:
-        del frame
-        self.ever = True
+    def _receive(self, number: int, _frame: object) -> None:
+        self.received = True
         self.waiting.append(number)
-        self._tell()
+        self._forward()
 
-    def _tell(self) -> None:
+    def _forward(self) -> None:
         while self.waiting and self.engine is not None:
             number = self.waiting.pop(0)
             if number == signal.SIGINT:
                 self.engine.send_signal(signal.SIGINT)
             elif self.lifeline >= 0:
                 self.close()
-                _say(
-                    f"asked to end ({_NAMES[signal.Signals(number)]}): pulumi (process {self.engine.pid}) ends what is "
-                    f"under way, in {sum(PATIENCE)} s at most; the next run finds out about what had no end by then"
-                )
-
-
-def _say(text: str) -> None:
-    with contextlib.suppress(OSError):  # a closed output is no reason to leave the engine alone
-        sys.stdout.write(f"{text}\n")
-        sys.stdout.flush()
+                with contextlib.suppress(OSError):  # a closed output is no reason to leave the engine alone
+                    say(
+                        f"{_NAMES[signal.Signals(number)]}: pulumi (process {self.engine.pid}) completes its running "
+                        f"operations, in {sum(GRACE_SECONDS)} s at most; the next run reconciles the others"
+                    )

@@ -32,11 +32,11 @@ _LOST = (
 )
 # Google also returns 409 for concurrent operations.
 _EXISTS = re.compile(r"Error 409: [^\n]*already (?:exists|own it)|existing object already found", re.IGNORECASE)
-_KEPT = 1  # `status` of a failed operation: the resource is in the state, with its error (a partial failure)
+_PARTIAL = 1  # `status` of a failed operation: the resource is in the state, with its error (a partial failure)
 # The operation failed, not the request for it: the cloud has the requested values, as the state does.
-_TAKEN = ("Error code ", "timeout while waiting for state")
+_ACCEPTED = ("Error code ", "timeout while waiting for state")
 # The text of a smoke check that sees a difference between cloud and state: then the services must be read again.
-_ANOTHER = "up --refresh"
+_DIFFERS = "up --refresh"
 _SERVICE = "gcp:cloudrunv2/service:Service"
 
 
@@ -58,6 +58,11 @@ class Change:
     exists: bool = False
     read: bool = False
 
+    @property
+    def name(self) -> str:
+        """The resource's logical name."""
+        return self.urn.rpartition("::")[2]
+
 
 def unfinished(log: Path, *, ended_too: bool = False) -> list[Change]:
     """The changes that a run began and whose outcome is unknown, in their order; none without a log.
@@ -68,7 +73,7 @@ def unfinished(log: Path, *, ended_too: bool = False) -> list[Change]:
     """
     begun: dict[str, Change] = {}
     failed: set[str] = set()
-    said: dict[str, str] = {}
+    messages: dict[str, str] = {}
     for event in _events(log):
         if "resourcePreEvent" in event:
             metadata = event["resourcePreEvent"]["metadata"]
@@ -81,30 +86,30 @@ def unfinished(log: Path, *, ended_too: bool = False) -> list[Change]:
             begun.pop(event["resOutputsEvent"]["metadata"]["urn"], None)
         elif "resOpFailedEvent" in event:
             urn = event["resOpFailedEvent"]["metadata"]["urn"]
-            kept = event["resOpFailedEvent"].get("status") == _KEPT
-            if not (kept and ended_too):
+            partial = event["resOpFailedEvent"].get("status") == _PARTIAL
+            if not (partial and ended_too):
                 failed.add(urn)
-                if kept and urn in begun:
+                if partial and urn in begun:
                     begun[urn] = replace(begun[urn], read=True)
         elif "diagnosticEvent" in event and event["diagnosticEvent"].get("severity") == "error":
             urn = event["diagnosticEvent"].get("urn", "")
-            said[urn] = said.get(urn, "") + event["diagnosticEvent"]["message"]
-    found = [
-        one
+            messages[urn] = messages.get(urn, "") + event["diagnosticEvent"]["message"]
+    changes = [
+        classified
         for change in begun.values()
         if change.resource["type"] not in MAKES_NOTHING
         and not change.resource["type"].startswith("pulumi:providers:")
-        and (one := _judged(change, failed, said.get(change.urn, "")))
+        and (classified := _classified(change, failed, messages.get(change.urn, "")))
     ]
-    another = any(_ANOTHER in said.get(urn, "") for urn in failed)
-    return [*found, *(_services(log, {change.urn for change in found}) if another else ())]
+    differs = any(_DIFFERS in messages.get(urn, "") for urn in failed)
+    return [*changes, *(_services(log, {change.urn for change in changes}) if differs else ())]
 
 
-def _services(log: Path, but: set[str]) -> list[Change]:
-    """The services of a run, changed or not, to be read again, except those in `but`."""
-    seen = [_change(event["resourcePreEvent"]["metadata"]) for event in _events(log) if "resourcePreEvent" in event]
-    services = {change.urn: change for change in seen if change.resource.get("type") == _SERVICE}
-    return [replace(change, kind="updating", read=True) for change in services.values() if change.urn not in but]
+def _services(log: Path, excluded: set[str]) -> list[Change]:
+    """The services of a run, changed or not, to be read again, except those in `excluded`."""
+    changes = [_change(event["resourcePreEvent"]["metadata"]) for event in _events(log) if "resourcePreEvent" in event]
+    services = {change.urn: change for change in changes if change.resource.get("type") == _SERVICE}
+    return [replace(change, kind="updating", read=True) for change in services.values() if change.urn not in excluded]
 
 
 def ended(log: Path) -> set[str]:
@@ -112,13 +117,13 @@ def ended(log: Path) -> set[str]:
     return {event["resOutputsEvent"]["metadata"]["urn"] for event in _events(log) if "resOutputsEvent" in event}
 
 
-def _judged(change: Change, failed: set[str], said: str) -> Change | None:
+def _classified(change: Change, failed: set[str], message: str) -> Change | None:
     if change.read:
         # A create that failed late is in the state with the values of the request.
-        return change if change.kind == "updating" and not any(word in said for word in _TAKEN) else None
-    if change.urn not in failed or any(word in said for word in _LOST):
+        return change if change.kind == "updating" and not any(text in message for text in _ACCEPTED) else None
+    if change.urn not in failed or any(text in message for text in _LOST):
         return change
-    if change.kind == "creating" and _EXISTS.search(said):
+    if change.kind == "creating" and _EXISTS.search(message):
         return replace(change, exists=True)
     return None
 
@@ -126,9 +131,9 @@ def _judged(change: Change, failed: set[str], said: str) -> Change | None:
 def _change(metadata: Mapping[str, Any]) -> Change:
     operation = str(metadata["op"])
     kind = "deleting" if operation.startswith("delete") else "updating" if operation == "update" else "creating"
-    shown = metadata.get("new") or metadata.get("old") or {}
-    kept = ("urn", "custom", "type", "inputs", "parent", "provider", "protect")
-    return Change(metadata["urn"], kind, {key: shown[key] for key in kept if shown.get(key)})
+    state = metadata.get("new") or metadata.get("old") or {}
+    keys = ("urn", "custom", "type", "inputs", "parent", "provider", "protect")
+    return Change(metadata["urn"], kind, {key: state[key] for key in keys if state.get(key)})
 
 
 def _events(log: Path) -> Iterator[dict[str, Any]]:

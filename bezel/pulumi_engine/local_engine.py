@@ -14,20 +14,20 @@ from pathlib import Path
 from typing import Literal
 
 from bezel.atomic_write import write_whole
-from bezel.errors import UserError
-from bezel.pulumi_engine.engine_process import PATIENCE, Ended, run_to_end
+from bezel.console import note, say
+from bezel.errors import Problem, UserError
+from bezel.pulumi_engine.engine_process import GRACE_SECONDS, End, run_to_end
 from bezel.pulumi_engine.project import Project
-from bezel.pulumi_engine.pulumi_command import CommandError, printed
-from bezel.pulumi_engine.recover import Recovered, RecoveryError, recover
+from bezel.pulumi_engine.pulumi_command import printed
+from bezel.pulumi_engine.recover import Recovered, recover
 from bezel.pulumi_engine.resource_ids import derived_id
 from bezel.pulumi_engine.runs import MARK, LastRun
-from bezel.pulumi_engine.stale_locks import held_by_the_living, stale_lock_pids
-from bezel.pulumi_engine.state_cleanup import sweep
-from bezel.pulumi_engine.state_file import outputs_in, pending_in, restore
+from bezel.pulumi_engine.stale_locks import live_lock, stale_lock_pids
+from bezel.pulumi_engine.state_file import outputs_in, pending_in, remove_truncated, restore
 
 Provider = Literal["stand-in", "real"]
 PLUGINS = Path(__file__).parent.parent / "standin_providers" / "plugins"
-STOOD_IN = {"gcp": "pulumi-gcp", "docker": "pulumi-docker"}
+STAND_INS = {"gcp": "pulumi-gcp", "docker": "pulumi-docker"}
 # The user's own variables, which Google's libraries and the engine would prefer to those set here: a real token must
 # not reach localcloud, and another passphrase would not open the state.
 FOREIGN = (
@@ -39,13 +39,9 @@ FOREIGN = (
     "PULUMI_CONFIG_PASSPHRASE",
 )
 QUICK_SECONDS = 120
-ENDING_SECONDS = sum(PATIENCE) + 5.0
+ENDING_SECONDS = sum(GRACE_SECONDS) + 5.0
 _LOOK_SECONDS = 0.2
 _SALT = "encryptionsalt:"
-
-
-class EngineError(UserError):
-    """The engine refused; the text holds its message."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +83,7 @@ class LocalEngine:
         may be a secret in it. The copy of the last accepted one stays.
 
         Raises:
-            EngineError: The engine cannot make the stack.
+            UserError: The engine cannot make the stack.
             ProjectError: There is no such stack file.
         """
         copy = self.stack_copy(stack)
@@ -107,57 +103,56 @@ class LocalEngine:
         if not copy.exists() or not _salt(copy.read_text()):
             write_whole(copy, given, mode=0o600)
             self._quick(["stack", "init", stack, "--non-interactive"], cwd=copies)
-        wanted = f"{given.rstrip()}\n{_salt(copy.read_text())}\n"
-        if copy.read_text() != wanted:
-            write_whole(copy, wanted, mode=0o600)
+        text = f"{given.rstrip()}\n{_salt(copy.read_text())}\n"
+        if copy.read_text() != text:
+            write_whole(copy, text, mode=0o600)
 
     def stack_copy(self, stack: str) -> Path:
         """The copy of the stack file that the engine reads."""
         return self.folder / "stacks" / f"Pulumi.{stack}.yaml"
 
-    def run(self, command: str, stack: str, options: Sequence[str] = ()) -> Ended:
+    def run(self, command: str, stack: str, options: Sequence[str] = ()) -> End:
         """Run `pulumi COMMAND` on the stack in the project's folder, with its output on this process's streams.
 
         The lock and the processes that a killed run left are removed first, with a message. The changes that it had
         begun are left to `recover`, which needs the record that a run keeps unless it ends well.
 
         Raises:
-            EngineError: That lock cannot be removed, or another run is still under way.
+            UserError: That lock cannot be removed, or another run is still under way.
         """
         self._settle(stack, waits=command != "preview")
         last = self._last_run(stack)
-        alone = not last.lives()  # else the engine will refuse, and the record belongs to the other run
+        alone = not last.is_running()  # else the engine will refuse, and the record belongs to the other run
         arguments = [command, "--stack", stack, "--config-file", str(self.stack_copy(stack).absolute()), *options]
-        environment = self._whole_environment()
+        environment = self._full_environment()
         if alone:
             last.end_leftovers()
             environment[MARK] = last.begin() if command != "preview" else last.mark()
             # The engine hides the option of its event log unless this is set; it has no other effect.
             environment["PULUMI_DEBUG_COMMANDS"] = "1"
             arguments += ["--event-log", str(last.events)] if command != "preview" else []
-        ended = run_to_end([self._pulumi(), *arguments], self.project.folder, environment, self.held)
+        end = run_to_end([self._pulumi(), *arguments], self.project.folder, environment, self.held)
         if alone:
             last.end_leftovers()
-            if ended.code == 0 and command != "preview":
+            if end.code == 0 and command != "preview":
                 last.forget(refused=command != "refresh")
-        return ended
+        return end
 
-    def recover(self, stack: str, *, adopt: bool = False, whatever: bool = False) -> Recovered:
+    def recover(self, stack: str, *, adopt: bool = False, always: bool = False) -> Recovered:
         """Repair what a killed run left: its lock, its processes, its changes with an unknown outcome.
 
         Args:
             stack: The stack's name.
             adopt: Adopt also the resources that the last run could not create because they exist already.
-            whatever: Check the state even if the last run is known to have ended well.
+            always: Check the state even if the last run is known to have ended well.
 
         Raises:
-            EngineError: The stack cannot be recovered automatically; the text says what to do.
-            UserError: The stack's state cannot be read.
+            UserError: The stack cannot be recovered automatically, or its state cannot be read.
         """
         unlocked = self._settle(stack)
         pending = pending_in(self.folder / "state", self.project.name, stack)
         last = self._last_run(stack)
-        if last.lives() or (last.ended_well() and not unlocked and not whatever):
+        if last.is_running() or (last.ended_well() and not unlocked and not always):
             return Recovered()
         last.end_leftovers()
         changes = last.open_changes(existing=adopt)
@@ -174,28 +169,19 @@ class LocalEngine:
             options = ["--stack", stack, "--config-file", str(copy)]
             return self._quick([*arguments, *options], cwd=self.project.folder)
 
-        try:
-            return recover(
-                pulumi,
-                self.project.cloud_project(stack, self.cloud),
-                _say,
-                changes,
-                lambda still_open: last.remember([*still_open, *refused]),
-            )
-        except RecoveryError as error:
-            raise EngineError(str(error)) from error
+        project = self.project.cloud_project(stack, self.cloud)
+        return recover(pulumi, project, say, changes, lambda still_open: last.remember([*still_open, *refused]))
 
     def refused(self, stack: str) -> list[str]:
         """The resources that no run could create because they exist already: their ids, or names if no id is known."""
         project = self.project.cloud_project(stack, self.cloud)
-        found = []
+        texts = []
         for change in self._last_run(stack).refused():
             kind = str(change.resource["type"])
-            told = derived_id(kind, change.resource.get("inputs", {}), project)
-            found.append(f"{told or change.urn.rpartition('::')[2]} ({kind})")
-        return found
+            texts.append(f"{derived_id(kind, change.resource.get('inputs', {}), project) or change.name} ({kind})")
+        return texts
 
-    def give_up_refused(self, stack: str) -> int:
+    def forget_refused(self, stack: str) -> int:
         """Forget the resources that exist already and belong to another owner; return how many."""
         last = self._last_run(stack)
         count = len(last.refused())
@@ -205,12 +191,12 @@ class LocalEngine:
 
     def _settle(self, stack: str, *, waits: bool = True) -> bool:
         """Remove what a dead engine left; return whether that was a lock. Wait for an engine that is ending."""
-        sweep(self.folder / "state")
+        remove_truncated(self.folder / "state")
         if waits:
             self._wait_for_others(stack)
         dead = stale_lock_pids(self.folder / "state", self.project.name, stack)
         for pid in dead:
-            _say(f"the last run on {stack} was killed (process {pid}): unlocking the stack")
+            say(f"the last run on {stack} was killed (process {pid}): unlocking the stack")
         if dead:
             self._quick(["cancel", "--yes", "--stack", stack], cwd=self.stack_copy(stack).parent)
         self._restore(stack)
@@ -219,32 +205,29 @@ class LocalEngine:
     def _restore(self, stack: str) -> None:
         """Restore the previous state where a full disk truncated the last, unless a live engine will write it again."""
         state, project = self.folder / "state", self.project.name
-        if held_by_the_living(state, project, stack) or not restore(state, project, stack):
+        if live_lock(state, project, stack) or not restore(state, project, stack):
             return
-        logged = self._last_run(stack).note_set_back()
         since = (
-            "what the last run did since is looked for in the cloud by the next `up`, `down` or `recover`"
-            if logged
-            else "the last run left no log, so what it made last may be in the cloud and not in the state"
+            "the next `up`, `down` or `recover` looks in the cloud for the later changes of the last run"
+            if self._last_run(stack).note_set_back()
+            else "the last run left no log, so its last changes may be in the cloud and not in the state"
         )
         # To standard error: programs read the outputs on standard output.
-        sys.stderr.write(
-            f"bezel: the state of {stack} was cut, as a full disk does it: put back the one before it; {since}\n"
-        )
-        sys.stderr.flush()
+        note(f"bezel: the state of {stack} was truncated, e.g. by a full disk; restored the previous one; {since}")
 
     def _wait_for_others(self, stack: str) -> None:
-        told, end = False, time.monotonic() + ENDING_SECONDS
-        while lock := held_by_the_living(self.folder / "state", self.project.name, stack):
+        announced, end = False, time.monotonic() + ENDING_SECONDS
+        while lock := live_lock(self.folder / "state", self.project.name, stack):
             if not self._last_run(stack).is_orphan() or time.monotonic() > end:
-                raise EngineError(
-                    f"another run on {stack} goes on (pulumi, process {lock.pid}, since {lock.since[:19]}), so nothing "
-                    "was started: each of two would undo what the other does.\n"
-                    f"  Repair: wait until it has ended, or end it in order (kill -INT {lock.pid}); then run it again."
+                consequence = (
+                    f"another run is active (pulumi, process {lock.pid}, since {lock.since[:19]}); each of two would "
+                    "undo the other's changes."
                 )
-            if not told:
-                _say(f"the last run on {stack} lost its command, and ends (process {lock.pid}): waiting for it")
-            told = True
+                repair = f"wait until it has ended, or interrupt it (kill -INT {lock.pid}); then run the command again."
+                raise UserError(Problem(f"stack {stack}", None, consequence, repair))
+            if not announced:
+                say(f"the last run on {stack} lost its command and is ending (process {lock.pid}): waiting for it")
+            announced = True
             time.sleep(_LOOK_SECONDS)
 
     def _last_run(self, stack: str) -> LastRun:
@@ -254,17 +237,17 @@ class LocalEngine:
         """The stack's outputs, secrets masked.
 
         Raises:
-            EngineError: The stack does not exist.
+            UserError: The stack does not exist.
         """
         self._restore(stack)
         outputs = outputs_in(self.folder / "state", self.project.name, stack)
         if outputs is None:
-            raise EngineError(f"there is no stack {stack} on this localcloud, so it has no outputs: deploy it first.")
+            consequence = "it is not on this localcloud, so it has no outputs."
+            raise UserError(Problem(f"stack {stack}", None, consequence, f"run `make up STACK={stack}` first."))
         return outputs
 
-    def _whole_environment(self) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if name not in FOREIGN}
-        return kept | self.environment()
+    def _full_environment(self) -> dict[str, str]:
+        return {name: value for name, value in os.environ.items() if name not in FOREIGN} | self.environment()
 
     def _home(self) -> Path:
         """Pulumi's home; one for each kind of plugins, so that neither finds the other's."""
@@ -274,11 +257,11 @@ class LocalEngine:
         """Link the stand-ins into the engine's plugin folder, under the versions that the SDKs request."""
         import importlib.metadata  # late: slow, and needed only to run a program
 
-        for name, package in STOOD_IN.items():
-            place = self._home() / "plugins" / f"resource-{name}-v{importlib.metadata.version(package)}"
-            for folder in (place.parents[1], place.parent, place):
+        for name, package in STAND_INS.items():
+            plugin = self._home() / "plugins" / f"resource-{name}-v{importlib.metadata.version(package)}"
+            for folder in (plugin.parents[1], plugin.parent, plugin):
                 folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            link = place / f"pulumi-resource-{name}"
+            link = plugin / f"pulumi-resource-{name}"
             target = PLUGINS / link.name
             if not link.is_symlink() or link.readlink() != target:
                 part = link.with_name(f".{link.name}.{os.getpid()}")
@@ -287,22 +270,15 @@ class LocalEngine:
 
     def _quick(self, arguments: Sequence[str], *, cwd: Path) -> str:
         command = [self._pulumi(), *arguments]
-        try:
-            return printed(command, folder=cwd, seconds=QUICK_SECONDS, environment=self._whole_environment())
-        except CommandError as error:
-            raise EngineError(str(error)) from None
+        return printed(command, folder=cwd, seconds=QUICK_SECONDS, environment=self._full_environment())
 
     @staticmethod
     def _pulumi() -> str:
         own = Path(sys.executable).parent / "pulumi"
         if not own.exists():
-            raise EngineError("the Pulumi CLI is not set up in this virtual environment: run `make setup`.")
+            consequence = "the Pulumi CLI is not set up in this virtual environment."
+            raise UserError(Problem("pulumi", None, consequence, "run `make setup`."))
         return str(own)
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
 
 
 def _salt(text: str) -> str:

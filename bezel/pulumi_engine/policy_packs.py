@@ -2,7 +2,7 @@
 
 The engine runs in the project's folder, so a path relative to the user's folder is made absolute. A pack without a
 configuration gets the file beside it that is named after the pack and the stack's environment, e.g.
-`policies/hardware_cost.dev.json`. Leaves out what the packs judge.
+`policies/hardware_cost.dev.json`. Leaves out the rules of the packs.
 """
 
 import os
@@ -21,19 +21,19 @@ def with_packs(options: Sequence[str], *, here: Path, environment: object) -> li
         here: The folder that relative paths start from.
         environment: The stack's environment.
     """
-    given = list(_whole(options, here))
+    given = _with_absolute_paths(options, here)
     packs = [Path(option.removeprefix(f"{PACK}=")) for option in given if option.startswith(f"{PACK}=")]
     if any(option.startswith(f"{CONFIG}=") for option in given):
         return given
-    beside = [pack.parent / f"{pack.name}.{environment}.json" for pack in packs]
-    if not any(file.is_file() for file in beside):
+    files = [pack.parent / f"{pack.name}.{environment}.json" for pack in packs]
+    if not any(file.is_file() for file in files):
         return given
     # The engine needs one for each pack; an empty file configures nothing.
-    return given + [f"{CONFIG}={file if file.is_file() else os.devnull}" for file in beside]
+    return given + [f"{CONFIG}={file if file.is_file() else os.devnull}" for file in files]
 
 
-def judged(options: Sequence[str]) -> bool:
-    """Whether policy packs judge the run."""
+def has_packs(options: Sequence[str]) -> bool:
+    """Whether the options name a policy pack."""
     return any(option.startswith(f"{PACK}=") for option in options)
 
 
@@ -43,16 +43,16 @@ def configurations(options: Sequence[str]) -> list[str]:
     return [file for file in files if file != os.devnull]
 
 
-def _whole(options: Sequence[str], here: Path) -> list[str]:
+def _with_absolute_paths(options: Sequence[str], here: Path) -> list[str]:
     """Make each path of a pack or a configuration absolute, and join it with its option by `=`."""
-    made: list[str] = []
+    absolute: list[str] = []
     rest = iter(options)
     for option in rest:
         name, equals, value = option.partition("=")
         if name not in (PACK, CONFIG):
-            made.append(option)
+            absolute.append(option)
             continue
         value = value if equals else next(rest, "")
         # An option without a value: the engine reports it.
-        made.append(f"{name}={here / Path(value).expanduser()}" if value else option)
-    return made
+        absolute.append(f"{name}={here / Path(value).expanduser()}" if value else option)
+    return absolute

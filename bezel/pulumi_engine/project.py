@@ -3,6 +3,7 @@
 Leaves out what the values mean: see `bezel.planner`.
 """
 
+import difflib
 import json
 import os
 from collections.abc import Mapping
@@ -10,12 +11,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from bezel.errors import UserError
+from bezel.errors import NOT_SET, Problem, UserError
+from bezel.planner.base.names import is_project_id
 from bezel.planner.base.stack_file import StackFileError, read_stack_file
 
 
 class ProjectError(UserError):
-    """A user's mistake about project or stack; the text is for the user."""
+    """There is no such project or stack, or its files cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +45,10 @@ class Project:
         name = f"Pulumi.{stack}.yaml"
         file = self.folder / name
         if file.name != name or not file.is_file():
-            from bezel.catalog import closest  # only a mistake needs it
-
-            known, near = ", ".join(self.stacks()) or "none", closest(stack, self.stacks())
-            meant = f"Did you mean {near}? " if near else ""
-            raise ProjectError(
-                f"STACK={stack}: there is no {name}, so nothing says what to deploy. "
-                f"{meant}Take one of these stacks ({known}), or write {name}."
-            )
+            near = difflib.get_close_matches(stack, self.stacks(), n=1)
+            hint = f"did you mean {near[0]}? " if near else ""
+            repair = f"{hint}choose one of {', '.join(self.stacks()) or '(no stacks)'}, or write {name}."
+            raise ProjectError(Problem("STACK", stack, f"there is no {name}.", repair))
         return file
 
     def configuration(self, stack: str) -> dict[str, object]:
@@ -64,10 +62,10 @@ class Project:
         values: dict[str, object] = {}
         for key, schema in declared.items():
             if isinstance(schema, Mapping) and "default" in schema:
-                values[key.removeprefix(prefix)] = _as_handed_on(schema["default"])
+                values[key.removeprefix(prefix)] = _as_passed_on(schema["default"])
         for key, value in self._given(stack).items():
             if key.startswith(prefix) or ":" not in key:
-                values[key.removeprefix(prefix)] = _as_handed_on(value)
+                values[key.removeprefix(prefix)] = _as_passed_on(value)
         return values
 
     def given_keys(self, stack: str) -> frozenset[str]:
@@ -93,6 +91,22 @@ def cloud_project_of(environment: Mapping[str, str]) -> str | None:
     return environment.get("GOOGLE_PROJECT") or environment.get("GOOGLE_CLOUD_PROJECT")
 
 
+def checked_cloud_project(given: str | None) -> str:
+    """The Google Cloud project that an option names, else the environment.
+
+    Raises:
+        ProjectError: None is named, or its name cannot be that of a project.
+    """
+    project = given or cloud_project_of(os.environ)
+    if not project:
+        consequence = "no Google Cloud project is named."
+        raise ProjectError(Problem("--project", NOT_SET, consequence, "add it, or set GOOGLE_CLOUD_PROJECT."))
+    if not is_project_id(project):
+        repair = "choose the ID of a project: `gcloud projects list`."
+        raise ProjectError(Problem("--project", project, "it is not the ID of a Google Cloud project.", repair))
+    return project
+
+
 def find_project(start: Path) -> Project:
     """The project of `start` or of the nearest folder above it.
 
@@ -102,16 +116,17 @@ def find_project(start: Path) -> Project:
     for folder in (start, *start.parents):
         if (folder / "Pulumi.yaml").is_file():
             return Project(folder)
-    raise ProjectError(f"{start} is in no Pulumi project (no Pulumi.yaml here or above): change to the clone's folder.")
+    consequence = "there is no Pulumi.yaml in this folder or above, so no Pulumi project."
+    raise ProjectError(Problem(str(start), None, consequence, "change to the clone's folder."))
 
 
 def _read(file: Path) -> Mapping[str, object]:
     try:
         content = json.loads(_as_json(file.read_text(encoding="utf-8"), file.name))
     except StackFileError as error:
-        raise ProjectError(str(error)) from None
+        raise ProjectError(*error.problems, title=error.title) from None
     except UnicodeDecodeError as error:
-        raise ProjectError(f"{file.name} is not UTF-8 text ({error}): save it as UTF-8.") from None
+        raise ProjectError(Problem(file.name, None, f"it is not UTF-8 text: {error}.", "save it as UTF-8.")) from None
     return _mapping(content, file.name)
 
 
@@ -125,11 +140,11 @@ def _as_json(text: str, name: str) -> str:
     """
     content, problems = read_stack_file(text, name)
     if problems:
-        raise ProjectError("\n".join(str(problem) for problem in problems))
+        raise ProjectError(*problems)
     return json.dumps(content)
 
 
-def _as_handed_on(value: object) -> object:
+def _as_passed_on(value: object) -> object:
     """A top-level value as the engine passes it to a program: anything but a map or a list is text."""
     if isinstance(value, bool):
         return str(value).lower()
@@ -142,7 +157,6 @@ def _mapping(value: object, what: str) -> Mapping[str, object]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise ProjectError(
-            f"{what} is no mapping of keys to values, so no setting can be read: see README, Configuration."
-        )
+        consequence = "expected a mapping of keys to values."
+        raise ProjectError(Problem(what, value, consequence, "write settings as in README, Configuration."))
     return value

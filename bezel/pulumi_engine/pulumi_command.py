@@ -1,18 +1,33 @@
 """Short commands of the engine with a time limit: their output, or an error. Leaves out long runs."""
 
 import os
+import shutil
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bezel.errors import UserError
+from bezel.errors import Problem, UserError
 
 PRIVATE = 0o077
 """The umask of every engine: its state, its backups and its events may hold secrets."""
 
 
 class CommandError(UserError):
-    """The command failed, or did not end in time; the text says which, and what to do."""
+    """The command failed, or did not end in time."""
+
+
+def pulumi_cli() -> str:
+    """The path of the Pulumi CLI: beside this Python, else on PATH.
+
+    Raises:
+        UserError: There is none.
+    """
+    path = shutil.which("pulumi", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
+    if path is None:
+        consequence = "the Pulumi CLI is neither in this virtual environment nor on PATH."
+        raise UserError(Problem("pulumi", None, consequence, "run `make setup`, or install the Pulumi CLI."))
+    return path
 
 
 def printed(
@@ -30,9 +45,9 @@ def printed(
         CommandError: The command failed, or was ended because it took too long.
     """
     name = " ".join([Path(command[0]).name, *command[1:2]])
-    most = min(seconds, _asked())
+    limit = min(seconds, _deadline())
     try:
-        answer = subprocess.run(
+        result = subprocess.run(
             command,
             cwd=folder,
             env=environment,
@@ -40,24 +55,22 @@ def printed(
             capture_output=True,
             text=True,
             check=False,
-            timeout=most,
+            timeout=limit,
             umask=PRIVATE,
         )
     except subprocess.TimeoutExpired:
-        raise CommandError(
-            f"`{name}` did not end within {most:g} s and was ended: the state's backend or the cloud does not answer. "
-            "Look at the network and the login, then run the same command again; nothing is lost by that."
-        ) from None
-    if answer.returncode:
-        raise CommandError(f"{name}: {(answer.stderr or answer.stdout).strip()}")
-    return answer.stdout
+        consequence = f"it was ended after {limit:g} s: the state's backend or the cloud does not respond."
+        repair = "check the network and the login, then run the same command again; nothing is lost by that."
+        raise CommandError(Problem(f"`{name}`", None, consequence, repair)) from None
+    if result.returncode:
+        raise CommandError(f"{name}: {(result.stderr or result.stdout).strip()}")
+    return result.stdout
 
 
-def _asked() -> float:
+def _deadline() -> float:
     given = os.environ.get("BEZEL_DEADLINE_SECONDS") or "inf"
     try:
         return float(given)
     except ValueError:
-        raise CommandError(
-            f"BEZEL_DEADLINE_SECONDS={given} is no time to wait: write seconds above 0, or unset it."
-        ) from None
+        repair = "write seconds above 0, or unset it."
+        raise CommandError(Problem("BEZEL_DEADLINE_SECONDS", given, "expected a number of seconds.", repair)) from None

@@ -58,7 +58,7 @@ def planned(state: State, changes: Iterable[Change], project: str | None) -> Rec
         if change.resource["type"] in MAKES_NOTHING:
             continue
         if change.kind == "creating":
-            _take_in(result, resources, change, project)
+            _adopt(result, resources, change, project)
         elif any(item["urn"] == change.urn for item in resources):
             result.targets += [change.urn, *(_dependents(resources, change.urn) if change.read else ())]
     return result
@@ -88,7 +88,7 @@ def undo_replacement(state: State, before: State, creates: Iterable[str]) -> Sta
         The corrected state, or None where there is nothing to correct.
     """
     result = copy.deepcopy(state)
-    kept = {
+    present = {
         (item["urn"], item.get("id")) for item in before["deployment"].get("resources", []) if not item.get("delete")
     }
     resources = result["deployment"].get("resources", [])
@@ -96,7 +96,7 @@ def undo_replacement(state: State, before: State, creates: Iterable[str]) -> Sta
     lost = [
         item
         for item in resources
-        if item["urn"] in set(creates) - there and item.get("delete") and (item["urn"], item.get("id")) in kept
+        if item["urn"] in set(creates) - there and item.get("delete") and (item["urn"], item.get("id")) in present
     ]
     for item in lost:
         del item["delete"]
@@ -109,28 +109,28 @@ def held(state: Mapping[str, Any]) -> dict[str, str]:
     return {item["urn"]: item.get("id", "") for item in resources if not item.get("delete")}
 
 
-def _take_in(result: Recovery, resources: list[State], change: Change, project: str | None) -> None:
+def _adopt(result: Recovery, resources: list[State], change: Change, project: str | None) -> None:
     kind, inputs = str(change.resource["type"]), change.resource.get("inputs", {})
-    found = derived_id(kind, inputs, project)
-    if found is None:
+    resource_id = derived_id(kind, inputs, project)
+    if resource_id is None:
         result.unknown.append(change)
         return
     there = {item["urn"] for item in resources}
     owners = {str(change.resource.get("provider") or "").rpartition("::")[0], str(change.resource.get("parent") or "")}
     if not owners - {""} <= there:
-        result.orphans.append(found)  # a destroy came between
+        result.orphans.append(resource_id)  # a destroy came between
         return
     old = next(
-        (place for place, item in enumerate(resources) if item["urn"] == change.urn and not item.get("delete")), None
+        (index for index, item in enumerate(resources) if item["urn"] == change.urn and not item.get("delete")), None
     )
-    result.creates[change.urn] = found
+    result.creates[change.urn] = resource_id
     result.targets.append(change.urn)
     replaced_first = old is not None and bool(resources[old].get("pendingReplacement"))
-    if old is not None and resources[old].get("id") == found and not replaced_first:
+    if old is not None and resources[old].get("id") == resource_id and not replaced_first:
         return
     # Inputs as outputs: the provider then reads the resource with them, instead of importing it with its defaults.
     entry = {key: value for key, value in change.resource.items() if key not in ("delete", "initErrors")}
-    entry |= {"custom": True, "id": found, "inputs": inputs, "outputs": {**inputs, "id": found}}
+    entry |= {"custom": True, "id": resource_id, "inputs": inputs, "outputs": {**inputs, "id": resource_id}}
     # A deleted dependency must not be named any more.
     entry["dependencies"] = [urn for urn in entry.get("dependencies") or () if urn in there]
     entry["propertyDependencies"] = {

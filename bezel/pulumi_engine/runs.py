@@ -34,13 +34,12 @@ class LastRun:
         The refused creates of the previous one are kept: they are open until they are adopted or given up.
         """
         if refused := self.refused():
-            self.remember([*(change for change in self._kept() if not change.exists), *refused])
+            self.remember([*(change for change in self._stored() if not change.exists), *refused])
         self.events.unlink(missing_ok=True)
         return self.mark()
 
     def mark(self) -> str:
         """A new value to mark the processes of a run that makes no changes, so none are recorded."""
-        _make(self.folder)
         mark = secrets.token_hex(8)
         self._put("mark", mark)
         self._put("command", str(os.getpid()))
@@ -51,7 +50,7 @@ class LastRun:
         command = self._get("command")
         return command.isdecimal() and not is_running(int(command))
 
-    def lives(self) -> bool:
+    def is_running(self) -> bool:
         """Whether the run's engine is still running."""
         mark = self._get("mark")
         return bool(mark) and any(_is_engine(process) for process in marked(MARK, mark))
@@ -67,21 +66,20 @@ class LastRun:
         Args:
             existing: Include creates that Google refused because the resource exists already.
         """
-        kept = self._kept()
-        looked_for = {change.urn for change in kept if not change.exists}
-        found = [*kept, *unfinished(self.events, ended_too=self.set_back())]
-        return [change for change in found if not change.exists or existing or change.urn in looked_for]
+        stored = self._stored()
+        open_urns = {change.urn for change in stored if not change.exists}
+        changes = [*stored, *unfinished(self.events, ended_too=self.set_back())]
+        return [change for change in changes if not change.exists or existing or change.urn in open_urns]
 
     def refused(self) -> list[Change]:
         """The creates that Google refused because the resource exists already, in this run or an earlier one."""
         done = ended(self.events)
-        earlier = [change for change in self._kept() if change.urn not in done]
-        found = {change.urn: change for change in [*earlier, *unfinished(self.events)]}
-        return [change for change in found.values() if change.exists]
+        earlier = [change for change in self._stored() if change.urn not in done]
+        changes = {change.urn: change for change in [*earlier, *unfinished(self.events)]}
+        return [change for change in changes.values() if change.exists]
 
     def remember(self, changes: Sequence[Change]) -> None:
         """Store these changes as open, and delete the rest of the run's record."""
-        _make(self.folder)
         self._put("open", json.dumps([asdict(change) | {"resource": dict(change.resource)} for change in changes]))
         self.events.unlink(missing_ok=True)
         (self.folder / "set-back").unlink(missing_ok=True)
@@ -92,7 +90,6 @@ class LastRun:
 
     def note_set_back(self) -> bool:
         """Record that an earlier state was restored; return whether there is a log of the run's changes."""
-        _make(self.folder)
         self._put("set-back", "")
         return self.events.exists()
 
@@ -113,7 +110,7 @@ class LastRun:
         if left:
             self.remember(left)
 
-    def _kept(self) -> list[Change]:
+    def _stored(self) -> list[Change]:
         return [Change(**item) for item in json.loads(self._get("open") or "[]")]
 
     def _get(self, name: str) -> str:
@@ -123,12 +120,9 @@ class LastRun:
             return ""
 
     def _put(self, name: str, text: str) -> None:
+        for folder in (self.folder.parent, self.folder):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_whole(self.folder / name, text, mode=0o600)
-
-
-def _make(folder: Path) -> None:
-    for one in (folder.parent, folder):
-        one.mkdir(parents=True, exist_ok=True, mode=0o700)
 
 
 def _is_engine(process: int) -> bool:

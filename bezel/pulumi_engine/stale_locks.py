@@ -44,7 +44,7 @@ def stale_lock_pids(state: Path, project: str, stack: str) -> list[int]:
     return [lock.pid for lock in locks if lock]
 
 
-def held_by_the_living(state: Path, project: str, stack: str) -> Lock | None:
+def live_lock(state: Path, project: str, stack: str) -> Lock | None:
     """The lock of an engine that still runs on this machine; arguments as of `stale_lock_pids`."""
     locks = _locks(state, project, stack)
     return next((lock for lock in locks if lock and lock.here and is_running(lock.pid)), None)

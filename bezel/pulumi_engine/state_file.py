@@ -1,22 +1,32 @@
-"""State file of a stack: reads its outputs and pending operations, and restores a truncated one.
+"""Files in a state folder: a stack's outputs and pending operations, and the repair of truncated files.
 
 Starting the engine takes a third of a second, which every deploy would pay for `pulumi stack output --json` and one
 after a failure for `pulumi stack export` as well. The layout is that of engine 3.259 (state version 3).
 
-On a full disk the engine replaces the file by what it could write of it. Then the previous file, which the engine
+On a full disk the engine replaces the state file by what it could write of it. Then the previous file, which the engine
 keeps beside it, is restored. Leaves out every other change of a state: those are the engine's.
+
+The engine replaces a state file in one step, but writes the attributes beside it (`NAME.attrs`: type and checksum) in
+place: killed in between, it leaves them empty, and every later command ends in `failed to load checkpoint: EOF`.
+Without the file it takes the defaults (gocloud.dev, blob/fileblob, attrs.go). A lock that a full disk truncated names
+no process and has no owner: the engine that could not write it has given up. The same is true of a lock that still has
+its temporary name (`.tmp`) after 2 s: an engine writes its few bytes in no time. Leaves out complete locks
+(`bezel.pulumi_engine.stale_locks`).
 """
 
+import contextlib
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 from bezel.atomic_write import write_whole
-from bezel.errors import UserError
+from bezel.errors import Problem, UserError
 
 STACK = "pulumi:pulumi:Stack"
 # Marks a value that is not plain, and names its kind (sdk/go/common/resource/sig in Pulumi's sources).
 SIGNATURE, SECRET = "4dabf18193072939515e22adb298388d", "1b47061264138c4ac30d75fd1eb44270"
+_WRITING_SECONDS = 2.0  # an engine may still be about to rename a lock
 
 
 def outputs_in(state: Path, project: str, stack: str) -> dict[str, Any] | None:
@@ -33,7 +43,7 @@ def outputs_in(state: Path, project: str, stack: str) -> dict[str, Any] | None:
     latest = _latest(state, project, stack)
     if latest is None:
         return None
-    of_stack = (one.get("outputs") for one in latest.get("resources") or () if one["type"] == STACK)
+    of_stack = (item.get("outputs") for item in latest.get("resources") or () if item["type"] == STACK)
     return {name: _masked(value) for name, value in (next(of_stack, None) or {}).items()}
 
 
@@ -56,12 +66,15 @@ def restore(state: Path, project: str, stack: str) -> bool:
         return False
     before = file.with_name(f"{file.name}.bak")
     if not _is_state(before):
-        kept = state / ".pulumi" / "backups" / project / stack
+        backups = state / ".pulumi" / "backups" / project / stack
         raise UserError(
-            f"{file} is no state of the engine, and neither is {before.name} beside it: both were cut, so nobody knows "
-            f"what {stack} has made.\n"
-            f"  Repair: free some space on that disk, put the newest whole file of {kept} in its place, and run "
-            f"`.venv/bin/bezel local recover {stack}`. What was made since that file is not in it: look into the cloud."
+            Problem(
+                str(file),
+                None,
+                f"it is truncated, and so is {before.name} beside it, so the resources of {stack} are unknown.",
+                f"free some space on that disk, replace the file by the newest complete one of {backups}, and run "
+                f"`.venv/bin/bezel local recover {stack}`. Look in the cloud for resources that are newer than it.",
+            )
         )
     write_whole(file, before.read_bytes(), mode=0o600)
     # They describe the truncated file; without them the engine takes the defaults.
@@ -88,10 +101,8 @@ def _latest(state: Path, project: str, stack: str) -> dict[str, Any] | None:
     try:
         return json.loads(file.read_text())["checkpoint"]["latest"] or {}
     except (ValueError, KeyError, TypeError) as error:
-        raise UserError(
-            f"{file} is no state of the engine ({error!r}), so nobody knows what {stack} has made: "
-            f"`.venv/bin/bezel local recover {stack}` puts back the one before it."
-        ) from None
+        repair = f"`.venv/bin/bezel local recover {stack}` restores the previous one."
+        raise UserError(Problem(str(file), None, f"it is not a state of the engine: {error!r}.", repair)) from None
 
 
 def _masked(value: Any) -> Any:
@@ -102,3 +113,33 @@ def _masked(value: Any) -> Any:
     if value.get(SIGNATURE) == SECRET:
         return "[secret]"
     return {name: _masked(item) for name, item in value.items()}
+
+
+def remove_truncated(state: Path) -> list[Path]:
+    """Remove truncated attributes and locks; nothing is lost, and an engine that is writing them is not disturbed.
+
+    Args:
+        state: The folder of the file backend.
+
+    Returns:
+        The removed files.
+    """
+    removed = []
+    locks = state / ".pulumi" / "locks"
+    written = [*(state / ".pulumi").rglob("*.attrs"), *locks.rglob("*.json"), *locks.rglob("*.tmp")]
+    for file in sorted(written):
+        with contextlib.suppress(OSError):
+            if file.is_file() and _is_cut(file):
+                file.unlink()
+                removed.append(file)
+    return removed
+
+
+def _is_cut(file: Path) -> bool:
+    if file.suffix == ".tmp":
+        return time.time() - file.stat().st_mtime > _WRITING_SECONDS
+    try:
+        json.loads(file.read_bytes())
+    except ValueError:
+        return True
+    return False

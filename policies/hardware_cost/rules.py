@@ -1,154 +1,141 @@
 """Rules of the pack: what a resource requests against its environment's limits. Pure.
 
 Costs come from the planner's rules over the resource's own inputs. A month is the most expensive one that these allow:
-all instances running for 730 hours, and a lease that ends by itself until its end.
+all instances running for 730 hours, and a lease that ends by itself until its end. The first line of a rule's
+docstring is the description that the engine shows.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable, Iterator
 from decimal import ROUND_CEILING, Decimal
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import Any
 
 from bezel.errors import NOT_SET, Problem
-from bezel.planner.base.money import Priced, Unpriced, total
+from bezel.planner.base.money import Amount, Unpriced, times, total
 from bezel.planner.cost.service_cost import HOURS_PER_MONTH
+from policies.config import Limits
 from policies.gpu_service import GpuService
-from policies.hardware import Foreign, hardware_of
-from policies.inputs import InputError, plainly
+from policies.hardware import Foreign, Hardware, hardware_of
+from policies.inputs import InputError, Inputs, plainly
 from policies.leases import MODELS, Lease
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from bezel.planner.base.money import Amount
-    from policies.config import CountLimits, HourLimits, Limits, NameLimits, UsdLimits
-    from policies.hardware import Hardware
-    from policies.inputs import Inputs
-
+Rule = Callable[[str, Inputs, Limits], Iterator[Problem]]
 _MISSING_ROW = (
-    "choose what the catalogue prices, or add the row to bezel/catalog/data/prices.csv with its source; `unit` says "
-    "per what usd_per_unit is: gpu-second, vcpu-second, gib-second, chip-hour or machine-hour."
+    "choose hardware with a price in the catalogue, or add the row to bezel/catalog/data/prices.csv with its source; "
+    "`unit` is the unit of usd_per_unit: gpu-second, vcpu-second, gib-second, chip-hour or machine-hour."
 )
-_ENDING = "take a queued resource with runDuration, or an instance with scheduling.maxRunDuration."
+_ENDING = "use a queued resource with runDuration, or an instance with scheduling.maxRunDuration."
 
 
-def hourly_ceiling(token: str, inputs: Inputs, config: UsdLimits) -> Iterator[Problem]:
-    """Limit the cost per hour with all instances running."""
-    hardware = _judged(token, inputs, config)
-    if hardware is not None:
-        environment, limit = config.of(hardware.labels)
-        yield from _over(_hourly(hardware), limit, environment, "an hour", hardware)
+def _limited(*kinds: type[Hardware]) -> Callable[[Callable[[Any, str, Any], Iterator[Problem]]], Rule]:
+    """Make a rule over resources from one over hardware of these kinds, its environment and the limit there."""
+
+    def decorate(rule: Callable[[Any, str, Any], Iterator[Problem]]) -> Rule:
+        @wraps(rule)
+        def check(token: str, inputs: Inputs, config: Limits) -> Iterator[Problem]:
+            hardware = _checked_hardware(token, inputs, config)
+            if isinstance(hardware, kinds):
+                yield from rule(hardware, *config.of(hardware.labels))
+
+        return check
+
+    return decorate
 
 
-def monthly_ceiling(token: str, inputs: Inputs, config: UsdLimits) -> Iterator[Problem]:
-    """Limit the cost of the most expensive month that the inputs allow."""
-    hardware = _judged(token, inputs, config)
-    if hardware is not None:
-        environment, limit = config.of(hardware.labels)
-        yield from _over(_monthly(hardware), limit, environment, "a month", hardware)
+@_limited(GpuService, Lease, Foreign)
+def hourly_ceiling(hardware: Hardware, environment: str, limit: float) -> Iterator[Problem]:
+    """With everything running, a service or lease costs no more per hour than its environment may spend."""
+    yield from _over(hardware.hourly, limit, environment, "an hour", hardware)
 
 
-def most_instances(token: str, inputs: Inputs, config: CountLimits) -> Iterator[Problem]:
-    """Limit the number of instances, or nodes of a TPU, at a time."""
-    hardware = _judged(token, inputs, config)
-    if hardware is None or isinstance(hardware, Foreign):
-        return  # the number of a foreign accelerator is unknown: the cost limits refuse it
-    environment, limit = config.of(hardware.labels)
-    most = hardware.most_instances
-    if most > limit:
-        yield Problem(
-            hardware.most_key,
-            str(most),
-            f"{environment} may have at most {limit} at a time.",
-            f"lower `bezel:scaling.max_instances` to {limit}." if limit else "take another environment.",
-        )
+@_limited(GpuService, Lease, Foreign)
+def monthly_ceiling(hardware: Hardware, environment: str, limit: float) -> Iterator[Problem]:
+    """The most expensive month of a service or lease costs no more than its environment may spend."""
+    yield from _over(_monthly(hardware), limit, environment, "a month", hardware)
 
 
-def always_on(token: str, inputs: Inputs, config: CountLimits) -> Iterator[Problem]:
-    """Limit the instances of a service that run, and cost, without traffic. A TPU is limited by its run duration."""
-    hardware = _judged(token, inputs, config)
-    if not isinstance(hardware, GpuService):
-        return
-    environment, limit = config.of(hardware.labels)
-    least = hardware.least_instances
-    if least > limit:
+@_limited(GpuService, Lease)  # the number of a foreign accelerator is unknown: the cost limits refuse it
+def most_instances(hardware: GpuService | Lease, environment: str, limit: int) -> Iterator[Problem]:
+    """A service has no more instances, and a lease no more nodes, than its environment may have."""
+    if hardware.max_instances > limit:
+        repair = f"lower `bezel:scaling.max_instances` to {limit}." if limit else "choose another environment."
+        consequence = f"{environment} may have at most {limit} at a time."
+        yield Problem(hardware.max_key, hardware.max_instances, consequence, repair)
+
+
+@_limited(GpuService)  # a TPU is limited by its run duration
+def always_on(hardware: GpuService, environment: str, limit: int) -> Iterator[Problem]:
+    """No more GPUs run without traffic than the environment may have."""
+    if hardware.min_instances > limit:
         may = f"at most {limit} may run" if limit else "none may run"
-        yield Problem(
-            hardware.least_key,
-            str(least),
-            f"in {environment} {may} without traffic: each is paid for day and night.",
-            f"lower `bezel:scaling.min_instances` to {limit}.",
-        )
+        consequence = f"in {environment} {may} without traffic: each costs money day and night."
+        repair = f"lower `bezel:scaling.min_instances` to {limit}."
+        yield Problem(hardware.min_key, hardware.min_instances, consequence, repair)
 
 
-def allowed_accelerators(token: str, inputs: Inputs, config: NameLimits) -> Iterator[Problem]:
-    """Allow only accelerators on the environment's list."""
-    hardware = _judged(token, inputs, config)
-    if hardware is None:
-        return
-    environment, allowed = config.of(hardware.labels)
-    if isinstance(hardware, Foreign) or hardware.accelerator not in allowed:
-        yield Problem(
-            hardware.accelerator_key,
-            plainly(hardware.accelerator),
-            f"{environment} may have {', '.join(allowed) or 'no accelerator'}"
-            + (f", on types that this policy knows; {token} is none." if isinstance(hardware, Foreign) else " only."),
-            _exempting(token)
-            if isinstance(hardware, Foreign)
-            else "choose one of these, or deploy to an environment that may have it.",
-        )
+@_limited(GpuService, Lease, Foreign)
+def allowed_accelerators(hardware: Hardware, environment: str, allowed: list[str]) -> Iterator[Problem]:
+    """An environment has only accelerators that it may have."""
+    consequence = f"{environment} may have {', '.join(allowed) or 'no accelerator'}"
+    if isinstance(hardware, Foreign):
+        consequence += f", on types that this policy knows; {hardware.token} is another type."
+        yield Problem(hardware.accelerator_key, plainly(hardware.accelerator), consequence, _exempting(hardware.token))
+    elif hardware.accelerator not in allowed:
+        repair = "choose one of these, or deploy to an environment that may have it."
+        yield Problem(hardware.accelerator_key, plainly(hardware.accelerator), f"{consequence} only.", repair)
 
 
-def lease_ceiling(token: str, inputs: Inputs, config: UsdLimits) -> Iterator[Problem]:
-    """Limit the cost of one lease, from its beginning until it ends by itself."""
-    hardware = _judged(token, inputs, config)
+def lease_ceiling(token: str, inputs: Inputs, config: Limits) -> Iterator[Problem]:
+    """A lease costs no more until its end than its environment may spend."""
+    hardware = _checked_hardware(token, inputs, config)
     if isinstance(hardware, Lease) and hardware.run_seconds is not None:  # without an end: run_duration refuses it
         environment, limit = config.of(hardware.labels)
         yield from _over(hardware.until_its_end(), limit, environment, "a lease", hardware)
 
 
-def provisioning_models(token: str, inputs: Inputs, config: NameLimits) -> Iterator[Problem]:
-    """Allow only the environment's provisioning models."""
-    hardware = _judged(token, inputs, config)
-    if not isinstance(hardware, Lease):
-        return
-    environment, allowed = config.of(hardware.labels)
+@_limited(Lease)
+def provisioning_models(hardware: Lease, environment: str, allowed: list[str]) -> Iterator[Problem]:
+    """A lease has a provisioning model that its environment may have."""
     model = MODELS.get(hardware.model, hardware.model)
     if model not in allowed:
-        yield Problem(
-            hardware.model_key,
-            plainly(hardware.model or model),
-            f"{environment} may lease {', '.join(allowed) or 'nothing'} only, and this is {plainly(model)}.",
-            "set `bezel:lease.provisioning` to one of these, or deploy to an environment that may buy so.",
-        )
+        consequence = f"{environment} may lease {', '.join(allowed) or 'nothing'} only, and this is {plainly(model)}."
+        repair = "set `bezel:lease.provisioning` to one of these, or deploy to an environment that may have it."
+        yield Problem(hardware.model_key, plainly(hardware.model or model), consequence, repair)
 
 
-def run_duration(token: str, inputs: Inputs, config: HourLimits) -> Iterator[Problem]:
-    """Require that every leased machine ends by itself within the limit."""
-    hardware = _judged(token, inputs, config)
+def run_duration(token: str, inputs: Inputs, config: Limits) -> Iterator[Problem]:
+    """Each leased machine ends by itself after no more hours than its environment may have."""
+    hardware = _checked_hardware(token, inputs, config)
     if isinstance(hardware, Foreign) and hardware.may_be_tpu:
-        raise inputs.refusal(
-            hardware.accelerator,
-            f"a resource of type {token} has no maximum run duration that this policy knows.",
-            f"{_ENDING} {_exempting(token)}",
-            hardware.accelerator_key,
-        )
+        consequence = f"a resource of type {token} has no maximum run duration that this policy knows."
+        repair = f"{_ENDING} {_exempting(token)}"
+        raise inputs.refusal(hardware.accelerator, consequence, repair, hardware.accelerator_key)
     if not isinstance(hardware, Lease):
         return
     environment, limit = config.of(hardware.labels)
     seconds = hardware.run_seconds
     if seconds is None or seconds > Decimal(str(limit)) * 3600:
+        consequence = f"a lease of {environment} must end by itself after at most {limit:g} h."
+        repair = f"set a maximum run duration of at most {int(limit * 3600)} s; on a type of resource without one, "
         yield Problem(
             hardware.run_key,
             NOT_SET if seconds is None else f"{seconds} s",
-            f"a lease of {environment} must end by itself after at most {limit:g} h."
-            + (" Nothing would end this one." if seconds is None else ""),
-            f"set a maximum run duration of at most {int(limit * 3600)} s; on a type of resource that has none, "
-            + _ENDING,
+            consequence + (" This one would never end." if seconds is None else ""),
+            repair + _ENDING,
         )
 
 
-def _judged(token: str, inputs: Inputs, config: Limits) -> Hardware | None:
+def stack_hourly_ceiling(resources: Iterable[tuple[str, Inputs]], config: Limits) -> Iterator[Problem]:
+    """All accelerators of a stack together cost no more per hour than its environment may spend."""
+    yield from _sums(resources, config, "an hour", lambda hardware: hardware.hourly)
+
+
+def stack_monthly_ceiling(resources: Iterable[tuple[str, Inputs]], config: Limits) -> Iterator[Problem]:
+    """All accelerators of a stack together cost no more in the most expensive month than its environment may spend."""
+    yield from _sums(resources, config, "a month", _monthly)
+
+
+def _checked_hardware(token: str, inputs: Inputs, config: Limits) -> Hardware | None:
     """The accelerators of a resource; None where it requests none, or its type is exempt from this policy."""
     hardware = hardware_of(token, inputs)
     return None if isinstance(hardware, Foreign) and token in config.exempt else hardware
@@ -156,95 +143,68 @@ def _judged(token: str, inputs: Inputs, config: Limits) -> Hardware | None:
 
 def _exempting(token: str) -> str:
     return (
-        "take it out, or choose a type and an accelerator that the catalogue prices. Whoever owns the limit can let "
-        f'the type pass uncounted: `"exempt": ["{token}"]` beside the `limits` of this policy.'
+        "remove it, or choose a type and an accelerator with a price in the catalogue. The owner of the limits can "
+        f'exempt the type: `"exempt": ["{token}"]` beside the `limits` of this policy.'
     )
 
 
-def stack_hourly(resources: Iterable[tuple[str, Inputs]], config: UsdLimits) -> Iterator[Problem]:
-    """Limit the cost of all resources of a stack together, per hour."""
-    yield from _sums(resources, config, "an hour", _hourly)
-
-
-def stack_monthly(resources: Iterable[tuple[str, Inputs]], config: UsdLimits) -> Iterator[Problem]:
-    """Limit the cost of all resources of a stack together, in the most expensive month."""
-    yield from _sums(resources, config, "a month", _monthly)
-
-
-def _hourly(hardware: Hardware) -> Amount:
-    return hardware.hourly
-
-
 def _monthly(hardware: Hardware) -> Amount:
-    hourly = hardware.hourly
-    if isinstance(hourly, Unpriced):
-        return hourly
-    return Priced(hardware.monthly(hourly.usd, HOURS_PER_MONTH), hourly.derived)
+    """Cost of a month, or of a lease that ends earlier: a lease is requested again only on request."""
+    hours = Decimal(HOURS_PER_MONTH)
+    if hardware.run_seconds is not None:
+        hours = min(hours, Decimal(hardware.run_seconds) / 3600)
+    return times(hardware.hourly, hours)
 
 
 def _over(amount: Amount, limit: float, environment: str, per: str, hardware: Hardware) -> Iterator[Problem]:
     if isinstance(amount, Unpriced):
-        yield Problem(
-            hardware.accelerator_key,
-            plainly(hardware.accelerator),
-            f"it has no price, so it cannot be held against the {limit:g} USD {per} of {environment}. "
-            f"Missing: {amount.reason}.",
-            _exempting(hardware.token) if isinstance(hardware, Foreign) else _MISSING_ROW,
+        consequence = (
+            f"it has no price, so it cannot be compared with the {limit:g} USD {per} of {environment}. "
+            f"Missing: {amount.reason}."
         )
+        repair = _exempting(hardware.token) if isinstance(hardware, Foreign) else _MISSING_ROW
+        yield Problem(hardware.accelerator_key, plainly(hardware.accelerator), consequence, repair)
     elif amount.usd > Decimal(str(limit)):
         key, value, repair = hardware.accelerator_key, hardware.accelerator, "let it end earlier, "
         if isinstance(hardware, GpuService):
-            fewer = int(Decimal(str(limit)) / amount.usd * hardware.most_instances)
-            key, value = hardware.most_key, str(hardware.most_instances)
+            fewer = int(Decimal(str(limit)) / amount.usd * hardware.max_instances)
+            key, value = hardware.max_key, str(hardware.max_instances)
             repair = f"lower it to {fewer}, " if fewer else ""
-        yield Problem(
-            key,
-            plainly(value),
-            f"at most {_usd(amount.usd)} USD {per} with everything running; {environment} may spend {limit:g}.",
-            f"{repair}choose a cheaper accelerator, or let whoever owns the limit raise it.",
-        )
+        cost = f"at most {_usd(amount.usd)} USD {per} with everything running"
+        repair += "choose a cheaper accelerator, or have the owner of the limits raise the limit."
+        yield Problem(key, plainly(value), f"{cost}; {environment} may spend {limit:g}.", repair)
 
 
 def _sums(
-    resources: Iterable[tuple[str, Inputs]], config: UsdLimits, per: str, amount_of: Callable[[Hardware], Amount]
+    resources: Iterable[tuple[str, Inputs]], config: Limits, per: str, amount_of: Callable[[Hardware], Amount]
 ) -> Iterator[Problem]:
     """Compare each environment's sum with its limit; in a stack of one environment, the stack's sum."""
     amounts: dict[tuple[str, float], list[Amount]] = {}
-    seen: set[tuple[str, Amount, int | None]] = set()
+    leases: set[tuple[str, Amount, int | None]] = set()
     for token, inputs in resources:
         try:
-            hardware = _judged(token, inputs, config)
+            hardware = _checked_hardware(token, inputs, config)
             if isinstance(hardware, Lease) and hardware.name is not None:
                 # The request for a lease and the wait for it concern the same machine, which is paid for once.
                 lease = (hardware.name, hardware.hourly, hardware.run_seconds)
-                if lease in seen:
+                if lease in leases:
                     continue
-                seen.add(lease)
+                leases.add(lease)
             if hardware is not None:
                 amounts.setdefault(config.of(hardware.labels), []).append(amount_of(hardware))
         except InputError as error:
             yield from error.problems
-    for (environment, limit), found in amounts.items():
-        together = total(found)
+    for (environment, limit), parts in amounts.items():
+        count = f"{len(parts)} resource{'s' * (len(parts) > 1)} with accelerators"
+        together = total(parts)
         if isinstance(together, Unpriced):
-            yield Problem(
-                "stack",
-                _with_accelerators(len(found)),
-                f"they have no price together. Missing: {together.reason}.",
-                "choose what the catalogue prices.",
-            )
+            consequence = f"their sum has no price. Missing: {together.reason}."
+            yield Problem("stack", count, consequence, "choose hardware with a price in the catalogue.")
         elif together.usd > Decimal(str(limit)):
-            yield Problem(
-                "stack",
-                _with_accelerators(len(found)),
-                f"at most {_usd(together.usd)} USD {per} with everything running; a stack of {environment} may spend "
-                f"{limit:g}.",
-                "run fewer of them, or let whoever owns the limit raise it.",
-            )
-
-
-def _with_accelerators(number: int) -> str:
-    return "1 resource with accelerators" if number == 1 else f"{number} resources with accelerators"
+            consequence = f"at most {_usd(together.usd)} USD {per} with everything running; "
+            consequence += f"a stack of {environment} may spend {limit:g}."
+            repair = "run fewer of them, or have the owner of the limits raise the limit."
+            yield Problem("stack", count, consequence, repair)
 
 
 def _usd(amount: Decimal) -> str:

@@ -1,22 +1,15 @@
 """Rules of access: no public callers, and a dedicated service account for each server. Pure."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
-from bezel.errors import NOT_SET, Problem, shown
-from policies.anywhere import describes_only, values
+from bezel.errors import NOT_SET, Problem
+from policies.anywhere import Value, describes_only, values
+from policies.config import PolicyConfig
 from policies.hardware import INSTANCE, SERVICE, TPU_VM, hardware_of
-from policies.inputs import UNKNOWN, not_known
+from policies.inputs import UNKNOWN, Inputs, not_known
 from policies.leases import Lease
-
-if TYPE_CHECKING:
-    from policies.anywhere import Value
-    from policies.config import PolicyConfig
-    from policies.inputs import Inputs
 
 _GOOGLE = ("gcp:", "google-native:")
 # Public members of IAM and of Kubernetes.
@@ -50,7 +43,10 @@ _ACCOUNTS = {
 
 
 def no_public_invoker(token: str, inputs: Inputs, _config: PolicyConfig) -> Iterator[Problem]:
-    """Refuse grants to everyone, on any resource and by any input, and services that need no grant."""
+    """Only known identities may call a service or read a bucket.
+
+    Refuses grants to everyone, on any resource and by any input, and services that need no grant.
+    """
     if describes_only(token):
         return
     for value in values(inputs.values):
@@ -76,9 +72,9 @@ def _granted(token: str, value: Value) -> Iterator[Problem]:
             yield Problem(
                 value.key,
                 everyone,
-                "it grants the role to everybody on the internet, since anybody can have a Google account.",
-                "name the callers in `bezel:access.invokers`, and set no `bezel:access.public`; of a bucket or an "
-                "object grant it to the accounts that read it.",
+                "it grants the role to the whole internet: anyone can have a Google account.",
+                "list the callers in `bezel:access.invokers`, without `bezel:access.public`; on a bucket or an object "
+                "grant it to the accounts that read it.",
             )
 
 
@@ -86,8 +82,8 @@ def _open(value: Value) -> Problem:
     return Problem(
         value.key,
         "true",
-        "nobody is asked for an identity: the whole internet may use what stands behind it, at your cost.",
-        "leave it out, and name the callers in `bezel:access.invokers`.",
+        "callers need no identity: the whole internet may use the service, at your cost.",
+        "omit it, and list the callers in `bezel:access.invokers`.",
     )
 
 
@@ -104,12 +100,11 @@ def _unreadable(inputs: Inputs) -> Iterator[Problem]:
     except (ValueError, RecursionError):
         readable = False
     if not readable:
-        why = "it is no IAM policy that could be read."
-        yield Problem(inputs.key("policyData"), "(text)", why, "write the policy as JSON.")
+        yield Problem(inputs.key("policyData"), "(text)", "expected an IAM policy.", "write the policy as JSON.")
 
 
 def own_service_account(token: str, inputs: Inputs, _config: PolicyConfig) -> Iterator[Problem]:
-    """Require a dedicated service account for every resource that runs code."""
+    """Each resource that runs code has a service account of its own."""
     places = []
     if token in _ACCOUNTS:
         places = [(inputs, _ACCOUNTS[token])]
@@ -120,9 +115,9 @@ def own_service_account(token: str, inputs: Inputs, _config: PolicyConfig) -> It
         if account is None or _SHARED_ACCOUNT.fullmatch(account):
             yield Problem(
                 place.key(*path),
-                shown(account) if account else NOT_SET,
-                "it runs as an account that others share, by default one that may edit the whole project.",
-                "make a service account for it (RuntimeIdentity does) and name its address here.",
+                account or NOT_SET,
+                "it runs as a shared account, by default one that may edit the whole project.",
+                "create a service account for it (RuntimeIdentity does), and set its address here.",
             )
 
 

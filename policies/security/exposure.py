@@ -1,21 +1,15 @@
 """Rules of exposure: images by digest, no secret in plain text, no external address on an accelerator. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
-from bezel.errors import NOT_SET, NOT_SHOWN, Problem, shown
+from bezel.errors import NOT_SET, NOT_SHOWN, Problem
 from bezel.planner.base.plain_secrets import is_secret, names_secret
+from policies.config import PolicyConfig
 from policies.hardware import INSTANCE, SERVICE, TPU_VM, hardware_of
-from policies.inputs import UNKNOWN, InputError, not_known
+from policies.inputs import UNKNOWN, InputError, Inputs, not_known
 from policies.leases import Lease
 from policies.security.access import RUN_JOB, WORKER_POOL
-
-if TYPE_CHECKING:
-    from policies.config import PolicyConfig
-    from policies.inputs import Inputs
 
 _CONTAINERS = {
     SERVICE: ("template", "containers"),
@@ -31,37 +25,31 @@ _OPTION = re.compile(r"--?([\w.-]+)=(.+)", re.DOTALL)
 
 
 def image_by_digest(token: str, inputs: Inputs, _config: PolicyConfig) -> Iterator[Problem]:
-    """Require images by digest, so that the checked image is deployed: a tag can be moved, a digest cannot."""
-    for container in inputs.each(*_CONTAINERS[token]) if token in _CONTAINERS else ():
-        image = container.text("image")
-        if image is None or not _DIGEST.fullmatch(image):
-            yield Problem(
-                container.key("image"),
-                shown(image) if image else NOT_SET,
-                "a tag can be moved: what runs could change without a deploy, and without being judged.",
-                "look its digest up (ContainerImage does) and write NAME@sha256:DIGEST.",
-            )
-    for place, name, image in _attributes(token, inputs):
-        if name == NODE_IMAGE and not _DIGEST.fullmatch(image):
-            yield Problem(
-                place,
-                shown(image) or NOT_SET,
-                "a tag can be moved: another boot could run another image, without being judged.",
-                "look its digest up (ContainerImage does) and write NAME@sha256:DIGEST.",
-            )
+    """Containers run images with a digest: a tag can be moved to another image, a digest cannot."""
+    images = [(container.key("image"), container.text("image") or "") for container in _containers(token, inputs)]
+    images += [(place, image) for place, name, image in _attributes(token, inputs) if name == NODE_IMAGE]
+    for place, image in images:
+        if not _DIGEST.fullmatch(image):
+            consequence = "a tag can be moved: the image could change without a deploy and without a check."
+            repair = "look its digest up (ContainerImage does) and write NAME@sha256:DIGEST."
+            yield Problem(place, image or NOT_SET, consequence, repair)
 
 
 def no_plain_secret(token: str, inputs: Inputs, _config: PolicyConfig) -> Iterator[Problem]:
-    """Refuse secrets in places that every viewer of a service or an instance can read."""
+    """Variables, arguments and metadata, which every viewer can read, contain no secret."""
     for place, name, value in _readable(token, inputs):
         if is_secret(name, value):
             yield Problem(
                 place,
                 NOT_SHOWN,
-                "whoever may look at the resource, its state or its logs reads it, for as long as they are kept.",
-                "put the value into Secret Manager, revoke this one, and name the secret in `bezel:secrets` "
-                "(on an instance: fetch it at boot).",
+                "everyone who may view the resource, its state or its logs can read it, as long as these are stored.",
+                "revoke it, store a new value in Secret Manager, and name the secret in `bezel:secrets` (on an "
+                "instance: fetch it at boot).",
             )
+
+
+def _containers(token: str, inputs: Inputs) -> list[Inputs]:
+    return inputs.each(*_CONTAINERS[token]) if token in _CONTAINERS else []
 
 
 def _readable(token: str, inputs: Inputs) -> Iterator[tuple[str, str, str]]:
@@ -72,7 +60,7 @@ def _readable(token: str, inputs: Inputs) -> Iterator[tuple[str, str, str]]:
             yield place, name, _text(value)
         elif names_secret(name):
             raise InputError(not_known(place))
-    for container in inputs.each(*_CONTAINERS[token]) if token in _CONTAINERS else ():
+    for container in _containers(token, inputs):
         container.each("envs")  # an unknown list may hold anything
         for words in ("args", "commands"):
             previous = ""
@@ -115,7 +103,7 @@ def _attributes(token: str, inputs: Inputs) -> Iterator[tuple[str, str, str]]:
 
 
 def no_external_address(token: str, inputs: Inputs, _config: PolicyConfig) -> Iterator[Problem]:
-    """Refuse external addresses on machines with accelerators: they are reached through Google's network."""
+    """Machines with accelerators have no address on the internet: they are reached through Google's network."""
     if token == SERVICE or hardware_of(token, inputs) is None:
         return
     for place in _machines(token, inputs):
@@ -141,7 +129,7 @@ def _open(key: str, value: str) -> Problem:
         key,
         value,
         "the machine can be reached, and attacked, from the whole internet.",
-        "leave it out, and reach it through IAP (`gcloud compute ssh --tunnel-through-iap`); for downloads give the "
+        "omit it, and connect through IAP (`gcloud compute ssh --tunnel-through-iap`); for downloads give the "
         "subnetwork Private Google Access or Cloud NAT.",
     )
 

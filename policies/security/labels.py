@@ -4,21 +4,16 @@ A missing label can be filled in from the configuration, with constants, so that
 environment is never filled in: it decides the limits.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
-from datetime import date
-from typing import TYPE_CHECKING
+from datetime import UTC, date, datetime
 
-from bezel.errors import NOT_SET, Problem, shown
+from bezel.errors import NOT_SET, Problem
+from policies.config import LabelConfig
 from policies.hardware import INSTANCE, SERVICE, TPU_VM, hardware_of
+from policies.inputs import Inputs
 from policies.leases import Lease
 from policies.security.access import RUN_JOB, WORKER_POOL
-
-if TYPE_CHECKING:
-    from policies.config import LabelConfig
-    from policies.inputs import Inputs
 
 LABELLED = frozenset(
     {
@@ -39,29 +34,21 @@ NEVER = "never"
 _VALUE = re.compile(r"[a-z0-9_-]{1,63}")
 
 
-def labels(token: str, inputs: Inputs, config: LabelConfig, *, today: date) -> Iterator[Problem]:
-    """Require each label with a valid value, and refuse resources that have expired."""
+def labels(token: str, inputs: Inputs, config: LabelConfig, *, today: date | None = None) -> Iterator[Problem]:
+    """Each resource has labels for its owner, its environment and its expiry, and has not expired."""
     for place in _labelled(token, inputs):
         for name in config.required:
             value = place.text("labels", name)
             if value is None or not _VALUE.fullmatch(value):
-                yield Problem(
-                    place.key("labels", name),
-                    shown(value) if value else NOT_SET,
-                    "nobody would know whose it is, what it is for, or when it may go.",
-                    f"write `bezel:labels: {{{name}: {_EXAMPLES.get(name, 'VALUE')}}}`."
-                    if name != "environment"
-                    else "set `bezel:environment`, which becomes this label.",
-                )
+                repair = f"write `bezel:labels: {{{name}: {_EXAMPLES.get(name, 'VALUE')}}}`."
+                if name == "environment":
+                    repair = "set `bezel:environment`, which becomes this label."
+                consequence = "its owner, purpose or expiry would be unknown."
+                yield Problem(place.key("labels", name), value or NOT_SET, consequence, repair)
         expiry = place.text("labels", EXPIRY)
-        if expiry is not None and (why := _expired(expiry, today)):
-            yield Problem(
-                place.key("labels", EXPIRY),
-                shown(expiry),
-                why,
-                "take it down if nobody needs it (`pulumi destroy`), or write the date until which it is needed, as "
-                f"YYYY-MM-DD, or `{NEVER}`.",
-            )
+        if expiry is not None and (consequence := _expired(expiry, today or datetime.now(UTC).date())):
+            repair = f"destroy it (`pulumi destroy`), or write the last day on which it is needed, or `{NEVER}`."
+            yield Problem(place.key("labels", EXPIRY), expiry, consequence, repair)
 
 
 def fill_in(token: str, inputs: Inputs, config: LabelConfig) -> Mapping[str, object] | None:
@@ -90,5 +77,5 @@ def _expired(text: str, today: date) -> str:
     try:
         day = date.fromisoformat(text)
     except ValueError:
-        return "it is no date, so nobody would ever take the resource down."
-    return f"it was wanted until {day} and today is {today}." if day < today else ""
+        return "expected a date, else the resource would never be removed."
+    return f"it was needed until {day}, and today is {today}." if day < today else ""

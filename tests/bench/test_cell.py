@@ -232,7 +232,7 @@ def test_the_command_writes_either_shape_and_names_what_is_missing(tmp_path, cap
     assert main(["bench", "export", str(path), "--format", "vllm", "--out", str(tmp_path / "v.json")]) == 0
     assert json.loads((tmp_path / "v.json").read_text())["completed"] == 40
     assert main(["bench", "export", str(path), "--cell", "c1"]) != 0
-    assert "there is no such cell. Name one with --cell: c100-u4" in capsys.readouterr().err
+    assert "there is no such cell.\n   Repair: choose one of c100-u4." in capsys.readouterr().err
 
 
 # manifest

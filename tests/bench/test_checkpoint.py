@@ -16,7 +16,7 @@ import pytest
 from bezel.bench.client.load_engine import run_load
 from bezel.bench.result.document import load as read_result
 from bezel.bench.result.sample_file import read_samples
-from bezel.cli.bench.run import run_by
+from bezel.cli.bench.run import run
 from bezel.cli.main import main, parse
 from bezel.errors import UserError
 from tests.support.rest.fake_google import Answer, Call, Server, serving
@@ -78,7 +78,8 @@ def test_an_interrupted_run_keeps_whole_repeats_and_goes_on_with_the_others(
     after(server, 20, lambda: os.kill(os.getpid(), signal.SIGTERM))
     assert main(given) == 1
     shown = capsys.readouterr()
-    assert f"what was measured is kept in {out.with_suffix('.journal')}; this goes on from there:" in shown.err
+    journal = out.with_suffix(".journal")
+    assert f"the measured cells are stored in {journal}; this command continues from there:" in shown.err
     first = read_result(out)
     assert [cell.requests for cell in first.cells[:2]] == [8, 8]
     assert "interrupted" in first.cells[2].reason
@@ -116,7 +117,7 @@ def test_a_sweep_and_a_search_that_are_interrupted_write_what_they_have_and_the_
     after(server, requests, lambda: os.kill(os.getpid(), signal.SIGTERM))
     given = ["--url", server.url, "--public", "--output-tokens", "6", *more, "--out", str(out)]
     assert main(["bench", action, *given]) == code
-    assert f"kept in {out.with_suffix('.journal')}; this goes on from there:" in capsys.readouterr().err
+    assert f"stored in {out.with_suffix('.journal')}; this command continues from there:" in capsys.readouterr().err
     assert any(cell.requests for cell in read_result(out).cells)
 
 
@@ -132,7 +133,7 @@ class Loses:
             raise UserError("worker 1 of 2 died.")
         return run_load(load, bodies, headers, show)
 
-    def told(self, result: Result) -> Result:
+    def described(self, result: Result) -> Result:
         return result
 
 
@@ -142,12 +143,12 @@ def test_a_run_that_loses_its_server_writes_the_repeats_before_and_goes_on(
     out = tmp_path / "run.json"
     given = command(server, out, "--requests", "4", "--repeats", "3")
     with pytest.raises(UserError, match="died"):
-        run_by(None, parse(given), Loses(0))  # type: ignore[arg-type]
+        run(None, parse(given), Loses(0))  # type: ignore[arg-type]
     assert not [*tmp_path.iterdir()]
-    assert run_by(None, parse(given), Loses(2)) == 1  # type: ignore[arg-type]
+    assert run(None, parse(given), Loses(2)) == 1  # type: ignore[arg-type]
     shown = capsys.readouterr()
     assert "run-r2 could not be measured: worker 1 of 2 died" in shown.out
-    assert "this goes on from there" in shown.err
+    assert "this command continues from there" in shown.err
     first = read_result(out).cells
     assert [cell.id for cell in first] == ["run-r0", "run-r1"]
     main(given)
@@ -159,7 +160,7 @@ def test_a_run_that_loses_its_server_writes_the_repeats_before_and_goes_on(
 class LosesWell(Loses):
     """The loads before were all good, however busy this machine is."""
 
-    def told(self, result: Result) -> Result:
+    def described(self, result: Result) -> Result:
         return result.model_copy(
             update={"cells": [cell.model_copy(update={"state": "ok", "reason": ""}) for cell in result.cells]}
         )
@@ -170,7 +171,7 @@ def test_a_run_that_loses_its_server_is_no_success_however_the_repeats_before_we
     server: Server, loads: int, code: int
 ) -> None:
     given = ["bench", "run", "--url", server.url, "--public", "--output-tokens", "6", "--requests", "4"]
-    assert run_by(None, parse([*given, "--repeats", "2"]), LosesWell(loads)) == code  # type: ignore[arg-type]
+    assert run(None, parse([*given, "--repeats", "2"]), LosesWell(loads)) == code  # type: ignore[arg-type]
 
 
 def test_a_run_that_measured_nothing_leaves_nothing(server: Server, tmp_path: Path) -> None:

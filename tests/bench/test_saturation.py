@@ -21,7 +21,7 @@ from bezel.bench.metrics.steady import steady_window
 from bezel.bench.result.document import Slo
 from bezel.bench.validity.checks import most_in_flight
 from bezel.bench.validity.load_checks import conservation
-from bezel.cli.bench.render.table import table
+from bezel.cli.bench.render.tables import run_text
 from tests.bench.test_cell import document, plan, record
 from tests.support.bench.runs import BEGAN, MS, SECOND, answered, closed, columns, failed, measured, noise, queued
 
@@ -75,7 +75,7 @@ def test_a_growing_queue_is_said_with_offered_and_completed_side_by_side():
     found = record(overloaded(), load_of(Poisson(200.0)))
     assert found.cell.state == "saturated"
     assert re.match(r"19\d(\.\d)? requests/s offered, 7[56]\.\d+ completed: ", found.cell.reason)
-    lines = [line.split()[:2] for line in table(document(found)).splitlines() if "requests_per_second " in line]
+    lines = [line.split()[:2] for line in run_text(document(found)).splitlines() if "requests_per_second " in line]
     assert [name for name, _ in lines] == ["offered_requests_per_second", "requests_per_second"]
     assert [float(value) for _, value in lines] == pytest.approx([200, CAPACITY], rel=0.03)
 

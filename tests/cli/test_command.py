@@ -44,9 +44,9 @@ def test_a_plan_for_a_named_project_says_nothing_else() -> None:
     ("arguments", "words"),
     [
         (("plan", "l4-qta"), "no Pulumi.l4-qta.yaml"),
-        (("local", "outputs", "l4-qat"), "localcloud does not run here"),
-        (("local", "token", "http://127.0.0.1:1"), "localcloud does not run here"),
-        (("local", "up", "l4-qat", "--server", "vllm"), "no model is named"),
+        (("local", "outputs", "l4-qat"), "localcloud is not running there"),
+        (("local", "token", "http://127.0.0.1:1"), "localcloud is not running there"),
+        (("local", "up", "l4-qat", "--server", "vllm"), "has no model to serve"),
     ],
 )
 def test_a_mistake_is_told_without_a_traceback(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
@@ -60,7 +60,7 @@ def test_a_mistake_is_told_without_a_traceback(tmp_path: Path, arguments: tuple[
 def test_a_folder_without_a_project_is_told(tmp_path: Path) -> None:
     code, _, err = bezel("plan", "l4-qat", cwd=tmp_path)
     assert code == 1
-    assert "no Pulumi project" in err
+    assert "so no Pulumi project" in err
 
 
 def test_starting_twice_is_one_cloud_and_stopping_twice_no_error(tmp_path: Path) -> None:
@@ -74,7 +74,8 @@ def test_starting_twice_is_one_cloud_and_stopping_twice_no_error(tmp_path: Path)
             code, _, err = bezel("local", "start", *place[:2], "--speed", "500")
         assert code == 1
         assert "speed 1000" in err
-        assert "is used by another command, and this one wants server sim and speed 500" in err
+        assert "is used by another command" in err
+        assert "this command needs server sim and speed 500" in err
         assert bezel("local", "status", *place) == (0, first, "")
         assert bezel("local", "start", *place[:2], "--speed", "500")[0] == 0
     finally:

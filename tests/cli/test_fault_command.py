@@ -7,10 +7,10 @@ import pytest
 
 from bezel.cli.local_fault import add_fault
 from bezel.cli.main import main
+from bezel.errors import UserError
 from bezel.localcloud import control
 from bezel.localcloud.core.paths import Endpoint
 from bezel.localcloud.faults.kinds import KINDS
-from bezel.pulumi_engine.local_engine import EngineError
 
 pytestmark = pytest.mark.slow  # whole processes
 
@@ -49,14 +49,14 @@ def test_every_kind_and_every_parameter_is_listed(bezel: Bezel) -> None:
 
 
 def test_a_fault_is_put_on_shown_and_taken_off(bezel: Bezel, place: tuple[str, str]) -> None:
-    assert bezel("fault", "show", *place) == (0, "no fault is on\n", "")
+    assert bezel("fault", "show", *place) == (0, "no active faults\n", "")
     code, out, _ = bezel("fault", "add", *place, "slow-start", "factor=3")
     assert code == 0
-    assert out.startswith("on: slow-start factor=3.0\n")
+    assert out.startswith("active: slow-start factor=3.0\n")
     assert "bezel local fault clear slow-start" in out
     assert bezel("fault", "show", *place) == (0, "slow-start factor=3.0\n", "")
     assert bezel("fault", "clear", *place, "slow-start") == (0, "cleared: slow-start\n", "")
-    assert bezel("fault", "clear", *place) == (0, "cleared: nothing, no fault was on\n", "")
+    assert bezel("fault", "clear", *place) == (0, "cleared: nothing, no fault was active\n", "")
 
 
 @pytest.mark.parametrize(
@@ -80,5 +80,5 @@ def test_a_mistake_is_told_with_what_would_be_right(
 
 def test_a_real_server_cannot_be_told_to_fail(tmp_path: Path) -> None:
     real = Endpoint(tmp_path, 1, "http://127.0.0.1:1", "vllm", 60)
-    with pytest.raises(EngineError, match="a real one serves, which nobody can tell to fail"):
+    with pytest.raises(UserError, match="the services of this localcloud run a real one"):
         add_fault(real, "never-healthy", ())

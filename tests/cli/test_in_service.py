@@ -42,7 +42,7 @@ def test_one_that_is_busy_for_a_moment_is_asked_again() -> None:
         (Answer(503, {"error": {"message": "no machine: 0 of 1 passed"}}), "HTTP 503: no machine: 0 of 1 passed"),
         (Answer(403, text="<html>Forbidden</html>"), "HTTP 403"),
         (Answer(500, ["a list"]), "HTTP 500"),
-        (Answer(reset=True), "no answer (RemoteProtocolError)"),
+        (Answer(reset=True), "no response (RemoteProtocolError)"),
     ],
 )
 def test_what_came_instead_is_said_once_the_patience_is_over(answer: Answer, said: str) -> None:

@@ -1,8 +1,10 @@
-"""A command line that is none is told in two lines, by the command that it was for."""
+"""An invalid command line is reported in two lines, by the command that it was for, or as JSON."""
+
+import json
 
 import pytest
 
-from bezel.cli.main import parse
+from bezel.cli.main import main, parse
 
 RUN = ("bench", "run", "--url", "http://127.0.0.1:1")
 UP = ("local", "up", "l4-qat")
@@ -12,47 +14,47 @@ COPY = ("weights", "copy", "l4-qat")
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ((*RUN, "--usr", "8"), "bezel bench run: nothing here takes --usr 8; did you mean --users?"),
+        ((*RUN, "--usr", "8"), "bezel bench run: unrecognized argument: --usr 8; did you mean --users?"),
         (
             (*RUN, "--input-token=3"),
-            "bezel bench run: nothing here takes --input-token=3; did you mean --input-tokens?",
+            "bezel bench run: unrecognized argument: --input-token=3; did you mean --input-tokens?",
         ),
-        ((*RUN, "--zzz"), "bezel bench run: nothing here takes --zzz"),
-        ((*RUN, "--request", "3"), "bezel bench run: nothing here takes --request 3; did you mean --requests?"),
-        ((*RUN, "--users", "many"), "bezel bench run: argument --users: 'many' is no whole number, as 8 is"),
-        ((*RUN, "--users", "1.5"), "bezel bench run: argument --users: '1.5' is no whole number, as 8 is"),
-        ((*UP, "--deadline", "soon"), "bezel local up: argument --deadline: 'soon' is no number, as 90 and 0.5 are"),
+        ((*RUN, "--zzz"), "bezel bench run: unrecognized argument: --zzz"),
+        ((*RUN, "--request", "3"), "bezel bench run: unrecognized argument: --request 3; did you mean --requests?"),
+        ((*RUN, "--users", "many"), "bezel bench run: argument --users: expected an integer, got 'many'"),
+        ((*RUN, "--users", "1.5"), "bezel bench run: argument --users: expected an integer, got '1.5'"),
+        ((*UP, "--deadline", "soon"), "bezel local up: argument --deadline: expected a number, got 'soon'"),
         (
             (*UP, "--deadline", "0"),
-            "bezel local up: argument --deadline: 0 is no finite number above 0, as 90 and 0.5 are",
+            "bezel local up: argument --deadline: expected a finite number above 0, got '0'",
         ),
         (
             (*UP, "--deadline", "nan"),
-            "bezel local up: argument --deadline: nan is no finite number above 0, as 90 and 0.5 are",
+            "bezel local up: argument --deadline: expected a finite number above 0, got 'nan'",
         ),
-        ((*UP, "--speed", "-1"), "bezel local up: argument --speed: -1 is no finite number above 0, as 90 and 0.5 are"),
+        ((*UP, "--speed", "-1"), "bezel local up: argument --speed: expected a finite number above 0, got '-1'"),
         (
             (*COPY, "--deadline", "inf"),
-            "bezel weights copy: argument --deadline: inf is no finite number above 0, as 90 and 0.5 are",
+            "bezel weights copy: argument --deadline: expected a finite number above 0, got 'inf'",
         ),
         (
             ("bench", "ab", "--start-seconds", "-1"),
-            "bezel bench ab: argument --start-seconds: -1 is no finite number above 0, as 90 and 0.5 are",
+            "bezel bench ab: argument --start-seconds: expected a finite number above 0, got '-1'",
         ),
-        (("plan", "l4-qat", "l4-fp8"), "bezel plan: nothing here takes l4-fp8"),
-        (("plan", "l4-qat", "--", "--diff"), "bezel: nothing is passed on to pulumi here: -- --diff"),
-        ((*UP, "--dead", "3"), "bezel local up: nothing here takes --dead 3; did you mean --deadline?"),
-        ((*UP, "x", "--", "--diff"), "bezel: what is passed on to pulumi stands after --: x stands before it"),
+        (("plan", "l4-qat", "l4-fp8"), "bezel plan: unrecognized argument: l4-fp8"),
+        (("plan", "l4-qat", "--", "--diff"), "bezel: this command passes no options on to pulumi: -- --diff"),
+        ((*UP, "--dead", "3"), "bezel local up: unrecognized argument: --dead 3; did you mean --deadline?"),
+        ((*UP, "x", "--", "--diff"), "bezel: options for pulumi must follow --: x precedes it"),
     ],
 )
 def test_a_mistake_is_told_with_what_was_perhaps_meant(
     capsys: pytest.CaptureFixture[str], given: tuple[str, ...], told: str
 ) -> None:
-    with pytest.raises(SystemExit) as ended:
-        parse(given)
-    program = told.partition(":")[0]
-    assert ended.value.code == 2
-    assert capsys.readouterr().err == f"{told}\nEverything it takes: {program} --help\n"
+    program, _, text = told.partition(": ")
+    assert main(given) == 2
+    assert capsys.readouterr().err == f"{told}\nAll options: {program} --help\n"
+    assert main(["--errors", "json", *given]) == 2
+    assert json.loads(capsys.readouterr().err) == {"title": program, "problems": [{"text": text}]}
 
 
 def test_what_is_right_is_read_whole() -> None:

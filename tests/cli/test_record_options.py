@@ -230,7 +230,11 @@ def test_what_cannot_be_recorded_leaves_the_catalogue_as_it_was(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("python", "words"), [("/no/such/python", "is no program"), ("/bin/false", "it said nothing. Name the interpreter")]
+    ("python", "words"),
+    [
+        ("/no/such/python", "there is no such program"),
+        ("/bin/false", r"no output\.\n"),
+    ],
 )
 def test_an_interpreter_without_vllm_is_told(tmp_path: Path, python: str, words: str) -> None:
     with pytest.raises(UserError, match=words):

@@ -111,7 +111,7 @@ def test_a_check_that_was_not_judged_did_not_pass(outputs: dict[str, Any]) -> No
     refusal = {"ok": True, "judged": False, "detail": "access.public is set"}
     outputs["smoke"]["verdict"]["checks"]["refusal"] = refusal
     text = summary("l4-qat", outputs, behind="x")
-    assert "health, models: passed; refusal: not judged (access.public is set)" in text
+    assert "health, models: passed; refusal: not checked (access.public is set)" in text
     assert "all passed" not in text
 
 
@@ -150,9 +150,9 @@ def test_tells_of_a_lease_where_it_is_when_it_ends_and_its_money_beside_the_gate
 @pytest.mark.parametrize(
     ("state", "not_serving", "said"),
     [
-        ("active", "HTTP 503", "was active in us-east5-a when it was last looked at, ends 2026-11-21T14:00:00Z"),
-        ("expired", "HTTP 503", "expired, was in us-east5-a and to end 2026-11-21T14:00:00Z; 0.30 USD so far"),
-        ("gone", "", "gone, was in us-east5-a and to end 2026-11-21T14:00:00Z; 0.30 USD so far"),
+        ("active", "HTTP 503", "was active in us-east5-a at the last check, ends 2026-11-21T14:00:00Z"),
+        ("expired", "HTTP 503", "expired, was in us-east5-a, planned end 2026-11-21T14:00:00Z; 0.30 USD so far"),
+        ("gone", "", "gone, was in us-east5-a, planned end 2026-11-21T14:00:00Z; 0.30 USD so far"),
     ],
 )
 def test_a_lease_is_called_active_only_where_the_service_answers(

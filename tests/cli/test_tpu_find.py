@@ -26,15 +26,15 @@ def test_each_zone_has_its_hardware_model_quota_and_price_and_what_is_unknown_st
     assert found[ZONE] == {
         "zone": ZONE,
         "hardware": "yes",
-        "provisioning model": "taken",
+        "provisioning model": "accepted",
         "quota": "32",
         "USD per hour": "5.40",
-        "capacity now": "not asked (--probe)",
+        "capacity now": "not probed (--probe)",
     }
     assert found["us-central1-b"]["provisioning model"] == "refused"
     assert found["southamerica-west1-a"]["USD per hour"] == "unknown"
     other = rows(cloud.tpu("find", "v6e4-moe", "--json", "--zone", "us-west1-c"))["us-west1-c"]
-    assert (other["hardware"], other["provisioning model"], other["quota"]) == ("no", "not known", "not told")
+    assert (other["hardware"], other["provisioning model"], other["quota"]) == ("no", "unknown", "unknown")
 
 
 def test_a_question_that_is_not_answered_leaves_the_other_columns(cloud: Cloud) -> None:
@@ -54,7 +54,7 @@ def test_a_probe_tells_capacity_is_bounded_and_leaves_nothing(cloud: Cloud) -> N
     found = rows(said)
     assert "granted after" in found[ZONE]["capacity now"]
     assert "not granted within" in found[EMPTY]["capacity now"]
-    assert f"{ZONE}: asking for one real v6e-4 that ends by itself after 10 min; USD at most: 0.90" in said.error
+    assert f"{ZONE}: requests one real v6e-4 that ends by itself after 10 min; USD at most: 0.90" in said.error
     assert cloud.left() == set()
     (asked,) = [call for call in cloud.server.calls if call.method == "POST" and ZONE in call.path]
     assert asked.json["runDuration"] == {"maxRunDuration": "600s"}

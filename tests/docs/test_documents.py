@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from bezel.cli.argparser import UsageError
 from bezel.cli.main import parse
 from bezel.planner import make_plan
 from bezel.planner.render.schema import configuration_table
@@ -77,5 +78,5 @@ def test_every_file_that_is_named_exists(document: Path) -> None:
 
 
 def test_a_command_that_does_not_exist_would_be_noticed() -> None:
-    with pytest.raises(SystemExit):
+    with pytest.raises(UsageError):
         parse(["local", "fly"])

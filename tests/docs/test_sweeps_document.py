@@ -3,7 +3,7 @@
 import shlex
 
 from bezel.bench.sweep import ab, acquisition, goodput, run
-from bezel.cli.bench.ab import places
+from bezel.cli.bench.ab import servers_of
 from bezel.cli.bench.goodput import plan_of
 from bezel.cli.main import parse
 from tests.support.docs.markdown import ROOT, blocks
@@ -18,7 +18,7 @@ def test_every_command_that_it_shows_is_taken() -> None:
     search, slos = plan_of(options[1])
     assert search.limits == {"ttft_p99": 500.0, "tpot_p99": 50.0}
     assert {one.metric for one in slos} == {"ttft", "tpot"}
-    assert [list(places(one)) for one in options[2:]] == [
+    assert [list(servers_of(one)) for one in options[2:]] == [
         ["plain", "mtp"],
         ["spec_tokens=0", "spec_tokens=2", "spec_tokens=3", "spec_tokens=4"],
     ]

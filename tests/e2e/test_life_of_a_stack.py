@@ -33,7 +33,7 @@ def test_the_whole_life(quick: Rehearsal, tmp_path: Path) -> None:
 
     made = quick.local("up", "l4-qat")
     assert made.code == 0, made.text
-    assert "l4-qat is in service on localcloud, behind it a simulated vLLM" in made.text
+    assert "l4-qat is in service on localcloud, served by a simulated vLLM" in made.text
     shown = README.read_text().partition("<!-- output of make up")[2].partition("```text\n")[2].partition("```")[0]
     assert shape(made.text[made.text.index("l4-qat is in service") :]) == shape(shown), "README shows another output"
     assert "1.0465 USD per hour" in made.text

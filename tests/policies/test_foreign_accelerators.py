@@ -87,7 +87,7 @@ def test_an_accelerator_on_a_type_that_nobody_prices_is_refused_and_may_be_exemp
     labelled = {**inputs, "labels": {"environment": "dev"}}
     for policy in ("hourly-ceiling", "monthly-ceiling", "allowed-accelerators"):
         (message,) = violations(policy, token, labelled)
-        assert f'Whoever owns the limit can let the type pass uncounted: `"exempt": ["{token}"]`' in message
+        assert f'The owner of the limits can exempt the type: `"exempt": ["{token}"]`' in message
         assert violations(policy, token, labelled, {**LIMITS[policy], "exempt": [token]}) == []
 
 

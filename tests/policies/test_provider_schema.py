@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from policies.accelerators import asked_for
+from policies.accelerators import requested_by
 from policies.anywhere import describes_only
 from policies.config import PolicyConfig
 from policies.inputs import UNKNOWN, Inputs
@@ -72,7 +72,7 @@ def test_every_property_that_can_hold_an_accelerator_is_seen(holding: list[Prope
     for each in holding:
         machine = MACHINE.search(f"{each.name} {nested_name(each)}")
         for sample in ("a3-highgpu-8g", "z99-standard-4", UNKNOWN) if machine else ("nvidia-l4", "tpu-v9"):
-            if not all(asked_for(token(each), inputs) for inputs in whole(each, each.holding(sample))):
+            if not all(requested_by(token(each), inputs) for inputs in whole(each, each.holding(sample))):
                 unseen.add(f"{each} = {sample}")
     assert not unseen
     assert len(holding) > 200  # the walk found the SDK
@@ -84,7 +84,7 @@ def test_a_machine_without_accelerators_is_none_of_them(holding: list[Property])
     by_path = "projects/p/zones/z/machineTypes/n1-standard-1"
     for each in machines:
         for plain in ("e2-standard-4", "n2d-highmem-8", "c4a-standard-1", by_path):
-            assert asked_for(token(each), each.holding(plain)) is None, each
+            assert requested_by(token(each), each.holding(plain)) is None, each
 
 
 def test_every_harmless_property_still_exists() -> None:

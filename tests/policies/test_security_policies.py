@@ -45,7 +45,7 @@ def test_a_service_as_this_repository_makes_it_passes(policy: str) -> None:
         (BINDING, {"members": ["user:a@b.c", "allUsers"]}, "members.1 = allUsers"),
         (BINDING, {"members": ["user:a@b.c", UNKNOWN]}, "members.1 = (not known"),
         (POLICY, {"policyData": '{"bindings": [{"role": "r", "members": ["allUsers"]}]}'}, "members.0 = allUsers"),
-        (POLICY, {"policyData": "no json"}, "no IAM policy"),
+        (POLICY, {"policyData": "no json"}, "expected an IAM policy"),
         ("gcp:storage/bucketIAMMember:BucketIAMMember", {"member": "allUsers"}, "member = allUsers"),
         ("gcp:storage/bucketAccessControl:BucketAccessControl", {"entity": "allUsers", "role": "READER"}, "entity ="),
         (
@@ -217,9 +217,9 @@ def test_each_label_must_be_there(token: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("expiry", "words"),
     [
-        ("2026-11-20", "wanted until 2026-11-20 and today is 2026-11-21"),
-        ("tomorrow", "no date"),
-        ("2026-13-01", "no date"),
+        ("2026-11-20", "needed until 2026-11-20, and today is 2026-11-21"),
+        ("tomorrow", "expected a date"),
+        ("2026-13-01", "expected a date"),
     ],
 )
 def test_what_has_expired_is_refused(expiry: str, words: str) -> None:
@@ -236,7 +236,7 @@ def test_what_is_still_wanted_passes(expiry: str) -> None:
 
 def test_the_clock_is_read_for_the_policy() -> None:
     (message,) = violations("labels", SERVICE, service({"labels.expires-at": "2020-01-01"}))
-    assert "wanted until 2020-01-01" in message
+    assert "needed until 2020-01-01" in message
 
 
 def test_missing_labels_are_filled_in_alike_each_time_and_the_others_left() -> None:

@@ -64,20 +64,20 @@ def test_an_hour_costs_5_40_and_the_lease_21_60(holder: str) -> None:
     ("token", "inputs", "words"),
     [
         (INSTANCE, instance({"scheduling.maxRunDuration": None}), ["maxRunDuration.seconds = (not set)", "4 h"]),
-        (INSTANCE, instance({"scheduling.maxRunDuration.seconds": 0.0}), ["(not set)", "Nothing would end this one"]),
+        (INSTANCE, instance({"scheduling.maxRunDuration.seconds": 0.0}), ["(not set)", "This one would never end"]),
         (INSTANCE, instance({"scheduling.maxRunDuration.seconds": 86400.0}), ["= 86400 s", "at most 14400 s"]),
         (INSTANCE, instance({"scheduling.maxRunDuration.seconds": UNKNOWN}), ["not known before the deploy"]),
         (LEASE, {"body": queue({"runDuration": None})}, ["body.runDuration.maxRunDuration = (not set)"]),
         (LEASE, queue({"runDuration.maxRunDuration": "604800s"}), ["= 604800 s"]),
         (LEASE, queue({"runDuration.maxRunDuration": "0s"}), ["(not set)"]),
-        (LEASE, queue({"runDuration.maxRunDuration": "7 days"}), ["no duration"]),
+        (LEASE, queue({"runDuration.maxRunDuration": "7 days"}), ["expected a duration"]),
         (LEASE, queue({"tpu.nodeSpec.0.multisliceParams": {"nodeCount": 1e30}}), ["nodeCount = 1"]),
-        (LEASE, {"body": '{"tpu": {"nodeSpec": [cut off'}, ["body = (text)", "no JSON"]),
+        (LEASE, {"body": '{"tpu": {"nodeSpec": [cut off'}, ["body = (text)", "expected JSON"]),
         (LEASE, {"body": UNKNOWN}, ["body = (not known before the deploy)"]),
         (
             TPU_VM,
             {"zone": "us-east5-b", "acceleratorType": "v6e-4", "labels": LABELS},
-            ["maxRunDuration = (not set)", "take a queued resource"],
+            ["maxRunDuration = (not set)", "use a queued resource"],
         ),
         (
             QUEUE,
@@ -86,7 +86,7 @@ def test_an_hour_costs_5_40_and_the_lease_21_60(holder: str) -> None:
                     "nodeSpecs": [{"parent": "projects/p/locations/us-east5-b", "node": {"acceleratorType": "v6e-1"}}]
                 }
             },
-            ["maxRunDuration = (not set)", "take a queued resource"],
+            ["maxRunDuration = (not set)", "use a queued resource"],
         ),
     ],
 )
@@ -266,7 +266,7 @@ def test_only_what_the_environment_may_buy_is_leased(back_end: str) -> None:
 def test_a_lease_of_ours_without_an_end_is_refused(back_end: str) -> None:
     key = {"queued_resource": "runDuration", "flex_start_vm": "scheduling.maxRunDuration"}[back_end]
     (message,) = violations("run-duration", LEASE, request(back_end, {key: None}))
-    assert "Nothing would end this one" in message
+    assert "This one would never end" in message
 
 
 def test_eight_gpus_have_no_price_until_somebody_adds_the_row() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bezel.errors import UserError
-from bezel.pulumi_engine.local_engine import EngineError, LocalEngine, Provider
+from bezel.pulumi_engine.local_engine import LocalEngine, Provider
 from bezel.pulumi_engine.project import Project, ProjectError
 from bezel.pulumi_engine.recover import Recovered
 from bezel.pulumi_engine.runs import LastRun
@@ -72,7 +72,7 @@ def test_only_the_owner_reads_the_passphrase_and_it_is_no_variable(project: Proj
 
 
 @pytest.mark.parametrize(("provider", "installed"), [("stand-in", True), ("real", False)])
-def test_the_stand_ins_lie_under_the_sdks_version_unless_the_real_ones_are_asked_for(
+def test_the_stand_ins_lie_under_the_sdks_version_unless_the_real_ones_are_requested_by(
     project: Project, tmp_path: Path, provider: Provider, installed: bool
 ) -> None:
     made = engine(project, tmp_path, provider)
@@ -102,7 +102,7 @@ def test_a_stack_on_which_another_run_goes_on_is_refused_and_keeps_its_lock(
     made = engine(project, tmp_path)
     lock = locked(made, os.getpid(), os.getpid())
     for attempt in (lambda: made.run(command, "one"), lambda: made.recover("one")):
-        with pytest.raises(EngineError, match=rf"process {os.getpid()}, since 2026-11-23T08:00:00.*\n.*kill -INT"):
+        with pytest.raises(UserError, match=rf"process {os.getpid()}, since 2026-11-23T08:00:00.*\n.*kill -INT"):
             attempt()
     assert lock.exists()
 
@@ -133,7 +133,7 @@ def test_what_exists_already_is_named_until_it_is_given_up(project: Project, tmp
     made = engine(project, tmp_path)
     refused_create(made.folder, "one")
     assert made.refused("one") == [NETWORK]
-    assert (made.give_up_refused("one"), made.give_up_refused("one")) == (1, 0)
+    assert (made.forget_refused("one"), made.forget_refused("one")) == (1, 0)
     assert made.refused("one") == []
 
 
@@ -141,7 +141,7 @@ def test_what_exists_already_stays_named_when_something_else_is_recovered(projec
     made = engine(project, tmp_path)
     made.prepare("one")
     refused_create(made.folder, "one", {"resourcePreEvent": {"metadata": MADE}})
-    assert made.recover("one").looked_at == 1
+    assert made.recover("one").checked == 1
     assert made.refused("one") == [NETWORK]
 
 
@@ -158,7 +158,7 @@ def test_a_cut_state_is_put_back_only_where_no_engine_is_about_to_write_it(proje
     made.prepare("one")
     state = state_of(made)
     lock = locked(made, os.getpid(), os.getpid())
-    with pytest.raises(UserError, match="is no state of the engine"):
+    with pytest.raises(UserError, match="is not a state of the engine"):
         made.outputs("one")
     assert state.read_text() == ""
     lock.unlink()
@@ -176,4 +176,4 @@ def test_what_a_run_made_after_the_state_that_was_put_back_is_looked_for(
     state_of(made)
     made.outputs("one")
     assert "what the last run did since is looked for in the cloud" in capsys.readouterr().err
-    assert made.recover("one").looked_at == 1
+    assert made.recover("one").checked == 1

@@ -23,13 +23,13 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
 
 
-@pytest.mark.parametrize(("written", "meant"), [("oen", "Did you mean one? "), ("xyz", "")])
+@pytest.mark.parametrize(("written", "meant"), [("oen", "did you mean one? "), ("xyz", "")])
 def test_a_misspelt_stack_is_told_which_one_is_meant_where_one_is_near(
     project: Project, written: str, meant: str
 ) -> None:
     with pytest.raises(ProjectError) as told:
         project.stack_file(written)
-    assert f"nothing says what to deploy. {meant}Take one of these stacks (one, two)" in str(told.value)
+    assert f"Repair: {meant}choose one of one, two" in str(told.value)
 
 
 def test_the_name_of_a_stack_may_hold_dots(project: Project) -> None:
@@ -68,7 +68,7 @@ def test_the_cloud_project_comes_from_the_environment_where_the_stack_names_none
 
 
 def test_a_missing_stack_is_named_with_those_that_exist(project: Project) -> None:
-    with pytest.raises(ProjectError, match=r"STACK=three: there is no Pulumi\.three\.yaml.*one, two"):
+    with pytest.raises(ProjectError, match=r"STACK = three\n   there is no Pulumi\.three\.yaml\.\n.*one, two"):
         project.configuration("three")
 
 

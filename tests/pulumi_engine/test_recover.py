@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from bezel.errors import UserError
 from bezel.pulumi_engine.event_log import Change, unfinished
-from bezel.pulumi_engine.recover import Recovered, RecoveryError, recover
+from bezel.pulumi_engine.recover import Recovered, recover
 from bezel.pulumi_engine.recovery_plan import State
 from bezel.pulumi_engine.runs import LastRun
 
@@ -44,7 +45,7 @@ class Engine:
             self.state = json.loads(Path(arguments[3]).read_text())
             return ""
         if self.fails:
-            raise RecoveryError("the cloud does not answer")
+            raise UserError("the cloud does not answer")
         targets = [arguments[place + 1] for place, word in enumerate(arguments) if word == "--target"]
         resources = self.state["deployment"]["resources"]
         self.state["deployment"]["resources"] = [
@@ -64,7 +65,7 @@ def test_a_create_that_the_cloud_has_made_is_taken_in_with_its_dependencies() ->
     engine = Engine([resource(ACCOUNT, id="a")], [("creating", resource(dependencies=[ACCOUNT]))], {"a", ID})
     lost_track = Change(URN, "creating", resource())
     found = engine.recover(lost_track)
-    assert (found.adopted, found.looked_at, found.cut_off) == ((URN,), 1, True)
+    assert (found.adopted, found.checked, found.cut_off) == ((URN,), 1, True)
     taken = engine.state["deployment"]["resources"][-1]
     assert (taken["id"], taken["dependencies"]) == (ID, [ACCOUNT])
     assert taken["outputs"] == INPUTS | {"id": ID}
@@ -109,7 +110,7 @@ def test_what_makes_nothing_is_left_to_the_next_up_without_asking_the_cloud(kind
 
 def test_a_resource_that_cannot_be_found_from_here_stops_everything_with_the_way_out() -> None:
     engine = Engine([], [("creating", resource(VERSION, inputs={"secret": "s"})), ("creating", resource())], {ID})
-    with pytest.raises(RecoveryError, match=r"SecretVersion version\n.*\n.*--clear-pending-creates"):
+    with pytest.raises(UserError, match=r"SecretVersion version\n   Repair: .*--clear-pending-creates"):
         engine.recover()
     assert engine.commands == ["stack export"]
     # Only told by a log, the engine holds nothing open that would be lost: the rest goes on.
@@ -160,7 +161,7 @@ def test_a_recovery_that_was_cut_off_is_settled_by_the_next_one() -> None:
     engine = Engine([], [("creating", resource())], set())
     engine.fails = True
     remembered: list[list[Change]] = []
-    with pytest.raises(RecoveryError):
+    with pytest.raises(UserError):
         engine.recover(remembered=remembered)
     assert engine.held() == [(URN, ID, False)]
     engine.fails = False
@@ -331,7 +332,7 @@ def test_a_failed_update_is_read_again_without_a_change_of_the_state_by_hand() -
     said: list[str] = []
     recover(engine, "acme", said.append, [Change(URN, "updating", resource(), read=True)])
     assert engine.commands == ["stack export", "refresh"]
-    assert said == ["the state may differ from the cloud in 1 resource: reading what is there"]
+    assert said == ["the state of 1 resource may differ from the cloud: reading them"]
 
 
 def test_a_record_is_kept_until_a_run_ends_well(tmp_path: Path) -> None:

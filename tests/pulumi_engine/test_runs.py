@@ -51,15 +51,15 @@ def test_what_a_run_left_is_ended_and_nothing_else(tmp_path: Path, start: Start)
 
 def test_a_run_lives_as_long_as_its_engine(tmp_path: Path, start: Start) -> None:
     last = LastRun(tmp_path / "run")
-    assert not last.lives()
+    assert not last.is_running()
     mark = last.begin()
     start("plugin", mark)
-    assert not last.lives()
+    assert not last.is_running()
     engine = start("pulumi", mark)
-    assert last.lives()
+    assert last.is_running()
     engine.kill()
     engine.wait(30)
-    assert not last.lives()
+    assert not last.is_running()
 
 
 def test_a_folder_without_a_run_has_no_processes(tmp_path: Path) -> None:

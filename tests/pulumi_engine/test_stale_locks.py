@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bezel.pulumi_engine.stale_locks import Lock, held_by_the_living, stale_lock_pids
+from bezel.pulumi_engine.stale_locks import Lock, live_lock, stale_lock_pids
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_the_lock_of_an_engine_that_goes_on_is_found_among_others(tmp_path: Path
     lock(tmp_path, "a", {"pid": gone, "hostname": here})
     lock(tmp_path, "b", {"pid": os.getpid(), "hostname": "another machine"})
     lock(tmp_path, "c", {})
-    assert held_by_the_living(tmp_path, "bezel", "one") is None
+    assert live_lock(tmp_path, "bezel", "one") is None
     lock(tmp_path, "d", {"pid": os.getpid(), "hostname": here, "timestamp": "2026-11-23T08:00:00.123Z"})
-    assert held_by_the_living(tmp_path, "bezel", "one") == Lock(os.getpid(), here, "2026-11-23T08:00:00.123Z")
-    assert held_by_the_living(tmp_path, "bezel", "two") is None
+    assert live_lock(tmp_path, "bezel", "one") == Lock(os.getpid(), here, "2026-11-23T08:00:00.123Z")
+    assert live_lock(tmp_path, "bezel", "two") is None

@@ -6,7 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from bezel.pulumi_engine.state_cleanup import sweep
+from bezel.pulumi_engine.state_file import remove_truncated
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,18 +29,18 @@ def test_empty_attributes_go_wherever_they_lie(tmp_path: Path) -> None:
     kept = tree(tmp_path, {STACK: '{"version": 3}', ".pulumi/meta.yaml": "version: 1"})
     empty = [f"{STACK}.attrs", ".pulumi/meta.yaml.attrs", ".pulumi/history/bezel/one/one-1.history.json.attrs"]
     tree(tmp_path, dict.fromkeys(empty, ""))
-    assert sorted(str(file.relative_to(tmp_path)) for file in sweep(tmp_path)) == sorted(empty)
+    assert sorted(str(file.relative_to(tmp_path)) for file in remove_truncated(tmp_path)) == sorted(empty)
     assert there(tmp_path) == kept
 
 
 def test_whole_attributes_empty_states_and_other_folders_stay(tmp_path: Path) -> None:
     kept = tree(tmp_path, {f"{STACK}.attrs": '{"md5": "x"}', STACK: "", "passphrase.attrs": ""})
-    assert sweep(tmp_path) == []
+    assert remove_truncated(tmp_path) == []
     assert there(tmp_path) == kept
 
 
 def test_a_folder_without_a_state_is_none(tmp_path: Path) -> None:
-    assert sweep(tmp_path / "none") == []
+    assert remove_truncated(tmp_path / "none") == []
 
 
 def test_a_lock_that_a_full_disk_has_cut_goes_and_a_whole_one_stays(tmp_path: Path) -> None:
@@ -48,15 +48,15 @@ def test_a_lock_that_a_full_disk_has_cut_goes_and_a_whole_one_stays(tmp_path: Pa
     kept = tree(tmp_path, {f"{locks}/a.json": '{"pid": 1}', f"{locks}/a.json.attrs": "{}", STACK: '{"cut'})
     cut = {f"{locks}/b.json": "", f"{locks}/c.json": '{"pid": 12', f"{locks}/c.json.attrs": '{"user.ca'}
     tree(tmp_path, cut)
-    assert sorted(str(file.relative_to(tmp_path)) for file in sweep(tmp_path)) == sorted(cut)
+    assert sorted(str(file.relative_to(tmp_path)) for file in remove_truncated(tmp_path)) == sorted(cut)
     assert there(tmp_path) == kept
 
 
 def test_a_lock_that_never_got_its_name_goes_unless_it_is_just_being_written(tmp_path: Path) -> None:
     part = ".pulumi/locks/organization/bezel/one/a.json.18eaa28d9345b41a.tmp"
     kept = tree(tmp_path, {part: "", f"{STACK}.18eaa28d9345b41a.tmp": "{"})
-    assert sweep(tmp_path) == []
+    assert remove_truncated(tmp_path) == []
     assert there(tmp_path) == kept
     hour_ago = time.time() - 3600
     os.utime(tmp_path / part, (hour_ago, hour_ago))
-    assert sweep(tmp_path) == [tmp_path / part]
+    assert remove_truncated(tmp_path) == [tmp_path / part]

@@ -71,7 +71,7 @@ def test_what_is_no_state_is_told_with_its_repair(tmp_path: Path, text: str) -> 
     file = written(tmp_path, {}) / ".pulumi" / "stacks" / "bezel" / "l4-qat.json"
     file.write_text(text)
     for read in (outputs_in, pending_in):
-        with pytest.raises(UserError, match=r"bezel local recover l4-qat` puts back the one before it"):
+        with pytest.raises(UserError, match=r"bezel local recover l4-qat` restores the previous one"):
             read(tmp_path, "bezel", "l4-qat")
 
 
@@ -94,7 +94,7 @@ def test_where_both_are_cut_nothing_is_changed_and_the_way_out_is_told(tmp_path:
     file.write_text("{")
     file.with_name(f"{file.name}.bak").write_text(text)
     with pytest.raises(
-        UserError, match=r"both were cut.*\n.*\.pulumi/backups/bezel/l4-qat.*bezel local recover l4-qat"
+        UserError, match=r"so is l4-qat.json.bak.*\n.*\.pulumi/backups/bezel/l4-qat.*bezel local recover l4-qat"
     ):
         restore(tmp_path, "bezel", "l4-qat")
     assert file.read_text() == "{"

@@ -4,54 +4,38 @@ Leaves out how findings are detected: see bezel.bench.audit. Exit code 0, or 1 w
 2 where a file could not be read.
 """
 
-from __future__ import annotations
-
+import argparse
 import json
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from bezel.errors import UserError
-
-if TYPE_CHECKING:
-    import argparse
-
-    from bezel.pulumi_engine.project import Project
+from bezel.bench.audit.labels import machine_in, shape_in
+from bezel.bench.audit.render import as_text, as_values
+from bezel.bench.audit.runner import audit_files
+from bezel.errors import Problem, UserError
+from bezel.pulumi_engine.project import Project
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of the command."""
-    parser.add_argument(
-        "files",
-        nargs="+",
-        type=Path,
-        metavar="FILE",
-        help="CSV grids, claims, JSON of vllm bench serve or guidellm, results of `bezel bench`; audited together",
-    )
-    parser.add_argument(
-        "--machine", default="", metavar="NAME", help='of files that do not say it: "l4", "8 x l4", "v6e-4"'
-    )
-    parser.add_argument("--model", default="", metavar="NAME", help='of files that do not say it: "gemma-4-12b fp8"')
-    parser.add_argument("--json", action="store_true", help="as JSON")
-    parser.add_argument("--strict", action="store_true", help="exit code 1 where something is found")
+class UnreadableFilesError(UserError):
+    """Files that could not be read; the others were audited."""
+
+    exit_code = 2
 
 
 def run(_: Project, options: argparse.Namespace) -> int:
-    """Audit the files, print the findings, return the exit code."""
-    from bezel.bench.audit.labels import machine_in, shape_in
-    from bezel.bench.audit.render import as_text, as_values
-    from bezel.bench.audit.runner import audit_files
+    """Audit the files, print the findings, return the exit code.
 
-    for name, known in (("machine", machine_in), ("model", shape_in)):
-        if (told := getattr(options, name)) and not known(told):
-            raise UserError(f"--{name} {told!r} is not in the catalogue: see `bezel catalog show`; nothing was audited")
-    found = audit_files(options.files, machine=options.machine, model=options.model)
+    Raises:
+        UserError: A label is not in the catalogue, or a file cannot be read.
+    """
+    for option, label, known in (("--machine", options.machine, machine_in), ("--model", options.model, shape_in)):
+        if label and not known(label):
+            repair = "choose a name of `bezel catalog show`."
+            raise UserError(Problem(option, label, "it is not in the catalogue, so nothing was audited.", repair))
+    audited = audit_files(options.files, machine=options.machine, model=options.model)
     if options.json:
-        sys.stdout.write(json.dumps(as_values(found), indent=2) + "\n")
-    elif found.sources:
-        sys.stdout.write("\n".join(as_text(found)) + "\n")
-    for text in found.unreadable:
-        sys.stderr.write(f"bezel: {text}\n")
-    if found.unreadable:
-        return 2
-    return 1 if options.strict and found.findings else 0
+        sys.stdout.write(json.dumps(as_values(audited), indent=2) + "\n")
+    elif audited.sources:
+        sys.stdout.write("\n".join(as_text(audited)) + "\n")
+    if audited.unreadable:
+        raise UnreadableFilesError(*audited.unreadable)
+    return 1 if options.strict and audited.findings else 0

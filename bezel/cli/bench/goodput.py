@@ -3,51 +3,29 @@
 Leaves out the search (`bezel.bench.sweep.goodput`) and how a load is measured (`bezel.cli.bench.measure.cell_runner`).
 """
 
-from __future__ import annotations
-
+import argparse
 import re
 import sys
 import time
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
-from bezel.cli.bench.measure.cell_runner import common_arguments, finished, measuring, reached_arm
-from bezel.cli.bench.measure.checkpoint import ResultFiles, amounts, limit_arguments, limits_of, settings_of
+from bezel.bench.result.document import Result, Slo
+from bezel.bench.sweep.budget import notes
+from bezel.bench.sweep.cell_request import CellWanted
+from bezel.bench.sweep.goodput import Search, conclude, levels, search
+from bezel.bench.sweep.run_once import Once
+from bezel.cli.bench.measure.cell_runner import Variant, measuring, variant_of
+from bezel.cli.bench.measure.checkpoint import ResultFiles, amounts, check_out, finish, limits_of, settings_of
 from bezel.cli.bench.measure.target import reach
-from bezel.cli.bench.out_file import check_out
-from bezel.errors import UserError
-
-if TYPE_CHECKING:
-    import argparse
-
-    from bezel.bench.result.document import Slo
-    from bezel.bench.sweep.goodput import Search
-    from bezel.cli.bench.measure.variant import Variant
-    from bezel.pulumi_engine.project import Project
+from bezel.cli.bench.render.status_line import Line
+from bezel.cli.bench.render.tables import search_text
+from bezel.errors import Problem, UserError
+from bezel.pulumi_engine.project import Project
 
 _SLO = re.compile(r"(ttft|ttfc|tpot|e2e)_(mean|p50|p90|p99)=([0-9.]+)(ms|s)?")
 # For a percentile: twice the fewest requests that define it.
-_LEAST = {"mean": 30, "p50": 30, "p90": 50, "p99": 200}
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `bezel bench goodput`."""
-    common_arguments(parser)
-    parser.add_argument(
-        "--slo", action="append", required=True, metavar="FIGURE=TIME", help="e.g. ttft_p99=500ms; may be repeated"
-    )
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument("--users", metavar="LOW:HIGH", help="closed loop (default: 1:256)")
-    which.add_argument("--rate", metavar="LOW:HIGH", help="open loop, requests a second, Poisson: 0.5:50")
-    parser.add_argument("--step", type=float, default=10.0, metavar="PERCENT", help="from load to load (default: 10)")
-    parser.add_argument("--seconds", type=float, default=30.0, metavar="S", help="of --rate, at least (default: 30)")
-    parser.add_argument("--runs", type=int, default=16, metavar="N", help="at most (default: 16)")
-    parser.add_argument("--input-tokens", type=int, default=512, metavar="N", help="of a prompt (default: 512)")
-    parser.add_argument("--output-tokens", type=int, default=128, metavar="N", help="of an answer (default: 128)")
-    limit_arguments(parser)
-    parser.add_argument(
-        "--out", type=Path, metavar="FILE.json", help="write the result; its journal and samples beside it"
-    )
+_MIN_REQUESTS = {"mean": 30, "p50": 30, "p90": 50, "p99": 200}
 
 
 def run(project: Project, options: argparse.Namespace) -> int:
@@ -56,50 +34,43 @@ def run(project: Project, options: argparse.Namespace) -> int:
     Raises:
         UserError: Nothing can be measured.
     """
-    from bezel.bench.result.document import Result
-    from bezel.bench.sweep.budget import notes
-    from bezel.bench.sweep.goodput import conclude, search
-    from bezel.bench.sweep.run_once import Once
-    from bezel.cli.bench.render.status_line import Line
-
-    if options.out:
-        check_out(options.out)
+    check_out(options.out)
     plan, slos = plan_of(options)
     reached = reach(project, options)
-    show = Line(sys.stderr)
-    beside = ResultFiles(options.out)
+    show, files = Line(sys.stderr), ResultFiles(options.out)
     try:
-        arm = reached_arm(project, options, reached, plan.at(0, 0), "the highest load within limits", show)
-        limits = limits_of(options, arm.server.manifest.price.usd_per_hour)
-        with beside.ledger(_settings(plan, arm, options)) as ledger:
+        variant = variant_of(project, options, reached, plan.at(0, 0), "the highest load within limits", show)
+        limits = limits_of(options, variant.server.manifest.price.usd_per_hour)
+        with files.ledger(_settings(plan, variant, options)) as ledger:
 
             def progress(text: str) -> None:
                 show.prefix = f"{amounts(ledger.spent, limits)} | {text}: "
 
-            measure = measuring(lambda _: arm, options, beside.keep, ledger.note, show, slos)
+            measure = measuring(lambda _: variant, options, files.keep, ledger.note, show, slos)
             found = search(plan, Once(measure, ledger, limits, time.monotonic), progress, options.runs)
     finally:
         show.end()
     result = Result(
         kind="goodput",
         nature="simulated" if reached.simulated else "measured",
-        manifest=arm.server.manifest,
+        manifest=variant.server.manifest,
         cells=found.cells,
         findings=[conclude(plan, found)],
         notes=[*notes(limits, found.lost_seconds), *ledger.notes],
     )
     offered = ["offered_requests_per_second"] if plan.wanted.rate is not None else []
-    finished(result, beside, options, [*plan.limits, "goodput", *offered, "requests_per_second"])
+    figures = [*plan.limits, "goodput", *offered, "requests_per_second"]
+    finish(result, files, options, partial(search_text, figures=figures))
     if not found.ended:
         return 0
-    beside.goes_on()
+    files.print_continuation()
     return 1
 
 
-def _settings(plan: Search, arm: Variant, options: argparse.Namespace) -> dict[str, Any]:
+def _settings(plan: Search, variant: Variant, options: argparse.Namespace) -> dict[str, Any]:
     """Settings that make runs comparable and fix the order of the search."""
     return {
-        **settings_of(arm, options),
+        **settings_of(variant, options),
         "input_tokens": options.input_tokens,
         "output_tokens": options.output_tokens,
         "seed": options.seed,
@@ -116,37 +87,31 @@ def plan_of(options: argparse.Namespace) -> tuple[Search, list[Slo]]:
     Raises:
         UserError: An option is wrong.
     """
-    from bezel.bench.result.document import Slo
-    from bezel.bench.sweep.cell_request import CellWanted
-    from bezel.bench.sweep.goodput import Search, levels
-
     limits: dict[str, float] = {}
     slos: dict[str, Slo] = {}
-    least = 0
+    requests = 0
     for text in options.slo:
         match = _SLO.fullmatch(text)
         if match is None or float(match[3]) <= 0:
-            raise UserError(
-                f"--slo {text!r} is no limit: write ttft, ttfc, tpot or e2e, then _mean, _p50, _p90 or _p99, "
-                "then the most: ttft_p99=500ms."
-            )
+            repair = "write ttft, ttfc, tpot or e2e, then _mean, _p50, _p90 or _p99, then =LIMIT: ttft_p99=500ms."
+            raise UserError(Problem("--slo", text, "expected a limit.", repair))
         milliseconds = float(match[3]) * (1000 if match[4] == "s" else 1)
         limits[f"{match[1]}_{match[2]}"] = milliseconds
         slos[match[1]] = Slo(metric=match[1], limit_ms=milliseconds)
-        least = max(least, _LEAST[match[2]])
+        requests = max(requests, _MIN_REQUESTS[match[2]])
     by_rate = options.rate is not None
     if options.runs < 1:
-        raise UserError(f"--runs {options.runs}: nothing would be measured. Give 1 or more.")
-    text = options.rate or options.users or "1:256"
+        raise UserError(Problem("--runs", options.runs, "nothing would be measured.", "give 1 or more."))
+    option, text = ("--rate", options.rate) if by_rate else ("--users", options.users or "1:256")
     try:
         lowest, highest = (float(part) for part in text.split(":"))
     except ValueError:
-        option = "--rate" if by_rate else "--users"
-        raise UserError(f"{option} {text!r} is no range of loads. Write LOW:HIGH, e.g. {option} 1:256.") from None
+        repair = f"write LOW:HIGH, e.g. {option} 1:256."
+        raise UserError(Problem(option, text, "expected a range of loads.", repair)) from None
     wanted = CellWanted(
         options.input_tokens,
         options.output_tokens,
-        least,
+        requests,
         users=None if by_rate else 1,
         rate=1.0 if by_rate else None,
         seed=options.seed,

@@ -5,66 +5,26 @@ are beside FILE.json; the same command continues from them after a kill. Leaves 
 conclusions (`bezel.bench.sweep`) and how a cell is measured (`bezel.cli.bench.measure.cell_runner`).
 """
 
-from __future__ import annotations
-
+import argparse
 import sys
 import time
 from dataclasses import asdict, replace
-from pathlib import Path
-from typing import TYPE_CHECKING
+from functools import partial
 
-from bezel.cli.bench.measure.cell_runner import (
-    common_arguments,
-    infeasible_contexts,
-    measuring,
-    numbers,
-    reached_arm,
-    write,
-)
-from bezel.cli.bench.measure.checkpoint import ResultFiles, amount, limit_arguments, limits_of, settings_of
+from bezel.bench.result.document import Result
+from bezel.bench.sweep.grid import CONTEXTS, USERS, Bounds, Grid, refusals
+from bezel.bench.sweep.run import Ended, Progress, Sweep, run_sweep
+from bezel.bench.sweep.run_once import INTERRUPTED
+from bezel.bench.sweep.summarize import conclude
+from bezel.cli.bench.measure.cell_runner import Variant, infeasible_contexts, measuring, numbers, variant_of
+from bezel.cli.bench.measure.checkpoint import ResultFiles, amount, check_out, finish, limits_of, settings_of
 from bezel.cli.bench.measure.target import reach
-from bezel.cli.bench.out_file import check_out
-from bezel.errors import UserError
-
-if TYPE_CHECKING:
-    import argparse
-
-    from bezel.bench.result.document import Result
-    from bezel.bench.sweep.grid import Grid
-    from bezel.bench.sweep.run import Ended, Progress, Sweep
-    from bezel.cli.bench.measure.variant import Variant
-    from bezel.cli.bench.render.status_line import Line
-    from bezel.pulumi_engine.project import Project
+from bezel.cli.bench.render.status_line import Line
+from bezel.cli.bench.render.tables import grid_text
+from bezel.errors import Problem, UserError
+from bezel.pulumi_engine.project import Project
 
 _BAR = 12
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `bezel bench sweep`."""
-    common_arguments(parser)
-    parser.add_argument(
-        "--out", type=Path, required=True, metavar="FILE.json", help="the result; its journal beside it"
-    )
-    parser.add_argument("--contexts", default="", metavar="N,...", help="prompt tokens (default: 13, 4 to 16384)")
-    parser.add_argument("--users", default="", metavar="N,...", help="(default: 12, 1 to 2048)")
-    parser.add_argument("--output-tokens", type=int, default=128, metavar="N", help="of every answer (default: 128)")
-    parser.add_argument(
-        "--requests-per-user", type=int, default=3, metavar="N", help="of a cell (default: 3, fewer are not steady)"
-    )
-    parser.add_argument("--full", action="store_true", help="ask every cell that can be, infer nothing")
-    parser.add_argument(
-        "--error", type=float, default=3.0, metavar="PERCENT", help="known well enough: median error (default: 3)"
-    )
-    parser.add_argument(
-        "--share", type=float, default=25.0, metavar="PERCENT", help="at most, of a full sweep's requests (default: 25)"
-    )
-    limit_arguments(parser)
-    parser.add_argument(
-        "--metric",
-        choices=("requests_per_second", "output_tokens_per_second", "input_tokens_per_second"),
-        default="output_tokens_per_second",
-        help="that the surface is of (default: output_tokens_per_second)",
-    )
 
 
 def run(project: Project, options: argparse.Namespace) -> int:
@@ -73,40 +33,30 @@ def run(project: Project, options: argparse.Namespace) -> int:
     Raises:
         UserError: Nothing can be measured, or the journal is of another sweep.
     """
-    from bezel.bench.sweep.run_once import INTERRUPTED
-    from bezel.cli.bench.render.status_line import Line
-
     check_out(options.out)
     for option, value in (("--error", options.error), ("--share", options.share)):
         if not 0 < value <= 100:
-            raise UserError(f"{option} {value:g} is no percentage to be kept. Give one above 0, up to 100.")
+            raise UserError(Problem(option, f"{value:g}", "expected a percentage.", "give more than 0, up to 100."))
     grid = _grid(options)
     reached = reach(project, options)
-    show, beside = Line(sys.stderr), ResultFiles(options.out)
+    show, files = Line(sys.stderr), ResultFiles(options.out)
     try:
-        arm = reached_arm(project, options, reached, grid.wanted((len(grid.contexts) - 1, 0)), "a sweep", show)
-        ended, result = _swept(options, _sweep(options, grid, arm), arm, beside, show)
+        variant = variant_of(project, options, reached, grid.wanted((len(grid.contexts) - 1, 0)), "a sweep", show)
+        ended, result = _run_sweep(options, _sweep(options, grid, variant), variant, files, show)
     except KeyboardInterrupt:
         show.end()
-        beside.goes_on()
+        files.print_continuation()
         raise
     finally:
         show.end()
-    if options.json:
-        sys.stdout.write(result.as_json())
-    else:
-        from bezel.cli.bench.render.grid import grid_table
-
-        sys.stdout.write(f"{grid_table(result, options.metric)}\nwritten: {options.out}\n")
+    finish(result, files, options, partial(grid_text, metric=options.metric))
     if ended.early:
-        beside.goes_on()
+        files.print_continuation()
         return 130 if ended.reason == INTERRUPTED else 1
     return 0 if any(cell.state == "ok" for cell in result.cells) else 1
 
 
 def _grid(options: argparse.Namespace) -> Grid:
-    from bezel.bench.sweep.grid import CONTEXTS, USERS, Grid
-
     return Grid(
         numbers(options.contexts, "--contexts") if options.contexts else CONTEXTS,
         numbers(options.users, "--users") if options.users else USERS,
@@ -116,23 +66,20 @@ def _grid(options: argparse.Namespace) -> Grid:
     )
 
 
-def _sweep(options: argparse.Namespace, grid: Grid, arm: Variant) -> Sweep:
+def _sweep(options: argparse.Namespace, grid: Grid, variant: Variant) -> Sweep:
     """The sweep that the options describe, within the server's limits.
 
     Raises:
         UserError: A limit cannot be kept.
     """
-    from bezel.bench.sweep.grid import Bounds, refusals
-    from bezel.bench.sweep.run import Sweep
-
-    manifest = arm.server.manifest
+    manifest = variant.server.manifest
     platform, limits = manifest.platform, limits_of(options, manifest.price.usd_per_hour)
     known = platform.instances is not None and platform.concurrency is not None
     bounds = Bounds(
-        arm.server.served.max_model_len,
-        arm.server.kv_cache_tokens,
+        variant.server.served.max_model_len,
+        variant.server.kv_cache_tokens,
         (platform.instances or 0) * (platform.concurrency or 0) if known else None,
-        infeasible_contexts([grid.wanted((row, 0)) for row in range(len(grid.contexts))], options, arm),
+        infeasible_contexts([grid.wanted((row, 0)) for row in range(len(grid.contexts))], options, variant),
     )
     if not options.full:
         share = options.share / 100
@@ -140,30 +87,25 @@ def _sweep(options: argparse.Namespace, grid: Grid, arm: Variant) -> Sweep:
     return Sweep(grid, bounds, limits, options.metric, None if options.full else options.error / 100)
 
 
-def _swept(
-    options: argparse.Namespace, sweep: Sweep, arm: Variant, beside: ResultFiles, show: Line
+def _run_sweep(
+    options: argparse.Namespace, sweep: Sweep, variant: Variant, files: ResultFiles, show: Line
 ) -> tuple[Ended, Result]:
-    from bezel.bench.result.document import Result
-    from bezel.bench.sweep.run import run_sweep
-    from bezel.bench.sweep.summarize import conclude
-
     def progress(now: Progress) -> None:
         show.prefix = f"{progress_bar(sweep, now)} "
 
-    with beside.ledger({**settings_of(arm, options), **asdict(sweep.grid)}) as ledger:
-        measure = measuring(lambda _: arm, options, beside.keep, ledger.note, show)
+    with files.ledger({**settings_of(variant, options), **asdict(sweep.grid)}) as ledger:
+        measure = measuring(lambda _: variant, options, files.keep, ledger.note, show)
         ended = run_sweep(sweep, measure, ledger, time.monotonic, progress)
-    told = conclude(ended)
-    result = Result(
+    conclusion = conclude(ended)
+    return ended, Result(
         kind="sweep",
-        nature="simulated" if arm.reached.simulated else "measured",
-        manifest=arm.server.manifest,
-        cells=told.cells,
-        inferred=told.inferred,
-        findings=told.findings,
-        notes=[*told.notes, *ledger.notes],
+        nature="simulated" if variant.reached.simulated else "measured",
+        manifest=variant.server.manifest,
+        cells=conclusion.cells,
+        inferred=conclusion.inferred,
+        findings=conclusion.findings,
+        notes=[*conclusion.notes, *ledger.notes],
     )
-    return ended, write(result, beside.samples(told.cells), options.out)
 
 
 def progress_bar(sweep: Sweep, now: Progress) -> str:

@@ -1,9 +1,10 @@
-"""`bezel catalog show|check|refresh`: prints the catalogue, checks its rules, compares its prices with the live list.
+"""`bezel catalog check|refresh`: checks the catalogue's rules, and compares its prices with the live list.
 
 Owns what is printed, the requests to the Cloud Billing Catalog, and the writing of the price file. Leaves the rules to
 bezel.catalog: the SKU of each price (`skus`), the differences (`refresh`), the integrity rules (`checks`).
 """
 
+import argparse
 import dataclasses
 import sys
 from collections import Counter
@@ -17,40 +18,37 @@ from bezel.catalog.checks.prices import unpriced_places
 from bezel.catalog.prices import PRICES, Price, format_prices, parse_prices
 from bezel.catalog.refresh import Compared, Matches, Outcome, SkuCollector, compare, refreshed, regions_to_refresh
 from bezel.catalog.skus import sku_rules
-from bezel.cli.catalog.tables import SECTIONS, section
+from bezel.console import note
 from bezel.errors import Problem, UserError
 from bezel.rest import GoogleClient, RestError, endpoint
 
 PAGE = 5000  # the largest page that the API returns; it has no filter for SKUs
 
 
-class CatalogError(UserError):
-    """The catalogue could not be read or compared; the text is for the user."""
+def check(_: argparse.Namespace) -> int:
+    """Print a summary of the data files; return the exit code.
 
-
-def show(name: str | None) -> int:
-    """Print one section, or all; return the exit code."""
-    sys.stdout.write("\n\n".join(section(each) for each in ([name] if name else SECTIONS)) + "\n")
-    return 0
-
-
-def check() -> int:
-    """Print every integrity error of the data files; return the exit code, 1 where there is one."""
+    Raises:
+        UserError: The files break rules; holds every integrity error.
+    """
     catalogue = read_catalogue()
-    errors = check_catalogue(catalogue)
-    if errors:
-        sys.stderr.write(_listed(errors))
-        return 1
+    if errors := check_catalogue(catalogue):
+        raise UserError(*errors, title="The catalogue is inconsistent")
     records = [*catalogue.accelerators.values(), *catalogue.tpus.values(), *catalogue.models.values()]
     records += [*catalogue.machines.values(), *catalogue.vllm.values()]
     derived = sum(row.derived for row in catalogue.prices)
     sys.stdout.write(
-        f"The catalogue holds: {len(records)} records and {len(catalogue.prices)} prices, {derived} of them derived; "
-        f"the oldest price is of {min(row.as_of for row in catalogue.prices)}.\n"
+        f"The catalogue is consistent: {len(records)} records and {len(catalogue.prices)} prices, {derived} of them "
+        f"derived; the oldest price is of {min(row.as_of for row in catalogue.prices)}.\n"
     )
     if places := unpriced_places(catalogue.prices, catalogue.accelerators, catalogue.tpus):
         sys.stdout.write(f"Offered but unpriced, so that a stack there is refused: {', '.join(places)}.\n")
     return 0
+
+
+def run_refresh(options: argparse.Namespace) -> int:
+    """Refresh the catalogue's own price file; return the exit code."""
+    return refresh(write=options.write)
 
 
 def refresh(*, write: bool, file: Path = PRICES, month: str | None = None, client: GoogleClient | None = None) -> int:
@@ -63,36 +61,37 @@ def refresh(*, write: bool, file: Path = PRICES, month: str | None = None, clien
         client: Client for the requests; one with the environment's credentials by default.
 
     Returns:
-        The exit code: 1 where the file would not pass the checks, and so was not written.
+        The exit code.
 
     Raises:
-        CatalogError: The list could not be read completely, or the file not written; the file is unchanged.
+        UserError: The list could not be read completely, or the file not written, or it would not pass the checks; the
+            file is unchanged.
     """
     text = _text(file)
     rows = parse_prices(text)
     try:
-        with client or GoogleClient() as asked:
-            compared = _compared(rows, asked, month or f"{datetime.now(UTC):%Y-%m}")
+        with client or GoogleClient() as used:
+            compared = _compared(rows, used, month or f"{datetime.now(UTC):%Y-%m}")
     except RestError as error:
-        raise CatalogError(f"the price list could not be read whole, so nothing was compared: {error}") from error
-    sys.stdout.write("\n".join(_told(compared)) + "\n")
+        raise UserError(f"the price list could not be read completely, so nothing was compared: {error}") from error
+    sys.stdout.write("\n".join(_differences(compared)) + "\n")
     new = refreshed(compared)
-    errors = check_catalogue(dataclasses.replace(read_catalogue(), prices=new))
-    if errors:
-        sys.stderr.write(f"Nothing is written, because the price file would then be wrong.\n{_listed(errors)}")
-        return 1
+    if errors := check_catalogue(dataclasses.replace(read_catalogue(), prices=new)):
+        raise UserError(*errors, title="The price file would be inconsistent, so it is not written")
     if new == rows:
-        sys.stdout.write(f"{file.name} says the same: nothing to write.\n")
+        sys.stdout.write(f"{file.name} agrees with the list: nothing to write.\n")
     elif write:
         if _text(file) != text:
-            raise CatalogError(f"{file.name} was changed while the list was read: nothing is written. Run it again.")
+            consequence = "it was changed while the list was read, so it is not written."
+            raise UserError(Problem(file.name, None, consequence, "run the command again."))
         try:
             write_whole(file, format_prices(new), mode=file.stat().st_mode)
         except OSError as error:
-            raise CatalogError(f"{file.name} cannot be written: {error}. It is as it was.") from error
+            consequence = f"it cannot be written: {error}; it is unchanged."
+            raise UserError(Problem(file.name, None, consequence, "make the file writable.")) from error
         sys.stdout.write(f"{file.name} is written.\n")
     else:
-        sys.stdout.write("Nothing is written: `bezel catalog refresh --write` takes this over.\n")
+        sys.stdout.write("Nothing is written: `bezel catalog refresh --write` writes these changes.\n")
     return 0
 
 
@@ -100,14 +99,14 @@ def _text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except OSError as error:
-        raise CatalogError(f"{file.name} cannot be read: {error}.") from error
+        raise UserError(Problem(file.name, None, f"it cannot be read: {error}.", "make the file readable.")) from error
 
 
 def _compared(rows: Sequence[Price], client: GoogleClient, month: str) -> tuple[Compared, ...]:
     """Read every page of every billing service, then compare.
 
     Raises:
-        CatalogError: A service has no SKU at all.
+        UserError: A service has no SKU at all.
         RestError: A page could not be read.
     """
     rules, regions = sku_rules(), regions_to_refresh(rows)
@@ -115,40 +114,32 @@ def _compared(rows: Sequence[Price], client: GoogleClient, month: str) -> tuple[
     for service in sorted({rule.billing_service for rule in rules}):
         collector = SkuCollector([rule for rule in rules if rule.billing_service == service], regions)
         address = f"{endpoint('CLOUD_BILLING')}services/{service}/skus"
-        sys.stderr.write(f"reading the price list of service {service}\n")
+        note(f"reading the price list of service {service}")
         for sku in client.pages(address, "skus", params={"pageSize": PAGE, "currencyCode": "USD"}):
             collector.add(sku)
         if not collector.count:
-            raise CatalogError(
-                f"the Cloud Billing Catalog lists no SKU of service {service}: nothing was compared. Correct "
-                "billing_service in skus.toml, or look whether these credentials may read it."
-            )
+            consequence = "the Cloud Billing Catalog lists no SKU of this service, so nothing was compared."
+            repair = "correct billing_service in skus.toml, or check that these credentials may read the service."
+            raise UserError(Problem("billing_service", service, consequence, repair))
         matches |= collector.matches
     return compare(rows, rules, matches, as_of=month)
 
 
-def _told(compared: Sequence[Compared]) -> list[str]:
+def _differences(compared: Sequence[Compared]) -> list[str]:
     """Text of the differences: each row that is not simply confirmed, then the counts."""
     lines = []
-    for each in compared:
-        if each.outcome == "changed" and each.old and each.row:
-            lines.append(
-                f"changed    {each.name}: {each.old.usd_per_unit:f} -> {each.row.usd_per_unit:f} "
-                f"USD per {each.row.unit} (SKU {each.row.sku})"
-            )
-        elif each.outcome == "new" and each.row:
-            lines.append(
-                f"new        {each.name}: {each.row.usd_per_unit:f} USD per {each.row.unit} (SKU {each.row.sku})"
-            )
-        elif each.outcome == "confirmed" and each.old and each.old.derived:
-            lines.append(f"confirmed  {each.name}: was derived, now read at the same price")
-        elif each.outcome in ("not found", "refused"):
-            stays = "the row stays as it is" if each.old else "no row is made"
-            lines.append(f"{each.outcome:9s}  {each.name}: {each.why}; {stays}")
-    counts = Counter(each.outcome for each in compared)
+    for row in compared:
+        old, new = row.old, row.row
+        text = ""
+        if row.outcome in ("changed", "new") and new:
+            before = f"{old.usd_per_unit:f} -> " if row.outcome == "changed" and old else ""
+            text = f"{before}{new.usd_per_unit:f} USD per {new.unit} (SKU {new.sku})"
+        elif row.outcome == "confirmed" and old and old.derived:
+            text = "was derived, now read at the same price"
+        elif row.outcome in ("not found", "refused"):
+            text = f"{row.why}; {'the row is unchanged' if old else 'no row is added'}"
+        if text:
+            lines.append(f"{row.outcome:9s}  {row.name}: {text}")
+    counts = Counter(row.outcome for row in compared)
     order: tuple[Outcome, ...] = ("confirmed", "changed", "new", "not found", "refused")
     return [*lines, ", ".join(f"{counts[outcome]} {outcome}" for outcome in order) + "."]
-
-
-def _listed(errors: Sequence[Problem]) -> str:
-    return f"{UserError(*errors, title='The catalogue is inconsistent')}\n"

@@ -4,6 +4,7 @@ Owns running the recorder in that vLLM's environment, and the writing of the fil
 recorded (`recorder`) and what a recording must contain (`checks`).
 """
 
+import argparse
 import dataclasses
 import json
 import os
@@ -15,17 +16,23 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bezel.atomic_write import write_whole
 from bezel.catalog.checks.integrity import check_catalogue, read_catalogue
 from bezel.catalog.vllm import recorder
 from bezel.catalog.vllm.options import RECORDINGS, VllmOptions, read_options
-from bezel.errors import UserError
+from bezel.cli.exits import write_output
+from bezel.console import note
+from bezel.errors import NOT_SET, Problem, UserError
 
 SECONDS = 600.0
 """Time limit for the recorder: the first import of vLLM compiles its modules."""
 _RELEASE = re.compile(r"\d+\.\d+\.\d+(?:\.?(?:rc|post)\d+)?")
 # Valid as an image's tag and as a file name.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Record into the catalogue; return the exit code."""
+    return record_options(options.python, name=options.name, replace=options.replace)
 
 
 def record_options(python: str, *, name: str | None, replace: bool, folder: Path = RECORDINGS) -> int:
@@ -41,27 +48,25 @@ def record_options(python: str, *, name: str | None, replace: bool, folder: Path
         UserError: Nothing was recorded; the text says why.
     """
     if shutil.which(python) is None:
-        raise UserError(f"{python} is no program, so no vLLM could be asked. Name the interpreter of its environment.")
+        repair = "choose the interpreter of an environment in which `import vllm` works."
+        raise UserError(Problem("PYTHON", python, "there is no such program.", repair))
     if name is not None:
         _free(name, folder, replace=replace)
-    found = _recorded(python)
-    installed = str(found.pop("installed"))
+    recorded = _recorded(python)
+    installed = str(recorded.pop("installed"))
     chosen = _name(name, installed)
     file = _free(chosen, folder, replace=replace)
     data = {
-        **found,
+        **recorded,
         "version": chosen,
         "as_of": f"{datetime.now(UTC):%Y-%m}",
         "source": f"vllm {installed} as it was installed: its serve parser, registries, variables and configuration",
     }
     options = _checked(chosen, data)
-    try:
-        write_whole(file, as_text(data))
-    except OSError as error:
-        raise UserError(f"{file} cannot be written: {error}. Nothing was recorded.") from error
+    write_output("--name", file, as_text(data))
     sys.stdout.write(
-        f"{len(options.options)} options and {len(options.variables)} variables of vLLM {installed} are recorded as "
-        f'{chosen}.\nA stack file names them by `bezel:image: {{options: "{chosen}"}}`, beside its tag or digest.\n'
+        f"Recorded {len(options.options)} options and {len(options.variables)} variables of vLLM {installed} as "
+        f'{chosen}.\nA stack file uses them with `bezel:image: {{options: "{chosen}"}}`, beside its tag or digest.\n'
     )
     return 0
 
@@ -84,35 +89,32 @@ def _name(name: str | None, installed: str) -> str:
     """The recording's name: the image's tag, or vLLM's release."""
     release = installed.partition("+")[0]
     if name is None and not _RELEASE.fullmatch(release):
-        raise UserError(
-            f"vLLM {installed} is no release, so its recording needs a name of its own: --name with the tag of the "
-            "image that holds it, e.g. nightly-2026-11-20. Nothing was recorded."
-        )
+        consequence = f"vLLM {installed} is not a release, so its recording needs a name of its own."
+        repair = "add the tag of the image that contains it, e.g. nightly-2026-11-20."
+        raise UserError(Problem("--name", NOT_SET, consequence, repair))
     if name is not None and name != release and _RELEASE.fullmatch(name):
-        raise UserError(
-            f"--name {name} is another release than the installed {installed}: stacks of that release would be checked "
-            "against wrong options. Leave --name out. Nothing was recorded."
+        consequence = (
+            f"vLLM {installed} is installed, so stacks of that release would be checked against wrong options."
         )
+        raise UserError(Problem("--name", name, consequence, "omit --name."))
     return name or release
 
 
 def _free(name: str, folder: Path, *, replace: bool) -> Path:
     """The file of a recording that may be written."""
     if not _NAME.fullmatch(name):
-        raise UserError(
-            f"{name!r} is no name of a recording: write the tag of the image, letters, digits, dots, hyphens and "
-            "underscores. Nothing was recorded."
-        )
+        consequence = "a name has letters, digits, dots, hyphens and underscores."
+        raise UserError(Problem("--name", name, consequence, "write the tag of the image."))
     file = folder / f"{name}.json"
     if file.exists() and not replace:
-        raise UserError(f"{name} is recorded already. Add --replace to write over it. Nothing was recorded.")
+        raise UserError(Problem("--name", name, "it is recorded already.", "add --replace to overwrite it."))
     return file
 
 
 def _recorded(python: str) -> dict[str, Any]:
     """The output of the recorder, run in the environment of an interpreter."""
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             [python, str(Path(recorder.__file__))],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -122,20 +124,21 @@ def _recorded(python: str) -> dict[str, Any]:
             env=os.environ | {"PYTHONSAFEPATH": "1"},  # else modules beside the recorder shadow vLLM's own
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise UserError(f"{python} could not tell what its vLLM takes: {error}. Nothing was recorded.") from None
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        raise UserError(
-            f"{python} could not tell what its vLLM takes: {last}. Name the interpreter of an environment in which "
-            "`import vllm` works. Nothing was recorded."
-        )
-    sys.stderr.writelines(f"{line}\n" for line in done.stderr.splitlines() if line.startswith("the values of "))
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+        raise UserError(f"{python} could not list the options of its vLLM: {error}.") from None
+    if result.returncode:
+        last = (result.stderr.strip().splitlines() or ["no output"])[-1]
+        consequence = f"it could not list the options of its vLLM: {last}."
+        repair = "choose the interpreter of an environment in which `import vllm` works."
+        raise UserError(Problem("PYTHON", python, consequence, repair))
+    for line in result.stderr.splitlines():
+        if line.startswith("the values of "):
+            note(line)
+    recorded: dict[str, Any] = json.loads(result.stdout)
+    return recorded
 
 
 def _checked(name: str, data: dict[str, Any]) -> VllmOptions:
     options = read_options(name, data)
     if errors := check_catalogue(dataclasses.replace(read_catalogue(), vllm={name: options})):
-        raise UserError(*errors, title="The recording is incomplete, so nothing is written")
+        raise UserError(*errors, title="The recording is incomplete, so it is not written")
     return options

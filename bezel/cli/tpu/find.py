@@ -8,10 +8,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from bezel.errors import Problem, UserError
 from bezel.leases.availability import PROBE_STACK, probe
 from bezel.leases.backend import NOT_FOUND, no_such_zone
 from bezel.leases.clock import PlatformClock
-from bezel.leases.controller import LeaseError
 from bezel.leases.inventory import back_end_of, new_client
 from bezel.leases.names import labels
 from bezel.leases.requests import PROVISIONING_MODELS, LeaseSpec, ZoneChoice, instance_body, queued_body
@@ -19,7 +19,7 @@ from bezel.planner import LeasePlan
 from bezel.planner.assemble.quota import lease_quota
 from bezel.planner.base.money import lasting, text
 from bezel.planner.cost.lease_cost import lease_cost
-from bezel.rest import ApiError, GoogleClient, RestError, endpoint
+from bezel.rest import ApiError, GoogleClient, endpoint
 from bezel.rest.cloud_quotas import Limit, quota_of
 
 PROBE_RUN_SECONDS = 600
@@ -66,63 +66,50 @@ def _row(
     terms = plan.terms
     hardware, back_end = terms.hardware, back_end_of(terms.back_end, client, plan.project)
     kind = hardware.id if terms.back_end == "queued_resource" else hardware.machine_type
-    has = _told(lambda: "yes" if back_end.has_hardware(zone, kind) else "no", show)
+    present = _answer(lambda: "yes" if back_end.has_hardware(zone, kind) else "no", show)
     cost = lease_cost(hardware, zone=zone, provisioning=terms.provisioning, own_prices=plan.settings.cost.prices)
-    capacity = "not asked (--probe)" if probe_seconds is None else "-"
-    if probe_seconds is not None and has == "yes":
-        wait, most = probe_seconds, text(lasting(cost.hourly, PROBE_RUN_SECONDS), 2)
-        show(f"{zone}: asking for one real {hardware.id} that ends by itself after 10 min; USD at most: {most}")
-        capacity = _told(
-            lambda: probe(back_end, _spec(plan, zone, wait, _place(client, plan, zone)), clock, wait, show).result, show
+    capacity = "not probed (--probe)" if probe_seconds is None else "-"
+    if probe_seconds is not None and present == "yes":
+        wait, limit = probe_seconds, text(lasting(cost.hourly, PROBE_RUN_SECONDS), 2)
+        show(f"{zone}: requests one real {hardware.id} that ends by itself after 10 min; USD at most: {limit}")
+        capacity = _answer(
+            lambda: probe(back_end, _spec(plan, zone, wait, _network(client, plan, zone)), clock, wait, show).result,
+            show,
         )
-    taken = "taken" if zone in hardware.zones else "refused" if zone in hardware.zones_refused else "not known"
-    return dict(
-        zip(
-            FINDING_COLUMNS,
-            (
-                zone,
-                has,
-                taken if terms.provisioning == "flex-start" else "not known",
-                _told(lambda: _quota(client, plan, zone), show),
-                text(cost.hourly, 2),
-                capacity,
-            ),
-            strict=True,
-        )
-    )
+    taken = "accepted" if zone in hardware.zones else "refused" if zone in hardware.zones_refused else "unknown"
+    model = taken if terms.provisioning == "flex-start" else "unknown"
+    quota = _answer(lambda: _quota(client, plan, zone), show)
+    return dict(zip(FINDING_COLUMNS, (zone, present, model, quota, text(cost.hourly, 2), capacity), strict=True))
 
 
-def _told(ask: Callable[[], str], show: Callable[[str], None]) -> str:
+def _answer(request: Callable[[], str], show: Callable[[str], None]) -> str:
     """Return the response, or the reason of a failure in short: the other columns and zones are still useful."""
     try:
-        return ask()
+        return request()
     except ApiError as error:
         show(f"bezel: {error.message}")
         return f"? ({error.status} {error.reason})"
-    except (RestError, LeaseError) as error:
+    except UserError as error:
         show(f"bezel: {error}")
         return f"? ({str(error).splitlines()[0]})"
 
 
-def _place(client: GoogleClient, plan: LeasePlan, zone: str) -> tuple[str, str] | None:
+def _network(client: GoogleClient, plan: LeasePlan, zone: str) -> tuple[str, str] | None:
     """Network and subnetwork for a probe: the stack's own if it exists; None for the project's default network.
 
     Raises:
-        LeaseError: Neither exists, and a probe creates no network.
+        UserError: Neither exists, and a probe creates no network.
         RestError: The networks could not be read.
     """
     region = zone.rpartition("-")[0]
-    network = f"projects/{plan.project}/global/networks/{plan.network.name}"
     subnetwork = f"projects/{plan.project}/regions/{region}/subnetworks/{plan.network.name}-{region}"
     if _exists(client, subnetwork):
-        return network, subnetwork
+        return f"projects/{plan.project}/global/networks/{plan.network.name}", subnetwork
     if _exists(client, f"projects/{plan.project}/global/networks/default"):
         return None
-    raise LeaseError(
-        f"no network to ask for a machine in: neither {plan.network.name}-{region} nor one called default is there\n"
-        f"consequence: {zone} was not probed, and nothing was asked for\n"
-        f"repair: probe while {plan.stack} is deployed with {zone} among its zones, or make a network called default"
-    )
+    consequence = f"{zone} was not probed: neither {plan.network.name}-{region} nor the network default exists."
+    repair = f"probe while {plan.stack} is deployed with {zone} among its zones, or create a network named default."
+    raise UserError(Problem("no network for a probe", None, consequence, repair))
 
 
 def _exists(client: GoogleClient, name: str) -> bool:
@@ -137,11 +124,11 @@ def _exists(client: GoogleClient, name: str) -> bool:
 
 def _quota(client: GoogleClient, plan: LeasePlan, zone: str) -> str:
     quota = lease_quota(plan.terms)
-    found = quota_of(client, plan.project, Limit(quota.service, quota.id, zone, quota.dimensions))
-    return "not told" if found is None else "no limit" if found.value == math.inf else str(found.value)
+    allowed = quota_of(client, plan.project, Limit(quota.service, quota.id, zone, quota.dimensions))
+    return "unknown" if allowed is None else "no limit" if allowed.value == math.inf else str(allowed.value)
 
 
-def _spec(plan: LeasePlan, zone: str, wait: int, place: tuple[str, str] | None) -> LeaseSpec:
+def _spec(plan: LeasePlan, zone: str, wait: int, network: tuple[str, str] | None) -> LeaseSpec:
     """A lease without service account or software: a probe ends before it needs them."""
     terms = plan.terms
     hardware, name = terms.hardware, f"{PROBE_STACK}-{zone}"
@@ -157,7 +144,7 @@ def _spec(plan: LeasePlan, zone: str, wait: int, place: tuple[str, str] | None) 
             name,
             accelerator_type=hardware.id,
             runtime_version=hardware.slice.runtime_version,
-            network=place[0] if place else None,
+            network=network[0] if network else None,
             **shared,
         )
         if hardware.slice is not None and terms.back_end == "queued_resource"
@@ -174,6 +161,6 @@ def _spec(plan: LeasePlan, zone: str, wait: int, place: tuple[str, str] | None) 
         stack=PROBE_STACK,
         back_end=terms.back_end,
         zones=(ZoneChoice(zone, float(wait)),),
-        subnetworks={zone.rpartition("-")[0]: place[1]} if place else {},
+        subnetworks={zone.rpartition("-")[0]: network[1]} if network else {},
         body=body,
     )

@@ -36,26 +36,27 @@ def test_a_picture_that_no_figure_is_named_like_writes_nothing(
     page = result.with_name("r.html")
     assert report(result, "--out", page, "--png", result.with_name("heat.png")) == 1
     told = capsys.readouterr().err
-    assert "heat.png: a picture is named after its figure. This report has throughput.png, latency.png" in told
+    assert "heat.png\n   a picture must be named after its figure.\n" in told
+    assert "choose of this report's: throughput.png, latency.png" in told
     assert not page.exists()
 
 
 def test_no_result_is_written_over(result: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = result.read_bytes()
     assert report(result, "--out", result) == 1
-    assert "would be written over" in capsys.readouterr().err
+    assert "would be overwritten" in capsys.readouterr().err
     assert result.read_bytes() == before
 
 
 def test_nothing_to_write_and_no_result_are_told(result: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert report(result) == 1
-    assert "name a file with --out" in capsys.readouterr().err
+    assert "add --out FILE.html" in capsys.readouterr().err
     other = result.with_name("other.json")
     other.write_text("{}")
     assert report(other, "--out", result.with_name("r.html")) == 1
     assert "is not a result of" in capsys.readouterr().err
     assert report(result, "--out", result.with_name("none") / "r.html") == 1
-    assert "Name another place" in capsys.readouterr().err
+    assert "choose another path" in capsys.readouterr().err
 
 
 def test_a_failed_benchmark_is_reported_without_failing_the_report(tmp_path: Path) -> None:

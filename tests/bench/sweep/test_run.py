@@ -16,7 +16,7 @@ from bezel.bench.sweep.journal import Journal
 from bezel.bench.sweep.knees import knees
 from bezel.bench.sweep.run import LOST, Sweep, run_sweep
 from bezel.bench.sweep.summarize import conclude
-from bezel.cli.bench.render.grid import grid_table
+from bezel.cli.bench.render.tables import grid_text
 from bezel.errors import UserError
 from tests.support.bench.oracle import RATE, Oracle, cell_of
 from tests.support.bench.results import manifest
@@ -88,7 +88,7 @@ def test_where_throughput_still_rises_no_knee_is_named_and_that_is_said() -> Non
     assert "24.5 at 1 user, 87.5 at 8 users, 159 at 32 users" in texts[64]
     assert "was 2872 at 32 users" in texts[1024]
     cells = [cell_of(GRID.wanted(place), **{RATE: value}) for place, value in places.items()]
-    shown = grid_table(
+    shown = grid_text(
         Result(kind="sweep", nature="measured", manifest=manifest("rising"), cells=cells, findings=findings), RATE
     )
     assert "no plateau was seen" in shown
@@ -119,7 +119,7 @@ def test_what_a_limit_left_out_was_not_asked_and_is_not_called_impossible(tmp_pa
     assert {cell.state for cell in unasked} == {"not_asked"}
     assert all(cell.reason.startswith("not asked: the limits allow no further cell") for cell in unasked)
     result = Result(kind="sweep", nature="measured", manifest=manifest("cut"), cells=told.cells)
-    table = grid_table(result, RATE).splitlines()
+    table = grid_text(result, RATE).splitlines()
     assert sum(line.split().count("?") for line in table[:9]) == len(unasked)
     assert not [line for line in table[3:9] if "-" in line.split()]
 

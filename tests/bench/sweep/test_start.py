@@ -10,7 +10,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from bezel.cli.bench.measure.server_process import Started
+from bezel.cli.bench.measure.server_process import StartedServer
 from bezel.errors import UserError
 
 if TYPE_CHECKING:
@@ -42,12 +42,12 @@ def port() -> int:
 
 
 @pytest.fixture
-def started(port: int, tmp_path: Path) -> Iterator[Started]:
+def started(port: int, tmp_path: Path) -> Iterator[StartedServer]:
     file = tmp_path / "server.py"
     file.write_text(SERVER)
     # Through a shell that stays: the server is a child of what is started.
     command = f"{shlex.quote(sys.executable)} {shlex.quote(str(file))} {port} {{spec_tokens}}; exit 1"
-    made = Started(command, f"http://127.0.0.1:{port}", 30.0, lambda _: None)
+    made = StartedServer(command, f"http://127.0.0.1:{port}", 30.0, lambda _: None)
     yield made
     made.end()
 
@@ -57,9 +57,9 @@ def said(port: int) -> str:
         return str(answer.read().decode())
 
 
-def test_each_value_has_a_server_of_its_own_that_knows_it(started: Started, port: int) -> None:
+def test_each_value_has_a_server_of_its_own_that_knows_it(started: StartedServer, port: int) -> None:
     for value in ("0", "3"):
-        started.anew("spec_tokens", value)
+        started.restart("spec_tokens", value)
         assert said(port) == f"{value} {value}"
     started.end()
     with pytest.raises(OSError, match="refused"):
@@ -67,23 +67,23 @@ def test_each_value_has_a_server_of_its_own_that_knows_it(started: Started, port
 
 
 def test_a_command_that_ends_with_0_has_deployed_a_server_that_stays(
-    started: Started, port: int, tmp_path: Path
+    started: StartedServer, port: int, tmp_path: Path
 ) -> None:
-    started.anew("spec_tokens", "7")
+    started.restart("spec_tokens", "7")
     mark = tmp_path / "deployed"
-    deploys = Started(f"touch {shlex.quote(str(mark))}", f"http://127.0.0.1:{port}", 30.0, lambda _: None)
-    deploys.anew("x", "1")
+    deploys = StartedServer(f"touch {shlex.quote(str(mark))}", f"http://127.0.0.1:{port}", 30.0, lambda _: None)
+    deploys.restart("x", "1")
     assert mark.exists(), "what answered before is no sign: the command has ended first"
     deploys.end()
     assert said(port) == "7 7"
 
 
 def test_a_server_that_does_not_become_healthy_is_ended_and_told(port: int) -> None:
-    waits = Started("sleep 60 # {x}", f"http://127.0.0.1:{port}", 0.5, lambda _: None)
+    waits = StartedServer("sleep 60 # {x}", f"http://127.0.0.1:{port}", 0.5, lambda _: None)
     with pytest.raises(UserError, match="did not answer 200 within"):
-        waits.anew("x", "1")
+        waits.restart("x", "1")
 
 
 def test_a_command_that_fails_is_told_at_once(port: int) -> None:
     with pytest.raises(UserError, match="ended with 4 for x=1"):
-        Started("exit 4", f"http://127.0.0.1:{port}", 30.0, lambda _: None).anew("x", "1")
+        StartedServer("exit 4", f"http://127.0.0.1:{port}", 30.0, lambda _: None).restart("x", "1")

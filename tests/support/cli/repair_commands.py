@@ -5,6 +5,7 @@ A value that is filled in later is `1` here, which a command's parser takes for 
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -38,7 +39,17 @@ def texts() -> tuple[RepairText, ...]:
             name = file.relative_to(ROOT).as_posix()
             if not name.startswith(OTHERS_WORDS):
                 found += [RepairText(f"{name}:{line}", text) for line, text in _texts(ast.parse(file.read_text()))]
+    table = "bezel/cli/commands.toml"
+    found += [RepairText(table, text) for text in _strings(tomllib.loads((ROOT / table).read_text()))]
     return tuple(found)
+
+
+def _strings(value: object) -> Iterator[str]:
+    """Every text of a parsed TOML file."""
+    if isinstance(value, str):
+        yield value
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _strings(part)
 
 
 def _texts(tree: ast.Module) -> Iterator[tuple[int, str]]:

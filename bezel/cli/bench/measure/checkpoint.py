@@ -1,37 +1,33 @@
-"""Checkpoint files beside FILE.json during a measurement, from which the same command continues after a kill.
+"""Files of a measurement: FILE.json with the result, and checkpoint files beside it, from which a command continues.
 
-Owns the paths of the journal and of the samples, and the options and texts of the limits, which sweeps, searches and
+Owns the paths of result, journal and samples, and the options and texts of the limits, which sweeps, searches and
 comparisons share. Leaves out what the records mean (`bezel.bench.sweep`).
 """
 
-from __future__ import annotations
-
+import argparse
+import os
 import secrets
 import shlex
 import shutil
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
-from bezel.errors import UserError
+from bezel.bench.cell.cell import MeasuredCell
+from bezel.bench.result.columns import Columns
+from bezel.bench.result.document import Cell, Result, save
+from bezel.bench.result.sample_file import read_samples, samples_path, write_samples
+from bezel.bench.server.manifest import shown
+from bezel.bench.sweep.budget import Limits
+from bezel.bench.sweep.journal import Journal, Ledger
+from bezel.cli.bench.measure.cell_runner import Variant
+from bezel.console import note
+from bezel.errors import Problem, UserError
 
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
-    from bezel.bench.cell.cell import MeasuredCell
-    from bezel.bench.result.columns import Columns
-    from bezel.bench.result.document import Cell
-    from bezel.bench.sweep.budget import Limits
-    from bezel.bench.sweep.journal import Ledger
-    from bezel.cli.bench.measure.variant import Variant
-
-
-def limit_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of the limits on time and cost."""
-    parser.add_argument("--max-minutes", type=float, metavar="M", help="of measuring, all runs of the command together")
-    parser.add_argument("--max-usd", type=float, metavar="USD", help="at the server's price for the same time")
+# Samples are stored beside the result, and both are written under another name first: .NAME.samples.npz.PID
+_MAX_NAME = 255 - 24
 
 
 def limits_of(options: argparse.Namespace, usd_per_hour: float | None) -> Limits:
@@ -40,18 +36,16 @@ def limits_of(options: argparse.Namespace, usd_per_hour: float | None) -> Limits
     Raises:
         UserError: One of them cannot be kept.
     """
-    from bezel.bench.sweep.budget import Limits
-
-    for option, value in (("--max-minutes", options.max_minutes), ("--max-usd", options.max_usd)):
+    minutes, usd = options.max_minutes, options.max_usd
+    for option, value in (("--max-minutes", minutes), ("--max-usd", usd)):
         if value is not None and not 0 < value < float("inf"):
-            raise UserError(f"{option} {value:g}: nothing could be measured. Give a number above 0, or leave it out.")
-    if options.max_usd is not None and usd_per_hour is None and options.max_minutes is None:
-        raise UserError(
-            f"--max-usd {options.max_usd:g}: what the server costs is not known, so the limit cannot be kept. "
-            "Give --usd-per-hour, or --max-minutes."
-        )
-    seconds = None if options.max_minutes is None else options.max_minutes * 60
-    return Limits(seconds=seconds, usd=options.max_usd, usd_per_hour=usd_per_hour)
+            raise UserError(
+                Problem(option, f"{value:g}", "nothing could be measured.", "give more than 0, or omit it.")
+            )
+    if usd is not None and usd_per_hour is None and minutes is None:
+        consequence = "the price of the server is unknown, so the limit cannot be kept."
+        raise UserError(Problem("--max-usd", f"{usd:g}", consequence, "add --usd-per-hour or --max-minutes."))
+    return Limits(seconds=None if minutes is None else minutes * 60, usd=usd, usd_per_hour=usd_per_hour)
 
 
 def amount(seconds: float, limits: Limits) -> str:
@@ -67,32 +61,73 @@ def amounts(seconds: float, limits: Limits) -> str:
     return f"{amount(seconds, limits)}{ahead}"
 
 
-def settings_of(arm: Variant, options: argparse.Namespace) -> dict[str, Any]:
+def settings_of(variant: Variant, options: argparse.Namespace) -> dict[str, Any]:
     """Settings of the server and of the requests that make cells comparable."""
-    target, served = arm.reached.target, arm.server.served
+    target, served = variant.reached.target, variant.server.served
     return {
         "url": target.url,
         "model": target.model,
         "endpoint": target.endpoint,
         "vllm_version": served.vllm_version,
         "max_model_len": served.max_model_len,
-        "kv_cache_tokens": arm.server.kv_cache_tokens,
+        "kv_cache_tokens": variant.server.kv_cache_tokens,
         "deadline": options.deadline,
         "workers": options.workers,
     }
 
 
-def _holds_answers(cells: Path) -> bool:
-    """Whether a folder of samples holds any: a spill with more than its first line, or the file of a complete cell."""
-    files = [*cells.iterdir()] if cells.is_dir() else []
-    return any(".spill" not in file.name or file.read_bytes().count(b"\n") > 1 for file in files)
+def check_out(out: Path | None) -> None:
+    """Refuse a path that no result can be written to.
+
+    Raises:
+        UserError: The path is a folder, its folder does not exist or is not writable, or its name is too long.
+    """
+    if out is None:
+        return
+    consequence, repair = "", "choose another path."
+    try:
+        folder = out.absolute().parent
+        if out.is_dir():
+            consequence, repair = "it is a folder.", f"choose a file in it, e.g. {out / 'r.json'}."
+        elif not folder.is_dir():
+            consequence, repair = "its folder does not exist.", "create the folder first."
+        elif (size := len(os.fsencode(out.name))) > _MAX_NAME:
+            consequence = f"with a name of {size} bytes, the names of the files beside it would be too long."
+            repair = f"choose a name of {_MAX_NAME} bytes at most."
+        elif not os.access(folder, os.W_OK | os.X_OK):
+            consequence = f"{folder} is not writable."
+    except OSError as error:
+        consequence = f"the system reports: {error.strerror}."
+    if consequence:
+        raise UserError(Problem("--out", str(out), f"the result would be lost: {consequence}", repair))
 
 
-def this_command() -> str:
-    """The command line of this process for a shell, without secrets."""
-    from bezel.bench.server.manifest import shown
+def write(result: Result, samples: Mapping[str, tuple[Columns, int]], out: Path) -> Result:
+    """Write a result and, beside it, its samples: these first, so that no result names a missing file.
 
-    return shlex.join([".venv/bin/bezel", *shown(sys.argv[1:])])
+    Raises:
+        UserError: They cannot be written.
+    """
+    try:
+        file = write_samples(samples_path(out), samples) if samples else None
+        complete = result.model_copy(update={"samples": file})
+        save(complete, out)
+    except OSError as error:
+        raise UserError(Problem("--out", str(out), f"it cannot be written: {error}.", "choose another path.")) from None
+    return complete
+
+
+def finish(result: Result, files: "ResultFiles", options: argparse.Namespace, text: Callable[[Result], str]) -> None:
+    """Write the result, and print it as JSON or as its text."""
+    if options.out:
+        result = write(result, files.samples(result.cells), options.out)
+    if options.json:
+        sys.stdout.write(result.as_json())
+        return
+    sys.stdout.write(text(result))
+    if options.out:
+        samples = f", samples in {result.samples.file}" if result.samples else ""
+        sys.stdout.write(f"\nwritten: {options.out}{samples}\n")
 
 
 class ResultFiles:
@@ -111,44 +146,38 @@ class ResultFiles:
         Raises:
             UserError: It cannot be continued.
         """
-        from bezel.bench.sweep.journal import Journal, Ledger
-
         run = secrets.token_hex(4)
         if self._out is None:
             return Ledger(run)
-        journal = Journal(self._of(".journal"), settings, run)
+        journal = Journal(self._path(".journal"), settings, run)
         if journal.taken:
-            sys.stderr.write(f"goes on after {len(journal.taken)} cells that were measured before\n")
+            note(f"continues after {len(journal.taken)} cells that were measured before")
         return journal
 
-    def keep(self, found: MeasuredCell) -> None:
+    def keep(self, measured: MeasuredCell) -> None:
         """Store a cell's samples."""
-        from bezel.bench.result.sample_file import write_samples
-
-        if self._out is None or found.samples is None:
+        if self._out is None or measured.samples is None:
             return
-        file = self._samples(found.cell)
+        file = self._samples(measured.cell)
         file.parent.mkdir(exist_ok=True)
-        write_samples(file, {found.cell.id: (found.samples, found.began)})
+        write_samples(file, {measured.cell.id: (measured.samples, measured.began)})
 
     def samples(self, cells: Iterable[Cell]) -> dict[str, tuple[Columns, int]]:
         """The samples of cells that this process or an earlier one measured."""
-        from bezel.bench.result.sample_file import read_samples
-
         files = [self._samples(cell) for cell in cells if cell.requests]
-        return {name: one for file in files if file.exists() for name, one in read_samples(file).items()}
+        return {name: columns for file in files if file.exists() for name, columns in read_samples(file).items()}
 
     def spill(self, cell: str) -> Path | None:
         """The file for the samples of a cell's unfinished load; None where nothing is stored."""
         if self._out is None:
             return None
-        self._of(".cells").mkdir(exist_ok=True)
-        return self._of(".cells") / f"{quote(cell, safe='')}.spill"
+        self._path(".cells").mkdir(exist_ok=True)
+        return self._path(".cells") / f"{quote(cell, safe='')}.spill"
 
     def spills(self, cell: str) -> list[Path]:
         """The spill files of a cell's killed load, one for each sender."""
-        one = self.spill(cell)
-        return sorted(one.parent.glob(f"{one.name}*")) if one else []
+        spill = self.spill(cell)
+        return sorted(spill.parent.glob(f"{spill.name}*")) if spill else []
 
     def clear(self, cell: str) -> None:
         """Remove the spill files of a cell whose samples are stored elsewhere."""
@@ -157,31 +186,35 @@ class ResultFiles:
 
     def killed(self, attempt: int) -> Path:
         """The result file of a killed attempt."""
-        return self._of(f".killed-{attempt}.json")
+        return self._path(f".killed-{attempt}.json")
 
-    def forget(self, *, unless_kept: bool = False) -> None:
-        """Remove journal and samples once the result holds them, or (`unless_kept`) if nothing was measured."""
+    def forget(self, *, only_empty: bool = False) -> None:
+        """Remove journal and samples once the result holds them, or (`only_empty`) if nothing was measured."""
         if self._out is None:
             return
-        journal, cells = self._of(".journal"), self._of(".cells")
-        if unless_kept and (_holds_answers(cells) or b'"cell"' in journal.read_bytes()):
+        journal, cells = self._path(".journal"), self._path(".cells")
+        if only_empty and (_has_responses(cells) or b'"cell"' in journal.read_bytes()):
             return
         journal.unlink(missing_ok=True)
         shutil.rmtree(cells, ignore_errors=True)
 
-    def goes_on(self) -> None:
+    def print_continuation(self) -> None:
         """Print, after a command that ended early, where its cells are stored and the command that continues."""
-        if self._out is None:
-            return
-        kept = self._of(".journal")
-        if kept.exists():
-            sys.stderr.write(f"what was measured is kept in {kept}; this goes on from there:\n   {this_command()}\n")
+        if self._out is not None and (journal := self._path(".journal")).exists():
+            command = shlex.join([".venv/bin/bezel", *shown(sys.argv[1:])])
+            note(f"the measured cells are stored in {journal}; this command continues from there:\n   {command}")
 
     def _samples(self, cell: Cell) -> Path:
-        # An id holds the user's name of an arm, which may be a path.
-        return self._of(".cells") / f"{quote(cell.id, safe='')}.npz"
+        # An id contains the user's name of a variant, which may be a path.
+        return self._path(".cells") / f"{quote(cell.id, safe='')}.npz"
 
-    def _of(self, suffix: str) -> Path:
+    def _path(self, suffix: str) -> Path:
         if self._out is None:
-            raise ValueError("nothing is kept without a result")
+            raise ValueError("without a result file nothing is stored")
         return self._out.with_name(f"{self._out.stem}{suffix}")
+
+
+def _has_responses(cells: Path) -> bool:
+    """Whether a folder of samples has any: a spill with more than its first line, or the file of a complete cell."""
+    files = [*cells.iterdir()] if cells.is_dir() else []
+    return any(".spill" not in file.name or file.read_bytes().count(b"\n") > 1 for file in files)

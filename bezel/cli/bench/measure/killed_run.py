@@ -4,26 +4,26 @@ A part of a load is another load, so none of its samples enter the new measureme
 kill (`bezel.bench.result.spill`).
 """
 
-from __future__ import annotations
-
-import sys
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bezel.bench.cell.plan import ServerView
-    from bezel.bench.load.plan import Load
-    from bezel.bench.prompts.token_calibration import Vocabulary
-    from bezel.bench.result.document import Slo
-    from bezel.cli.bench.measure.checkpoint import ResultFiles
+from bezel.bench.cell.build_cell import recorded
+from bezel.bench.cell.plan import CellPlan, ServerView
+from bezel.bench.load.plan import Load
+from bezel.bench.prompts.prompts import make_prompts
+from bezel.bench.prompts.token_calibration import Vocabulary
+from bezel.bench.result.columns import Columns
+from bezel.bench.result.document import Counters, Result, Slo
+from bezel.bench.result.spill import spilled
+from bezel.bench.server.drain import Drained
+from bezel.cli.bench.measure.checkpoint import ResultFiles, write
+from bezel.console import note
 
 _WHY = "the run was killed before they were read"
 
 
 def keep_killed(
-    beside: ResultFiles,
+    files: ResultFiles,
     name: str,
     attempt: int,
     load: Load,
@@ -36,7 +36,7 @@ def keep_killed(
     """Write the samples of an earlier attempt beside the result and print a note; do nothing where there are none.
 
     Args:
-        beside: Files beside the result.
+        files: Files beside the result.
         name: Name of the cell.
         attempt: Number of the earlier attempt, from 1.
         load: The load that it sent.
@@ -45,37 +45,27 @@ def keep_killed(
         slos: Limits that a request must keep to count for goodput.
         simulated: Whether the server was a simulated one.
     """
-    from bezel.bench.result.spill import spilled
-
-    measured = spilled(beside.spills(name))
+    measured = spilled(files.spills(name))
     if measured is None:
-        beside.clear(name)
+        files.clear(name)
         return
-    from bezel.bench.cell.build_cell import recorded
-    from bezel.bench.cell.plan import CellPlan
-    from bezel.bench.prompts.prompts import make_prompts
-    from bezel.bench.result.columns import Columns
-    from bezel.bench.result.document import Counters, Result
-    from bezel.bench.server.drain import Drained
-    from bezel.cli.bench.measure.cell_runner import write
-
     columns = Columns.of(measured.samples)
     plan = CellPlan(f"{name}-killed-{attempt}", load, make_prompts(load, server.ask, vocabulary).bodies, slos=slos)
     unread = Counters(before=None, after=None, gained=None, why=_WHY)
     cell = recorded(plan, server, Drained(None, 0.0, why=_WHY), unread, measured, columns)
-    answers = cell.requests - sum(cell.failures.values())
-    reason = f"the run was killed after {answers} answers: what is here is what it had seen"
-    out = beside.killed(attempt)
+    responses = cell.requests - sum(cell.failures.values())
+    reason = f"the run was killed after {responses} responses: these are the samples until then"
+    out = files.killed(attempt)
     result = Result(
         kind="run",
         nature="simulated" if simulated else "measured",
         manifest=server.manifest,
         cells=[cell.model_copy(update={"reason": reason})],
-        notes=["Of a run that was killed: its counters were not read, and no load of it is whole."],
+        notes=["The run was killed: its counters were not read, and its load is incomplete."],
     )
     write(result, {cell.id: (columns, measured.began)}, out)
-    beside.clear(name)
-    sys.stderr.write(f"an earlier run was killed after {answers} answers, which are kept in {out}; measures anew\n")
+    files.clear(name)
+    note(f"an earlier run was killed after {responses} responses, stored in {out}; measuring again")
 
 
 def attempted(load: Load, attempt: int, *, again: bool) -> Load:

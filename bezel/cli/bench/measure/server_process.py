@@ -4,24 +4,21 @@ The command runs in a shell and a process group of its own. While it runs, it is
 deployed the server elsewhere. Either way the server is ready when /health returns 200.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-from bezel.errors import UserError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from bezel.bench.load.plan import Target
+from bezel.bench.server.http_probe import asker
+from bezel.errors import Problem, UserError
 
 _POLL_SECONDS = 0.2
 _END_SECONDS = 60.0
 
 
-class Started:
+class StartedServer:
     """The server of the current value of the setting.
 
     Args:
@@ -35,7 +32,7 @@ class Started:
         self._command, self._url, self._seconds, self._show = command, url.rstrip("/"), seconds, show
         self._process: subprocess.Popen[bytes] | None = None
 
-    def anew(self, key: str, value: str, seconds: float | None = None) -> None:
+    def restart(self, key: str, value: str, seconds: float | None = None) -> None:
         """End the last server, start the one of the value, wait until it is healthy.
 
         Args:
@@ -47,7 +44,7 @@ class Started:
             UserError: It does not become healthy in time, or the command failed.
         """
         self.end()
-        most = self._seconds if seconds is None else min(self._seconds, seconds)
+        limit = self._seconds if seconds is None else min(self._seconds, seconds)
         # A server that is healthy before the command runs is the previous one: then only the command's end counts.
         old = self._healthy()
         command = self._command.replace(f"{{{key}}}", value)
@@ -62,14 +59,14 @@ class Started:
             if (code == 0 or (code is None and not old)) and self._healthy():
                 return
             if code:
-                raise UserError(f"--start {command!r} ended with {code} for {key}={value}: run it by hand to see why.")
-            if waited > most:
+                consequence = f"it ended with exit code {code} for {key}={value}."
+                raise UserError(Problem("--start", command, consequence, "run it by hand to see why."))
+            if waited > limit:
                 self.end()
-                raise UserError(
-                    f"--start {command!r}: {self._url}/health did not answer 200 within {most:.0f} s for "
-                    f"{key}={value}. Raise --start-seconds or --max-minutes, or look at what the command says."
-                )
-            self._show(f"waits for {key}={value} to be healthy, {waited:.0f} s of at most {most:.0f}")
+                consequence = f"{self._url}/health did not return 200 within {limit:.0f} s for {key}={value}."
+                repair = "raise --start-seconds or --max-minutes, or read the command's output."
+                raise UserError(Problem("--start", command, consequence, repair))
+            self._show(f"waits until {key}={value} is healthy, {waited:.0f} s of at most {limit:.0f}")
             time.sleep(_POLL_SECONDS)
 
     def end(self) -> None:
@@ -86,11 +83,8 @@ class Started:
         # The shell may exit before the processes that it started.
         deadline = time.monotonic() + _END_SECONDS
         while self._healthy() and time.monotonic() < deadline:
-            self._show("waits for the server of before to be gone")
+            self._show("waits until the previous server is gone")
             time.sleep(_POLL_SECONDS)
 
     def _healthy(self) -> bool:
-        from bezel.bench.load.plan import Target
-        from bezel.bench.server.http_probe import asker
-
         return asker(Target(self._url, "", "chat", public=True), dict, seconds=5.0)("/health", None).status == 200

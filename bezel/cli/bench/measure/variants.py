@@ -1,29 +1,22 @@
 """Servers of a comparison: running ones, or one that is started anew for each turn.
 
-Owns when an arm is reached, and the cost of all arms together. Leaves out the command that starts one
+Owns when a server is reached, and the cost of all servers together. Leaves out the command that starts one
 (`bezel.cli.bench.measure.server_process`).
 """
 
-from __future__ import annotations
-
 import argparse
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
-from bezel.cli.bench.measure.cell_runner import reached_arm
+from bezel.bench.sweep.cell_request import CellWanted
+from bezel.cli.bench.measure.cell_runner import Variant, variant_of
+from bezel.cli.bench.measure.server_process import StartedServer
 from bezel.cli.bench.measure.target import reach
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from bezel.bench.sweep.cell_request import CellWanted
-    from bezel.cli.bench.measure.variant import Variant
-    from bezel.cli.bench.render.status_line import Line
-    from bezel.pulumi_engine.project import Project
+from bezel.cli.bench.render.status_line import Line
+from bezel.pulumi_engine.project import Project
 
 
-@dataclass(frozen=True)
-class Arms:
+class Variants(NamedTuple):
     """The servers of a comparison.
 
     Attributes:
@@ -37,38 +30,37 @@ class Arms:
     end: Callable[[], None]
 
 
-def arms_of(
-    project: Project, options: argparse.Namespace, what: Mapping[str, str], wanted: CellWanted, show: Line
-) -> Arms:
-    """The arms that the options name.
+def variants_of(
+    project: Project, options: argparse.Namespace, servers: Mapping[str, str], wanted: CellWanted, show: Line
+) -> Variants:
+    """The variants that the options name.
 
     Args:
         project: Project of the stacks.
         options: `arm`, or `start` and `url`.
-        what: Each arm's name with its URL, stack or value.
+        servers: Each variant's name with its URL, stack or value.
         wanted: Any cell.
         show: Takes progress messages.
 
     Raises:
         UserError: A server that should be running cannot be reached.
     """
-    title = f"{', '.join(what)} against each other"
+    title = f"comparison of {', '.join(servers)}"
     if options.arm:
-        arms = {}
-        for name, place in what.items():
-            url = place if "://" in place else None
-            mine = argparse.Namespace(**{**vars(options), "url": url, "stack": None if url else place})
-            arms[name] = reached_arm(project, mine, reach(project, mine), wanted, title, show)
-        prices = [arm.server.manifest.price.usd_per_hour for arm in arms.values()]
-        together = None if None in prices else sum(one for one in prices if one is not None)
-        return Arms(together, lambda cell: arms[cell.variant], lambda: None)
-    from bezel.cli.bench.measure.server_process import Started
+        variants = {}
+        for name, server in servers.items():
+            address = {"url": server, "stack": None} if "://" in server else {"url": None, "stack": server}
+            of_server = argparse.Namespace(**{**vars(options), **address})
+            variants[name] = variant_of(project, of_server, reach(project, of_server), wanted, title, show)
+        prices = [variant.server.manifest.price.usd_per_hour for variant in variants.values()]
+        known = [price for price in prices if price is not None]
+        total = sum(known) if len(known) == len(prices) else None
+        return Variants(total, lambda cell: variants[cell.variant], lambda: None)
+    server_process = StartedServer(options.start, options.url, options.start_seconds, show)
 
-    started = Started(options.start, options.url, options.start_seconds, show)
-
-    def fresh(cell: CellWanted) -> Variant:
+    def restarted(cell: CellWanted) -> Variant:
         key, _, value = cell.variant.partition("=")
-        started.anew(key, value, cell.deadline_seconds)
-        return reached_arm(project, options, reach(project, options), cell, title, show)
+        server_process.restart(key, value, cell.deadline_seconds)
+        return variant_of(project, options, reach(project, options), cell, title, show)
 
-    return Arms(options.usd_per_hour, fresh, started.end)
+    return Variants(options.usd_per_hour, restarted, server_process.end)

@@ -1,0 +1,126 @@
+"""Texts of results, at most 120 columns wide unless a table itself is wider: one each for a run, a sweep, a search.
+
+Leaves out the figures (`bezel.bench.metrics`). A figure that is unknown is left out or shown as "-".
+"""
+
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from bezel.bench.result.document import Cell, Result
+
+_RATES = (
+    *("offered_requests_per_second", "requests_per_second", "output_tokens_per_second", "input_tokens_per_second"),
+    *("goodput", "cached_share", "acceptance_length", "cost_per_million_output_tokens"),
+)
+_LATENCIES = ("ttft", "tpot", "itl", "e2e", "schedule_delay")
+_PERCENTILES = ("p50", "p90", "p99", "max")
+_CHECK_STATES = {"passed": "ok", "failed": "FAILED", "suspect": "suspect", "unknown": "unknown"}
+_LEGEND = (
+    "~ inferred; x failed; - impossible; q queueing; c limited by the client; ? not requested; "
+    "* measured, left out of the surface"
+)
+_CELL_STATES = {"failed": "x", "infeasible": "-", "queueing": "q", "client_limited": "c", "not_asked": "?"}
+_CONCLUSIONS = ("surface", "knee", "no_plateau", "excluded")
+
+
+def run_text(result: Result) -> str:
+    """The result of a run: each cell with its figures, latencies and checks."""
+    lines = [line for cell in result.cells for line in ("", *_cell(cell))]
+    if result.findings:
+        lines += ["", *(f"  {finding.text}" for finding in result.findings)]
+    return _text(result, lines, (f"note: {text}" for text in result.notes))
+
+
+def grid_text(result: Result, metric: str) -> str:
+    """The result of a sweep: contexts down, users across, each figure with its kind."""
+    left_out = {cell for finding in result.findings if finding.name == "excluded" for cell in finding.cells}
+    shown = {(point.context_tokens, point.users): f"~{_short(point.value)}" for point in result.inferred}
+    shown |= {(cell.context_tokens or 0, cell.users or 0): _grid_cell(cell, metric, left_out) for cell in result.cells}
+    contexts, users = sorted({context for context, _ in shown}), sorted({count for _, count in shown})
+    rows = [
+        f"{context:>7}" + "".join(f"{shown.get((context, count), ''):>8}" for count in users) for context in contexts
+    ]
+    # Each reason why cells were not measured, once.
+    reasons = Counter(
+        cell.reason.removeprefix("not asked: ")
+        for cell in result.cells
+        if cell.state in ("infeasible", "queueing", "not_asked") and not cell.requests
+    )
+    header = f"{'':>7}" + "".join(f"{count:>8}" for count in users)
+    return _text(
+        result,
+        [f"{metric}, contexts down, users across", "", header, *rows, "", _LEGEND, ""],
+        [
+            *(finding.text for name in _CONCLUSIONS for finding in result.findings if finding.name == name),
+            *(f"not measured, {count} cell{'s' * (count != 1)}: {reason}" for reason, count in reasons.items()),
+            *result.notes,
+        ],
+    )
+
+
+def search_text(result: Result, figures: Sequence[str]) -> str:
+    """The result of a search or a comparison: one line a cell with these figures, the conclusions."""
+    width = max((len(cell.id) for cell in result.cells), default=0) + 2
+    columns = [(name, max(len(name), 9) + 2) for name in figures]
+    lines = ["", f"{'':{width}}{'state':<10}" + "".join(f"{name:>{size}}" for name, size in columns)]
+    for cell in result.cells:
+        values = "".join(f"{_number(cell.value(name)):>{size}}" for name, size in columns)
+        lines.append(f"{cell.id:{width}}{cell.state:<10}{values}")
+    reasons = [f"{cell.id}: {cell.reason}" for cell in result.cells if cell.reason]
+    return _text(result, [*lines, ""], [*reasons, *(finding.text for finding in result.findings), *result.notes])
+
+
+def _text(result: Result, lines: Iterable[str], notes: Iterable[str]) -> str:
+    kind = " (simulated: no figure describes hardware)" if result.nature == "simulated" else ""
+    heading = f"{result.manifest.title}, {result.manifest.url}{kind}"
+    return "\n".join([heading, *lines, *(line for text in notes for line in _wrapped(text))]) + "\n"
+
+
+def _cell(cell: Cell) -> Iterator[str]:
+    load = f"{cell.users} users" if cell.users else f"{cell.rate:g} requests/s" if cell.rate else cell.pattern
+    sizes = f"{cell.context_tokens or 'as in the file'} + {cell.output_tokens} tokens"
+    seconds = "" if cell.seconds is None else f", {cell.requests} requests in {cell.seconds:.1f} s"
+    yield f"{cell.id}: {cell.state.upper() if cell.state != 'ok' else 'ok'} ({load}, {sizes}{seconds})"
+    if cell.reason:
+        yield from _wrapped(f"why: {cell.reason}")
+    if cell.failures:
+        failures = ", ".join(f"{kind}: {count}" for kind, count in sorted(cell.failures.items()))
+        yield from _wrapped(f"failed: {failures} (in no latency)")
+    for name in _RATES:
+        metric = cell.metrics.get(name)
+        if metric is not None and metric.value is not None:
+            known = metric.low is not None and metric.high is not None
+            interval = f"  {metric.low:,.4g} to {metric.high:,.4g}" if known else ""
+            yield f"  {name:32}{_number(metric.value):>12} {metric.unit}{interval}"
+    rows = [(name, cell.distributions[name]) for name in _LATENCIES if name in cell.distributions]
+    if rows:
+        yield f"  {'ms':16}" + "".join(f"{name:>12}" for name in (*_PERCENTILES, "n"))
+    for name, spread in rows:
+        values = "".join(f"{_number(getattr(spread, percentile)):>12}" for percentile in _PERCENTILES)
+        yield f"  {name:16}{values}{spread.n:>12}"
+    if cell.window:
+        yield from _wrapped(f"counted: {cell.window.begins:.1f} to {cell.window.ends:.1f} s: {cell.window.rule}")
+    for check in cell.checks:
+        yield from _wrapped(f"{check.name}: {_CHECK_STATES[check.state]}: {check.text}")
+
+
+def _grid_cell(cell: Cell, metric: str, left_out: set[str]) -> str:
+    value = cell.value(metric)
+    if cell.state != "ok" or value is None:
+        return _CELL_STATES.get(cell.state, "x")
+    return f"{_short(value)}{'*' if cell.id in left_out else ''}"
+
+
+def _short(value: float) -> str:
+    return f"{value:.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:,.4g}"
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, 120, initial_indent="  ", subsequent_indent="    ")

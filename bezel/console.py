@@ -1,0 +1,24 @@
+"""Lines and tables for the user, written at once: a command may be killed, and a reader may follow its output."""
+
+import sys
+from collections.abc import Iterable, Sequence
+
+
+def say(text: str) -> None:
+    """Write a line to standard output."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def note(text: str) -> None:
+    """Write a line to standard error, apart from the result, which a program may read."""
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+def aligned(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
+    """The lines of a table with columns of equal width; the last column may be of any length."""
+    cells = [[str(cell) for cell in row] for row in (header, *rows)]
+    widths = [max(map(len, column)) for column in zip(*(row[:-1] for row in cells), strict=True)]
+    padded = ([*map(str.ljust, row[:-1], widths), row[-1]] for row in cells)
+    return ["  ".join(row).rstrip() for row in padded]
