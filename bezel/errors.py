@@ -84,6 +84,22 @@ class UserError(Exception):
         return "\n\n".join([f"{self.title}: {count}." if self.title else f"{count}.", *blocks])
 
 
+def caused_by(error: Exception, key: str, consequence: str, repair: str) -> Problem:
+    """A problem that follows from an error, in whose own words it ends; the error's own repair comes first.
+
+    Args:
+        error: the cause.
+        key: the setting, option, file or resource that is concerned.
+        consequence: what follows, without a full stop.
+        repair: the repair of an error that has none of its own.
+    """
+    cause = error.problems[0] if isinstance(error, UserError) else str(error)
+    if isinstance(cause, Problem):
+        key_of_cause = cause.key if cause.value is None else f"{cause.key} = {cause.value}"
+        return Problem(key, None, f"{consequence}: {key_of_cause}: {cause.consequence}", cause.repair)
+    return Problem(key, None, f"{consequence}: {error}", repair)
+
+
 def shown(value: object) -> str:
     """A value as text for a message: short, printable, and without anything that looks like a token or a key."""
     text = value if isinstance(value, str) else json.dumps(value, default=str)

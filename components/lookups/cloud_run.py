@@ -9,7 +9,7 @@ from typing import Any
 
 import pulumi
 
-from bezel.errors import Problem, UserError
+from bezel.errors import UserError, caused_by
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
 
 _SECONDS = 10.0
@@ -37,10 +37,10 @@ def look_up_service(name: str) -> dict[str, Any] | None:
         if isinstance(error, ApiError) and (error.status == 404 or _NEVER_USED in error.message):
             return None
         raise UnknownServiceError(
-            Problem(
+            caused_by(
+                error,
                 name,
-                None,
-                f"the service cannot be read, so nothing is deployed: which revision serves is unknown; {error}",
+                "nothing is deployed, as the service cannot be read, and which revision serves is unknown",
                 "log in (`gcloud auth application-default login`) with an account that has roles/run.viewer, then run "
                 "the same command again.",
             )

@@ -7,7 +7,7 @@ provisioning_deadline_seconds, boot_deadline_seconds. Leaves out their use.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bezel.errors import Problem
+from bezel.errors import caused_by
 from bezel.leases.clock import PlatformClock, unix
 from bezel.leases.controller import LeaseController, LeaseError
 from bezel.leases.inventory import back_end_of, new_client
@@ -64,10 +64,10 @@ def observe_all_zones(props: Mapping[str, Any], clock: PlatformClock, seconds: f
             leases = [back_end.observe(zone, spec.name) for zone in spec.all_zones]
     except RestError as error:
         raise LeaseDeployError(
-            Problem(
+            caused_by(
+                error,
                 f"lease {spec.name}",
-                None,
-                f"its state is unknown, as it cannot be read: {error}",
+                "its state is unknown, as it cannot be read",
                 "grant roles/tpu.viewer (or roles/compute.viewer) to the account that deploys, then run the same "
                 "command again.",
             )
@@ -91,10 +91,10 @@ def reach(desired: DesiredState, clock: PlatformClock, urn: str | None) -> Obser
     except RestError as error:
         action = {Goal.STORED: "requested", Goal.HEALTHY: "awaited", Goal.GONE: "deleted"}[desired.goal]
         raise LeaseDeployError(
-            Problem(
+            caused_by(
+                error,
                 f"lease {spec.name}",
-                None,
-                f"it cannot be {action}, and stays as it is: {error}",
+                f"it cannot be {action}, and stays unchanged",
                 "grant roles/tpu.admin (or roles/compute.instanceAdmin.v1 for machines of Compute Engine) and "
                 "roles/iam.serviceAccountUser to the account that deploys, then run the same command again.",
             )

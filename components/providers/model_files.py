@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from pulumi.dynamic import CheckFailure, CheckResult, CreateResult, DiffResult, ReadResult, ResourceProvider
 
-from bezel.errors import Problem
+from bezel.errors import Problem, caused_by
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
 from bezel.weights.layout import missing_parts
 from components.dynamic import DeployError
@@ -141,10 +141,10 @@ def _list(bucket: str, folder: str, seconds: float) -> dict[str, int]:
 
 
 def _unreadable(location: str, error: RestError) -> Problem:
-    return Problem(
+    return caused_by(
+        error,
         location,
-        None,
-        f"it is unknown whether it holds a model, as it cannot be listed: {error}",
+        "it is unknown whether it holds a model, as it cannot be listed",
         "make Cloud Storage reachable with credentials that may list the bucket (roles/storage.objectViewer), then run "
         "the same command again.",
     )

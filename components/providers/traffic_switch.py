@@ -13,7 +13,7 @@ from typing import Any
 from pulumi.dynamic import CreateResult, DiffResult, ReadResult, ResourceProvider, UpdateResult
 from pulumi.output import contains_unknowns
 
-from bezel.errors import Problem
+from bezel.errors import Problem, caused_by
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
 from components.config.revision_traffic import has_all_traffic, moved_to, shares
 from components.dynamic import DeployError
@@ -92,10 +92,10 @@ def _moved(props: Mapping[str, Any]) -> dict[str, Any]:
             service = _move(client, props, revision, until)
     except RestError as error:
         raise TrafficSwitchError(
-            Problem(
+            caused_by(
+                error,
                 f"traffic of {_short(props['service'])}",
-                None,
-                f"it cannot be moved to {revision}, and the previous revision keeps serving: {error}",
+                f"it cannot be moved to {revision}, and the previous revision keeps serving",
                 "grant roles/run.developer to the account that deploys, then run the same command again.",
             )
         ) from None
@@ -189,9 +189,9 @@ def _short(revision: object) -> str:
 
 
 def _unreadable(props: Mapping[str, Any], error: RestError) -> Problem:
-    return Problem(
+    return caused_by(
+        error,
         f"traffic of {_short(props['service'])}",
-        None,
-        f"it is unknown which revision serves, as the service cannot be read: {error}",
+        "it is unknown which revision serves, as the service cannot be read",
         "grant roles/run.viewer to the account that deploys, then run the same command again.",
     )

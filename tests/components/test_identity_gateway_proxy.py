@@ -245,7 +245,7 @@ def test_metrics_of_a_fleet_are_those_of_the_node_that_is_named(fleet: Fleet) ->
     for target in ("/metrics", "/metrics?node=2", "/metrics?node=00", "/metrics?node=", "/metrics?other=0"):
         status, told = gateway.ask(target)
         assert status == 400
-        assert told["error"]["message"].endswith("/metrics?node=N with N of 0, 1.")
+        assert told["error"]["message"].endswith("/metrics?node=N, where N is 0 or 1.")
 
 
 def test_a_node_that_is_not_there_keeps_its_number() -> None:
@@ -288,5 +288,5 @@ def test_the_startup_probe_waits_for_a_node_but_not_forever() -> None:
     "addresses", [[], ["None"], ["10.0.0.1", "node"], ["10.0.0.1\n    server x 1.2.3.4"], ["10.0.0"]]
 )
 def test_what_is_no_address_gets_into_no_configuration(addresses: list[str]) -> None:
-    with pytest.raises(NodeAddressError, match="not an IPv4 address"):
+    with pytest.raises(NodeAddressError, match="without an IPv4 address"):
         gateway_configuration(addresses, 8000)

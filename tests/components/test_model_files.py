@@ -9,6 +9,7 @@ import pytest
 from pulumi.dynamic.dynamic import serialize_provider
 from pulumi.output import Unknown
 
+from bezel.errors import Problem, UserError, caused_by
 from components.model_files import ModelFiles, ModelFilesArgs
 from components.providers.model_files import ModelFilesError, ModelFilesProvider
 from tests.support.components.fake_engine import declare
@@ -162,3 +163,11 @@ def test_while_the_bucket_is_unknown_its_name_is_not() -> None:
         ModelFiles("model", ModelFilesArgs(bucket="acme-models", path=FOLDER, source="google/x", bucket_url=url))
 
     assert declare(program, preview=True).one("ModelFiles").inputs["bucket"] == "acme-models"
+
+
+def test_a_problem_keeps_the_repair_of_its_cause_and_has_its_own_otherwise() -> None:
+    cause = UserError(Problem("the clock", "2026", "a key was refused.", "set the clock."))
+    own = caused_by(cause, PLACE, "it cannot be listed", "log in.")
+    assert own == Problem(PLACE, None, "it cannot be listed: the clock = 2026: a key was refused.", "set the clock.")
+    assert caused_by(UserError("503"), PLACE, "it fails", "try again.").repair == "try again."
+    assert caused_by(ValueError("no"), PLACE, "it fails", "try again.").consequence == "it fails: no"
