@@ -3,25 +3,22 @@
 Owns reading, writing and clearing it. Leaves out what the documents mean: see `bezel.bench.distributed.protocol`.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 from urllib.parse import quote
 
-from bezel.errors import UserError
+from bezel.bench_jobs.cloud_run_jobs import unless_missing
+from bezel.errors import Problem, UserError
 from bezel.rest import ApiError, GoogleClient, RestError, UnreachableError
 from bezel.weights.bucket import Bucket, Stored
 from bezel.weights.retry import RetryBudget, Watch
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 _PIECE_BYTES = 8 * 1024 * 1024
 
 
-class BucketPlace:
-    """The objects below a prefix; a `Place` of `distributed.protocol`, and a context manager that closes connections.
+class BucketExchange:
+    """The objects below a prefix; an `Exchange` of `distributed.protocol`, and a context manager.
 
     Args:
         address: `gs://BUCKET/PREFIX`.
@@ -34,13 +31,13 @@ class BucketPlace:
     def __init__(self, address: str, seconds: float) -> None:
         bucket, _, prefix = address.removeprefix("gs://").partition("/")
         if not address.startswith("gs://") or not bucket or not prefix.strip("/"):
-            raise UserError(
-                f"{address!r} is no place in a bucket, so nothing can be read there. Write gs://BUCKET/PREFIX."
-            )
+            consequence = "the address is not a prefix in a bucket, so no plan can be read."
+            raise UserError(Problem("gs://BUCKET/PREFIX", address, consequence, "write gs://BUCKET/PREFIX."))
         self.address = address.rstrip("/")
         self._prefix = prefix.strip("/")
         self._watch = Watch(seconds)
         self._bucket = Bucket(bucket, self._watch)
+        self._objects = f"b/{quote(bucket, safe='')}/o"
         self._google = GoogleClient()
 
     def __enter__(self) -> Self:
@@ -56,13 +53,11 @@ class BucketPlace:
         Raises:
             RestError: The bucket cannot be read.
         """
-        url = f"{self._bucket.base}b/{quote(self._bucket.name, safe='')}/o/{quote(self._name(name), safe='')}"
+        url = f"{self._bucket.base}{self._objects}/{quote(self._name(name), safe='')}"
         try:
-            return self._google.get(url, params={"alt": "media"})
+            return unless_missing(lambda: self._google.get(url, params={"alt": "media"}))
         except ApiError as error:
-            if error.status == 404:
-                return None
-            raise self._told(error) from None
+            raise self._refusal(error) from None
 
     def write(self, name: str, document: dict[str, Any]) -> int:
         """Write a document; return Cloud Storage's time of its creation in ns since the epoch.
@@ -70,12 +65,12 @@ class BucketPlace:
         Raises:
             RestError: The bucket cannot be written.
         """
-        url = f"{self._bucket.uploads}b/{quote(self._bucket.name, safe='')}/o"
+        url = f"{self._bucket.uploads}{self._objects}"
         query = {"uploadType": "media", "name": self._name(name)}
         try:
             row = self._google.post(url, json=document, params=query, idempotent=True)
         except ApiError as error:
-            raise self._told(error) from None
+            raise self._refusal(error) from None
         return round(datetime.fromisoformat(row["timeCreated"]).timestamp() * 1e9)
 
     def get(self, name: str) -> bytes:
@@ -110,7 +105,7 @@ class BucketPlace:
                 budget.failed(error)
                 at = self._bucket.received(session, len(content))
         if at is None:
-            raise RestError(f"{self.address}/{name}: the upload was forgotten half-way. Run it again.")
+            raise RestError(f"{self.address}/{name}: Cloud Storage has discarded the upload. Run the command again.")
 
     def names(self) -> Iterator[str]:
         """Names of the objects below the prefix.
@@ -127,26 +122,25 @@ class BucketPlace:
             RestError: A request failed, so objects may be left.
         """
         try:
-            found = list(self._rows())
+            rows = list(self._rows())
         except ApiError as error:
             if error.status == 404:  # no such bucket (any more), so no objects
                 return 0
-            raise self._told(error) from None
-        for row in found:
+            raise self._refusal(error) from None
+        for row in rows:
             try:
                 self._bucket.delete(Stored.of(row))
             except ApiError as error:
                 # Another process deleted it, or replaced it and owns the new one.
                 if error.status not in {404, 412}:
                     raise
-        return len(found)
+        return len(rows)
 
     def _rows(self) -> Iterator[dict[str, Any]]:
-        url = f"{self._bucket.base}b/{quote(self._bucket.name, safe='')}/o"
         query = {"prefix": f"{self._prefix}/", "fields": "items(name,size,generation),nextPageToken"}
-        return self._google.pages(url, "items", params=query)
+        return self._google.pages(f"{self._bucket.base}{self._objects}", "items", params=query)
 
-    def _told(self, error: ApiError) -> RestError:
+    def _refusal(self, error: ApiError) -> RestError:
         """The refusal, with the command that repairs it where there is one."""
         bucket = f"gs://{self._bucket.name}"
         repair = {
@@ -155,7 +149,8 @@ class BucketPlace:
         }.get(error.status)
         if repair is None:
             return error
-        return RestError(f"{self.address}: {error.message} So tasks and planner cannot meet there. Repair: {repair}")
+        consequence = f"{error.message} The tasks cannot exchange documents with the command that started them."
+        return RestError(Problem(self.address, None, consequence, f"run `{repair}`."))
 
     def _name(self, name: str) -> str:
         return f"{self._prefix}/{name}"

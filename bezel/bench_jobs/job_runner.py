@@ -9,33 +9,27 @@ A task that fails is not retried (it would miss the start) and fails the run wit
 does (`bezel.bench.distributed.worker`), how parts become one load (`bezel.bench.distributed.merge`) and the result.
 """
 
-from __future__ import annotations
-
 import secrets
 import signal
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, NoReturn
 
 from bezel.bench.distributed import protocol
 from bezel.bench.distributed.merge import Merged, merge
 from bezel.bench.distributed.protocol import Part, Plan
 from bezel.bench.distributed.worker import LEAD_SECONDS
-from bezel.bench_jobs.cleanup import by_hand, is_ours, labels_of, tidied, tidy_leftovers
+from bezel.bench.load.plan import Load
 from bezel.bench_jobs.cloud_run_jobs import CloudRunJobs
-from bezel.bench_jobs.gcs_exchange import BucketPlace
-from bezel.bench_jobs.job_registry import JobRecord, noted, state_folder
-from bezel.errors import UserError
+from bezel.bench_jobs.gcs_exchange import BucketExchange
+from bezel.bench_jobs.job_registry import JobRecord, clean_up, clean_up_orphans, created_by_bezel, hold_record
+from bezel.errors import Problem, UserError
 from bezel.rest import GoogleClient, RestError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from bezel.bench.load.plan import Load
 
 CPU: Final = 2
 MEMORY_GIB: Final = 2
@@ -67,7 +61,7 @@ class Fleet:
     ready_seconds: float
     seconds: float
 
-    def made(self, url: str) -> JobRecord:
+    def record_for(self, url: str) -> JobRecord:
         """The record of a run's job and objects, with names that the next run derives again."""
         job = f"bezel-bench-{sha256(url.encode()).hexdigest()[:10]}"
         return JobRecord(self.project, self.region, job, f"gs://{self.bucket}/{job}", secrets.token_hex(4))
@@ -79,24 +73,22 @@ def send_by_tasks(load: Load, fleet: Fleet, show: Callable[[str], None]) -> Merg
     Raises:
         UserError: The load could not be sent; the text names what failed, and leftovers, if there are any.
     """
-    made = fleet.made(load.target.url)
-    try:
-        with _terminated_as_interrupted(), GoogleClient() as google:
-            tidy_leftovers(google, made.job, show)
-            with noted(made, state_folder()) as forget, BucketPlace(made.place, fleet.seconds) as place:
-                run = _Run(load, fleet, made, place, CloudRunJobs(google, made.project, made.region, show), show)
-                try:
-                    run.take_over()
-                except BaseException:
-                    forget()  # this run has made nothing yet, and whatever exists is another's
-                    raise
-                try:
-                    return run.measure()
-                finally:
-                    if tidied(google, made, show):
-                        forget()
-    except RestError as error:
-        raise UserError(str(error)) from None
+    record = fleet.record_for(load.target.url)
+    with _terminated_as_interrupted(), GoogleClient() as google:
+        clean_up_orphans(google, record.job, show)
+        with hold_record(record) as forget, BucketExchange(record.place, fleet.seconds) as exchange:
+            jobs = CloudRunJobs(google, record.project, record.region, show)
+            run = _Run(load, fleet, record, exchange, jobs, show)
+            try:
+                run.take_over()
+            except BaseException:
+                forget()  # this run has created nothing yet, and whatever exists belongs to another
+                raise
+            try:
+                return run.measure()
+            finally:
+                if clean_up(google, record, show):
+                    forget()
 
 
 @dataclass
@@ -105,8 +97,8 @@ class _Run:
 
     load: Load
     fleet: Fleet
-    made: JobRecord
-    place: BucketPlace
+    record: JobRecord
+    exchange: BucketExchange
     jobs: CloudRunJobs
     show: Callable[[str], None]
 
@@ -116,102 +108,116 @@ class _Run:
         Raises:
             UserError: The job was not created by this command, or still runs.
         """
-        job = self.jobs.find(self.made.job)
+        job = self.jobs.find(self.record.job)
         if job is None:
             return
-        where = f"job {self.made.job} in {self.made.region}"
-        if not is_ours(job):
-            raise UserError(
-                f"{where} has not the labels of this command, so it is somebody else's. Rename or delete it."
-            )
+        if not created_by_bezel(job):
+            consequence = "the job was not created by bezel (labels missing), so it is not replaced."
+            raise UserError(Problem(str(self.record), None, consequence, "rename or delete it."))
         status = (job.get("latestCreatedExecution") or {}).get("completionStatus")
         if status in {"EXECUTION_RUNNING", "EXECUTION_PENDING"}:
             raise UserError(
-                f"{where} loads the same server since {job['createTime']}, begun by {job.get('creator')} on another "
-                f"machine: two loads would measure each other. It ends by {_end_of(job)} at the latest; to end it now: "
-                f"{by_hand(self.made)}"
+                Problem(
+                    str(self.record),
+                    None,
+                    f"a run of {job.get('creator')} on another machine loads the same server since {job['createTime']}"
+                    ": two loads would measure each other.",
+                    f"wait for its end, {_end_of(job)} at the latest, or end it now: {self.record.delete_command}",
+                )
             )
-        self.show(f"{where} was left by a run elsewhere: deletes it")
-        self.jobs.delete(self.made.job)
+        self.show(f"{self.record} is left from a run on another machine: deletes it")
+        self.jobs.delete(self.record.job)
 
     def measure(self) -> Merged:
         """Create the job, start its tasks together, and merge their parts."""
         fleet = self.fleet
         deadline = time.monotonic() + fleet.seconds
-        self.place.clear()
+        self.exchange.clear()
         prompts = self.load.prompts
         load = replace(self.load, workers=fleet.tasks)
         if prompts.file:
-            self.place.put(protocol.TEXTS, Path(prompts.file).read_bytes())
+            self.exchange.put(protocol.TEXTS, Path(prompts.file).read_bytes())
         plan = Plan(load, fleet.ready_seconds, protocol.code(), texts=bool(prompts.file))
         before = time.time_ns()
-        arrived = self.place.write(protocol.PLAN, plan.document())
+        arrived = self.exchange.write(protocol.PLAN, plan.document())
         # This machine's clock may be off by more than the tasks': the start time is given by Cloud Storage's clock.
         ahead = arrived - (before + time.time_ns()) // 2
-        self.show(f"makes job {self.made.job} of {fleet.tasks} tasks in {fleet.region}")
+        self.show(f"creates job {self.record.job} of {fleet.tasks} tasks in {fleet.region}")
         try:
-            self.jobs.create(self.made.job, self._body())
+            self.jobs.create(self.record.job, self._body())
+        except RestError:
+            raise
         except UserError as error:
-            raise UserError(f"{error} --image names what you built from bezel/bench/Dockerfile and pushed.") from None
-        execution = self.jobs.run(self.made.job)
+            repair = "build the image from bezel/bench/Dockerfile, push it, and name it."
+            raise UserError(Problem("--image", fleet.image, str(error), repair)) from None
+        execution = self.jobs.run(self.record.job)
         ready = {protocol.ready(task) for task in range(fleet.tasks)}
         self._await(ready, execution, min(deadline, time.monotonic() + fleet.ready_seconds), "are ready")
         at = time.time_ns() + ahead + round(LEAD_SECONDS * 1e9)
-        self.place.write(protocol.START, {"at": at})
-        told = {protocol.part(task) for task in range(fleet.tasks)}
-        self._await(told, execution, deadline, "have told what they saw")
-        found = [self._part(task) for task in range(fleet.tasks)]
-        return merge(found, fleet.tasks, time.time_ns(), time.monotonic_ns())
+        self.exchange.write(protocol.START, {"at": at})
+        documents = {protocol.part(task) for task in range(fleet.tasks)}
+        self._await(documents, execution, deadline, "have reported")
+        parts = [Part.of(self._report(task), self.exchange.get(protocol.samples(task))) for task in range(fleet.tasks)]
+        return merge(parts, fleet.tasks, time.time_ns(), time.monotonic_ns())
 
-    def _await(self, wanted: set[str], execution: str, deadline: float, what: str) -> None:
+    def _await(self, names: set[str], execution: str, deadline: float, what: str) -> None:
         """Wait until the documents of all tasks exist, or a task has failed."""
         began = time.monotonic()
-        while missing := wanted - set(self.place.names()):
-            found = self.jobs.execution(execution)
-            if found.get("failedCount") or found.get("cancelledCount") or found.get("completionTime"):
+        while missing := names - set(self.exchange.names()):
+            status = self.jobs.execution(execution)
+            if status.get("failedCount") or status.get("cancelledCount") or status.get("completionTime"):
                 # A task that ended well wrote its document before its end; look once more.
-                if not wanted - set(self.place.names()):
+                if not names - set(self.exchange.names()):
                     return
-                raise UserError(self._why_failed(execution))
+                self._raise_failure(execution)
             now = time.monotonic()
-            told = f"{len(wanted) - len(missing)} of {len(wanted)} tasks {what}"
+            progress = f"{len(names) - len(missing)} of {len(names)} tasks {what}"
             if now > deadline:
                 raise UserError(
-                    f"{told} after {now - began:.0f} s, so the load of all together cannot be measured. Give it longer "
-                    "(--ready-seconds, --job-seconds), or look at the job's log."
+                    Problem(
+                        "--ready-seconds, --job-seconds",
+                        None,
+                        f"{progress} after {now - began:.0f} s, so the load of all tasks cannot be measured.",
+                        "give a longer time, or read the job's log.",
+                    )
                 )
-            self.show(f"{told}, {deadline - now:.0f} s left; {found.get('runningCount', 0)} run")
+            self.show(f"{progress}, {deadline - now:.0f} s left; {status.get('runningCount', 0)} run")
             time.sleep(_POLL_SECONDS)
 
-    def _part(self, task: int) -> Part:
-        document = self.place.read(protocol.part(task)) or {}
+    def _report(self, task: int) -> dict[str, Any]:
+        """The document of a task about its share, {} where there is none.
+
+        Raises:
+            UserError: The task reports that it failed.
+        """
+        document = self.exchange.read(protocol.part(task)) or {}
         if "failed" in document:
             raise UserError(f"task {task} of {self.fleet.tasks} failed: {document['failed']}")
-        return Part.of(document, self.place.get(protocol.samples(task)))
+        return document
 
-    def _why_failed(self, execution: str) -> str:
-        """The reason that the first failed task reported, else Cloud Run's."""
+    def _raise_failure(self, execution: str) -> NoReturn:
+        """Raise the failure that the first failed task reported, else Cloud Run's."""
         for task in range(self.fleet.tasks):
-            document = self.place.read(protocol.part(task)) or {}
-            if "failed" in document:
-                return f"task {task} of {self.fleet.tasks} failed: {document['failed']}"
+            self._report(task)
         for row in self.jobs.tasks(execution):
             result, task = row.get("lastAttemptResult") or {}, row.get("index", 0)
             if message := (result.get("status") or {}).get("message"):
-                how = f"exit code {result['exitCode']}" if "exitCode" in result else ""
-                said = ", ".join(part for part in (str(message).rstrip("."), how) if part)
-                words = self.jobs.last_words(execution, task) or "nothing on its standard error"
-                return (
-                    f"task {task} of {self.fleet.tasks} died ({said}), so nothing was measured. Its last words: {words}"
+                code = f", exit code {result['exitCode']}" if "exitCode" in result else ""
+                lines = self.jobs.last_lines(execution, task) or "none"
+                raise UserError(
+                    f"task {task} of {self.fleet.tasks} died ({str(message).rstrip('.')}{code}), so nothing was "
+                    f"measured. The last lines of its log: {lines}"
                 )
-        return f"execution {execution} ended before its tasks told what they saw, so nothing was measured: see its log."
+        raise UserError(
+            f"execution {execution} ended before its tasks had reported, so nothing was measured: read its log."
+        )
 
     def _body(self) -> dict[str, Any]:
         fleet = self.fleet
         container = {
             "image": fleet.image,
             "command": ["bezel"],
-            "args": ["bench", "worker", self.made.place],
+            "args": ["bench", "worker", self.record.place],
             "resources": {"limits": {"cpu": str(CPU), "memory": f"{MEMORY_GIB}Gi"}},
         }
         task = {
@@ -221,7 +227,7 @@ class _Run:
             "maxRetries": 0,
             "timeout": f"{fleet.seconds:.0f}s",
         }
-        labels = labels_of(self.made)
+        labels = self.record.labels
         return {
             "labels": labels,
             "template": {"labels": labels, "taskCount": fleet.tasks, "parallelism": fleet.tasks, "template": task},

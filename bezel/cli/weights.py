@@ -74,7 +74,7 @@ def _copy_all(plan: AnyPlan, bucket: Bucket, origin: str, watch: Watch) -> int:
 
 def _copy(plan: AnyPlan, bucket: Bucket, folder: str, origin: str, watch: Watch) -> Outcome:
     """Copy one model."""
-    progress, journal = Progress(sys.stdout), Journal(state_folder())
+    progress, journal = Progress(sys.stdout), Journal(state_folder("uploads"))
     target = f"gs://{bucket.name}/{folder}"
 
     def copied(source: HubSource | BucketSource) -> Outcome:

@@ -40,10 +40,10 @@ class Entry:
     handle: str
 
 
-def state_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """Return the folder in which this user's programs store what they need to resume: XDG_STATE_HOME/bezel/uploads."""
+def state_folder(name: str, environ: Mapping[str, str] = os.environ) -> Path:
+    """Return the folder in which this user's programs store what they need to resume: XDG_STATE_HOME/bezel/NAME."""
     home = environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    return Path(home) / "bezel" / "uploads"
+    return Path(home) / "bezel" / name
 
 
 class Journal:

@@ -99,7 +99,7 @@ def test_a_place_is_an_address_in_a_bucket(monkeypatch, capsys):
 
     monkeypatch.setenv("CLOUD_RUN_TASK_INDEX", "0")
     assert main(["bench", "worker", "gs://only-a-bucket"]) == 1
-    assert "Write gs://BUCKET/PREFIX" in capsys.readouterr().err
+    assert "write gs://BUCKET/PREFIX" in capsys.readouterr().err
 
 
 def test_the_options_are_those_of_run_and_the_tasks_own():

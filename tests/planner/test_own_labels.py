@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.bench_jobs.cleanup import LABELS, RUN
+from bezel.bench_jobs.job_registry import LABELS, RUN
 from bezel.catalog import model
 from bezel.leases.names import LEASE, MANAGED_BY, SPEC, STACK
 from bezel.planner import make_plan

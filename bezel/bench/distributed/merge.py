@@ -1,30 +1,24 @@
 """Merge of many machines' parts into one load, with their instants on one clock. Pure.
 
 CLOCK_MONOTONIC begins anew on each machine, so every part is shifted by way of CLOCK_REALTIME, which the machines of a
-platform synchronise. The accuracy is measured: each task reported a third clock (that of the place where the parts are
-collected), so between any two tasks there is a widest possible disagreement, which is reported with the start. The
-merge refuses a missing or incomplete part.
+platform synchronise. The accuracy is measured: each task reported a third clock (that of the storage of the
+parts), so between any two tasks there is a widest possible disagreement, which is reported with the start. The merge
+refuses a missing or incomplete part.
 """
-
-from __future__ import annotations
 
 import itertools
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bezel.bench.client.workers import merged
+from bezel.bench.distributed.protocol import ClockOffset, Part
+from bezel.bench.result.sample import INSTANTS, Measured
 from bezel.errors import UserError
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bezel.bench.distributed.protocol import ClockOffset, Part
-    from bezel.bench.result.sample import Measured
-
-MOST_CLOCK_ERROR_NS: Final = 100_000_000
+MAX_CLOCK_ERROR_NS: Final = 100_000_000
 """A clock that is certainly off by more (100 ms) would shift requests' times within the load, and the start."""
-_INSTANTS: Final = ("planned", "begun", "sent", "first", "first_content", "last", "done")
 
 
 @dataclass(frozen=True)
@@ -76,20 +70,24 @@ def merge(parts: Sequence[Part], tasks: int, realtime: int, monotonic: int) -> M
     Raises:
         UserError: A part is missing or there twice, a request was sent twice, or a clock is off.
     """
-    ordered = sorted(parts, key=lambda one: one.task)
-    if [one.task for one in ordered] != [*range(tasks)]:
-        missing = sorted(set(range(tasks)) - {one.task for one in ordered})
-        raise UserError(f"of {tasks} tasks {missing or 'some, twice'} have no part in the result: run it again.")
-    for one in ordered:
-        check_clock(one.task, one.clock)
+    ordered = sorted(parts, key=lambda part: part.task)
+    numbers = [part.task for part in ordered]
+    if missing := sorted(set(range(tasks)) - set(numbers)):
+        raise UserError(f"of {tasks} tasks {missing} have no part in the result: run it again.")
+    if len(numbers) > tasks:
+        raise UserError(f"a task has several parts in the result (parts of {numbers}): run it again.")
+    for part in ordered:
+        check_clock(part.task, part.clock)
     offset = realtime - monotonic
-    measured = merged([_shifted(one, one.clock.realtime - one.clock.monotonic - offset) for one in ordered])
+    measured = merged([_shifted(part, part.clock.realtime - part.clock.monotonic - offset) for part in ordered])
     for before, after in itertools.pairwise(measured.samples):
         if before.index == after.index:
             raise UserError(f"request {after.index} was sent by two tasks: their plans differ; run it again.")
     skew = _skew(ordered)
-    notes = dict.fromkeys(note for one in ordered for note in one.notes)
-    unlike = [] if all(one.by == ordered[0].by for one in ordered) else ["The tasks ran on machines of several kinds."]
+    notes = dict.fromkeys(note for part in ordered for note in part.notes)
+    unlike = (
+        [] if all(part.by == ordered[0].by for part in ordered) else ["The tasks ran on several kinds of machines."]
+    )
     return Merged(measured, skew, ordered[0].by, (f"{tasks} tasks sent this load: {skew}.", *unlike, *notes))
 
 
@@ -100,17 +98,17 @@ def check_clock(task: int, clock: ClockOffset) -> None:
         UserError: The clock is off; the text gives the amount.
     """
     off = max(clock.low, -clock.high)
-    if off > MOST_CLOCK_ERROR_NS:
+    if off > MAX_CLOCK_ERROR_NS:
         raise UserError(
-            f"the clock of task {task} is {off / 1e6:.0f} ms off at least, so its requests have no place among the "
-            "others': run it again, on other machines."
+            f"the clock of task {task} is at least {off / 1e6:.0f} ms off, so its requests cannot be ordered with the "
+            "others: run it again, on other machines."
         )
 
 
 def _shifted(part: Part, shift: int) -> Measured:
     """Return a part's load with its instants shifted by `shift` ns; those not reached stay 0."""
     for sample in part.measured.samples:
-        for name in _INSTANTS:
+        for name in INSTANTS:
             if at := getattr(sample, name):
                 setattr(sample, name, at + shift)
         sample.chunks = array("q", [at + shift for at in sample.chunks])
@@ -118,13 +116,10 @@ def _shifted(part: Part, shift: int) -> Measured:
 
 
 def _skew(parts: Sequence[Part]) -> Skew:
-    late = [
-        min(sent, key=lambda sample: sample.planned)
-        for sent in ([sample for sample in one.measured.samples if sample.sent] for one in parts)
-        if sent
-    ]
-    delays = [sample.sent - sample.planned for sample in late] or [0]
-    clocks = [one.clock for one in parts]
+    sent = ([sample for sample in part.measured.samples if sample.sent] for part in parts)
+    firsts = [min(samples, key=lambda sample: sample.planned) for samples in sent if samples]
+    delays = [sample.sent - sample.planned for sample in firsts] or [0]
+    clocks = [part.clock for part in parts]
     return Skew(
         max(delays) - min(delays),
         max(clock.high for clock in clocks) - min(clock.low for clock in clocks),

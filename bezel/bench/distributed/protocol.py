@@ -1,36 +1,35 @@
 """Exchange between the planner and the tasks of a many-machine load: small documents, and packed samples.
 
-Owns their names and shapes. Leaves out their storage (``Place`` is passed in), a task's work
-(``bezel.bench.distributed.worker``) and the merge of the parts (``bezel.bench.distributed.merge``). numpy is loaded
-only to pack samples.
+Owns their names and shapes. Leaves out their storage (an ``Exchange`` is passed in), a task's work
+(``bezel.bench.distributed.worker``) and the merge of the parts (``bezel.bench.distributed.merge``).
 """
 
-from __future__ import annotations
-
+import gzip
 import io
 import json
-from array import array
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
+
+import orjson
 
 from bezel.bench.load.plan import Load, from_json, to_json
-from bezel.bench.result.sample import KINDS, ClientHealth, Measured, Sample
+from bezel.bench.result.sample import ClientHealth, Measured, Sample
+from bezel.bench.result.spill import line_of, sample_of
 from bezel.errors import UserError
 
 PLAN, TEXTS, START = "plan.json", "texts.txt", "start.json"
-_FAILURES = ("", *KINDS)
 
 
-class Place(Protocol):
+class Exchange(Protocol):
     """Storage of the documents of one run: every task and the planner read and write there."""
 
     def read(self, name: str) -> dict[str, Any] | None:
         """Return a document, None where there is none (yet)."""
 
     def write(self, name: str, document: dict[str, Any]) -> int:
-        """Store a document; return the place's own clock at its arrival, ns since the epoch."""
+        """Store a document; return the storage's own clock at its arrival, ns since the epoch."""
 
     def get(self, name: str) -> bytes:
         """Return stored bytes."""
@@ -51,7 +50,7 @@ def part(task: int) -> str:
 
 def samples(task: int) -> str:
     """Name the file of a task's packed samples."""
-    return f"part-{task:05d}.npz"
+    return f"part-{task:05d}.jsonl.gz"
 
 
 # The folders that a task's figures depend on.
@@ -61,7 +60,7 @@ _SENDING = ("client", "distributed", "load", "prompts", "result", "server")
 def code() -> str:
     """Return a short digest of the engine's sources: tasks of another version would measure differently."""
     digest = sha256()
-    for path in sorted(path for room in _SENDING for path in (Path(__file__).parents[1] / room).glob("*.py")):
+    for path in sorted(path for room in _SENDING for path in (Path(__file__).parents[1] / room).glob("*.*")):
         digest.update(f"{path.name}\n".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -88,7 +87,7 @@ class Plan:
         return {"load": load, "wait_seconds": self.wait_seconds, "code": self.code, "texts": self.texts}
 
     @classmethod
-    def of(cls, document: dict[str, Any]) -> Plan:
+    def of(cls, document: dict[str, Any]) -> Self:
         """Read the output of ``Plan.document``.
 
         Raises:
@@ -98,7 +97,7 @@ class Plan:
             load = from_json(json.dumps(document["load"]))
             return cls(load, float(document["wait_seconds"]), str(document["code"]), bool(document["texts"]))
         except (KeyError, TypeError, ValueError) as error:
-            raise UserError(f"the plan of the tasks is of another version ({error}): build the image anew.") from None
+            raise UserError(f"the plan of the tasks has another version ({error}): rebuild the image.") from None
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ class ClockOffset:
         realtime: CLOCK_REALTIME at some moment before the start.
         monotonic: CLOCK_MONOTONIC at the same moment.
         drift: The gain of CLOCK_REALTIME on CLOCK_MONOTONIC from then to the end of the load.
-        low: The place's clock is ahead of CLOCK_REALTIME by this at least,
+        low: The storage's clock is ahead of CLOCK_REALTIME by this at least,
         high: and by this at most.
     """
 
@@ -143,7 +142,7 @@ class Part:
         return {"task": self.task, "clock": asdict(self.clock), "by": self.by, "notes": list(self.notes)} | times
 
     @classmethod
-    def of(cls, document: dict[str, Any], packed: bytes) -> Part:
+    def of(cls, document: dict[str, Any], packed: bytes) -> Self:
         """Read the output of ``Part.document`` and ``pack``.
 
         Raises:
@@ -154,21 +153,15 @@ class Part:
             measured = Measured(unpack(packed), int(document["began"]), int(document["ended"]), client)
             clock, notes = ClockOffset(**document["clock"]), tuple(document["notes"])
             return cls(int(document["task"]), measured, clock, dict(document["by"]), notes)
-        except (KeyError, TypeError, ValueError) as error:
-            raise UserError(f"a task's part is of another version ({error}): build the image anew.") from None
+        except (EOFError, KeyError, OSError, TypeError, ValueError) as error:
+            raise UserError(f"a task's part has another version ({error}): rebuild the image.") from None
 
 
-def pack(found: list[Sample]) -> bytes:
-    """Pack samples into a compressed numpy archive: their columns, and the texts of failures."""
-    import numpy as np
-
-    from bezel.bench.result.columns import Columns
-
-    columns = Columns.of(found)
-    said = json.dumps({index: one.detail for index, one in enumerate(found) if one.detail}).encode()
-    held = {**columns.fields, "failure": columns.failure, "chunks": columns.chunks, "counts": columns.chunk_counts}
+def pack(samples: list[Sample]) -> bytes:
+    """Pack samples into compressed lines of JSON, as in a spill file."""
     file = io.BytesIO()
-    np.savez_compressed(file, allow_pickle=False, said=np.frombuffer(said, np.uint8), **held)
+    with gzip.open(file, "wb", compresslevel=1) as lines:
+        lines.writelines(map(line_of, samples))
     return file.getvalue()
 
 
@@ -176,22 +169,8 @@ def unpack(packed: bytes) -> list[Sample]:
     """Return the samples that ``pack`` was given.
 
     Raises:
-        ValueError: It is not such an archive.
-        KeyError: A column is missing.
+        OSError: It is not gzip's format.
+        ValueError: A line is not a sample.
     """
-    import numpy as np
-
-    from bezel.bench.result.columns import FIELDS
-
-    with np.load(io.BytesIO(packed), allow_pickle=False) as held:
-        rows = zip(*(held[name].tolist() for name in FIELDS), strict=True)
-        failures, chunks, counts = held["failure"].tolist(), held["chunks"].tobytes(), held["counts"].tolist()
-        said: dict[str, str] = json.loads(held["said"].tobytes())
-    found, at = [], 0
-    for number, (row, failure, count) in enumerate(zip(rows, failures, counts, strict=True)):
-        instants = array("q")
-        instants.frombytes(chunks[at : (at := at + 8 * count)])
-        values = dict(zip(FIELDS, row, strict=True))
-        detail = said.get(str(number), "")
-        found.append(Sample(**values, failure=_FAILURES[failure], detail=detail, chunks=instants))
-    return found
+    with gzip.open(io.BytesIO(packed)) as lines:
+        return [sample_of(orjson.loads(line)) for line in lines]

@@ -6,42 +6,37 @@ shortly before the start, because servers close idle ones. A task that cannot be
 in place of its part, and ends. Leaves out the storage of the documents and the identity of the task.
 """
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 from bezel.bench.client.sender import Sender, gc_disabled
 from bezel.bench.distributed import protocol
 from bezel.bench.distributed.merge import check_clock
-from bezel.bench.distributed.protocol import ClockOffset, Part, Place, Plan
+from bezel.bench.distributed.protocol import ClockOffset, Exchange, Part, Plan
+from bezel.bench.load.plan import Load, Target, TokenSource
 from bezel.bench.prompts.prompts import make_prompts
 from bezel.bench.server.http_probe import asker
 from bezel.errors import UserError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bezel.bench.load.plan import Load, Target, TokenSource
 
 LEAD_SECONDS: Final = 4.0
 """Time from the planner's announcement to the start."""
 _CONNECT_SECONDS: Final = 2.5
 _POLL_SECONDS: Final = 0.25
-_TELL_SECONDS: Final = 10.0
+_SHOW_SECONDS: Final = 10.0
 _SECOND: Final = 1_000_000_000
 
 
 def run_task(
-    place: Place, task: int, headers_for: Callable[[Target], TokenSource], show: Callable[[str], None]
+    exchange: Exchange, task: int, headers_for: Callable[[Target], TokenSource], show: Callable[[str], None]
 ) -> None:
     """Send a task's share of the load, and store its part beside the load's plan.
 
     Args:
-        place: Storage of the run's documents.
+        exchange: Storage of the run's documents.
         task: The task's number, from 0.
         headers_for: Returns the source of headers that authorise requests to a server.
         show: Receives progress messages.
@@ -50,39 +45,39 @@ def run_task(
         UserError: The share could not be sent; the same text is stored in place of the part.
     """
     try:
-        part = _measured(place, task, headers_for, show)
+        part = _measured(exchange, task, headers_for, show)
     except UserError as error:
-        place.write(protocol.part(task), {"task": task, "failed": str(error)})
+        exchange.write(protocol.part(task), {"task": task, "failed": str(error)})
         raise
-    place.put(protocol.samples(task), protocol.pack(part.measured.samples))
+    exchange.put(protocol.samples(task), protocol.pack(part.measured.samples))
     # Written last: a reader of the part relies on its samples.
-    place.write(protocol.part(task), part.document())
-    show(f"task {task}: {len(part.measured.samples)} requests, told")
+    exchange.write(protocol.part(task), part.document())
+    show(f"task {task}: {len(part.measured.samples)} requests, reported")
 
 
 def _measured(
-    place: Place, task: int, headers_for: Callable[[Target], TokenSource], show: Callable[[str], None]
+    exchange: Exchange, task: int, headers_for: Callable[[Target], TokenSource], show: Callable[[str], None]
 ) -> Part:
-    plan = _plan(place)
+    plan = _plan(exchange)
     headers = headers_for(plan.load.target)
     with TemporaryDirectory() as folder:
-        load = _with_texts(place, plan, Path(folder))
+        load = _with_texts(exchange, plan, Path(folder))
         prompts = make_prompts(load, asker(load.target, headers))
     sender = Sender(load, prompts.bodies, headers, worker=task)
     before = _clocks()
-    arrived = place.write(protocol.ready(task), {"task": task})
+    arrived = exchange.write(protocol.ready(task), {"task": task})
     after = time.time_ns()
-    # The place's clock is truncated to whole milliseconds.
+    # The storage's clock is truncated to whole milliseconds.
     clock = ClockOffset(*before, drift=0, low=arrived - after, high=arrived + 1_000_000 - before[0])
     check_clock(task, clock)
     show(f"task {task}: ready, waits for the start")
-    start = _start(place, task, plan.wait_seconds, show) - clock.realtime + clock.monotonic
-    _sleep_until(start - round(_CONNECT_SECONDS * _SECOND))
+    start = _start(exchange, task, plan.wait_seconds, show) - clock.realtime + clock.monotonic
+    time.sleep(max(0.0, (start - time.monotonic_ns()) / _SECOND - _CONNECT_SECONDS))
     sender.connect()
     if (late := time.monotonic_ns() - start) > 0:
         raise UserError(
-            f"task {task} had its connections {late / _SECOND:.1f} s after the start: the load of all tasks together "
-            "was never sent. Run it again; if it happens again, with fewer users a task."
+            f"task {task} was connected {late / _SECOND:.1f} s after the start, so the load of all tasks was never "
+            "sent. Run it again; if it happens again, with fewer users per task."
         )
     with gc_disabled():
         measured = sender.send(start)
@@ -95,53 +90,43 @@ def _measured(
     return Part(task, measured, replace(clock, drift=drift), by, prompts.notes)
 
 
-def _plan(place: Place) -> Plan:
-    document = place.read(protocol.PLAN)
+def _plan(exchange: Exchange) -> Plan:
+    document = exchange.read(protocol.PLAN)
     if document is None:
-        raise UserError("there is no plan where this task looks for it: its run is over. Nothing is sent.")
+        raise UserError("the run of this task is over (its plan is deleted). Nothing is sent.")
     plan = Plan.of(document)
     if plan.code != protocol.code():
         raise UserError(
-            f"the image holds another bezel (engine {protocol.code()}) than the one that planned this run"
-            f" ({plan.code}), "
-            "so the tasks would measure otherwise: build the image from the same checkout."
+            f"the image holds another version of bezel (engine {protocol.code()}) than the command ({plan.code}), so "
+            "its tasks would measure differently: build the image from the same checkout."
         )
     return plan
 
 
-def _with_texts(place: Place, plan: Plan, folder: Path) -> Load:
+def _with_texts(exchange: Exchange, plan: Plan, folder: Path) -> Load:
     """Return the load, with its file of texts (if it has one) copied to a folder of this machine."""
     if not plan.texts:
         return plan.load
     file = folder / Path(plan.load.prompts.file).name
-    file.write_bytes(place.get(protocol.TEXTS))
+    file.write_bytes(exchange.get(protocol.TEXTS))
     return replace(plan.load, prompts=replace(plan.load.prompts, file=str(file)))
 
 
-def _start(place: Place, task: int, seconds: float, show: Callable[[str], None]) -> int:
+def _start(exchange: Exchange, task: int, seconds: float, show: Callable[[str], None]) -> int:
     """Wait for the common start; return its instant of CLOCK_REALTIME."""
-    deadline, tell = time.monotonic() + seconds, time.monotonic() + _TELL_SECONDS
-    while (document := place.read(protocol.START)) is None:
+    deadline, next_message = time.monotonic() + seconds, time.monotonic() + _SHOW_SECONDS
+    while (document := exchange.read(protocol.START)) is None:
         now = time.monotonic()
         if now > deadline:
-            raise UserError(f"task {task} waited {seconds:g} s for the start, and nobody gave it: its run has ended.")
-        if now > tell:
-            tell = now + _TELL_SECONDS
+            raise UserError(f"task {task} waited {seconds:g} s for the start, which never came: its run has ended.")
+        if now > next_message:
+            next_message = now + _SHOW_SECONDS
             show(f"task {task}: waits for the start, {deadline - now:.0f} s at most")
         time.sleep(_POLL_SECONDS)
-    return _instant(document)
-
-
-def _instant(document: dict[str, Any]) -> int:
     try:
         return int(document["at"])
     except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"the start of the tasks is of another version ({error}): build the image anew.") from None
-
-
-def _sleep_until(instant: int) -> None:
-    while (left := instant - time.monotonic_ns()) > 0:
-        time.sleep(left / _SECOND)
+        raise UserError(f"the start of the tasks has another version ({error}): rebuild the image.") from None
 
 
 def _clocks() -> tuple[int, int]:

@@ -11,15 +11,30 @@ from array import array
 from dataclasses import fields
 from pathlib import Path
 from time import monotonic_ns
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
 from bezel.bench.result.sample import ClientHealth, Measured, Sample
 
 _EVERY_NS: Final = 1_000_000_000
-_MOST_BYTES: Final = 65_536
-_NAMES: Final = tuple(one.name for one in fields(Sample) if one.name != "chunks")
+_MAX_BYTES: Final = 65_536
+_NAMES: Final = tuple(field.name for field in fields(Sample) if field.name != "chunks")
+
+
+def line_of(sample: Sample) -> bytes:
+    """Return a sample as one line of JSON: its fields in their order, then the instants of its chunks."""
+    return orjson.dumps([*[getattr(sample, name) for name in _NAMES], list(sample.chunks)]) + b"\n"
+
+
+def sample_of(row: list[Any]) -> Sample:
+    """Return the sample of a parsed line.
+
+    Raises:
+        ValueError: The row has another number of fields.
+    """
+    *values, chunks = row
+    return Sample(**dict(zip(_NAMES, values, strict=True)), chunks=array("q", chunks))
 
 
 class Spill:
@@ -42,11 +57,11 @@ class Spill:
 
     def add(self, sample: Sample) -> None:
         """Store a request that has ended."""
-        line = orjson.dumps([*[getattr(sample, name) for name in _NAMES], list(sample.chunks)]) + b"\n"
+        line = line_of(sample)
         self._lines.append(line)
         self._size += len(line)
         now = monotonic_ns()
-        if self._size >= _MOST_BYTES or now - self._written >= _EVERY_NS:
+        if self._size >= _MAX_BYTES or now - self._written >= _EVERY_NS:
             self._write(now)
 
     def close(self) -> None:
@@ -75,8 +90,7 @@ def spilled(paths: list[Path]) -> Measured | None:
             if isinstance(held, dict):
                 begins.append(held["began"])
             else:
-                *values, chunks = held
-                samples.append(Sample(**dict(zip(_NAMES, values, strict=True)), chunks=array("q", chunks)))
+                samples.append(sample_of(held))
     if not samples:
         return None
     began, ended = min(begins), max(sample.done for sample in samples)

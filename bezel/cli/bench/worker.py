@@ -7,7 +7,7 @@ import argparse
 import os
 
 from bezel.bench.distributed.worker import run_task
-from bezel.bench_jobs.gcs_exchange import BucketPlace
+from bezel.bench_jobs.gcs_exchange import BucketExchange
 from bezel.cli.bench.measure.target import headers_of
 from bezel.console import say
 from bezel.errors import NOT_SET, Problem, UserError
@@ -22,6 +22,6 @@ def run(options: argparse.Namespace) -> int:
     if not index.isdecimal():
         consequence = "this command runs only as a task of a Cloud Run job."
         raise UserError(Problem(_INDEX, index or NOT_SET, consequence, "use `bezel bench job`."))
-    with BucketPlace(options.place, _SECONDS) as place:
-        run_task(place, int(index), headers_of, say)
+    with BucketExchange(options.place, _SECONDS) as exchange:
+        run_task(exchange, int(index), headers_of, say)
     return 0

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from bezel.bench.load.plan import Closed, Load, PromptPlan, Stop, Target
-from bezel.bench_jobs.cleanup import LABELS
+from bezel.bench_jobs.job_registry import LABELS
 from bezel.bench_jobs.job_runner import Fleet, send_by_tasks
 from bezel.errors import UserError
 from bezel.localcloud import control
@@ -145,7 +145,7 @@ def test_a_task_that_may_not_read_the_bucket_fails_the_run_in_its_own_words(site
     _, said = run.communicate(timeout=100)
     assert run.returncode == 1
     assert "task 0 of 1 died (The container exited with an error, exit code 1)" in said
-    assert "Its last words: bezel: gs://loads/" in said
+    assert "The last lines of its log: bezel: gs://loads/" in said
     assert "Permission 'storage.objects.get' denied" in said
     assert "--role=roles/storage.objectUser" in said
     assert site.left() == {}
@@ -155,7 +155,10 @@ def test_a_task_that_may_not_read_the_bucket_fails_the_run_in_its_own_words(site
     ("place", "said"),
     [
         ({"bucket": "nowhere"}, "gcloud storage buckets create gs://nowhere"),
-        ({"image": "localhost/bezel-bench:9"}, "Image 'localhost/bezel-bench:9' not found. --image names what you"),
+        (
+            {"image": "localhost/bezel-bench:9"},
+            "Image 'localhost/bezel-bench:9' not found.\n   Repair: build the image",
+        ),
     ],
 )
 def test_a_bucket_or_an_image_that_is_not_there_is_told_with_its_repair(site, monkeypatch, place, said):
@@ -250,7 +253,7 @@ def test_a_job_of_that_name_that_is_somebody_elses_is_left_alone(site, foreign):
     run = site.victim()
     _, said = run.communicate(timeout=100)
     assert run.returncode == 1
-    assert "has not the labels of this command, so it is somebody else's" in said
+    assert "was not created by bezel (labels missing)" in said
     assert site.client.get(job).status_code == 200
 
 
@@ -260,7 +263,7 @@ def test_a_job_of_another_machine_is_left_alone_while_it_runs_and_taken_over_whe
     run = site.victim()
     _, said = run.communicate(timeout=100)
     assert run.returncode == 1
-    assert "begun by deployer@bezel-local.iam.gserviceaccount.com on another machine" in said
+    assert "a run of deployer@bezel-local.iam.gserviceaccount.com on another machine" in said
     site.client.done("run/v2", site.client.post(f"/run/v2/{execution}:cancel"))
     run = site.victim()
     until(lambda: "bezel-run" in site.client.get(job).json().get("labels", {}), 60)
