@@ -41,7 +41,7 @@ class Point(NamedTuple):
 class Services(Protocol):
     """Reconciles Cloud Run services with the store; every call returns at once."""
 
-    def open_front(self, name: str, tag: str = "") -> str:
+    def open_ingress(self, name: str, tag: str = "") -> str:
         """Return the address of a service's ingress, which is open from now on."""
 
     def routing(self, service: Json) -> Json:
@@ -50,13 +50,13 @@ class Services(Protocol):
     def deploy(self, name: str, operation: str, revision: str) -> None:
         """Start a revision in the background."""
 
-    def superseded(self, name: str) -> None:
+    def abort_deployment(self, name: str) -> None:
         """Abort the running deployment, if any."""
 
-    def rescaled(self, service: Json) -> None:
+    def apply_scaling(self, service: Json) -> None:
         """Apply changed scaling bounds to the running instances."""
 
-    def removed(self, name: str) -> None:
+    def remove(self, name: str) -> None:
         """End all instances of a deleted service."""
 
     def held(self, name: str) -> Counter[str]:
@@ -72,7 +72,7 @@ class Jobs(Protocol):
     def cancel(self, name: str) -> None:
         """End the tasks of an execution."""
 
-    def removed(self, prefix: str) -> None:
+    def remove(self, prefix: str) -> None:
         """End the tasks of deleted executions."""
 
 
@@ -100,7 +100,7 @@ class Machines(Protocol):
     def quotas(self) -> dict[str, int]:
         """The project's limit of each quota."""
 
-    def takes_flex_start(self, zone: str) -> bool:
+    def accepts_flex_start(self, zone: str) -> bool:
         """Whether a zone accepts requests of that provisioning model."""
 
 

@@ -184,7 +184,7 @@ def test_one_container_runs_an_instance():
     service = copy.deepcopy(L4)
     service["template"]["containers"].append({"image": "docker.io/a/sidecar:c"})
     assert found(service) == [
-        ("service.template.containers", "localcloud runs one container an instance: take the others out")
+        ("service.template.containers", "localcloud runs one container per instance: remove the others")
     ]
 
 

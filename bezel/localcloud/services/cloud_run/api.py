@@ -34,7 +34,7 @@ def _create(call: Call, service_id: str) -> Json:
     _check(call, call.body, service_id, "CreateServiceRequest")
     name = _name_of(call, service_id)
     resources.check_absent(call, "service", name)
-    uri = "" if call.flag("validateOnly") else call.cloud.services.open_front(name)
+    uri = "" if call.flag("validateOnly") else call.cloud.services.open_ingress(name)
     own = {"creator": call.caller, "lastModifier": call.caller, "uri": uri, "urls": [uri], "satisfiesPzs": True}
     service = status.new_resource(name, call.cloud.pace.now(), **own) | _DEFAULTS
     service |= resources.settable(call.body, _MESSAGE)
@@ -78,7 +78,7 @@ def patch(call: Call) -> Json:
         if call.flag("validateOnly"):
             return _validated(call, service)
         if without_zeros(service["template"]) != without_zeros(old["template"]) or call.flag("forceNewRevision"):
-            call.cloud.services.superseded(service["name"])
+            call.cloud.services.abort_deployment(service["name"])
             return _deploy(call.cloud, service)
         return _settle(call.cloud, service)
 
@@ -93,7 +93,7 @@ def delete(call: Call) -> Json:
         if call.flag("validateOnly"):
             return _validated(call, service)
         name = service["name"]
-        cloud.services.removed(name)
+        cloud.services.remove(name)
         for revision, _ in cloud.store.rows("revision", f"{name}/revisions/"):
             cloud.store.delete("revision", revision)
         cloud.store.delete("service", name)
@@ -115,7 +115,7 @@ def list_revisions(call: Call) -> Json:
 @api.route("GET", _SERVICE + "/revisions/{revision:id}", needs="run.revisions.get", on=_NAME)
 def get_revision(call: Call) -> Json:
     """One revision."""
-    return without_zeros(resources.found(call, "revision", _NAME + "/revisions/{revision}"))
+    return without_zeros(resources.row_of(call, "revision", _NAME + "/revisions/{revision}"))
 
 
 @api.route("GET", resources.LOCATION + "/operations/{operation:id}", needs="run.operations.get")
@@ -180,12 +180,12 @@ def _settle(cloud: Context, service: Json) -> Json:
         cloud.operations.finish(operation, error=error)
     else:
         cloud.operations.finish(operation, response=status.typed("Service", service))
-    cloud.services.rescaled(service)
+    cloud.services.apply_scaling(service)
     return cloud.operations.get(operation)
 
 
 def _service(call: Call) -> Json:
-    return resources.found(call, "service", _NAME)
+    return resources.row_of(call, "service", _NAME)
 
 
 def _validated(call: Call, service: Json) -> Json:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from bezel.localcloud.core.json_types import Json, seconds_of
 from bezel.localcloud.http.messages import snake
-from bezel.localcloud.services.cloud_run.quotas import own_violations
+from bezel.localcloud.services.cloud_run.quotas import quota_violations
 from bezel.localcloud.services.cloud_run.spec import GIB, cores, limits, probe, serving_container, size_in_bytes
 
 Violation = tuple[str, str]
@@ -24,7 +24,7 @@ def violations(service: Json, service_id: str, location: str) -> list[Violation]
     found = list(_violations(service, service_id, location))
     if found:
         return found
-    texts = own_violations(service["template"], service.get("scaling") or {})
+    texts = quota_violations(service["template"], service.get("scaling") or {})
     return [("service.template.scaling.max_instance_count", text) for text in texts]
 
 
@@ -188,7 +188,7 @@ def _names(service: Json, template: Json, service_id: str) -> Iterator[Violation
 
 def _ports(template: Json) -> Iterator[Violation]:
     if len(template["containers"]) > 1:
-        yield "service.template.containers", "localcloud runs one container an instance: take the others out"
+        yield "service.template.containers", "localcloud runs one container per instance: remove the others"
     ports = template["containers"][0].get("ports") or []
     if len(ports) > 1:
         yield f"{_CONTAINER}.ports", "only one port is allowed"

@@ -80,8 +80,8 @@ def list_tasks(call: Call) -> Json:
 @api.route("GET", _ONE + "/tasks/{task:id}", needs="run.tasks.get", on=_TASK)
 def get_task(call: Call) -> Json:
     """One task."""
-    return without_zeros(resources.found(call, "task", _TASK))
+    return without_zeros(resources.row_of(call, "task", _TASK))
 
 
 def _execution(call: Call) -> Json:
-    return resources.found(call, "execution", _EXECUTION)
+    return resources.row_of(call, "execution", _EXECUTION)

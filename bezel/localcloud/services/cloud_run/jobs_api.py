@@ -54,7 +54,7 @@ def list_jobs(call: Call) -> Json:
 @api.route("GET", JOB, needs="run.jobs.get", on=NAME)
 def get(call: Call) -> Json:
     """One job."""
-    return without_zeros(resources.found(call, "job", NAME))
+    return without_zeros(resources.row_of(call, "job", NAME))
 
 
 @api.route("DELETE", JOB, needs="run.jobs.delete", on=NAME, query="etag validateOnly")
@@ -62,7 +62,7 @@ def delete(call: Call) -> Json:
     """Delete a job with its executions; their tasks end, their log remains."""
     cloud = call.cloud
     with cloud.store.transaction():
-        job = resources.found(call, "job", NAME)
+        job = resources.row_of(call, "job", NAME)
         resources.check_etag(job, call.query("etag"))
         name, metadata = job["name"], typed("Job", {"name": job["name"]})
         response = typed("Job", job | {"deleteTime": timestamp(cloud.pace.now())})
@@ -80,7 +80,7 @@ def run(call: Call) -> Json:
     if overrides:
         call.require("run.jobs.runWithOverrides", call.name(NAME))
     with cloud.store.transaction():
-        job = resources.found(call, "job", NAME)
+        job = resources.row_of(call, "job", NAME)
         resources.check_etag(job, call.body.get("etag", ""))
         terminal = job["terminalCondition"]
         if terminal["state"] != "CONDITION_SUCCEEDED":
@@ -108,7 +108,7 @@ def run(call: Call) -> Json:
 
 def forget(cloud: Context, prefix: str) -> None:
     """End and remove the executions with a name prefix, with their tasks; operations waiting for them abort."""
-    cloud.jobs.removed(prefix)
+    cloud.jobs.remove(prefix)
     for name, pending in cloud.store.rows("jobRun", prefix):
         for operation in pending["operations"]:
             cloud.operations.finish(operation, error=ApiError("ABORTED", f"Execution {short(name)} was deleted."))

@@ -60,7 +60,7 @@ def amounts(spec: RevisionSpec) -> Iterator[tuple[str, int]]:
         yield quota.metric, spec.accelerators * quota.unit
 
 
-def most_instances(spec: RevisionSpec, service_scaling: Json) -> int:
+def max_instances_of(spec: RevisionSpec, service_scaling: Json) -> int:
     """Most instances of a revision that gets all traffic."""
     if service_scaling.get("scalingMode") == "MANUAL":
         return int(service_scaling.get("manualInstanceCount") or 0)
@@ -84,11 +84,11 @@ def gpus_needed(
         for name in {newest, *held} & revisions.keys():
             spec = revision_spec(revisions[name], scaling)
             if (spec.accelerator, spec.redundant) == (accelerator, redundant):
-                count += spec.accelerators * (most_instances(spec, scaling) if name == newest else held[name])
+                count += spec.accelerators * (max_instances_of(spec, scaling) if name == newest else held[name])
     return count
 
 
-def own_violations(template: Json, service_scaling: Json) -> Iterator[str]:
+def quota_violations(template: Json, service_scaling: Json) -> Iterator[str]:
     """Violations of the region's quotas by a service alone.
 
     Args:
@@ -99,7 +99,7 @@ def own_violations(template: Json, service_scaling: Json) -> Iterator[str]:
     given = [s.get("maxInstanceCount") for s in (template.get("scaling") or {}, service_scaling)]
     if not any(given) and service_scaling.get("scalingMode") != "MANUAL":
         return  # the platform then limits the instances to the quota
-    instances, quotas = most_instances(spec, service_scaling), limits()["quotas"]
+    instances, quotas = max_instances_of(spec, service_scaling), limits()["quotas"]
     quota = gpu_quota_of(spec.accelerator, redundant=spec.redundant) if spec.accelerators else None
     gpus = [("in order to set GPU requirements", quota.name, spec.accelerators, quota.gpus)] if quota else []
     cpu = ("to set the requested total CPU", "CpuAllocPerProjectRegion", round(spec.cpu * 1000), quotas["cpu_milli"])

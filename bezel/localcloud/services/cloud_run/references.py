@@ -36,8 +36,8 @@ def check_quota(cloud: Context, location: str, spec: RevisionSpec) -> None:
     if needed > allowed:
         raise failures.quota_failure(
             f"Quota exceeded for total allowable count of GPUs per project per region: {quota.name} is "
-            f"{quota.amount(allowed)} in {location}, the maximum instances of all services, and what older revisions "
-            f"still hold, need {quota.amount(needed)}."
+            f"{quota.amount(allowed)} in {location}; the maximum instances of all services and the instances of older "
+            f"revisions need {quota.amount(needed)}."
         )
 
 

@@ -21,11 +21,11 @@ def one_location(call: Call) -> str:
         ApiError: INVALID_ARGUMENT for "-", which means every location in other APIs.
     """
     if call.param("location") == "-":
-        raise invalid("Location must be a region, and cannot be the '-' wildcard.", ("parent", "names no region"))
+        raise invalid("Location must be a region, and cannot be the '-' wildcard.", ("parent", "is not a region"))
     return call.name(PARENT)
 
 
-def found(call: Call, kind: str, template: str) -> Json:
+def row_of(call: Call, kind: str, template: str) -> Json:
     """Return the row of the path's resource.
 
     Raises:

@@ -18,11 +18,10 @@ from bezel.localcloud.routing.router import Api, Call
 from bezel.localcloud.services.compute.errors import already_exists, not_found, wrong
 from bezel.localcloud.services.compute.instance_json import instance
 from bezel.localcloud.services.compute.instance_requests import parse
-from bezel.localcloud.services.compute.links import linked
+from bezel.localcloud.services.compute.links import with_links
 from bezel.localcloud.services.compute.operations import metadata_of, once, root
-from bezel.localcloud.services.compute.vpc import loopback
-from bezel.localcloud.services.compute.vpc_api import found, listed, serves
-from bezel.localcloud.services.machines.reconciler import INSTANCE, external
+from bezel.localcloud.services.compute.vpc_api import listed, row_of, serves
+from bezel.localcloud.services.machines.reconciler import INSTANCE, external_address
 from bezel.localcloud.services.machines.requests import begin, guest_attributes, new_row
 
 api = Api("compute.googleapis.com", "Compute Engine API", legacy=True)
@@ -175,7 +174,7 @@ def _zone(call: Call) -> str:
 
 def _found(call: Call) -> tuple[str, Json]:
     call.cloud.machines.advance()
-    return found(call, INSTANCE, f"projects/{PROJECT}/zones/{_zone(call)}/instances/{call.param('instance')}")
+    return row_of(call, INSTANCE, f"projects/{PROJECT}/zones/{_zone(call)}/instances/{call.param('instance')}")
 
 
 def _rows(call: Call, prefix: str) -> list[tuple[str, Json]]:
@@ -203,6 +202,6 @@ def _fits(call: Call, name: str, row: Json, field: str, sign: str, value: str) -
 
 
 def _shown(call: Call, name: str, row: Json) -> Json:
-    outside = external(loopback(row["place"]["address"])) if row["machine"]["external"] and row.get("place") else ""
-    shown: Json = linked(instance(name, row, outside), root(call))
+    outside = external_address(row["machine"], row.get("place"))
+    shown: Json = with_links(instance(name, row, outside), root(call))
     return shown

@@ -51,7 +51,7 @@ def region_of(name: str) -> str:
     return match[1] if match else ""
 
 
-def linked(value: Any, root: str) -> Any:
+def with_links(value: Any, root: str) -> Any:
     """A body with every name in it that is a resource of Compute Engine as a URL.
 
     Args:
@@ -59,9 +59,9 @@ def linked(value: Any, root: str) -> Any:
         root: Base of the URLs, such as `http://127.0.0.1:8080/compute/v1`.
     """
     if isinstance(value, dict):
-        return {key: item if key in _OWN_WORDS else linked(item, root) for key, item in value.items()}
+        return {key: item if key in _OWN_WORDS else with_links(item, root) for key, item in value.items()}
     if isinstance(value, list):
-        return [linked(item, root) for item in value]
+        return [with_links(item, root) for item in value]
     named = isinstance(value, str) and re.match(r"projects/[^/ ]+/(global|regions|zones)/", value)
     return f"{root}/{value}" if named else value
 

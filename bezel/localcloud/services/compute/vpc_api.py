@@ -18,7 +18,7 @@ from bezel.localcloud.core.store import Store
 from bezel.localcloud.http.update_mask import merged
 from bezel.localcloud.routing.router import Api, Call, Handler
 from bezel.localcloud.services.compute.errors import already_exists, in_use, missing, not_found, wrong
-from bezel.localcloud.services.compute.links import fingerprint, full_name, linked
+from bezel.localcloud.services.compute.links import fingerprint, full_name, with_links
 from bezel.localcloud.services.compute.operations import once, root, timed
 from bezel.localcloud.services.compute.vpc import users
 from bezel.localcloud.services.compute.vpc_kinds import KINDS, SUBNETWORK, Kind, checked
@@ -99,7 +99,7 @@ def _changed(kind: Kind, call: Call, verb: str, change: Any) -> str:
     for field, fixed_value in sorted(fixed.items()):
         given = call.body.get(field)
         if given is not None and (full_name(given, "global/networks") if field == "network" else given) != fixed_value:
-            raise wrong(f"resource.{field}", given, f"It cannot be changed: it is {fixed_value}")
+            raise wrong(f"resource.{field}", given, f"It cannot be changed from {fixed_value}")
     if kind is SUBNETWORK:
         _check_fingerprint(call, old)
     new = checked(kind, _given(change(old, call.body) | fixed))
@@ -137,7 +137,7 @@ def _check_fingerprint(call: Call, old: Json) -> None:
     if not given:
         raise missing("resource.fingerprint")
     if given != fingerprint(old):
-        text = "The fingerprint is not the current one: read the resource, and send the one that it has now."
+        text = "The fingerprint is not the current one: read the resource and send its current fingerprint."
         raise ApiError("FAILED_PRECONDITION", text, status=412)
 
 
@@ -177,10 +177,10 @@ def _parent(kind: Kind, call: Call) -> str:
 
 
 def _found(kind: Kind, call: Call) -> tuple[str, Json]:
-    return found(call, kind.name, f"{_parent(kind, call)}/{call.param(kind.name)}")
+    return row_of(call, kind.name, f"{_parent(kind, call)}/{call.param(kind.name)}")
 
 
-def found(call: Call, kind: str, name: str) -> tuple[str, Json]:
+def row_of(call: Call, kind: str, name: str) -> tuple[str, Json]:
     """Return a name and its row.
 
     Raises:
@@ -197,7 +197,7 @@ def _shown(kind: Kind, call: Call, name: str, body: Json) -> Json:
         response |= {"subnetworks": own} if own else {}
     if kind.name == "subnetwork":
         response["fingerprint"] = fingerprint(body)
-    shown: Json = linked(response, root(call))
+    shown: Json = with_links(response, root(call))
     if kind.regional:
         shown["region"] = f"{root(call)}/projects/{PROJECT}/regions/{name.split('/')[3]}"
     return shown

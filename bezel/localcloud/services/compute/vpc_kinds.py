@@ -67,7 +67,7 @@ def checked(kind: Kind, body: Json) -> Json:
 
 def _network(body: Json) -> Json:
     if body.get("autoCreateSubnetworks", True):
-        raise unserved("networks that make their own subnetworks", "set autoCreateSubnetworks to false")
+        raise unserved("auto mode networks", "set autoCreateSubnetworks to false")
     routing = {"routingMode": "REGIONAL", "bgpBestPathSelectionMode": "LEGACY"} | body.get("routingConfig", {})
     order = {"networkFirewallPolicyEnforcementOrder": "AFTER_CLASSIC_FIREWALL"}
     return order | body | {"routingConfig": routing, "autoCreateSubnetworks": False}
@@ -96,7 +96,7 @@ def _firewall(body: Json) -> Json:
             _check_range(f"resource.{field}", text)
     rules = [rule for field in ("allowed", "denied") for rule in body.get(field, [])]
     if bool(body.get("allowed")) == bool(body.get("denied")):
-        raise wrong("resource.allowed", body.get("allowed"), "Give either what is allowed or what is denied")
+        raise wrong("resource.allowed", body.get("allowed"), "Give either allowed or denied")
     for rule in rules:
         if not rule.get("IPProtocol"):
             raise missing("resource.allowed[].IPProtocol")
@@ -106,7 +106,7 @@ def _firewall(body: Json) -> Json:
     if not 0 <= priority <= 65535:
         raise wrong("resource.priority", priority, "Must be from 0 to 65535")
     if body.get("direction", "INGRESS") == "INGRESS" and body.get("destinationRanges"):
-        raise unserved("destinationRanges of rules for what comes in", "leave them out")
+        raise unserved("destinationRanges of ingress rules", "leave them out")
     rule = {"direction": "INGRESS", "disabled": False, "logConfig": {"enable": False}} | body
     sources = ("sourceRanges", "sourceTags", "sourceServiceAccounts")
     if rule["direction"] == "INGRESS" and not any(body.get(field) for field in sources):
@@ -120,15 +120,15 @@ def _router(body: Json) -> Json:
     for nat in body.get("nats", []):
         name = check_name(nat.get("name"))
         if name in seen:
-            raise wrong("resource.nats[].name", name, "Each NAT of a router has a name of its own")
+            raise wrong("resource.nats[].name", name, "Names of a router's NATs must be unique")
         seen.add(name)
         if nat.get("natIpAllocateOption", "AUTO_ONLY") != "AUTO_ONLY" or nat.get("type", "PUBLIC") != "PUBLIC":
-            raise unserved("NATs with addresses of their own or private ones", "set natIpAllocateOption to AUTO_ONLY")
+            raise unserved("NATs with reserved addresses and private NATs", "set natIpAllocateOption to AUTO_ONLY")
         if not nat.get("sourceSubnetworkIpRangesToNat"):
             raise missing("resource.nats[].sourceSubnetworkIpRangesToNat")
         subnetworks = [one | {"name": relative(one.get("name", ""))} for one in nat.get("subnetworks", [])]
         if (nat["sourceSubnetworkIpRangesToNat"] == "LIST_OF_SUBNETWORKS") != bool(subnetworks):
-            raise wrong("resource.nats[].subnetworks", subnetworks, "Are listed for LIST_OF_SUBNETWORKS, and only then")
+            raise wrong("resource.nats[].subnetworks", subnetworks, "Required with, and only with, LIST_OF_SUBNETWORKS")
         defaults = {"natIpAllocateOption": "AUTO_ONLY", "type": "PUBLIC", "endpointTypes": ["ENDPOINT_TYPE_VM"]}
         nats.append(defaults | nat | ({"subnetworks": subnetworks} if subnetworks else {}))
     return body | {"network": network} | ({"nats": nats} if nats else {})

@@ -43,7 +43,7 @@ async def list_entries(call: Call) -> Json:
 
 async def _page(call: Call, *, newest_first: bool, size: int) -> Json:
     query, owner = parse_filter(call.body.get("filter", "")), f"entries {call.body.get('filter', '')} {newest_first}"
-    after = _place(opened(call.body.get("pageToken", ""), owner))
+    after = _position(opened(call.body.get("pageToken", ""), owner))
     since = None if query.since is None else query.since - _ROUNDING
     until = None if query.until is None else query.until + _ROUNDING
     entries: list[Json] = []
@@ -52,19 +52,19 @@ async def _page(call: Call, *, newest_first: bool, size: int) -> Json:
         found = call.cloud.store.log_slice(
             newest_first=newest_first, after=after, since=since, until=until, limit=_SLICE
         )
-        for place, entry in found:
-            after = place
+        for position, entry in found:
+            after = position
             if not query.holds(entry):
                 continue
             if len(entries) == size:
                 return {"entries": entries, "nextPageToken": token}
             entries.append(entry)
-            token = sealed(f"{place[0]!r} {place[1]}", owner)
+            token = sealed(f"{position[0]!r} {position[1]}", owner)
         if len(found) < _SLICE:
             return {"entries": entries} if entries else {}
         await asyncio.sleep(0)
 
 
-def _place(key: str) -> tuple[float, int] | None:
+def _position(key: str) -> tuple[float, int] | None:
     time, _, identifier = key.partition(" ")
     return (float(time), int(identifier)) if key else None

@@ -54,7 +54,7 @@ def parse_filter(text: str) -> Filter:
     if len(text) > _LONGEST:
         raise invalid(f"The filter has {len(text)} characters, more than {_LONGEST}.", ("filter", "is too long"))
     parser = _Parser(text)
-    holds = parser.everything()
+    holds = parser.parse()
     return Filter(holds, max(parser.since, default=None), min(parser.until, default=None))
 
 
@@ -68,7 +68,7 @@ class _Parser:
         self.since: list[float] = []
         self.until: list[float] = []
 
-    def everything(self) -> Test:
+    def parse(self) -> Test:
         self._skip()
         if self._at == len(self._text):
             return lambda _: True
@@ -152,8 +152,8 @@ class _Parser:
             self._at = start
             self._refuse(str(error))
         if top and field == "timestamp" and sign in {">", ">=", "=", "<", "<="}:
-            self.since += [_moment(value)] * (sign in {">", ">=", "="})
-            self.until += [_moment(value)] * (sign in {"<", "<=", "="})
+            self.since += [_unix_seconds(value)] * (sign in {">", ">=", "="})
+            self.until += [_unix_seconds(value)] * (sign in {"<", "<=", "="})
         absent = sign in {"!=", "!~"}
         default = ["DEFAULT"] if path == ["severity"] else []
 
@@ -222,8 +222,8 @@ def _key_of(field: str, value: str) -> Callable[[str], float | str]:
             raise ValueError(f"{value!r} is not a severity: use one of {', '.join(_SEVERITIES)}")
         return _severity
     if field in _TIMES:
-        _moment(value)
-        return _moment
+        _unix_seconds(value)
+        return _unix_seconds
     return _number if isinstance(_number(value), float) else str.lower
 
 
@@ -244,7 +244,7 @@ def _number(text: str) -> float | str:
     return text.lower()
 
 
-def _moment(text: str) -> float:
+def _unix_seconds(text: str) -> float:
     try:
         found = datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text))
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()

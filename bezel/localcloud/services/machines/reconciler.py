@@ -84,7 +84,7 @@ class MachineReconciler:
             for name, value in capacity.quota_values().items()
         }
 
-    def takes_flex_start(self, zone: str) -> bool:
+    def accepts_flex_start(self, zone: str) -> bool:
         """Whether a zone accepts requests of that provisioning model."""
         fault = self._cloud.faults.find("lease-zone-refused")
         refused = fault is not None and fnmatchcase(zone, fault.text("zone"))
@@ -112,7 +112,7 @@ class MachineReconciler:
                 self.advance()
             except Exception as error:
                 if not is_full(error):  # the next caller that writes gets the error of a full disk
-                    log.exception("machines could not follow the clock")
+                    log.exception("requests for machines could not be advanced")
 
     def _rows(self) -> list[tuple[str, str, Json]]:
         """(kind, name, row) of every request."""
@@ -213,7 +213,6 @@ class MachineReconciler:
 
     def _boot(self, row: Json) -> None:
         machine, place = row["machine"], row["place"]
-        address = loopback(place["address"])
         spec = NodeSpec(
             name=machine["name"],
             hardware=row["goods"],
@@ -221,14 +220,16 @@ class MachineReconciler:
             service_account=machine["service_account"],
             network=place["network"],
             subnetwork=place["subnetwork"],
-            address=address,
-            external_address=external(address) if machine["external"] else "",
+            address=loopback(place["address"]),
+            external_address=external_address(machine, place),
             tags=tuple(machine["tags"]),
         )
         self._cloud.nodes.boot(spec)
 
 
-def external(address: str) -> str:
-    """The address of this machine that stands for an external one: 127.192.0.5 beside 127.64.0.5."""
-    first, second, rest = address.split(".", 2)
+def external_address(machine: Json, place: Json | None) -> str:
+    """The external address of a row's machine on this computer: 127.192.0.5 beside 127.64.0.5; "" for none."""
+    if not machine["external"] or not place:
+        return ""
+    first, second, rest = loopback(place["address"]).split(".", 2)
     return f"{first}.{int(second) ^ 128}.{rest}"

@@ -59,7 +59,7 @@ def new_row(call: Call, request: MachineRequest, body: Json) -> Json:
         ApiError: The zone refuses the provisioning model, or network, subnetwork or account do not exist, do not fit
             or may not be used by the caller.
     """
-    if request.model == FLEXIBLE and not call.cloud.machines.takes_flex_start(request.zone):
+    if request.model == FLEXIBLE and not call.cloud.machines.accepts_flex_start(request.zone):
         raise refusals.model_refused(request.zone)
     subnetwork = _subnetwork(call, request)
     account = DEFAULT_COMPUTE_ACCOUNT if request.service_account == "default" else request.service_account

@@ -83,7 +83,7 @@ def _git_hash(content: bytes) -> str:
 def _files(request: Request) -> dict[str, bytes] | Response:
     name = _name(request)
     try:
-        found = _of(name)
+        found = _model_files(name)
     except NotInCatalogueError:
         # The hub does not reveal whether a model is private or does not exist.
         return _refusal(401, "RepoNotFound", "Invalid username or password.")
@@ -93,7 +93,7 @@ def _files(request: Request) -> dict[str, bytes] | Response:
 
 
 @cache
-def _of(name: str) -> dict[str, bytes]:
+def _model_files(name: str) -> dict[str, bytes]:
     return model_files(name)
 
 

@@ -176,7 +176,7 @@ def _set_state(call: Call, state: str) -> Json:
     """Make a version readable, or unreadable until it is enabled again, or delete its payload for good."""
     store, number = call.cloud.store, call.param("version")
     if not number.isdigit():
-        text = f"Secret version {number!r} must be a number: only a version's payload is found by an alias or 'latest'."
+        text = f"Secret version {number!r} must be a number: only get and access accept an alias or 'latest'."
         raise invalid(text, ("name", number))
     with store.transaction():
         name, version = find_version(store, call.name(_NAME), number)

@@ -125,7 +125,7 @@ def delete(call: Call) -> Response:
 def get_policy(call: Call) -> Json:
     """Policy of a bucket."""
     bucket_of(call)
-    return _policy_shown(call, read_policy(call.cloud.store, call.name(POLICY), call.query(_VERSION)))
+    return _policy_json(call, read_policy(call.cloud.store, call.name(POLICY), call.query(_VERSION)))
 
 
 @api.route("PUT", _BUCKET + "/iam", needs="storage.buckets.setIamPolicy", on=POLICY)
@@ -133,7 +133,7 @@ def set_policy(call: Call) -> Json:
     """Replace the policy of a bucket."""
     bucket_of(call)
     policy = merged({}, call.body)
-    return _policy_shown(call, write_policy(call.cloud.store, call.name(POLICY), {"policy": policy}, stale=stale()))
+    return _policy_json(call, write_policy(call.cloud.store, call.name(POLICY), {"policy": policy}, stale=stale()))
 
 
 @api.route("GET", _BUCKET + "/iam/testPermissions", query="permissions")
@@ -166,7 +166,7 @@ def list_objects(call: Call) -> Json:
         if folded:
             entries[prefix + head + delimiter] = None
         else:
-            entries[row["name"]] = object_shown(call, row)
+            entries[row["name"]] = object_json(call, row)
     shown, token = call.paged(sorted(entries.items()), default=1000, max_size=1000)
     items = [entry for _, entry in shown if entry is not None]
     found = {"items": items, "prefixes": [name for name, entry in shown if entry is None], "nextPageToken": token}
@@ -185,7 +185,7 @@ def get_object(call: Call) -> Json | Response:
             return Response(b"", media_type=row["contentType"], headers=headers)
         path = call.cloud.objects.path(row["bucket"], row["name"])
         return FileResponse(path, media_type=row["contentType"], headers=headers)
-    return object_shown(call, row)
+    return object_json(call, row)
 
 
 @api.route("DELETE", _OBJECT, needs="storage.objects.delete", on=_OBJECT_NAME, query=f"generation {OF_OBJECTS}")
@@ -230,7 +230,7 @@ def bucket_of(call: Call) -> Json:
     return call.stored("bucket", call.param("bucket"), "The specified bucket does not exist.")
 
 
-def object_shown(call: Call, row: Json) -> Json:
+def object_json(call: Call, row: Json) -> Json:
     """JSON of an object, with links at the current address."""
     path = f"b/{row['bucket']}/o/{row['name'].replace('/', '%2F')}"
     return row | {
@@ -252,7 +252,7 @@ def _shown(call: Call, bucket: Json) -> Json:
     return bucket | {"selfLink": f"{call.cloud.base}/storage/v1/b/{bucket['name']}"}
 
 
-def _policy_shown(call: Call, policy: Json) -> Json:
+def _policy_json(call: Call, policy: Json) -> Json:
     return policy | {"kind": "storage#policy", "resourceId": call.name(POLICY)}
 
 

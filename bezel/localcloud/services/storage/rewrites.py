@@ -8,7 +8,7 @@ from bezel.localcloud.core.errors import ApiError, invalid
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.objects import measured
 from bezel.localcloud.routing.router import Api, Call
-from bezel.localcloud.services.storage.api import OF_OBJECTS, POLICY, bucket_of, check_preconditions, object_shown
+from bezel.localcloud.services.storage.api import OF_OBJECTS, POLICY, bucket_of, check_preconditions, object_json
 from bezel.localcloud.services.storage.uploads import check_permitted, place_object
 
 api = Api("storage.googleapis.com", "Cloud Storage API", legacy=True)
@@ -52,7 +52,7 @@ def rewrite(call: Call) -> Json:
     metadata = copied | call.body | {"name": call.param("name")}
     copy = place_object(call, metadata, call.arguments, measured(part))
     call.cloud.store.delete("rewrite", call.query("rewriteToken"))
-    return response | {"done": True, "resource": object_shown(call, copy)}
+    return response | {"done": True, "resource": object_json(call, copy)}
 
 
 def _step(call: Call) -> int:
@@ -74,7 +74,7 @@ def _already(call: Call, row: Json) -> int:
         return 0
     begun = call.cloud.store.get("rewrite", token)
     if begun is None or begun["of"] != _identity(call, row):
-        raise invalid("The rewriteToken was not given out for this copy.", ("rewriteToken", token))
+        raise invalid("The rewriteToken belongs to another copy.", ("rewriteToken", token))
     return int(begun["done"])
 
 

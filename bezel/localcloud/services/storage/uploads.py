@@ -13,7 +13,7 @@ from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.objects import Upload, measured
 from bezel.localcloud.http.messages import checked_message
 from bezel.localcloud.routing.router import Api, Call, json_object
-from bezel.localcloud.services.storage.api import OF_OBJECTS, POLICY, bucket_of, check_preconditions, object_shown
+from bezel.localcloud.services.storage.api import OF_OBJECTS, POLICY, bucket_of, check_preconditions, object_json
 
 api = Api("storage.googleapis.com", "Cloud Storage API", legacy=True)
 _MULTIPART = 64 << 20  # bytes; Google's clients use another kind of upload for objects of more than 16 MiB
@@ -40,7 +40,7 @@ async def upload(call: Call) -> Json | Response:
     else:
         raise invalid(f"Invalid upload type: {kind!r}; use media, multipart or resumable.")
     received = await call.cloud.objects.receive(content)
-    return object_shown(call, place_object(call, metadata, call.arguments, received))
+    return object_json(call, place_object(call, metadata, call.arguments, received))
 
 
 @api.route("PUT", _PATH)
@@ -64,7 +64,7 @@ async def resume(call: Call) -> Json | Response:
         return _incomplete(size)
     row = place_object(call, session["metadata"], session.get("conditions", {}), measured(path))
     call.cloud.store.delete("upload", call.query("upload_id"))
-    return object_shown(call, row)
+    return object_json(call, row)
 
 
 def place_object(call: Call, metadata: Json, conditions: dict[str, str], received: Upload) -> Json:

@@ -11,9 +11,8 @@ from bezel.localcloud.machines import capacity
 from bezel.localcloud.machines.lifecycle import Life, begun, moved
 from bezel.localcloud.routing import idempotency
 from bezel.localcloud.routing.router import Api, Call
-from bezel.localcloud.services.compute.vpc import loopback
 from bezel.localcloud.services.machines import tpu_json
-from bezel.localcloud.services.machines.reconciler import NODE, QUEUED, external
+from bezel.localcloud.services.machines.reconciler import NODE, QUEUED, external_address
 from bezel.localcloud.services.machines.requests import begin, guest_attributes, new_row
 from bezel.localcloud.services.tpu.requests import RUNTIMES, parse
 
@@ -46,7 +45,7 @@ def create(call: Call) -> Json:
 def _created(call: Call) -> str:
     zone, queued_id = call.param("location"), call.query("queuedResourceId")
     if zone not in api.locations:
-        raise invalid(f"Zone '{zone}' is not supported: name one.", ("parent", "names no zone"))
+        raise invalid(f"Zone '{zone}' is not supported: use a zone with TPUs.", ("parent", "is not a zone with TPUs"))
     # Every zone with TPUs offers each slice: only the provisioning models differ.
     request, name = parse(call.body, queued_id, zone), f"{call.name(_PARENT)}/queuedResources/{queued_id}"
     body = {key: value for key, value in call.body.items() if key not in {"name", "state", "createTime"}}
@@ -217,7 +216,7 @@ def _found(call: Call, kind: str, template: str) -> tuple[str, Json]:
 
 def _node_shown(call: Call, name: str, node: Json) -> Json:
     row: Json = call.cloud.store.get(QUEUED, node["queuedResource"]) or {}
-    outside = external(loopback(node["place"]["address"])) if row["machine"]["external"] else ""
+    outside = external_address(row["machine"], node["place"])
     return tpu_json.node(name, node, row, outside)
 
 
@@ -228,7 +227,7 @@ def _location(zone: str) -> Json:
 def _one_zone(call: Call) -> str:
     zone = call.param("location")
     if zone not in api.locations:
-        raise invalid("Location must be a zone, and cannot be the '-' wildcard.", ("name", "names no zone"))
+        raise invalid("Location must be a zone, and cannot be the '-' wildcard.", ("name", "is not a zone"))
     return zone
 
 

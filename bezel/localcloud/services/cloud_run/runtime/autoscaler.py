@@ -125,7 +125,7 @@ class Autoscaler:
         future: asyncio.Future[Instance] = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
         try:
-            await asyncio.wait([future], timeout=self._patience())
+            await asyncio.wait([future], timeout=self._queue_seconds())
             while not future.done() and self._starting:
                 either: list[asyncio.Future[Any]] = [future, *self._starting]
                 await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
@@ -152,7 +152,7 @@ class Autoscaler:
         """End an instance that stopped serving, and replace it."""
         if instance in self._ready:
             self._end(instance)
-            self._make_up()
+            self._replace_lost()
 
     async def close(self, patience: float = 0.0) -> None:
         """End all instances; requests under way and in the queue get up to `patience` real seconds."""
@@ -181,7 +181,7 @@ class Autoscaler:
         self._ready.remove(instance)
         self._ending.keep(asyncio.create_task(instance.stop()))
 
-    def _make_up(self) -> None:
+    def _replace_lost(self) -> None:
         """Replace lost instances up to the minimum, with growing delays after repeated losses."""
         now = asyncio.get_running_loop().time()
         if now - self._lost_at > _QUIET:
@@ -190,7 +190,7 @@ class Autoscaler:
         self._losses, self._lost_at = self._losses + 1, now + delay
         asyncio.get_running_loop().call_later(delay, self.fit)
 
-    def _patience(self) -> float:
+    def _queue_seconds(self) -> float:
         """Time that a request waits while no instance is starting."""
         starts = fmean(self._start_seconds) if self._start_seconds else 0.0
         return max(self.scaling.queue_seconds, _STARTS * starts)
@@ -213,7 +213,7 @@ class Autoscaler:
             log.warning("instance did not start: %s", error, exc_info=not isinstance(error, RevisionFailureError))
             if not self._ready and len(self._starting) == 1:
                 self._refuse_waiting("The request failed because the instance failed the readiness check.")
-            self._make_up()
+            self._replace_lost()
             return
         self._add(instance)
 
@@ -230,7 +230,7 @@ class Autoscaler:
         await instance.exited.wait()
         if instance in self._ready:
             self._ready.remove(instance)
-            self._make_up()
+            self._replace_lost()
         if self._waiting and not self._ready and not self._starting and not self._closed:
             self._grow(DEMAND)
 

@@ -137,7 +137,7 @@ def real(container: Container) -> Command:
     try:
         argv, notes, defaults = command(container.args, model_dir=Path(model), address=container.address)
     except OSError as error:
-        raise ContainerFailureError(f"LOCALCLOUD_VLLM_MODEL={model} holds no model: {error}") from None
+        raise ContainerFailureError(f"LOCALCLOUD_VLLM_MODEL={model} does not hold a model: {error}") from None
     return Command(tuple(argv), defaults | environment_of(container), tuple(notes))
 
 

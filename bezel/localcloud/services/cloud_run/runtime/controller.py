@@ -40,7 +40,7 @@ class Controller:
         self._cloud = cloud
         self._launcher = launcher
         self._timing = timing
-        self._fronts: dict[tuple[str, str], Ingress] = {}
+        self._ingresses: dict[tuple[str, str], Ingress] = {}
         self._random = random.Random()  # noqa: S311 - shares of traffic
         self._pools: dict[str, RevisionRoute] = {}
         self._instances: list[tuple[str, Instance]] = []
@@ -50,7 +50,7 @@ class Controller:
     async def resume(self) -> None:
         """Restore the state in the store: ingresses, least instances, deployments that had not ended."""
         for name, service in self._cloud.store.rows("service"):
-            uri = self.open_front(name)
+            uri = self.open_ingress(name)
             urls = {"uri": uri, "urls": [uri]} | self.routing(service)
             if any(service.get(key) != value for key, value in urls.items()):
                 self._cloud.store.put("service", name, service | urls)
@@ -64,30 +64,30 @@ class Controller:
         for task in self._deployments.values():
             task.cancel()
         await asyncio.gather(*self._deployments.values(), return_exceptions=True)
-        await asyncio.gather(*(front.close() for front in self._fronts.values()))
+        await asyncio.gather(*(ingress.close() for ingress in self._ingresses.values()))
         await asyncio.gather(*(routed.pool.close() for routed in self._pools.values()))
         await self._background.end()
 
-    def open_front(self, name: str, tag: str = "") -> str:
+    def open_ingress(self, name: str, tag: str = "") -> str:
         """Return the address of a service or of a tag; a name keeps its address while its port is free."""
-        if (name, tag) not in self._fronts:
+        if (name, tag) not in self._ingresses:
             key = f"front {name} {tag}".rstrip()
-            front = Ingress(self._cloud, self.route, name, tag, listen(int(self._cloud.store.setting(key) or 0)))
-            self._fronts[name, tag] = front
-            self._cloud.store.set_setting(key, str(front.port))
-            self._spawn(front.start())
-        return self._fronts[name, tag].uri
+            ingress = Ingress(self._cloud, self.route, name, tag, listen(int(self._cloud.store.setting(key) or 0)))
+            self._ingresses[name, tag] = ingress
+            self._cloud.store.set_setting(key, str(ingress.port))
+            self._spawn(ingress.start())
+        return self._ingresses[name, tag].uri
 
     def routing(self, service: Json) -> Json:
         """The part of a service's status that shows its traffic; its tags have addresses from now on."""
         if not service.get("latestReadyRevision"):
             return {}
         tags = {target["tag"] for target in service["traffic"] if target.get("tag")}
-        for name, tag in [key for key in self._fronts if key[0] == service["name"] and key[1]]:
+        for name, tag in [key for key in self._ingresses if key[0] == service["name"] and key[1]]:
             if tag not in tags:
-                self._spawn(self._fronts.pop((name, tag)).close())
+                self._spawn(self._ingresses.pop((name, tag)).close())
         statuses = [
-            dict(target) | ({"uri": self.open_front(service["name"], target["tag"])} if target.get("tag") else {})
+            dict(target) | ({"uri": self.open_ingress(service["name"], target["tag"])} if target.get("tag") else {})
             for target in service["traffic"]
         ]
         return {"trafficStatuses": statuses}
@@ -97,7 +97,7 @@ class Controller:
         self._cloud.store.put("deployment", name, {"operation": operation, "revision": revision})
         self._start_deployment(name, operation, revision)
 
-    def superseded(self, name: str) -> None:
+    def abort_deployment(self, name: str) -> None:
         """Abort the operation of a running deployment that a newer one replaces."""
         if task := self._deployments.pop(name, None):
             task.cancel()
@@ -107,7 +107,7 @@ class Controller:
             self._cloud.operations.finish(pending["operation"], error=error)
             self._cloud.store.delete("deployment", name)
 
-    def rescaled(self, service: Json) -> None:
+    def apply_scaling(self, service: Json) -> None:
         """Apply a change of a service's traffic or scaling bounds."""
         for revision in self._reachable(service):
             pool = self._pool(revision, service).pool
@@ -115,11 +115,11 @@ class Controller:
             pool.fit()
         self._retire_unreachable(service)
 
-    def removed(self, name: str) -> None:
+    def remove(self, name: str) -> None:
         """End the ingresses and all instances of a deleted service."""
-        self.superseded(name)
-        for key in [key for key in self._fronts if key[0] == name]:
-            self._spawn(self._fronts.pop(key).close())
+        self.abort_deployment(name)
+        for key in [key for key in self._ingresses if key[0] == name]:
+            self._spawn(self._ingresses.pop(key).close())
         for revision in [key for key in self._pools if key.startswith(f"{name}/")]:
             self._spawn(self._pools.pop(revision).pool.close())
 
@@ -257,7 +257,7 @@ class Controller:
             store.put("service", name, service)
             store.delete("deployment", name)
             self._cloud.operations.finish(operation, response=status.typed("Service", service))
-        self.rescaled(service)
+        self.apply_scaling(service)
 
     def _finish_failed(self, name: str, operation: str, revision_name: str, failure: RevisionFailureError) -> None:
         store, now = self._cloud.store, self._cloud.pace.now()

@@ -39,7 +39,7 @@ _HOP_BY_HOP = frozenset(
 )
 # Headers that the ingress sets itself, in place of the client's.
 _OURS = frozenset((b"x-forwarded-for", b"x-forwarded-proto", b"x-cloud-trace-context", b"traceparent"))
-_GONE = 499
+_CLIENT_CLOSED = 499
 _ANY_LENGTH = 1 << 62
 # Seconds that an instance whose connection broke may take to be seen as ended.
 _ENDING_SECONDS = 0.25
@@ -99,7 +99,7 @@ class Ingress(HttpServer):
             message = refused.logged
             await request.refuse(refused)
         finally:
-            self._note(request, routed, message)
+            self._log_request(request, routed, message)
 
     def _authorized(self, request: "_Request") -> Headers:
         service = self._cloud.store.get("service", self._name) or {}
@@ -130,21 +130,21 @@ class Ingress(HttpServer):
 
     async def _serve(self, request: "_Request", headers: Headers, routed: RevisionRoute) -> None:
         serving = asyncio.ensure_future(self._forward(request, headers, routed))
-        gone = asyncio.ensure_future(request.gone())
+        closed = asyncio.ensure_future(request.disconnected())
         try:
-            await asyncio.wait({serving, gone}, timeout=routed.spec.timeout, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({serving, closed}, timeout=routed.spec.timeout, return_when=asyncio.FIRST_COMPLETED)
             if serving.done():
                 serving.result()
-            elif gone.done():
-                request.status = request.status or _GONE
+            elif closed.done():
+                request.status = request.status or _CLIENT_CLOSED
             elif not request.started:
                 raise _RefusedError(504, "Gateway Timeout", "upstream request timeout", logged=_TOO_LATE)
             else:
                 request.cut_off()
         finally:
-            for task in (serving, gone):
+            for task in (serving, closed):
                 task.cancel()
-            await asyncio.gather(serving, gone, return_exceptions=True)
+            await asyncio.gather(serving, closed, return_exceptions=True)
 
     async def _forward(self, request: "_Request", headers: Headers, routed: RevisionRoute) -> None:
         while True:
@@ -190,14 +190,14 @@ class Ingress(HttpServer):
                 await request.chunk(piece)
             await request.end()
 
-    def _note(self, request: "_Request", routed: RevisionRoute | None, message: str) -> None:
+    def _log_request(self, request: "_Request", routed: RevisionRoute | None, message: str) -> None:
         location, service = self._name.split("/")[3], self._name.rpartition("/")[2]
         source = request.instance or (routed.source if routed else LogSource(location, service, ""))
         entry = {
             "requestMethod": request.method,
             "requestUrl": f"{self.uri}{request.url.path}",
             "requestSize": str(len(request.content)),
-            "status": request.status or _GONE,
+            "status": request.status or _CLIENT_CLOSED,
             "responseSize": str(request.sent),
             "userAgent": request.headers.get("user-agent", ""),
             "remoteIp": request.peer,
@@ -245,11 +245,11 @@ class _Request(Request):
                 if len(content) > longest:
                     raise _RefusedError(413, "Request Entity Too Large", "The request was larger than 32 MiB.")
         except ClientDisconnect:
-            raise _RefusedError(_GONE, "Client Closed Request", "") from None
+            raise _RefusedError(_CLIENT_CLOSED, "Client Closed Request", "") from None
         finally:
             self.content = bytes(content)
 
-    async def gone(self) -> None:
+    async def disconnected(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
 

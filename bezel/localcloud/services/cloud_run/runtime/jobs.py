@@ -59,7 +59,7 @@ class Jobs:
         if task := self._runs.get(name):
             task.cancel()
 
-    def removed(self, prefix: str) -> None:
+    def remove(self, prefix: str) -> None:
         """End the tasks of deleted executions, those whose names have this prefix, without recording a result."""
         for name in [name for name in self._runs if name.startswith(prefix)]:
             task = self._runs.pop(name)

@@ -25,7 +25,7 @@ _REQUESTS = 4
 
 
 @dataclass(frozen=True)
-class _Given:
+class _Option:
     """One option of the command line: its name without dashes and the text of its values."""
 
     name: str
@@ -48,14 +48,14 @@ def command(args: Sequence[str], *, model_dir: Path, address: str) -> tuple[list
     Raises:
         OSError: `model_dir` holds no readable config.json.
     """
-    path, given = _split(args)
+    path, given = _parse(args)
     model = read_checkpoint(model_dir)
     result = ["vllm", "serve", str(model_dir)]
     notes = [f"model {path or 'of the arguments'} -> {model_dir}"]
     named = False
     for option in given:
         named = named or option.name == "served-model-name"
-        result += _rewritten(option, model, model_dir, notes)
+        result += _rewrite(option, model, model_dir, notes)
     if path and not named:
         result.append(f"--served-model-name={path}")
         notes.append(f"--served-model-name={path} added: clients know the model by its path")
@@ -70,11 +70,11 @@ def _table() -> dict[str, dict[str, str]]:
     return tomllib.loads((Path(__file__).parents[3] / "data" / "real_vllm.toml").read_text())
 
 
-def _split(args: Sequence[str]) -> tuple[str | None, list[_Given]]:
+def _parse(args: Sequence[str]) -> tuple[str | None, list[_Option]]:
     """The model's path and the options, each with its values."""
     options, words = vllm_options(VERSION), deque(args)
     path: str | None = None
-    given: list[_Given] = []
+    given: list[_Option] = []
     while words:
         word = words.popleft()
         if not word.startswith("-"):
@@ -89,11 +89,11 @@ def _split(args: Sequence[str]) -> tuple[str | None, list[_Given]]:
             values.append(words.popleft())
         if name == "model" and values:
             path = path or values[0]
-        given.append(_Given(name, (word,) if equals else (flag, *values), tuple(values)))
+        given.append(_Option(name, (word,) if equals else (flag, *values), tuple(values)))
     return path, given
 
 
-def _rewritten(option: _Given, model: Checkpoint, model_dir: Path, notes: list[str]) -> list[str]:
+def _rewrite(option: _Option, model: Checkpoint, model_dir: Path, notes: list[str]) -> list[str]:
     text = " ".join(option.words)
     reason = _table()["dropped"].get(option.name)
     if reason is not None:
@@ -102,14 +102,14 @@ def _rewritten(option: _Given, model: Checkpoint, model_dir: Path, notes: list[s
     if option.name == "max-model-len" and option.values:
         length = option.values[0]
         if length not in {"auto", "-1"} and human_int(length) > model.context:
-            notes.append(f"{text} -> {model.context}: the small model knows no longer context")
+            notes.append(f"{text} -> {model.context}: the small model has no longer context")
             return [f"--max-model-len={model.context}"]
     if option.name in {"spec-model", "spec-method", "spec-tokens", "speculative-config"}:
         return _speculative(option, model_dir, notes)
     return list(option.words)
 
 
-def _speculative(option: _Given, model_dir: Path, notes: list[str]) -> list[str]:
+def _speculative(option: _Option, model_dir: Path, notes: list[str]) -> list[str]:
     """Use the assistant beside the small model in place of the real one; without one, no speculation by a model."""
     assistant = model_dir.with_name(model_dir.name + "-assistant")
     text = " ".join(option.words)
@@ -130,7 +130,7 @@ def _speculative(option: _Given, model_dir: Path, notes: list[str]) -> list[str]
     return list(option.words)
 
 
-def _cache_bytes(given: list[_Given], model: Checkpoint) -> int:
+def _cache_bytes(given: list[_Option], model: Checkpoint) -> int:
     """Cache size for a few requests of the longest length."""
     values = {option.name: option.values[0] for option in given if option.values}
     length = values.get("max-model-len", str(model.context))
