@@ -113,8 +113,8 @@ def get_operation(call: Call) -> Json:
 def _refuse_unserved(body: Json, mode: str = "STANDARD_REPOSITORY") -> None:
     refuse_unserved(body, _UNSERVED, "a repository")
     if body.get("format", "DOCKER") != "DOCKER" or mode not in {"STANDARD_REPOSITORY", "REMOTE_REPOSITORY"}:
-        what = f"localcloud serves standard and remote repositories of format DOCKER, not {body.get('format')} {mode}."
-        raise ApiError("UNIMPLEMENTED", what)
+        text = f"localcloud serves standard and remote repositories of format DOCKER, not {body.get('format')} {mode}."
+        raise ApiError("UNIMPLEMENTED", text)
 
 
 def _repository(call: Call) -> Json:

@@ -1,11 +1,10 @@
 """Quotas of a project in a region of Cloud Run, and the use that its services request. Pure.
 
-Two checks, as Cloud Run makes them. When a service is written: the most instances of this service alone, times its
-GPUs, CPUs and memory; an excess is refused with the number that would fit. When a revision is made: the GPUs of all
-services of the region, each with the most instances that its newest revision may have, and with the instances of its
-older revisions; so a service whose most instances are the whole quota cannot roll to a new revision while the old one
-holds an instance. GPUs with and without zonal redundancy are counted separately; the quota of the RTX PRO 6000 is in
-thousandths of a GPU.
+Two checks, as Cloud Run makes them. When a service is written: its maximum instances times its GPUs, CPUs and memory;
+an excess is refused with the number that would fit. When a revision is created: the GPUs of all services of the region,
+each with the maximum instances of its newest revision and the running instances of its older revisions; so a service
+whose maximum uses the whole quota cannot roll to a new revision while the old one has an instance. GPUs with and
+without zonal redundancy are counted separately; the quota of the RTX PRO 6000 is in thousandths of a GPU.
 """
 
 from collections import Counter

@@ -76,11 +76,10 @@ def divide(count: int, parts: Mapping[str, int]) -> dict[str, int]:
 def bounds(service: Json, revision: Json) -> tuple[int, int]:
     """(minimum, maximum) of a revision's instances.
 
-    The service's numbers are for all revisions with traffic together; a revision that only a tag reaches counts in none
-    of them. With manual scaling there are exactly as many as the service sets, and the revision's own bounds are
-    ignored; a revision that only a tag reaches has its least number, or one on demand. The rounding of a share of
-    traffic is localcloud's own: at least one instance where the scaling is automatic, as a revision with traffic and no
-    instance would serve no request.
+    The service's bounds apply to all revisions with traffic together, not to a revision that only a tag reaches. With
+    manual scaling there are exactly as many instances as the service sets, and the revision's own bounds are ignored; a
+    revision that only a tag reaches has its own minimum, or one instance on demand. The rounding of a share of traffic
+    is localcloud's own: at least one instance with automatic scaling, since a revision with traffic needs one.
     """
     whole, own = service.get("scaling") or {}, revision.get("scaling") or {}
     minimum = int(own.get("minInstanceCount") or 0)

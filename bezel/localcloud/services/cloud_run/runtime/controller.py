@@ -48,7 +48,7 @@ class Controller:
         self._background = BackgroundTasks()
 
     async def resume(self) -> None:
-        """Restore the state in the store: ingresses, least instances, deployments that had not ended."""
+        """Restore the state in the store: ingresses, minimum instances, unfinished deployments."""
         for name, service in self._cloud.store.rows("service"):
             uri = self.open_ingress(name)
             urls = {"uri": uri, "urls": [uri]} | self.routing(service)
