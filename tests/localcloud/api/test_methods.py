@@ -221,7 +221,7 @@ def objects(trial, none):
     trial.refused(412, "POST", copy, {}, ifGenerationMatch=0)
     trial.refused(412, "POST", copy, {}, ifSourceGenerationMatch=1)
     trial.refused(400, "POST", copy, {}, maxBytesRewrittenPerCall=7, says="multiple of 1 MiB")
-    trial.refused(400, "POST", copy, {}, rewriteToken="x", says="not given out for this copy")
+    trial.refused(400, "POST", copy, {}, rewriteToken="x", says="belongs to another copy")
     trial("DELETE", f"{BUCKET}/o/b")
     trial("DELETE", f"{BUCKET}/o/a", generation=found["generation"], missing=f"{BUCKET}/o/b")
 

@@ -166,7 +166,7 @@ def test_a_router_gets_and_loses_its_nat_by_a_patch(made):
     assert "nats" not in made.ok("GET", f"{ROUTERS}/router")
     made.ok("PATCH", f"{ROUTERS}/router", {"nats": [NAT]})
     assert made.ok("GET", f"{ROUTERS}/router")["nats"][0]["natIpAllocateOption"] == "AUTO_ONLY"
-    assert "name of its own" in made.refused(400, "PATCH", f"{ROUTERS}/router", {"nats": [NAT, NAT]})["message"]
+    assert "must be unique" in made.refused(400, "PATCH", f"{ROUTERS}/router", {"nats": [NAT, NAT]})["message"]
     silent = {"initialNatIps": [], "logConfig": None, "natIpAllocateOption": None}  # as the published provider
     made.ok("PATCH", f"{ROUTERS}/router", {"nats": [NAT | silent], "description": None})
     assert not made.ok("GET", f"{ROUTERS}/router")["nats"][0].keys() & {"initialNatIps", "logConfig"}

@@ -105,7 +105,7 @@ def test_clocks_that_are_off_by_more_than_five_minutes_get_no_token(client: Clie
 def test_somebody_else_needs_a_service_to_change(client: Client) -> None:
     answer = client.post(FAULTS, {"kind": "service-deleted"})
     assert answer.status_code == 400
-    assert "no service is deployed" in answer.json()["error"]["message"]
+    assert "No service is deployed" in answer.json()["error"]["message"]
 
 
 def test_an_operation_that_never_ends_ends_when_the_fault_is_cleared(client: Client) -> None:
