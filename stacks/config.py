@@ -3,7 +3,6 @@
 Reads, and judges only values that must not be passed on: an encrypted setting, which would end up in a message.
 """
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +12,7 @@ from pulumi.runtime import config as engine_config
 
 from bezel.errors import Problem, UserError
 from bezel.planner import PlanError
+from bezel.planner.base.option_values import structured
 from bezel.planner.base.problems import NAMESPACE
 from bezel.planner.base.stack_file import StackFileError, read_stack_file
 
@@ -29,7 +29,7 @@ def settings() -> dict[str, object]:
     found = {key: value for key, value in engine_config.CONFIG.get().items() if key.startswith(prefix)}
     if encrypted := sorted(filter(engine_config.is_config_secret, found)):
         raise UserError(*map(_encrypted, encrypted))
-    return {key.removeprefix(prefix): _decoded(value) for key, value in found.items()}
+    return {key.removeprefix(prefix): structured(value) for key, value in found.items()}
 
 
 def check_stack_file(stack: str, folder: Path) -> None:
@@ -78,15 +78,6 @@ def deadline(seconds: float, environment: Mapping[str, str] = os.environ) -> flo
         consequence = "expected a number of seconds above 0: checks could not wait."
         raise UserError(Problem("BEZEL_DEADLINE_SECONDS", given, consequence, "write e.g. 600, or unset it."))
     return min(seconds, limit)
-
-
-def _decoded(value: str) -> object:
-    if not value.lstrip().startswith(("{", "[")):
-        return value
-    try:
-        return json.loads(value)
-    except json.JSONDecodeError:
-        return value
 
 
 def _encrypted(key: str) -> Problem:

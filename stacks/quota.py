@@ -61,11 +61,11 @@ def service_problems(plan: Plan, *, gated: bool) -> list[Problem]:
                 problems.append(problem)
         elif not isinstance(counted, str) and is_crowded(need, allowed, counted.used, own):
             _warn(crowding(need, allowed, counted, plan.project))
-        elif need.quota.thing == "GPU" and is_short(need, allowed, others.most):
+        elif need.quota.thing == "GPU" and is_short(need, allowed, others.max_held):
             _warn(
                 f"{need.quota.id}: this project has {allowed:.0f} in {need.place}, this stack may need {need.amount}, "
-                f"and its other services {others.most} with all their instances. Cloud Run may then refuse a revision, "
-                "or start fewer instances."
+                f"and its other services {others.max_held} with all their instances. Cloud Run may then refuse a "
+                "revision, or start fewer instances."
             )
     _report(needs, found, plan.project)
     if isinstance(found.services, str):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bezel.planner.base.members import member_fault
+from bezel.planner.base.members import member_problem
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from bezel.planner.base.members import member_fault
     ],
 )
 def test_a_form_of_googles_is_taken(member: str) -> None:
-    assert member_fault(member) is None
+    assert member_problem(member) is None
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_form_of_googles_is_taken(member: str) -> None:
     ],
 )
 def test_another_form_is_refused_with_one_that_google_takes(member: str, repair: str) -> None:
-    fault = member_fault(member)
+    fault = member_problem(member)
     assert fault is not None
     assert fault[0].startswith("IAM refuses it")
     assert repair in fault[1]

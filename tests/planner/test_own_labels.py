@@ -49,5 +49,5 @@ def test_whatever_labels_say_a_resource_is_its_stacks(labels: dict[str, str]) ->
 def test_no_policy_fills_in_an_own_label(key: str) -> None:
     filling = {"defaults": {"owner": "ml-platform", key: "other"}}
     (message,) = violations("labels", SERVICE, service(), filling)
-    assert f"{key}: labels by which a stack knows its resources are never filled in" in message
+    assert f"{key}: labels that mark the resources of a stack are never filled in" in message
     assert remedied("labels", SERVICE, service({f"labels.{key}": None}), filling) is None

@@ -110,7 +110,7 @@ GPU = {
 def test_others_hold_what_runs_without_traffic_and_may_come_to_hold_more() -> None:
     services = [described("a", **GPU), described("own", **GPU), described("web", containers=[{}])]
     use = used_by_others(services, "own", L4.id)
-    assert (use.held, use.most, use.holders) == (1, 3, ("a",))
+    assert (use.held, use.max_held, use.holders) == (1, 3, ("a",))
     assert used_by_others(services, "own", CPU_QUOTA).held == 8000
     assert used_by_others(services, "own", MEMORY_QUOTA).held == 32 << 30
 
@@ -125,7 +125,7 @@ def test_others_hold_what_runs_without_traffic_and_may_come_to_hold_more() -> No
     ],
 )
 def test_gpus_of_another_quota_are_not_counted(changes: dict[str, Any]) -> None:
-    assert used_by_others([described("a", **GPU | changes)], "own", L4.id).most == 0
+    assert used_by_others([described("a", **GPU | changes)], "own", L4.id).max_held == 0
 
 
 def test_an_amount_is_read_in_every_spelling() -> None:
@@ -146,7 +146,7 @@ def test_an_amount_is_read_in_every_spelling() -> None:
 def test_instances_counted_by_hand_are_all_that_a_service_has() -> None:
     service = described("a", **GPU) | {"scaling": {"scalingMode": "MANUAL", "manualInstanceCount": 2}}
     use = used_by_others([service], "own", L4.id)
-    assert (use.held, use.most) == (2, 2)
+    assert (use.held, use.max_held) == (2, 2)
 
 
 @pytest.mark.parametrize(

@@ -200,7 +200,7 @@ REFUSED = {
         "open the service to everyone",
         "public: true",
     ),
-    "no member": ({"access": {"invokers": ["me@example.com"]}}, "bezel:access.invokers.0", "no member", "user:"),
+    "no member": ({"access": {"invokers": ["me@example.com"]}}, "bezel:access.invokers.0", "not a member", "user:"),
     "label": ({"labels": {"Team": "Speech"}}, "bezel:labels.Team", "lower case", "team: speech"),
     "bucket as address": (
         {"weights": {"bucket": "gs://mine/x"}},

@@ -29,20 +29,20 @@ TOLERANCE = 0.10
 
 HEAD = """# How accurate the planner is
 
-Every system of which a sound measurement is known, and what the planner says of it. The measurements are data
-(`bezel/catalog/data/measurements.toml`) and enter no plan. "fitted" names the constant that a row was used for: such a
-row shows that the constant was chosen well, and no more; all others are predictions. "disputed" rows are no target.
+Every system with a known sound measurement, and the planner's figures for it. The measurements are data
+(`bezel/catalog/data/measurements.toml`) and no plan reads them. "fitted" names the constant that a row was used for:
+such a row shows only that the constant was chosen well; all others are predictions. "disputed" rows are no target.
 
 """
 
-CACHES = """## Which cache is reckoned with
+CACHES = """## The two caches
 
-- **CUDA** (`bezel/planner/sizing/kv_cache.py`): vLLM's hybrid cache. Sliding layers keep the window, what is in flight
-  and a block, full layers keep everything; pages of both kinds are of one size. A start wants room for a prompt that is
-  just being let in.
+- **CUDA** (`bezel/planner/sizing/kv_cache.py`): vLLM's hybrid cache. Sliding layers keep the window, the tokens in
+  flight and a block, full layers keep everything; pages of both kinds have one size. A start needs room for a prompt
+  that is just being admitted.
 - **TPU** (`bezel/planner/sizing/tpu_memory.py`): sliding layers keep the full length, a KV head that does not divide by
-  the chips is copied to each, two bytes an element whatever `kv-cache-dtype` says. Layers that share a cache (E2B, E4B)
-  hold none. The scores of a batch over the vocabulary must find room in what the utilization leaves of a chip.
+  the chips is copied to each, two bytes an element whatever `kv-cache-dtype` is. Layers that share a cache (E2B, E4B)
+  keep none. The logits of a batch over the vocabulary must fit into what the utilization leaves of a chip.
 
 """
 
@@ -50,17 +50,18 @@ TAIL = """
 Not fitted: capacities and rates (datasheets, or measured by the driver), working memory of a step (arithmetic over the
 tensors that are alive at once), blocks of 16 tokens and steps in flight (vLLM's), files of 5 GiB (the hub's bound).
 
-## What is not matched, and why
+## What does not match, and why
 
-- The reports of 26B-A4B and 31B on TPU contradict each other or the arithmetic, so they are no target. The planner says
-  less than they do, which is the careful side.
-- The range of speed was made from the two measurements with one user, so they lie in it by construction; that with 64
-  users was not used. It lies in the range only because the cache of one chip holds 33 such sequences, not 64.
-- More than 33 sequences at a time no TPU was measured with. The simulated server counts 0.22 ms for each, the planner
-  nothing: with 256 users of 26B-A4B on four chips it does 3,700 tokens/s where the planner's range begins at 7,100.
-  Neither is proven; the lower one is the careful side.
-- No GPU was measured soundly in a figure, only in whether a server started. Capacity is the datasheet's, in decimal GB.
-- Not modelled: peaks of the audio and image encoders, LoRA, fragmentation, a GPU that something else uses too.
+- The reports of 26B-A4B and 31B on TPU contradict each other or the arithmetic, so they are no target. The planner's
+  figures are lower, which is the careful side.
+- The range of speed was derived from the two measurements with one user, so they are in it by construction; the one
+  with 64 users was not used. It is in the range only because the cache of one chip holds 33 such sequences, not 64.
+- No TPU was measured with more than 33 sequences at a time. The simulated server adds 0.22 ms for each, the planner
+  nothing: with 256 users of 26B-A4B on four chips it reaches 3,700 tokens/s where the planner's range begins at
+  7,100. Neither is proven; the lower one is the careful side.
+- No GPU has a sound measurement of a figure, only of whether a server started. Capacity is the datasheet's, in
+  decimal GB.
+- Not modelled: peaks of the audio and image encoders, LoRA, fragmentation, a GPU that other programs use too.
 
 Made by `.venv/bin/python -m tools.docs.planner_accuracy`.
 """

@@ -27,7 +27,7 @@ STACK = "l4-qat"
 def tables() -> str:
     """Tables of the loadings, their effect on one stack, and the flags of the mount."""
     plans = {name: _plan(name) for name in LOADINGS}
-    loadings = [(f"`{name}`", loading.way, _options(plans[name])) for name, loading in LOADINGS.items()]
+    loadings = [(f"`{name}`", loading.description, _options(plans[name])) for name, loading in LOADINGS.items()]
     figures = [(f"`{name}`", *_figures(plan), LOADINGS[name].speed_source) for name, plan in plans.items()]
     flags = [(f"`{flag}`", why) for flag, why in MOUNT_FLAGS.items()]
     return "\n".join(

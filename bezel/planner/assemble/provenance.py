@@ -35,15 +35,15 @@ def origins(settings: Settings, arguments: Mapping[str, Argument], environment: 
         arguments: of the server.
         environment: its variables; those that the stack file does not set come from rules of the plan.
     """
-    found = dict(_settings(settings, ""))
+    sources = dict(_settings(settings, ""))
     for name in environment:
-        found[f"variables.{name}"] = STACK_FILE if name in settings.variables else COMPUTED
+        sources[f"variables.{name}"] = STACK_FILE if name in settings.variables else COMPUTED
     for name in settings.secrets:
-        found[f"secrets.{name}"] = STACK_FILE
+        sources[f"secrets.{name}"] = STACK_FILE
     for argument in arguments.values():
-        unsaid = COMPUTED if argument.name in _OF_LOADING else DEFAULT
-        found[f"vllm.{argument.name}"] = STACK_FILE if argument.from_stack else unsaid
-    return found
+        default = COMPUTED if argument.name in _OF_LOADING else DEFAULT
+        sources[f"vllm.{argument.name}"] = STACK_FILE if argument.from_stack else default
+    return sources
 
 
 def _settings(section: BaseModel, path: str) -> Iterator[tuple[str, str]]:
@@ -52,8 +52,8 @@ def _settings(section: BaseModel, path: str) -> Iterator[tuple[str, str]]:
         if isinstance(value, BaseModel):
             yield from _settings(value, f"{path}{name}.")
         elif path or name != "vllm":
-            given = name in section.model_fields_set and value is not None
-            chosen = given if path else field.is_required() or value != field.default
+            is_given = name in section.model_fields_set and value is not None
+            chosen = is_given if path else field.is_required() or value != field.default
             yield f"{path}{name}", STACK_FILE if chosen else COMPUTED if by_rule(field) else DEFAULT
 
 

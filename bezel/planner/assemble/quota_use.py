@@ -34,7 +34,7 @@ class Use:
     """Amounts that others hold of a quota, in its unit: for certain, and with the maximum of their instances."""
 
     held: int
-    most: int
+    max_held: int
     holders: tuple[str, ...]
 
 

@@ -27,7 +27,7 @@ _FORMS = {
 }
 
 
-def member_fault(member: str) -> tuple[str, str] | None:
+def member_problem(member: str) -> tuple[str, str] | None:
     """What is wrong with a member, and its repair; None where Google accepts its form.
 
     Args:
@@ -36,10 +36,10 @@ def member_fault(member: str) -> tuple[str, str] | None:
     kind, colon, name = member.partition(":")
     if not colon or kind not in _FORMS:
         forms = ", ".join(form for _, form in _FORMS.values())
-        return "IAM refuses it: it is no member.", f"write one of {forms}."
+        return "IAM refuses it: it is not a member.", f"write one of {forms}."
     pattern, form = _FORMS[kind]
     if not pattern.fullmatch(name):
-        return f"IAM refuses it: what follows {kind}: has another form.", f"write {form}."
+        return f"IAM refuses it: the part after {kind}: is not valid.", f"write {form}."
     if kind in {"user", "group"} and SERVICE_ACCOUNT.fullmatch(name):
         return f"IAM refuses it: this is a service account, not a {kind}.", f"write serviceAccount:{name}."
     return None

@@ -1,7 +1,8 @@
-"""Numbers as vLLM's option parser reads them: whole, with a decimal or binary suffix, fractions."""
+"""Values of options as texts: numbers as vLLM's option parser reads them, maps and lists as JSON."""
 
 from __future__ import annotations
 
+import json
 import re
 from decimal import Decimal
 
@@ -48,8 +49,18 @@ def human_int(value: object) -> int | None:
     whole = as_int(value)
     if whole is not None or not isinstance(value, str):
         return whole
-    found = _HUMAN.fullmatch(value.strip())
-    if found is None:
+    match = _HUMAN.fullmatch(value.strip())
+    if match is None:
         return None
-    number = Decimal(found[1]) * _SUFFIX[found[2]]
-    return int(number) if found[2] in "kmgt" or "." not in found[1] else None
+    number = Decimal(match[1]) * _SUFFIX[match[2]]
+    return int(number) if match[2] in "kmgt" or "." not in match[1] else None
+
+
+def structured(value: object) -> object:
+    """The map or list of a JSON text, as `pulumi config set` stores it; any other value unchanged."""
+    if not (isinstance(value, str) and value.lstrip().startswith(("{", "["))):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value

@@ -34,17 +34,17 @@ _EXPONENT = re.compile(r"[-+]?[0-9][0-9_.]*[eE][-+]?[0-9]+")
 _NUMBER_LIKE = re.compile(r"[-+]?(?:0[xXoObB][0-9a-fA-F_]+|[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9_]+)")
 
 _READINGS = (
-    (_DATE, "the engine reads a date and adds a time to it, so another text than this one arrives"),
-    (_SEXAGESIMAL, "some readers take it for a number to base 60, the engine for text"),
-    (_SWITCH, "some readers take it for true or false, the engine for text"),
-    (_INFINITE, "the engine cannot hand on a number that is not finite"),
-    (_EXPONENT, "some readers take it for a number, others for text"),
-    (_NUMBER_LIKE, "readers disagree on the number: a leading 0, 0x or _ changes it for some of them"),
+    (_DATE, "the engine reads a date and adds a time to it, so a different text arrives"),
+    (_SEXAGESIMAL, "some YAML readers read a number to base 60, the engine reads text"),
+    (_SWITCH, "some YAML readers read true or false, the engine reads text"),
+    (_INFINITE, "the engine cannot pass on a number that is not finite"),
+    (_EXPONENT, "some YAML readers read a number, others text"),
+    (_NUMBER_LIKE, "YAML readers disagree on the number: a leading 0, 0x or _ changes it for some of them"),
 )
 
 
 class StackFileError(UserError, ValueError):
-    """The text is not YAML of keys and values; the message names the place."""
+    """The text is not YAML of keys and values; the problem names the line."""
 
 
 def read_stack_file(text: str, name: str) -> tuple[Any, list[Problem]]:
@@ -65,7 +65,8 @@ def read_stack_file(text: str, name: str) -> tuple[Any, list[Problem]]:
         reader = _Reader(name)
         return (None if root is None else reader.value(root, "", ())), reader.problems
     except (yaml.YAMLError, RecursionError) as error:
-        raise StackFileError(f"{name} is not valid YAML, so the stack cannot be read: {error}") from None
+        consequence = f"it is not valid YAML, so the stack cannot be read: {error}."
+        raise StackFileError(Problem(name, None, consequence, "correct the file at that line.")) from None
 
 
 class _Reader:
@@ -77,11 +78,11 @@ class _Reader:
 
     def value(self, node: yaml.Node, path: str, above: tuple[yaml.Node, ...]) -> Any:
         if node in above:
-            raise StackFileError(f"{self._name}{_line(node)}: {path} refers to itself: write plain keys and values.")
+            raise self._unreadable(node, f"{path} refers to itself.")
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node, path)
         if node.tag not in _STRUCTURES:
-            self._refuse(node, path, f"{node.tag} is a type that no setting has", "remove the tag.")
+            self._refuse(node, path, f"no setting has the type {node.tag}", "remove the tag.")
         inside = (*above, node)
         if isinstance(node, yaml.SequenceNode):
             return [self.value(item, f"{path}.{number}", inside) for number, item in enumerate(node.value)]
@@ -93,30 +94,30 @@ class _Reader:
         for key_node, value_node in node.value:
             if key_node.tag == _MERGE:
                 for part in value_node.value if isinstance(value_node, yaml.SequenceNode) else [value_node]:
-                    found = self.value(part, path, inside)
-                    merged = found | merged if isinstance(found, dict) else merged
+                    value = self.value(part, path, inside)
+                    merged = value | merged if isinstance(value, dict) else merged
                 continue
             if not isinstance(key_node, yaml.ScalarNode):
-                raise StackFileError(f"{self._name}{_line(key_node)}: a key is no text: write plain keys and values.")
+                raise self._unreadable(key_node, "a key is not text.")
             key = self._key(key_node, path)
             below = f"{path}.{key}" if path else key
             if key in own:
-                self._refuse(key_node, below, "the key stands twice: one of its values would be lost", "remove one.")
+                self._refuse(key_node, below, "the key is listed twice: one of its values would be lost", "remove one.")
             own[key] = self.value(value_node, below, inside)
         return merged | own
 
     def _key(self, node: yaml.ScalarNode, path: str) -> str:
         if not node.style and node.tag in {_NULL, _FLOAT}:
-            self._refuse(node, path, "a key that is not text reads differently elsewhere", _quote(node.value))
+            self._refuse(node, path, "other YAML readers read a key that is not text differently", _quote(node.value))
             return str(node.value)
-        found = self._scalar(node, path)
+        key = self._scalar(node, path)
         # As in the engine: keys are text.
-        return str(found).lower() if isinstance(found, bool) else str(found)
+        return str(key).lower() if isinstance(key, bool) else str(key)
 
     def _scalar(self, node: yaml.ScalarNode, path: str) -> object:
         text = str(node.value)
         if node.tag not in {_STR, _NULL, _BOOL, _INT, _FLOAT, _DAY}:
-            self._refuse(node, path, f"{node.tag} is a type that no setting has", _quote(text))
+            self._refuse(node, path, f"no setting has the type {node.tag}", _quote(text))
             return text
         if node.style and node.tag == _STR:
             return text
@@ -130,22 +131,24 @@ class _Reader:
             return float(text)
         for pattern, consequence in _READINGS:
             if pattern.fullmatch(text):
-                meant = "write true or false; for text, " if pattern is _SWITCH else ""
-                self._refuse(node, path, consequence, meant + _quote(text))
-                return text
+                switch = "write true or false; for text, " if pattern is _SWITCH else ""
+                self._refuse(node, path, consequence, switch + _quote(text))
+                break
         return text
 
     def _refuse(self, node: yaml.Node, path: str, consequence: str, repair: str) -> None:
-        value = shown(node.value) if isinstance(node, yaml.ScalarNode) else "(a map or a list)"
-        key = f"{self._name}{_line(node)}: {path.removeprefix('config.')}"
+        value = node.value if isinstance(node, yaml.ScalarNode) else "(a map or a list)"
+        key = f"{self._place(node)}: {path.removeprefix('config.')}"
         self.problems.append(Problem(key, value, f"{consequence}.", repair))
+
+    def _unreadable(self, node: yaml.Node, consequence: str) -> StackFileError:
+        return StackFileError(Problem(self._place(node), None, consequence, "write plain keys and values."))
+
+    def _place(self, node: yaml.Node) -> str:
+        return f"{self._name} line {node.start_mark.line + 1}"
 
 
 def _quote(text: str) -> str:
     if shown(text) == NOT_SHOWN:
         return "quote it."
     return f'quote it: "{text}".' if '"' not in text and "\\" not in text else f"quote it: '{text}'."
-
-
-def _line(node: yaml.Node) -> str:
-    return f" line {node.start_mark.line + 1}"

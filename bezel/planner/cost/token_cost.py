@@ -44,22 +44,22 @@ class TokenCost:
         }
 
 
-def token_cost(hourly: Amount, found: Estimate, *, utilisation: float = UTILISATION) -> TokenCost:
+def token_cost(hourly: Amount, speed: Estimate, *, utilisation: float = UTILISATION) -> TokenCost:
     """The cost of tokens on one instance.
 
     Args:
         hourly: of the instance.
-        found: estimated speed at the load.
+        speed: estimated speed at the load.
         utilisation: share of the paid time under that load, above 0 and at most 1.
     """
     ends: dict[str, list[Amount]] = {"input": [], "output": []}
-    for step, prefill, round_ in zip(found.step_seconds, found.prefill_seconds, found.round_seconds, strict=True):
-        paid = round_ / (found.output_tokens * step + found.batch * prefill) * _MILLION / utilisation / 3600
-        ends["input"].append(times(hourly, paid * prefill / found.prompt_tokens))
-        ends["output"].append(times(hourly, paid * step / found.batch))
+    for step, prefill, round_ in zip(speed.step_seconds, speed.prefill_seconds, speed.round_seconds, strict=True):
+        paid = round_ / (speed.output_tokens * step + speed.batch * prefill) * _MILLION / utilisation / 3600
+        ends["input"].append(times(hourly, paid * prefill / speed.prompt_tokens))
+        ends["output"].append(times(hourly, paid * step / speed.batch))
     return TokenCost(
         input=(ends["input"][0], ends["input"][1]),
         output=(ends["output"][0], ends["output"][1]),
-        load=f"{found.batch} users, {found.prompt_tokens} tokens in, {found.output_tokens} out",
+        load=f"{speed.batch} users, {speed.prompt_tokens} tokens in, {speed.output_tokens} out",
         utilisation=utilisation,
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bezel.catalog import closest
 from bezel.errors import NOT_SHOWN, Problem, shown
-from bezel.planner.base.members import member_fault
+from bezel.planner.base.members import member_problem
 from bezel.planner.base.names import is_own_label
 from bezel.planner.base.problems import setting
 from bezel.planner.base.quantities import memory_text
@@ -82,12 +82,12 @@ def check_probe(probe: ProbeSettings) -> Iterator[Problem]:
 def check_resources(resources: Resources, accelerator: Accelerator) -> Iterator[Problem]:
     """Check CPU, memory and startup CPU boost against the accelerator's minima and the platform's table."""
     cpu, memory = resources.cpu or accelerator.min_cpu, resources.memory
-    key, least = setting("resources.cpu"), accelerator.min_cpu
-    if cpu < least:
-        consequence = f"Cloud Run refuses {accelerator.id} with fewer than {least} vCPUs."
-        yield Problem(key, cpu, consequence, f"set it to {least}, or leave it out.")
-    elif least <= max(MEMORY_OF_CPU) and cpu not in MEMORY_OF_CPU:
-        sizes = ", ".join(str(size) for size in MEMORY_OF_CPU if size >= least)
+    key, min_cpu = setting("resources.cpu"), accelerator.min_cpu
+    if cpu < min_cpu:
+        consequence = f"Cloud Run refuses {accelerator.id} with fewer than {min_cpu} vCPUs."
+        yield Problem(key, cpu, consequence, f"set it to {min_cpu}, or leave it out.")
+    elif min_cpu <= max(MEMORY_OF_CPU) and cpu not in MEMORY_OF_CPU:
+        sizes = ", ".join(str(size) for size in MEMORY_OF_CPU if size >= min_cpu)
         yield Problem(key, cpu, "Cloud Run offers no instance with this number of vCPUs.", f"choose one of {sizes}.")
     key, smallest = setting("resources.memory"), memory_text(accelerator.min_memory_gib)
     if memory is not None and memory < accelerator.min_memory_gib:
@@ -146,8 +146,8 @@ def check_access(access: Access) -> Iterator[Problem]:
                 "it would open the service to everyone, and only this list would show it.",
                 f"name the callers, or write `{setting('access')}: {{public: true}}`.",
             )
-        elif fault := member_fault(member):
-            yield Problem(key, member, *fault)
+        elif refusal := member_problem(member):
+            yield Problem(key, member, *refusal)
 
 
 def check_secrets(secrets: Mapping[str, str], environment: Mapping[str, str]) -> Iterator[Problem]:

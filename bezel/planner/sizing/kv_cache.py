@@ -66,10 +66,10 @@ def engine_kv_bytes(
     full_token = heads_of_one(shape.full_kv_heads, shards) * shape.full_head_dim
     sliding_block = block_tokens * max(1, full_token // sliding_token)
     full_block = block_tokens * max(1, sliding_token // full_token)
-    kept = min(shape.window - 1 + in_flight, tokens)
+    held_tokens = min(shape.window - 1 + in_flight, tokens)
     return layers_bytes(
         shape,
-        (-(-kept // sliding_block) + 1) * sliding_block,
+        (-(-held_tokens // sliding_block) + 1) * sliding_block,
         -(-tokens // full_block) * full_block,
         element_bytes=element_bytes,
         shards=shards,

@@ -217,10 +217,10 @@ def logits_bytes(shape: Architecture, *, sequences: int) -> int:
 
 def sequences_at_a_time(fit: MemoryFit, model: Model, tokens: int, *, kv_cache_dtype: str, shards: int = 1) -> int:
     """Number of sequences of a length that decode together: as many as the cache holds, at most max-num-seqs."""
-    one = engine_kv_bytes(
+    sequence_bytes = engine_kv_bytes(
         model.architecture, tokens, element_bytes=KV_ELEMENT_BYTES[kv_cache_dtype], in_flight=1, shards=shards
     )
-    return max(0, min(fit.max_num_seqs, fit.kv_available_bytes // one))
+    return max(0, min(fit.max_num_seqs, fit.kv_available_bytes // sequence_bytes))
 
 
 def host_loading_bytes(weight_bytes: int, *, strategy: str, buffer_bytes: int | None = None) -> int:

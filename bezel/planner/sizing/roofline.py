@@ -168,8 +168,8 @@ def step_seconds(
     reading += weights * peaks.offloaded / HOST_LINK_BYTES_PER_S
     work = token_flops(model.architecture) * sequences * tokens / peaks.flops / peaks.chips
     low, high = (reading / share for share in reversed(DECODE_EFFICIENCY))
-    most = work / PREFILL_EFFICIENCY[1]
-    return max(low, most) + STEP_SECONDS[0], max(high, most) + STEP_SECONDS[1]
+    computing = work / PREFILL_EFFICIENCY[1]
+    return max(low, computing) + STEP_SECONDS[0], max(high, computing) + STEP_SECONDS[1]
 
 
 def prefill_seconds(model: Model, peaks: Peaks, tokens: int) -> Range:

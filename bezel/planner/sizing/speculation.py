@@ -54,7 +54,7 @@ def tokens_of_step(acceptance: float, draft_tokens: int) -> float:
 def speculative_gain(
     model: Model,
     peaks: Peaks,
-    found: Estimate,
+    speed: Estimate,
     *,
     draft_tokens: int,
     draft_bytes: int,
@@ -66,23 +66,24 @@ def speculative_gain(
     Args:
         model: the checkpoint.
         peaks: peak rates of its accelerators.
-        found: the estimate without drafts.
+        speed: the estimate without drafts.
         draft_tokens: tokens drafted in a step.
         draft_bytes: weights of the draft model, read once for each token; 0 where drafts are copied from the text.
         kv_element_bytes: bytes of one element of the KV cache.
         step_tokens: measured tokens of a step (1 + accepted / drafts), in place of the assumed range.
     """
     acceptance = ASSISTANT_ACCEPTANCE if draft_bytes else COPIED_ACCEPTANCE
-    least, most = (step_tokens or tokens_of_step(chance, draft_tokens) for chance in acceptance)
+    low, high = (step_tokens or tokens_of_step(chance, draft_tokens) for chance in acceptance)
 
     def gain(sequences: int) -> Range:
-        load = {"sequences": sequences, "context": found.context_tokens, "kv_element_bytes": kv_element_bytes}
+        load = {"sequences": sequences, "context": speed.context_tokens, "kv_element_bytes": kv_element_bytes}
         plain = step_seconds(model, peaks, **load)
         verified = step_seconds(model, peaks, **load, tokens=draft_tokens + 1)
         factors = []
         for end, share in enumerate(reversed(DECODE_EFFICIENCY)):
-            one = draft_bytes / peaks.bandwidth_bytes_per_s / share + STEP_SECONDS[end] if draft_bytes else 0.0
-            factors.append(plain[end] / (verified[end] + draft_tokens * one))
-        return min(factors) * least, max(factors) * most
+            reading = draft_bytes / peaks.bandwidth_bytes_per_s / share
+            draft_seconds = reading + STEP_SECONDS[end] if draft_bytes else 0.0
+            factors.append(plain[end] / (verified[end] + draft_tokens * draft_seconds))
+        return min(factors) * low, max(factors) * high
 
-    return Gain(draft_tokens, acceptance, gain(1), gain(found.batch))
+    return Gain(draft_tokens, acceptance, gain(1), gain(speed.batch))

@@ -10,6 +10,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bezel.planner.base.option_values import structured
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -91,24 +93,14 @@ def merge(defaults: Mapping[str, object], chosen: Mapping[str, object], options:
 def canonical(written: str, value: object, options: VllmOptions) -> tuple[str, object]:
     """The option's own name for a spelling of the stack file; a negated switch the switch with its opposite."""
     plain = written.strip().lstrip("-").replace("_", "-")
-    found = options.find(f"--{plain}") or options.find(f"-{plain}")
-    if found is None:
+    match = options.find(f"--{plain}") or options.find(f"-{plain}")
+    if match is None:
         return plain, value
-    option, negated = found
+    option, negated = match
     if option.kind in ("switch", "switch-pair"):
         switched = {"true": True, "false": False}.get(value.lower(), value) if isinstance(value, str) else value
         return option.name, not switched if negated and isinstance(switched, bool) else switched
-    return option.name, _structured(value)
-
-
-def _structured(value: object) -> object:
-    """The map or list of a JSON text, as `pulumi config set` stores it; any other value unchanged."""
-    if not (isinstance(value, str) and value.lstrip()[:1] in ("{", "[")):
-        return value
-    try:
-        return json.loads(value)
-    except ValueError:
-        return value
+    return option.name, structured(value)
 
 
 def render(model_path: str, arguments: Mapping[str, Argument], options: VllmOptions) -> tuple[str, ...]:
@@ -118,28 +110,21 @@ def render(model_path: str, arguments: Mapping[str, Argument], options: VllmOpti
     """
     words = [model_path]
     for name in sorted(arguments):
-        found = options.find(f"--{name}")
-        if found is None:
+        match = options.find(f"--{name}")
+        if match is None:
             raise ValueError(f"{name} is not an option of vLLM {options.version}")
-        option, value = found[0], arguments[name].value
+        option, value = match[0], arguments[name].value
         if option.kind in ("switch", "switch-pair"):
             flag = option.flags[0] if value else option.negation
             words += [flag] if flag else []
-        elif isinstance(value, list) and option.kind == "append":
-            words += [f"--{name}={as_word(part)}" for part in value]
         elif isinstance(value, list) and option.kind == "values" and len(value) != 1:
-            words += [f"--{name}", *(as_word(part) for part in value)]
-        elif isinstance(value, list) and option.kind == "values":
-            words.append(f"--{name}={as_word(value[0])}")
+            words += [f"--{name}", *map(as_word, value)]
         else:
-            words.append(f"--{name}={as_word(value)}")
+            parts = value if isinstance(value, list) and option.kind in ("append", "values") else [value]
+            words += [f"--{name}={as_word(part)}" for part in parts]
     return tuple(words)
 
 
 def as_word(value: object) -> str:
-    """A value as the parser reads it: text as it is, numbers and switches as Python writes them, the rest as JSON."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool | int | float):
-        return json.dumps(value)
-    return json.dumps(value, separators=(",", ":"), sort_keys=True)
+    """A value as the parser reads it: text unchanged, everything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), sort_keys=True)

@@ -1,4 +1,4 @@
-"""Four ways of loading weights onto the accelerator, and their consequences for the rest of a stack.
+"""Loading of weights onto the accelerator: four values of `weights.loading`, and their consequences for a stack.
 
 Owns the table: the model argument, vLLM's options, the mount, the assumed speed. Facts of the streamer were read in the
 source of vLLM 0.32.0 and of runai-model-streamer 0.17. Leaves refusals to bezel.planner.vllm.loading_checks and the
@@ -39,22 +39,22 @@ STREAMER_KEYS = ("concurrency", "distributed", "memory_limit")
 
 @dataclass(frozen=True, slots=True)
 class Loading:
-    """One way of loading, a value of `weights.loading`.
+    """One value of `weights.loading`.
 
     Attributes:
         id: its name.
-        way: short description.
+        description: in one sentence.
         in_bucket: whether the files come from the stack's bucket; else from the hub.
         mounted: whether the bucket is mounted.
         options: of `vllm serve`; the stack file overrides them.
-        load_formats: values of load-format that mean the same way.
-        load_strategies: values of safetensors-load-strategy that mean the same way.
+        load_formats: values of load-format that mean the same.
+        load_strategies: values of safetensors-load-strategy that mean the same.
         bytes_per_second: speed of loading, (slow, fast).
         speed_source: basis of that speed.
     """
 
     id: str
-    way: str
+    description: str
     in_bucket: bool
     mounted: bool
     options: Mapping[str, object]
@@ -73,7 +73,7 @@ class Loading:
 _PLAIN = ("auto", "safetensors", "hf")
 FUSE = Loading(
     id="fuse",
-    way="the bucket is mounted; files are mapped one after the other and read page by page as tensors are needed",
+    description="the bucket is mounted; files are mapped one after the other and read page by page",
     in_bucket=True,
     mounted=True,
     options={"safetensors-load-strategy": "lazy"},
@@ -84,7 +84,7 @@ FUSE = Loading(
 )
 PREFETCH = Loading(
     id="fuse-prefetch",
-    way="the bucket is mounted; all files are read ahead into the page cache, several at a time",
+    description="the bucket is mounted; all files are read ahead into the page cache, several at a time",
     in_bucket=True,
     mounted=True,
     options={"safetensors-load-strategy": "prefetch"},
@@ -96,7 +96,7 @@ PREFETCH = Loading(
 )
 STREAMER = Loading(
     id="runai-streamer",
-    way="nothing is mounted; Run:ai's streamer reads the objects themselves, many ranges at a time, through a buffer",
+    description="nothing is mounted; Run:ai's streamer reads the objects, many ranges at a time, through a buffer",
     in_bucket=True,
     mounted=False,
     options={
@@ -110,7 +110,7 @@ STREAMER = Loading(
 )
 HUB = Loading(
     id="hub",
-    way="nothing is mounted; each instance downloads the files from the hub into its memory and maps them there",
+    description="nothing is mounted; each instance downloads the files from the hub into its memory",
     in_bucket=False,
     mounted=False,
     options={"safetensors-load-strategy": "lazy"},
@@ -123,7 +123,7 @@ LOADINGS = {loading.id: loading for loading in (FUSE, PREFETCH, STREAMER, HUB)}
 
 
 def loading_options(chosen: str | None, model: Model, memory_gib: int) -> Mapping[str, object]:
-    """The options of `vllm serve` that a way of loading sets.
+    """The options of `vllm serve` that the loading sets.
 
     Where the stack file chooses none: prefetching, the fastest from a bucket, if the host can hold the files.
     """
@@ -134,7 +134,7 @@ def loading_options(chosen: str | None, model: Model, memory_gib: int) -> Mappin
 
 
 def loading_of(chosen: str | None, engine: EngineArgs) -> Loading:
-    """A stack's way of loading: the chosen one, else the one that its arguments amount to."""
+    """A stack's loading: the chosen one, else the one that its arguments mean."""
     if chosen is not None:
         return LOADINGS[chosen]
     return PREFETCH if engine.load_strategy == "prefetch" else FUSE

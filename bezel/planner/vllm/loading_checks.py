@@ -49,7 +49,7 @@ def check_loading(
 def _options(loading: Loading, written: Mapping[str, Any]) -> Iterator[Problem]:
     chosen, strategy, extra = written.get(_FORMAT), written.get(_STRATEGY), written.get(_EXTRA)
     contradiction = (
-        f"it contradicts weights.loading: {loading.id} ({loading.way}): one of the two would have no effect."
+        f"it contradicts weights.loading: {loading.id} ({loading.description}): one of the two would have no effect."
     )
     if chosen is not None and chosen not in loading.load_formats:
         matching = (other for other in LOADINGS.values() if chosen in other.load_formats)

@@ -54,7 +54,7 @@ def _part(value: Any, path: Sequence[str]) -> Any:
     if not path:
         return value
     if isinstance(value, list):
-        return [found for part in value if (found := _part(part, path)) is not None]
+        return [inner for part in value if (inner := _part(part, path)) is not None]
     return _part(value.get(path[0]), path[1:]) if isinstance(value, dict) else None
 
 
