@@ -31,4 +31,4 @@ def test_the_figures_that_it_names_are_those_of_the_code() -> None:
     assert f"less than {acquisition.SATURATED - 1:.0%}".replace("%", " %") in text
     assert f"`--runs` ({goodput.MOST_RUNS})" in text
     assert f"`--rounds`, {ab.ROUNDS})" in text
-    assert f"below {ab.LEAST_OUTPUT} tokens" in text
+    assert f"below {ab.MIN_OUTPUT} tokens" in text

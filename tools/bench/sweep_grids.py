@@ -21,7 +21,7 @@ from bezel.bench.result.records import Metric
 from bezel.bench.sweep.budget import Limits
 from bezel.bench.sweep.grid import Bounds, Grid
 from bezel.bench.sweep.journal import Ledger
-from bezel.bench.sweep.knee import knee
+from bezel.bench.sweep.knees import knee
 from bezel.bench.sweep.run import SHARE, Sweep, run_sweep
 from bezel.bench.sweep.summarize import conclude
 from bezel.bench.sweep.validity import judged
@@ -32,7 +32,7 @@ from tools.docs.timing_curves import MACHINES, settings_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bezel.bench.sweep.cell_request import CellWanted
+    from bezel.bench.sweep.cell_request import CellRequest
     from bezel.bench.sweep.grid import Place
 
 METRIC = "requests_per_second"
@@ -51,7 +51,7 @@ class Oracle:
     grid: Grid
     rows: dict[tuple[int, int], dict[str, str]]
 
-    def measure(self, request: CellWanted) -> Cell:
+    def measure(self, request: CellRequest) -> Cell:
         """The cell from the file."""
         row = self.rows.get((request.context_tokens, request.users or 0))
         share = float(row["success_pct"] or 0) if row else 0.0
@@ -115,16 +115,16 @@ def score(oracle: Oracle) -> Score:
     sweep = Sweep(grid, Bounds(), Limits(requests=int(SHARE * grid.full_requests())), METRIC)
     ended = run_sweep(sweep, oracle.measure, Ledger("oracle"), lambda: 0.0, lambda _: None)
     summary = conclude(ended)
-    whole = {place: oracle.measure(grid.wanted(place)) for place in grid.places()}
+    whole = {place: oracle.measure(grid.request(place)) for place in grid.places()}
     truth, _ = judged(grid, whole, METRIC)
     inferred = {(grid.contexts.index(one.context_tokens), grid.users.index(one.users)): one for one in summary.inferred}
     compared = [(one, truth[place]) for place, one in inferred.items() if place in truth]
-    found = ended.standing.judged[0] | {place: one.value for place, one in inferred.items()}
+    found = ended.status.judged[0] | {place: one.value for place, one in inferred.items()}
     steps = [step for row in range(len(grid.contexts)) if (step := _steps(grid, row, truth, found)) is not None]
     return Score(
-        cells=len(ended.standing.cells),
-        share=ended.standing.sent / grid.full_requests(),
-        excluded=len(ended.standing.judged[1]),
+        cells=len(ended.status.cells),
+        share=ended.status.sent / grid.full_requests(),
+        excluded=len(ended.status.judged[1]),
         inferred=len(inferred),
         compared=len(compared),
         error=median(abs(one.value / true - 1) for one, true in compared),

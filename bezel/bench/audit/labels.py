@@ -8,6 +8,7 @@ import functools
 import re
 from dataclasses import dataclass
 
+from bezel.bench.audit.words import names
 from bezel.catalog import Accelerator, Architecture, Model, TpuSlice, accelerators, gpu_machines, models, tpus
 
 # Families whose sizes look like Gemma 4's; a label that names one does not mean a model of the catalogue.
@@ -16,18 +17,6 @@ _OTHER_FAMILIES = re.compile(
     re.IGNORECASE,
 )
 _DRAFTS = ("mtp", "ngram", "eagle", "medusa", "draft_model", "dflash", "suffix")
-_ENCODINGS = (
-    ("fp8", ("fp8",)),
-    ("w4a16", ("w4a16", "qat", "awq", "gptq", "int4", "4bit", "4-bit")),
-    ("bf16", ("bf16", "bfloat16", "fp16")),
-)
-_PROMPTS = (
-    ("identical", ("identical", "same", "fixed", "repeated", "constant")),
-    ("shared_prefix", ("shared", "prefix")),
-    ("multi_turn", ("turn", "conversation")),
-    ("unique", ("unique", "random", "distinct", "different")),
-    ("file", ("file", "dataset", "sharegpt")),
-)
 _DATE = re.compile(r"(?<!\d)(20\d\d)[-_]?([01]\d)[-_]?([0-3]\d)(?!\d)")
 
 
@@ -120,7 +109,7 @@ def is_assistant(text: str) -> bool:
 def encoding_in(text: str) -> str | None:
     """Return the encoding of weights that a text names; "fp8" of a KV cache does not count."""
     low = re.sub(r"kv[\s_-]*(?:cache)?[\s_-]*(?:dtype)?[\s_:=-]*(?:fp8\w*|bf16|auto)", " ", text.lower())
-    return next((name for name, words in _ENCODINGS if any(_word(word, low) for word in words)), None)
+    return next((name for name, words in names("encodings").items() if any(_word(word, low) for word in words)), None)
 
 
 def drafts_in(text: str) -> tuple[str, int | None] | None:
@@ -135,7 +124,7 @@ def drafts_in(text: str) -> tuple[str, int | None] | None:
 def prompts_in(text: str) -> str | None:
     """Return the kind of prompts that a text names."""
     low = text.lower()
-    return next((kind for kind, words in _PROMPTS if any(word in low for word in words)), None)
+    return next((kind for kind, words in names("prompts").items() if any(word in low for word in words)), None)
 
 
 def platform_in(text: str) -> str | None:

@@ -10,7 +10,7 @@ from bezel.bench.result.document import Finding, Result
 _NAMES = ("difference", "no_difference_shown")
 
 
-def arm_figures(results: Sequence[Result]) -> list[Figure]:
+def ab_figures(results: Sequence[Result]) -> list[Figure]:
     """Return one figure of each comparison."""
     compared = [result for result in results if any(finding.name in _NAMES for finding in result.findings)]
     return [
@@ -22,16 +22,16 @@ def arm_figures(results: Sequence[Result]) -> list[Figure]:
 def _figure(result: Result, name: str, *, several: bool) -> Figure:
     changes = [_change(finding) for finding in result.findings if finding.name in _NAMES]
     title = "Differences between variants" + (f": {result.manifest.title}" if several else "")
-    first = next(str(one.numbers.get("compared_with")) for one in result.findings if one.name in _NAMES)
-    told = (
-        f"Change of each figure against {first}, with the interval in which it lies; "
-        "an interval that holds 0 shows no difference (outlined), which does not say that there is none."
+    first = next(str(finding.numbers.get("compared_with")) for finding in result.findings if finding.name in _NAMES)
+    description = (
+        f"Change of each figure against {first}, with its interval; "
+        "an interval that holds 0 shows no difference (outlined), but does not exclude one."
     )
-    picture = Forest(title, told, changes)
+    picture = Forest(title, description, changes)
     rows = [[change.label, _signed(change.change), f"{_signed(change.low)} to {_signed(change.high)}",
              "yes" if change.shown else "no"] for change in changes]  # fmt: skip
     table = Table(title, ["figure", "change", "interval", "difference shown"], rows)
-    return Figure(name, title, result.nature, [told], picture, table)
+    return Figure(name, title, result.nature, [description], picture, table)
 
 
 def _change(finding: Finding) -> Change:

@@ -28,13 +28,13 @@ _PERCENTILES = (50, 90, 95, 99)
 def as_csv(result: Result) -> str:
     """Return one row a cell: its load, its state, and every figure with its unit in the header. Unknown is empty."""
     text = io.StringIO()
-    header = ["nature", *_CELL_FIELDS, "failed", *(f"{one.name} [{one.unit}]" for one in DEFINITIONS)]
+    header = ["nature", *_CELL_FIELDS, "failed", *(f"{metric.name} [{metric.unit}]" for metric in DEFINITIONS)]
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
     for cell in result.cells:
         plain = cell.model_dump(mode="json", include=set(_CELL_FIELDS))
         row = [result.nature, *(plain[name] for name in _CELL_FIELDS), sum(cell.failures.values())]
-        writer.writerow([*row, *(cell.value(one.name) for one in DEFINITIONS)])
+        writer.writerow([*row, *(cell.value(metric.name) for metric in DEFINITIONS)])
     return text.getvalue()
 
 
@@ -101,8 +101,8 @@ def _spread(name: str, values: Floats) -> dict[str, float | None]:
     names = [f"{what}_{name}_ms" for what in ("mean", "median", "std", *(f"p{share}" for share in _PERCENTILES))]
     if len(values) == 0:
         return dict.fromkeys(names)
-    found = [values.mean(), np.median(values), values.std(), *np.percentile(values, _PERCENTILES)]
-    return dict(zip(names, map(float, found), strict=True))
+    figures = [values.mean(), np.median(values), values.std(), *np.percentile(values, _PERCENTILES)]
+    return dict(zip(names, map(float, figures), strict=True))
 
 
 def _gaps_each(rows: Columns) -> list[list[float]]:
@@ -112,8 +112,8 @@ def _gaps_each(rows: Columns) -> list[list[float]]:
 
 def _errors(cell: Cell, rows: Columns) -> list[str]:
     kinds = ("", *KINDS)
-    told = {kind: f"{kind}: {text}" if text else kind for kind, text in cell.failure_examples.items()}
-    return [told.get(kinds[code], kinds[code]) for code in rows.failure.tolist()]
+    texts = {kind: f"{kind}: {text}" if text else kind for kind, text in cell.failure_examples.items()}
+    return [texts.get(kinds[code], kinds[code]) for code in rows.failure.tolist()]
 
 
 def _spec_decode(cell: Cell) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def best(subject: Subject) -> Spot | None:
     )
 
 
-def told(subject: Subject) -> tuple[Spot | None, str]:
+def representative_load(subject: Subject) -> tuple[Spot | None, str]:
     """Return the load that represents a server, and a note on a best one; no load where none is ok."""
     if spot := best(subject):
         return spot, _where(spot)
@@ -67,7 +67,7 @@ def summary(subjects: Sequence[Subject]) -> Table:
 
 
 def _summarised(subject: Subject) -> list[str]:
-    spot, named = told(subject)
+    spot, named = representative_load(subject)
     about = subject.result.manifest
     chips = f"{about.platform.chips} x " if about.platform.chips and about.platform.chips > 1 else ""
     hardware = f"{chips}{about.platform.accelerator}" if about.platform.accelerator else UNKNOWN
@@ -101,10 +101,10 @@ def side_by_side(subjects: Sequence[Subject]) -> Table | None:
 def findings(results: Sequence[Result]) -> list[str]:
     """Return the results' own findings, each with its result's title where there are several."""
     several = len(results) > 1
-    return [f"{result.manifest.title}: {text}" if several else text for result in results for text in _told(result)]
+    return [f"{result.manifest.title}: {text}" if several else text for result in results for text in _ordered(result)]
 
 
-def _told(result: Result) -> list[str]:
+def _ordered(result: Result) -> list[str]:
     """Order a result's findings, knees last: a sweep has one for each context. A map lists a surface's omissions."""
     of_contexts = ("knee", "no_plateau")
     first = [one.text for one in result.findings if one.name not in (*of_contexts, "excluded")]
@@ -122,21 +122,21 @@ def fired(subjects: Sequence[Subject]) -> Table | None:
                 groups.setdefault((check.state, check.name, subject.label, text), []).append((spot, check))
     order = {"failed": 0, "suspect": 1, "unknown": 2}
     rows = []
-    for (state, name, label, _), found in sorted(groups.items(), key=lambda one: (order[one[0][0]], *one[0][1:])):
-        first = found[0][1]
+    for (state, name, label, _), entries in sorted(groups.items(), key=lambda one: (order[one[0][0]], *one[0][1:])):
+        first = entries[0][1]
         text = f"{first.text}{_arithmetic(first.numbers)}"
-        rows.append([state, name, label, _places([spot for spot, _ in found]), shortened(plain(text), _LONG)])
-    told = "A failed check fails its cell. Of several equal ones the first tells."
-    head = ["state", "check", "server", "loads", "what it found"]
-    return _lone(Table("Checks that fired", head, rows, told), subjects) if rows else None
+        rows.append([state, name, label, _places([spot for spot, _ in entries]), shortened(plain(text), _LONG)])
+    note = "A failed check fails its cell. Of several equal ones the first is shown."
+    head = ["state", "check", "server", "loads", "result"]
+    return _lone(Table("Checks that did not pass", head, rows, note), subjects) if rows else None
 
 
-def checks_told(subjects: Sequence[Subject]) -> str:
+def checks_summary(subjects: Sequence[Subject]) -> str:
     """Return how many checks were made, by their state."""
-    made = Counter(check.state for subject in subjects for cell in subject.cells for check in cell.checks)
-    if not made:
+    counts = Counter(check.state for subject in subjects for cell in subject.cells for check in cell.checks)
+    if not counts:
         return "No check was made."
-    return ", ".join(f"{made[state]} {state}" for state in ("passed", "failed", "suspect", "unknown")) + "."
+    return ", ".join(f"{counts[state]} {state}" for state in ("passed", "failed", "suspect", "unknown")) + "."
 
 
 def failures(subjects: Sequence[Subject]) -> Table | None:
@@ -149,17 +149,10 @@ def failures(subjects: Sequence[Subject]) -> Table | None:
             kinds.update(cell.failures)
             examples = cell.failure_examples | examples
         requests, _ = _sent(subject.spots)
-        rows += [
-            [
-                subject.label,
-                kind,
-                number(count),
-                percent(count / requests),
-                shortened(plain(examples.get(kind, "")), _LONG),
-            ]
-            for kind, count in kinds.most_common()
-        ]
-    head = ["server", "kind", "requests", "share of all", "one of them said"]
+        for kind, count in kinds.most_common():
+            example = shortened(plain(examples.get(kind, "")), _LONG)
+            rows.append([subject.label, kind, number(count), percent(count / requests), example])
+    head = ["server", "kind", "requests", "share of all", "example"]
     return _lone(Table("Failed requests by kind", head, rows), subjects) if rows else None
 
 
@@ -174,7 +167,8 @@ def odd_cells(subjects: Sequence[Subject]) -> Table | None:
         [label, state, _places(spots), shortened(plain(reason), _LONG)]
         for (label, state, reason), spots in groups.items()
     ]
-    return _lone(Table("Loads that are not ok", ["server", "state", "loads", "why"], rows), subjects) if rows else None
+    table = Table("Loads that are not ok", ["server", "state", "loads", "reason"], rows)
+    return _lone(table, subjects) if rows else None
 
 
 def all_cells(subjects: Sequence[Subject]) -> Table:
@@ -193,21 +187,21 @@ def all_cells(subjects: Sequence[Subject]) -> Table:
             rows.append([*row, f"{spot.failed} of {spot.requests}"])
     units = {THROUGHPUT: "tokens/s", OFFERED: "requests/s", "requests_per_second": "requests/s"}
     heads = [f"{name}, {units.get(name, 'ms')}" for name in names]
-    told = "In brackets the 95 % interval of one run, or the least and the most of several repeats."
+    note = "In brackets the 95 % interval of one run, or the least and the most of several repeats."
     head = ["server", "load", "state", "runs", *heads, "failed"]
-    return _lone(Table("Every load", head, rows, told), subjects)
+    return _lone(Table("Every load", head, rows, note), subjects)
 
 
 def manifest(result: Result) -> Table:
     """Return the model, engine, hardware, place and price of the run."""
-    one = result.manifest
-    served, place, client = one.served_by, one.platform, one.client
+    about = result.manifest
+    served, place, client = about.served_by, about.platform, about.client
     tls = "on" if client.tls else "off"
     rows: list[tuple[str, object]] = [
         ("kind", f"{result.kind}, {result.nature}"),
-        ("model", one.model),
-        ("checkpoint", one.checkpoint),
-        ("url", one.url),
+        ("model", about.model),
+        ("checkpoint", about.checkpoint),
+        ("url", about.url),
         ("image", served.image),
         ("digest", served.digest),
         ("vLLM", served.vllm_version),
@@ -218,23 +212,23 @@ def manifest(result: Result) -> Table:
         *((f"arguments of {name}", None if arm.arguments is None else shlex.join(arm.arguments))
           for name, arm in result.variants.items()),
         ("accelerator", place.accelerator),
-        ("chips of one instance", place.chips),
+        ("chips of about instance", place.chips),
         ("revision or lease", place.revision or place.lease),
         ("instances", place.instances),
         ("concurrency", place.concurrency),
         ("region", place.region),
-        ("price", None if one.price.usd_per_hour is None else f"{number(one.price.usd_per_hour)} USD per hour"),
-        ("price as of", one.price.as_of),
-        ("price by", one.price.source),
+        ("price", None if about.price.usd_per_hour is None else f"{number(about.price.usd_per_hour)} USD per hour"),
+        ("price as of", about.price.as_of),
+        ("price by", about.price.source),
         ("client", f"bezel {client.bezel}, Python {client.python}, {client.workers} workers, TLS {tls}"),
         ("client's machine", f"{client.machine.cores} cores, {client.machine.cpu}, {client.machine.kernel}"),
-        ("started at", one.started_at.isoformat(timespec="seconds")),
-        ("seed", one.seed),
-        ("command", shlex.join(one.command) or None),
+        ("started at", about.started_at.isoformat(timespec="seconds")),
+        ("seed", about.seed),
+        ("command", shlex.join(about.command) or None),
         ("samples", f"{result.samples.file}, SHA-256 {result.samples.sha256}" if result.samples else "none kept"),
     ]  # fmt: skip
-    told = [[name, UNKNOWN if value is None else str(value)] for name, value in rows]
-    return Table(one.title, ["what", "value"], told)
+    texts = [[name, UNKNOWN if value is None else str(value)] for name, value in rows]
+    return Table(about.title, ["what", "value"], texts)
 
 
 def _lone(table: Table, subjects: Sequence[Subject]) -> Table:
@@ -248,7 +242,7 @@ def _lone(table: Table, subjects: Sequence[Subject]) -> Table:
 
 def _where(spot: Spot) -> str:
     context = "" if spot.context is None else f", context {number(spot.context)}"
-    return f"{spot.told_load}{context}{'' if spot.output is None else f', output {number(spot.output)}'}"
+    return f"{spot.load_text}{context}{'' if spot.output is None else f', output {number(spot.output)}'}"
 
 
 def _places(spots: list[Spot]) -> str:
@@ -257,8 +251,8 @@ def _places(spots: list[Spot]) -> str:
 
 
 def _arithmetic(numbers: Numbers) -> str:
-    told = [f"{name} {value if isinstance(value, str) else number(value)}" for name, value in numbers.items()]
-    return f" ({', '.join(told)})" if told else ""
+    parts = [f"{name} {value if isinstance(value, str) else number(value)}" for name, value in numbers.items()]
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def _sent(spots: Iterable[Spot]) -> tuple[int, int]:

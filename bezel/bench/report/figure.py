@@ -7,12 +7,12 @@ from xml.etree.ElementTree import Element
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text below heads; every cell is untrusted. `title` names the table, `told` explains how to read it."""
+    """Rows of text below heads; every cell is untrusted. `title` names the table, `note` explains how to read it."""
 
     title: str
     head: list[str]
     rows: list[list[str]]
-    told: str = ""
+    note: str = ""
 
 
 def is_number(text: str) -> bool:

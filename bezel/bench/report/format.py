@@ -3,24 +3,18 @@
 import math
 
 UNKNOWN = "unknown"
-STATES = {
-    "ok": "ok",
-    "failed": "failed",
-    "infeasible": "infeasible",
-    "client_limited": "limited by the client",
-    "saturated": "saturated: its queue grew",
-    "queueing": "queueing before the server",
-    "not_asked": "not asked",
+# State of a cell -> words, and a mark where there is no room for a word.
+_STATES = {
+    "ok": ("ok", ""),
+    "failed": ("failed", "x"),
+    "infeasible": ("infeasible", "-"),
+    "client_limited": ("limited by the client", "C"),
+    "saturated": ("saturated: its queue grew", "S"),
+    "queueing": ("queueing before the server", "Q"),
+    "not_asked": ("not requested", "?"),
 }
-# Marks of the cell states where there is no room for a word.
-MARKS = {
-    "failed": "x",
-    "infeasible": "-",
-    "client_limited": "C",
-    "saturated": "S",
-    "queueing": "Q",
-    "not_asked": "?",
-}
+STATES = {state: words for state, (words, _) in _STATES.items()}
+MARKS = {state: mark for state, (_, mark) in _STATES.items() if mark}
 
 
 def number(value: float | None) -> str:
@@ -61,9 +55,9 @@ def span(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f"{number(low)} to {number(high)}"
 
 
-def shortened(text: str, most: int) -> str:
+def shortened(text: str, limit: int) -> str:
     """Return `text`, or its beginning with an ellipsis."""
-    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+    return text if len(text) <= limit else f"{text[: limit - 1].rstrip()}…"
 
 
 def rounded_up(value: float) -> float:

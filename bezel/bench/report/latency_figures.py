@@ -9,12 +9,12 @@ from bezel.bench.report.charts.axes import Axis
 from bezel.bench.report.charts.plot import Chart, Dot, Line
 from bezel.bench.report.figure import Figure, Table
 from bezel.bench.report.format import STATES, UNKNOWN, number, percent
-from bezel.bench.report.load_figures import failures_told
-from bezel.bench.report.series import Spot, Subject, nature
+from bezel.bench.report.load_figures import failure_note
+from bezel.bench.report.series import Spot, Subject, evenly, nature
 from bezel.bench.result.document import Cell
 from bezel.bench.result.records import Distribution
 
-_MOST, _LINES = 4, 5
+_MAX_LOADS, _MAX_LINES = 4, 5
 _SHARES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 _DRAWN = ("p50", "p90", "p99")
 
@@ -60,14 +60,11 @@ def _sights(subjects: Sequence[Subject], name: str) -> list[_Sight]:
     return sights
 
 
-def _spread(spots: list[Spot]) -> list[Spot]:
+def _spread(spots: list[Spot]) -> Sequence[Spot]:
     contexts = [spot.context for spot in spots]
-    context = max(set(contexts), key=lambda one: (contexts.count(one), one or 0))
+    context = max(set(contexts), key=lambda context: (contexts.count(context), context or 0))
     rising = sorted((spot for spot in spots if spot.context == context), key=lambda spot: spot.load or 0)
-    good = [spot for spot in rising if spot.state == "ok"] or rising
-    if len(good) <= _MOST:
-        return good
-    return [good[round(place * (len(good) - 1) / (_MOST - 1))] for place in range(_MOST)]
+    return evenly([spot for spot in rising if spot.state == "ok"] or rising, _MAX_LOADS)
 
 
 def _key(spot: Spot) -> tuple[int | None, float | None]:
@@ -87,20 +84,20 @@ def _sight(subject: Subject, spot: Spot, name: str, label: str) -> _Sight:
 
 def _place(subject: Subject, spot: Spot) -> str:
     several = len(subject.contexts) > 1 and spot.context is not None
-    return f"{spot.told_load}{f', context {number(spot.context)}' if several else ''}"
+    return f"{spot.load_text}{f', context {number(spot.context)}' if several else ''}"
 
 
 def _distribution(name: str, what: str, sights: list[_Sight]) -> Figure:
     title = f"{name.upper()} distribution"
-    lines = [_curve(name, sight) for sight in sights[:_LINES]]
+    lines = [_curve(name, sight) for sight in sights[:_MAX_LINES]]
     words = [f"Share of {what} by the time they took. Markers: p50, p90, p99."]
     if name == "ttft":
         words = ["Share of all requests that had their first token by then; failed ones never have.", words[0]]
         words[1] = "Markers: p50, p90, p99 of those that succeeded."
     if any(len(sight.spot.cells) > 1 for sight in sights):
-        words.append("Of several repeats the first is drawn.")
+        words.append("Only the first of several repeats is drawn.")
     words += _left_out(len(sights))
-    words += failures_told([sight.spot for sight in sights])
+    words += failure_note([sight.spot for sight in sights])
     unit = sights[0].values.unit
     # Chunks that arrive together are 0 apart, which a logarithmic axis cannot show.
     x = Axis(f"{name}, {unit}", log=all(sight.values.min > 0 for sight in sights))
@@ -112,12 +109,12 @@ def _distribution(name: str, what: str, sights: list[_Sight]) -> Figure:
         one = sight.values
         values = (one.mean, one.min, one.p50, one.p90, one.p95, one.p99, one.p999, one.max)
         rows.append([sight.label, number(one.n), *(number(value) for value in values)])
-    told = f"All in {unit}. A percentile that less than one value lies above is unknown."
-    return Figure(name, title, nature(one.subject for one in sights), words, chart, Table(title, heads, rows, told))
+    note = f"All in {unit}. A percentile with less than one value above it is unknown."
+    return Figure(name, title, nature(one.subject for one in sights), words, chart, Table(title, heads, rows, note))
 
 
 def _left_out(lines: int) -> list[str]:
-    return [f"{_LINES} of {lines} are drawn; all are in the table."] if lines > _LINES else []
+    return [f"{_MAX_LINES} of {lines} are drawn; all are in the table."] if lines > _MAX_LINES else []
 
 
 def _curve(metric: str, sight: _Sight) -> Line:
@@ -131,16 +128,10 @@ def _curve(metric: str, sight: _Sight) -> Line:
     known = {name: value for name in _SHARES if (value := getattr(values, name)) is not None}
     # Percentiles are points of the curve, also where many values are equal and share one bin.
     places = sorted([(values.min, 0.0), *shares.items(), *((known[name], _SHARES[name]) for name in known)])
-    dots = [
-        Dot(
-            known[name],
-            _SHARES[name] * whole,
-            label=name,
-            told=f"{sight.label}: {metric}_{name} {number(known[name])} {values.unit}",
-        )
-        for name in _DRAWN
-        if name in known
-    ]
+    dots = []
+    for name in [name for name in _DRAWN if name in known]:
+        tooltip = f"{sight.label}: {metric}_{name} {number(known[name])} {values.unit}"
+        dots.append(Dot(known[name], _SHARES[name] * whole, label=name, tooltip=tooltip))
     highest = accumulate((share for _, share in places), max)
     return Line(sight.label, dots, [(at, share * whole) for (at, _), share in zip(places, highest, strict=True)])
 
@@ -158,7 +149,7 @@ def _acceptance(subjects: Sequence[Subject]) -> Figure | None:
             fmean([one[place] for one in accepted if place < len(one)]) for place in range(max(map(len, accepted)))
         ]
         dots = [
-            Dot(place, share, label=percent(round(share, 3)), told=f"{subject.label}, position {place}: {share:.1%}")
+            Dot(place, share, label=percent(round(share, 3)), tooltip=f"{subject.label}, position {place}: {share:.1%}")
             for place, share in enumerate(shares, 1)
         ]
         lines.append(Line(subject.label, dots))
@@ -175,6 +166,6 @@ def _acceptance(subjects: Sequence[Subject]) -> Figure | None:
     most = max(len(line.dots) for line in lines)
     x = Axis("position in the draft", low=0.7, high=most + 0.3, ticks=[float(place) for place in range(1, most + 1)])
     y = Axis("accepted share of drafts", low=0.0, high=1.0, as_percent=True)
-    chart = Chart(title, " ".join(words), lines[:_LINES], x, y)
+    chart = Chart(title, " ".join(words), lines[:_MAX_LINES], x, y)
     table = Table(title, ["line", "position", "accepted", "tokens a step"], rows)
     return Figure("acceptance", title, nature(having), words, chart, table)

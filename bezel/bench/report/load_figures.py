@@ -1,22 +1,22 @@
 """Figures over the load: throughput, latency against throughput with the knee, cost of a million tokens."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bezel.bench.report.charts.axes import Axis
 from bezel.bench.report.charts.plot import Chart, Dot, Line
 from bezel.bench.report.figure import Figure, Table
 from bezel.bench.report.format import MARKS, STATES, UNKNOWN, number, percent, span
-from bezel.bench.report.series import Spot, Subject, nature
+from bezel.bench.report.series import Spot, Subject, evenly, nature
 
 THROUGHPUT = "output_tokens_per_second"
 COST = "cost_per_million_output_tokens"
 OFFERED = "offered_requests_per_second"
-_COST_TOLD = (
+_COST_BASIS = (
     "The server's price for an hour by the output tokens of an hour at that load: output tokens bear all of it."
 )
 
-_MOST_OF_ONE, _MOST = 4, 5
+_MAX_CONTEXTS, _MAX_LINES = 4, 5
 
 
 @dataclass(frozen=True)
@@ -34,25 +34,21 @@ def curves_of(subjects: Sequence[Subject]) -> tuple[list[Curve], str]:
     """Return the lines of a report, and a note on omissions: one subject by up to four contexts, several by one."""
     if len(subjects) == 1:
         contexts = [context for context in _contexts(subjects[0]) if len(_at(subjects[0], context)) > 1]
-        shown = _spread(contexts, _MOST_OF_ONE)
-        left = f"{len(shown)} of {len(contexts)} contexts are drawn" if len(shown) < len(contexts) else ""
-        return [_curve(subjects[0], context, f"context {_tokens(context)}") for context in shown], left
-    common = set.intersection(*(set(_contexts(one)) for one in subjects)) if subjects else set()
-    told = ""
+        shown = evenly(contexts, _MAX_CONTEXTS)
+        note = f"{len(shown)} of {len(contexts)} contexts are drawn" if len(shown) < len(contexts) else ""
+        return [_curve(subjects[0], context, f"context {_tokens(context)}") for context in shown], note
+    common = set.intersection(*(set(_contexts(subject)) for subject in subjects)) if subjects else set()
     if common:
-        at = max(common, key=lambda one: (min(len(_at(subject, one)) for subject in subjects), one or 0))
-        chosen = [(subject, at) for subject in subjects]
-        told = f"All at a context of {_tokens(at)}"
+        at = max(common, key=lambda context: (min(len(_at(subject, context)) for subject in subjects), context or 0))
+        curves = [_curve(subject, at, subject.label) for subject in subjects]
+        note = f"All at a context of {_tokens(at)}"
     else:
         chosen = [(one, max(_contexts(one), key=lambda at: len(_at(one, at)))) for one in subjects if one.spots]
-        told = "The contexts differ: not comparable line by line"
-    if len(chosen) > _MOST:
-        told += f". {_MOST} of {len(chosen)} are drawn; all are in the tables"
-    curves = []
-    for subject, context in chosen[:_MOST]:
-        label = subject.label if common else f"{subject.label}, context {_tokens(context)}"
-        curves.append(_curve(subject, context, label))
-    return curves, told
+        curves = [_curve(subject, at, f"{subject.label}, context {_tokens(at)}") for subject, at in chosen]
+        note = "The contexts differ: the lines are not comparable"
+    if len(curves) > _MAX_LINES:
+        note += f". {_MAX_LINES} of {len(curves)} are drawn; all are in the tables"
+    return curves[:_MAX_LINES], note
 
 
 def _contexts(subject: Subject) -> list[int | None]:
@@ -82,47 +78,41 @@ def _mark(subject: Subject, context: int | None) -> tuple[float, str] | None:
     return None
 
 
-def _spread(contexts: list[int | None], most: int) -> list[int | None]:
-    if len(contexts) <= most:
-        return contexts
-    return [contexts[round(place * (len(contexts) - 1) / (most - 1))] for place in range(most)]
-
-
 def _tokens(context: int | None) -> str:
     return "unknown" if context is None else f"{number(context)} tokens"
 
 
 def load_figures(subjects: Sequence[Subject]) -> tuple[list[Figure], list[str]]:
     """Return the figures, and the reasons why others cannot be drawn."""
-    curves, told = curves_of(subjects)
+    curves, note = curves_of(subjects)
     curves = [curve for curve in curves if len({spot.load for spot in curve.spots}) > 1]
     missing: list[str] = []
     if not curves:
         return [], ["Throughput, latency and cost over the load: there are not two loads to draw a line through."]
-    figures = [_over_load(curves, told), *_against(curves, told, missing), *_cost(curves, told, missing)]
+    figures = [_over_load(curves, note), *_against(curves, note, missing), *_cost(curves, note, missing)]
     return [figure for figure in figures if figure is not None], missing
 
 
-def failures_told(spots: Sequence[Spot]) -> list[str]:
-    """Return the number of failed requests of these loads in words, also where none failed."""
+def failure_note(spots: Sequence[Spot]) -> list[str]:
+    """Return a sentence on the failed requests of these loads, also if none failed; none without requests."""
     requests, failed = sum(spot.requests for spot in spots), sum(spot.failed for spot in spots)
-    told = (
-        [f"{number(failed)} of {number(requests)} requests failed ({percent(failed / requests)})"] if requests else []
-    )
-    return [f"{one}; they are in no latency and no rate." if failed else f"{one}." for one in told]
+    if not requests:
+        return []
+    excluded = "; they count in no latency and no rate" if failed else ""
+    return [f"{number(failed)} of {number(requests)} requests failed ({percent(failed / requests)}){excluded}."]
 
 
-def _over_load(curves: list[Curve], told: str) -> Figure | None:
+def _over_load(curves: list[Curve], note: str) -> Figure | None:
     unit = _unit(curves)
     inferred = [_inferred(curve) for curve in curves]
     lines = [
-        Line(curve.label, sorted([*_dots(curve, _load, THROUGHPUT, "", label=False), *more], key=lambda dot: dot.x))
+        Line(curve.label, sorted([*_dots(curve, "", THROUGHPUT), *more], key=lambda dot: dot.x))
         for curve, more in zip(curves, inferred, strict=True)
     ]
     if not any(line.dots for line in lines):
         return None
     title = f"Throughput over {unit}"
-    words = ["Bars: 95 % interval of one run, or least and most of its repeats.", *_words(curves, told)]
+    words = ["Bars: 95 % interval of one run, or minimum and maximum of its repeats.", *_words(curves, note)]
     if any(inferred):
         words.append("Outlined: inferred, its bar 90 %.")
     axis = Axis(_axis(unit), log=True, ticks=_loads(curves))
@@ -132,21 +122,18 @@ def _over_load(curves: list[Curve], told: str) -> Figure | None:
     return Figure("throughput", title, kind, words, chart, figures)
 
 
-def _against(curves: list[Curve], told: str, missing: list[str]) -> list[Figure | None]:
+def _against(curves: list[Curve], note: str, missing: list[str]) -> list[Figure | None]:
     figures: list[Figure | None] = []
     for name, metric, title in (
         ("latency", "ttft", "TTFT against throughput"),
         ("pace", "tpot", "TPOT against throughput"),
     ):
-        lines = [
-            Line(curve.label, _dots(curve, _throughput, f"{metric}_p50", f"{metric}_p99", label=True))
-            for curve in curves
-        ]
+        lines = [Line(curve.label, _dots(curve, THROUGHPUT, f"{metric}_p50", f"{metric}_p99")) for curve in curves]
         if sum(len(line.dots) for line in lines) < 2:
             missing.append(f"{title}: {metric}_p50 is unknown for all but one load.")
             continue
         words = [f"Marker: {metric}_p50, bar: up to {metric}_p99. Beside a marker: {_unit(curves)}."]
-        words += _words(curves, told)
+        words += _words(curves, note)
         y = Axis(f"{metric}, ms", log=True)
         chart = Chart(title, " ".join(words), lines, Axis(f"{THROUGHPUT}, tokens/s", low=0.0), y)
         table = _table(title, curves, (THROUGHPUT, f"{metric}_p50", f"{metric}_p90", f"{metric}_p99"))
@@ -154,14 +141,14 @@ def _against(curves: list[Curve], told: str, missing: list[str]) -> list[Figure 
     return figures
 
 
-def _cost(curves: list[Curve], told: str, missing: list[str]) -> list[Figure | None]:
-    lines = [Line(curve.label, _dots(curve, _load, COST, "", label=False)) for curve in curves]
+def _cost(curves: list[Curve], note: str, missing: list[str]) -> list[Figure | None]:
+    lines = [Line(curve.label, _dots(curve, "", COST)) for curve in curves]
     unknown = [curve.label for curve, line in zip(curves, lines, strict=True) if not line.dots]
     if len(unknown) == len(curves):
         missing.append("Cost per million output tokens: the price is unknown, so no cost is shown.")
         return []
     title = f"Cost per million output tokens over {_unit(curves)}"
-    words = [_COST_TOLD, *(f"The cost of {name} is unknown." for name in unknown)]
+    words = [_COST_BASIS, *(f"The cost of {name} is unknown." for name in unknown)]
     for subject in {id(curve.subject): curve.subject for curve in curves}.values():
         price = subject.result.manifest.price
         if price.usd_per_hour is not None:
@@ -169,35 +156,34 @@ def _cost(curves: list[Curve], told: str, missing: list[str]) -> list[Figure | N
                 f"{subject.label}: {number(price.usd_per_hour)} USD per hour, as of {price.as_of or UNKNOWN}, "
                 f"source: {price.source or UNKNOWN}."
             )
-    words += _words(curves, told)
+    words += _words(curves, note)
     x = Axis(_axis(_unit(curves)), log=True, ticks=_loads(curves))
     chart = Chart(title, " ".join(words), lines, x, Axis("USD per million output tokens", log=True))
     figures = _table(title, curves, (COST, "cost_per_million_input_tokens", THROUGHPUT))
     return [Figure("cost", title, f"price x throughput ({_kind(curves)})", words, chart, figures)]
 
 
-def _load(spot: Spot) -> float | None:
-    return spot.load
+def _dots(curve: Curve, across: str, metric: str, upper: str = "") -> list[Dot]:
+    """Return the dots of a curve.
 
-
-def _throughput(spot: Spot) -> float | None:
-    return spot.value(THROUGHPUT)
-
-
-def _dots(curve: Curve, across: Callable[[Spot], float | None], metric: str, upper: str, *, label: bool) -> list[Dot]:
-    """Return the dots of a curve; `upper` is the metric at the top of its bar, "" for the interval of `metric`."""
+    Args:
+        curve: The loads.
+        across: The metric of the x axis, with loads as labels; "" puts the loads on the axis.
+        metric: The metric of the y axis.
+        upper: The metric at the top of the bar; "" draws the interval of `metric`.
+    """
     dots = []
     for spot in curve.spots:
-        x, figure = across(spot), spot.figure(metric)
+        x, figure = spot.value(across) if across else spot.load, spot.figure(metric)
         if x is None or x <= 0 or figure is None or figure.value <= 0 or spot.load is None:
             continue
         top = spot.value(upper) if upper else figure.high
         low = figure.value if upper and top is not None else None if upper else figure.low
         state = "" if spot.state == "ok" else f", {STATES[spot.state]}"
-        told = f"{curve.label}, {spot.told_load}{state}: {metric} {number(figure.value)} {figure.unit}"
+        tooltip = f"{curve.label}, {spot.load_text}{state}: {metric} {number(figure.value)} {figure.unit}"
         ring = curve.mark[1] if curve.mark and curve.mark[0] == spot.load else ""
         mark = MARKS.get(spot.state, "")
-        dots.append(Dot(x, figure.value, low, top, number(spot.load) if label else "", told, mark, ring=ring))
+        dots.append(Dot(x, figure.value, low, top, number(spot.load) if across else "", tooltip, mark, ring=ring))
     return dots
 
 
@@ -209,7 +195,7 @@ def _inferred(curve: Curve) -> list[Dot]:
             one.low,
             one.high,
             hollow=True,
-            told=f"{curve.label}, {one.users} users: {number(one.value)} tokens/s inferred",
+            tooltip=f"{curve.label}, {one.users} users: {number(one.value)} tokens/s inferred",
             ring=curve.mark[1] if curve.mark and curve.mark[0] == one.users else "",
         )
         for one in curve.subject.result.inferred
@@ -235,17 +221,17 @@ def _kind(curves: list[Curve]) -> str:
     return nature(curve.subject for curve in curves)
 
 
-def _words(curves: list[Curve], told: str) -> list[str]:
+def _words(curves: list[Curve], note: str) -> list[str]:
     spots = [spot for curve in curves for spot in curve.spots]
-    words = [f"{told}."] if told else []
+    words = [f"{note}."] if note else []
     outputs = sorted({spot.output or 0 for spot in spots})
     if len(outputs) > 1:
-        words.append(f"Answers of {', '.join(map(number, outputs))} tokens are mixed here: not to be compared.")
+        words.append(f"Responses of {', '.join(map(number, outputs))} tokens are mixed: they are not comparable.")
     counts = {state: sum(spot.state == state for spot in spots) for state in MARKS}
     odd = [f"{count} {STATES[state]} ({MARKS[state]})" for state, count in counts.items() if count]
     if odd:
         words.append(f"Not on a line: {', '.join(odd)}; without a figure it is not drawn.")
-    return [*words, *failures_told(spots)]
+    return [*words, *failure_note(spots)]
 
 
 def _offered(curves: list[Curve]) -> list[str]:
@@ -257,7 +243,7 @@ def _table(title: str, curves: list[Curve], metrics: tuple[str, ...]) -> Table:
     rows = []
     for curve in curves:
         for spot in curve.spots:
-            row = [curve.label, spot.told_load, STATES[spot.state]]
+            row = [curve.label, spot.load_text, STATES[spot.state]]
             for metric in metrics:
                 figure = spot.figure(metric)
                 row += [number(figure.value), span(figure.low, figure.high)] if figure else [UNKNOWN, ""]
@@ -272,6 +258,5 @@ def _table(title: str, curves: list[Curve], metrics: tuple[str, ...]) -> Table:
 
 
 def _head(curves: list[Curve], metric: str) -> str:
-    found = (spot.figure(metric) for curve in curves for spot in curve.spots)
-    unit = next((one.unit for one in found if one), "")
+    unit = next((found.unit for curve in curves for spot in curve.spots if (found := spot.figure(metric))), "")
     return f"{metric}, {unit}" if unit else metric

@@ -29,7 +29,7 @@ def as_markdown(report: Report) -> str:
 def _lines(report: Report) -> Iterator[str]:
     yield f"## {_tame(report.title)}"
     yield ""
-    yield f"Kind: **{_tame(report.nature)}**. Checks: {_tame(report.checks_told)}"
+    yield f"Kind: **{_tame(report.nature)}**. Checks: {_tame(report.checks_summary)}"
     for warning in report.warnings:
         yield ""
         yield f"> **{_tame(warning)}**"
@@ -46,16 +46,16 @@ def _lines(report: Report) -> Iterator[str]:
     if report.missing:
         yield ""
         yield f"Not drawn: {_tame(' '.join(report.missing))}"
-    yield from _folded(report.cells, report.cells.title, report.cells.told)
+    yield from _folded(report.cells, report.cells.title, report.cells.note)
     for table in report.manifests:
         yield from _folded(table, "What was run", table.title)
 
 
-def _folded(table: Table, title: str, told: str) -> Iterator[str]:
+def _folded(table: Table, title: str, note: str) -> Iterator[str]:
     yield ""
     yield f"<details><summary>{_tame(title)}</summary>"
     yield ""
-    yield _tame(told)
+    yield _tame(note)
     yield from _table(table, "")
     yield ""
     yield "</details>"
@@ -66,12 +66,12 @@ def _table(table: Table, heading: str) -> Iterator[str]:
     if heading:
         yield f"{heading} {_tame(table.title)}"
         yield ""
-        if table.told:
-            yield _tame(table.told)
+        if table.note:
+            yield _tame(table.note)
             yield ""
     yield f"| {' | '.join(_cell(name) for name in table.head)} |"
     right = [all(is_number(row[place]) for row in table.rows) for place in range(len(table.head))]
-    yield f"| {' | '.join('---:' if one else '---' for one in right)} |"
+    yield f"| {' | '.join('---:' if aligned else '---' for aligned in right)} |"
     for row in table.rows:
         yield f"| {' | '.join(_cell(text) for text in row)} |"
 

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 
 from bezel.bench.report.charts.html import Node, add, el, html
 from bezel.bench.report.charts.style import page as style
-from bezel.bench.report.facts import told
+from bezel.bench.report.facts import representative_load
 from bezel.bench.report.figure import Figure, Table, is_number
 from bezel.bench.report.format import UNKNOWN, number, percent
 from bezel.bench.report.load_figures import COST, THROUGHPUT
@@ -60,7 +60,7 @@ def _sections(report: Report) -> Iterator[tuple[str, Element]]:
     yield "Figures", figures
     if report.side_by_side:
         yield "Side by side", add(_section("compared", "Side by side"), _long(report.side_by_side))
-    checks = add(_section("checks", "Checks and failures"), el("p", {}, f"Checks: {report.checks_told}"))
+    checks = add(_section("checks", "Checks and failures"), el("p", {}, f"Checks: {report.checks_summary}"))
     for table in report.trouble:
         add(checks, el("h3", {}, table.title), _table(table))
     if not report.trouble:
@@ -102,7 +102,7 @@ def _footer(report: Report) -> Element:
 
 def _tiles(subject: Subject) -> Element:
     """Return the figures of one server at its best load, or else at the highest measured throughput."""
-    spot, named = told(subject)
+    spot, named = representative_load(subject)
     requests, failed = sum(one.requests for one in subject.spots), sum(one.failed for one in subject.spots)
     ok = sum(one.state == "ok" for one in subject.spots)
     tiles = [("Loads ok", str(ok), f"of {len(subject.spots)}")]
@@ -112,9 +112,9 @@ def _tiles(subject: Subject) -> Element:
         where = "" if spot.context is None else f"context {number(spot.context)}"
         if named.startswith("none"):
             tiles += [("Best load", "none", named.removeprefix("none "))]
-            tiles += [("Highest throughput measured at", spot.told_load, where)]
+            tiles += [("Highest throughput measured at", spot.load_text, where)]
         else:
-            tiles += [("Best load that is ok", spot.told_load, where)]
+            tiles += [("Best load that is ok", spot.load_text, where)]
     for name, unit in (
         (THROUGHPUT, "tokens/s"),
         ("ttft_p50", "ms"),
@@ -161,7 +161,7 @@ def _long(table: Table) -> Element:
 def _table(table: Table, kind: str = "") -> Element:
     head = el("tr", {}, *(el("th", {"scope": "col"}, *_broken(name)) for name in table.head))
     rows = [_row(row, kind) for row in table.rows]
-    named = [el("caption", {}, table.told)] if table.told else []
+    named = [el("caption", {}, table.note)] if table.note else []
     made = el("table", {"class": kind} if kind else {}, *named, el("thead", {}, head), el("tbody", {}, *rows))
     return el("div", {"class": "scroll", "role": "region", "aria-label": table.title, "tabindex": 0}, made)
 

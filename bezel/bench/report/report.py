@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bezel.bench.report import facts
-from bezel.bench.report.ab_figures import arm_figures
+from bezel.bench.report.ab_figures import ab_figures
 from bezel.bench.report.figure import Figure, Table
 from bezel.bench.report.latency_figures import shape_figures
 from bezel.bench.report.load_figures import load_figures
@@ -12,7 +12,7 @@ from bezel.bench.report.series import Subject, nature, subjects_of
 from bezel.bench.report.sweep_figures import grid_figures
 from bezel.bench.result.document import Result
 
-SIMULATED = "Simulated: a simulated server answered. No figure here says anything of hardware."
+SIMULATED = "Simulated: the responses are those of a simulated server. No figure is evidence about hardware."
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Report:
     missing: list[str]
     side_by_side: Table | None
     trouble: list[Table]
-    checks_told: str
+    checks_summary: str
     cells: Table
     manifests: list[Table]
 
@@ -56,32 +56,32 @@ def report_of(results: Sequence[Result]) -> Report:
         warnings=_warnings(subjects),
         summary=facts.summary(subjects),
         findings=facts.findings(results),
-        figures=[*arm_figures(results), *grids, *loads, *shapes],
+        figures=[*ab_figures(results), *grids, *loads, *shapes],
         missing=[*no_grids, *no_loads, *no_shapes],
         side_by_side=facts.side_by_side(subjects),
         trouble=[table for table in trouble if table],
-        checks_told=facts.checks_told(subjects),
+        checks_summary=facts.checks_summary(subjects),
         cells=facts.all_cells(subjects),
         manifests=[facts.manifest(result) for result in results],
     )
 
 
 def _warnings(subjects: Sequence[Subject]) -> list[str]:
-    told = []
+    warnings = []
     simulated = [one.label for one in subjects if one.simulated]
     if len(simulated) == len(subjects):
-        told.append(SIMULATED)
+        warnings.append(SIMULATED)
     elif simulated:
-        told.append(f"Of these are simulated, and say nothing of hardware: {', '.join(simulated)}.")
-    told += [
+        warnings.append(f"Simulated, and no evidence about hardware: {', '.join(simulated)}.")
+    warnings += [
         f"{subject.label}: no load is ok, so none of its figures can be relied on."
         for subject in subjects
-        if facts.told(subject)[0] is None
+        if facts.representative_load(subject)[0] is None
     ]
     failed = [
         (one, check) for one in subjects for cell in one.cells for check in cell.checks if check.state == "failed"
     ]
     if failed:
         names = ", ".join(sorted({check.name for _, check in failed}))
-        told.append(f"{len(failed)} checks failed ({names}): see below.")
-    return told
+        warnings.append(f"{len(failed)} checks failed ({names}): see Checks that did not pass.")
+    return warnings

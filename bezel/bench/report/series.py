@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import TypeVar
 
 from bezel.bench.report.charts.html import plain
 from bezel.bench.report.format import number, shortened
 from bezel.bench.result.document import Cell, Result, State
 
+T = TypeVar("T")
 _LABEL = 40
 
 
@@ -35,22 +37,21 @@ class Spot:
 
     def figure(self, metric: str) -> Estimate | None:
         """Return the figure, or None where unknown."""
-        found = [one for cell in self.cells if (one := cell.metrics.get(metric)) and one.value is not None]
-        values = [one.value for one in found if one.value is not None]
+        figures = [figure for cell in self.cells if (figure := cell.metrics.get(metric)) and figure.value is not None]
+        values = [figure.value for figure in figures if figure.value is not None]
         if not values:
             return None
-        if len(values) == 1:
-            return Estimate(values[0], found[0].low, found[0].high, found[0].unit, 1)
-        return Estimate(fmean(values), min(values), max(values), found[0].unit, len(values))
+        ends = (min(values), max(values)) if len(values) > 1 else (figures[0].low, figures[0].high)
+        return Estimate(fmean(values), *ends, figures[0].unit, len(values))
 
     def value(self, metric: str) -> float | None:
         """Return the figure's value."""
-        found = self.figure(metric)
-        return found.value if found else None
+        figure = self.figure(metric)
+        return figure.value if figure else None
 
     @property
-    def told_load(self) -> str:
-        """Return the load, as named for a reader."""
+    def load_text(self) -> str:
+        """Return the load as text."""
         if self.load is None:
             return plain(self.every[0].pattern)
         return "1 user" if self.load == 1 and self.unit == "users" else f"{number(self.load)} {self.unit}"
@@ -105,6 +106,13 @@ def subjects_of(results: Sequence[Result]) -> list[Subject]:
             label = _unique(_label(result, variant, len(results)), [one.label for one in found])
             found.append(Subject(label, result, variant, _spots(cells)))
     return found
+
+
+def evenly(items: Sequence[T], count: int) -> Sequence[T]:
+    """Return up to `count` items, evenly spread from the first to the last."""
+    if len(items) <= count:
+        return items
+    return [items[round(place * (len(items) - 1) / (count - 1))] for place in range(count)]
 
 
 def nature(subjects: Iterable[Subject]) -> str:

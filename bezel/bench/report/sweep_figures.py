@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from bezel.bench.report.charts.heat import Box, HeatMap
 from bezel.bench.report.figure import Figure, Table
 from bezel.bench.report.format import MARKS, STATES, UNKNOWN, number
-from bezel.bench.report.load_figures import failures_told
+from bezel.bench.report.load_figures import failure_note
 from bezel.bench.report.series import Spot, Subject
 from bezel.bench.result.document import Inferred
 
@@ -64,23 +64,24 @@ def _words(spots: list[Spot], inferred: list[Inferred], metric: str, unit: str) 
     words = [f"{metric}, {unit}." if unit else f"{metric}.", f"{counted}."]
     if inferred:
         words.append(f"Inferred by {inferred[0].how}.")
-    return [*words, *failures_told(spots)]
+    return [*words, *failure_note(spots)]
 
 
 def _measured(spot: Spot, metric: str, left_out: set[str]) -> Box:
-    where = f"context {spot.context:,}, {spot.told_load}"
+    where = f"context {spot.context:,}, {spot.load_text}"
     if spot.state != "ok":
-        return Box(None, MARKS[spot.state], told=f"{where}: {STATES[spot.state]}: {spot.cells[0].reason}")
+        return Box(None, MARKS[spot.state], tooltip=f"{where}: {STATES[spot.state]}: {spot.cells[0].reason}")
     figure = spot.figure(metric)
     if figure is None:
-        return Box(None, "·", told=f"{where}: {metric} {UNKNOWN}")
+        return Box(None, "·", tooltip=f"{where}: {metric} {UNKNOWN}")
     note = "*" if any(cell.id in left_out for cell in spot.cells) else ""
-    return Box(figure.value, told=f"{where}: {number(figure.value)} {figure.unit}", note=note)
+    return Box(figure.value, tooltip=f"{where}: {number(figure.value)} {figure.unit}", note=note)
 
 
-def _inferred(one: Inferred) -> Box:
-    told = f"context {one.context_tokens:,}, {one.users} users: inferred {number(one.value)}, 90 % range "
-    return Box(one.value, inferred=True, told=f"{told}{number(one.low)} to {number(one.high)}")
+def _inferred(cell: Inferred) -> Box:
+    where = f"context {cell.context_tokens:,}, {cell.users} users"
+    span = f"{number(cell.low)} to {number(cell.high)}"
+    return Box(cell.value, inferred=True, tooltip=f"{where}: inferred {number(cell.value)}, 90 % range {span}")
 
 
 def _table(title: str, shown: HeatMap) -> Table:
@@ -92,5 +93,5 @@ def _table(title: str, shown: HeatMap) -> Table:
 
     rows = [[number(context), *(cell(context, load) for load in shown.columns)] for context in shown.rows]
     marks = ", ".join(f"{mark} {STATES[state]}" for state, mark in MARKS.items())
-    told = f"~ inferred, {marks}, · not measured"
-    return Table(title, [f"context ↓ {shown.columns_title} →", *(number(load) for load in shown.columns)], rows, told)
+    note = f"~ inferred, {marks}, · not measured"
+    return Table(title, [f"context ↓ {shown.columns_title} →", *(number(load) for load in shown.columns)], rows, note)

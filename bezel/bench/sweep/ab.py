@@ -1,7 +1,7 @@
 """Comparison of servers: the same prompts to each, in turns, and the differences beyond chance.
 
 Owns the order of the runs and the arithmetic of differences. Leaves out how an arm is reached or started, and how a
-load is measured (`Measure`, which gets the arm's name in `CellWanted.variant`).
+load is measured (`Measure`, which gets the arm's name in `CellRequest.variant`).
 
 The unit is a round: every arm once, with the same prompts. Requests of one run wait for each other and are not
 independent draws; rounds are. A difference is one of logarithms within a round, its interval Student's over the
@@ -12,21 +12,22 @@ rounds, and as several figures of several arms are compared, each interval is wi
 import math
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from itertools import product
 from statistics import fmean, stdev
 
 from bezel.bench.metrics.statistics import t_quantile
-from bezel.bench.result.document import Cell, Finding
-from bezel.bench.sweep.cell_request import CellWanted
+from bezel.bench.result.document import Cell, Finding, Numbers
+from bezel.bench.sweep.cell_request import CellRequest
 from bezel.bench.sweep.journal import Taken
 from bezel.bench.sweep.run_once import INTERRUPTED, LostError, Once
-from bezel.errors import UserError
+from bezel.errors import NOT_SET, Problem, UserError
 
 FIGURES = ("output_tokens_per_second", "tpot_p50", "ttft_p50", "e2e_p50")
 CONFIDENCE = 0.95
 ROUNDS = 6
-LEAST_ROUNDS = 3
-LEAST_OUTPUT = 128
+MIN_ROUNDS = 3
+MIN_OUTPUT = 128
 
 
 @dataclass(frozen=True)
@@ -35,12 +36,12 @@ class Comparison:
 
     Attributes:
         arms: Names; the others are compared with the first.
-        wanted: The load of every run.
+        request: The load of every run.
         rounds: The number of measurements of each arm.
     """
 
     arms: tuple[str, ...]
-    wanted: CellWanted
+    request: CellRequest
     rounds: int = ROUNDS
 
 
@@ -64,8 +65,8 @@ class Compared:
         notes = [f"The comparison ended early: {self.ended}."] if self.ended else []
         if self.again:
             notes.append(
-                "Begun again, as the first attempt gave nothing, and with other prompts than the rest of the round: "
-                f"{', '.join(self.again)}. Chance orders the arms, so that this widens an interval and moves none."
+                "Repeated after a first attempt without a result, with other prompts than the rest of the round: "
+                f"{', '.join(self.again)}. The order of the arms is random, so this widens intervals and shifts none."
             )
         return notes
 
@@ -97,21 +98,24 @@ def checked(plan: Comparison) -> Comparison:
     """Return the plan, if it can detect a difference.
 
     Raises:
-        UserError: It cannot; the text gives all reasons.
+        UserError: It cannot; it lists all reasons.
     """
-    wrong = []
-    if plan.wanted.output_tokens < LEAST_OUTPUT:
-        wrong.append(
-            f"answers of {plan.wanted.output_tokens} tokens: what differs between servers (drafts accepted, time for a "
-            f"token) shows while tokens are generated, and one-token answers use no draft at all. Take {LEAST_OUTPUT} "
-            "or more"
+    problems = []
+    if plan.request.output_tokens < MIN_OUTPUT:
+        consequence = (
+            "servers differ while they generate tokens (accepted drafts, time for a token), and a one-token response "
+            "uses no draft."
         )
+        repair = f"request {MIN_OUTPUT} or more."
+        problems.append(Problem("--output-tokens", plan.request.output_tokens, consequence, repair))
     if len(plan.arms) < 2 or len(set(plan.arms)) < len(plan.arms):
-        wrong.append(f"arms {', '.join(plan.arms) or '(none)'}: a comparison needs two or more, each once")
-    if plan.rounds < LEAST_ROUNDS:
-        wrong.append(f"{plan.rounds} rounds: chance cannot be told from {plan.rounds}. Take {LEAST_ROUNDS} or more")
-    if wrong:
-        raise UserError("nothing was measured:\n   " + "\n   ".join(wrong))
+        repair = "name two or more arms, each once."
+        problems.append(Problem("arms", ", ".join(plan.arms) or NOT_SET, "there is nothing to compare.", repair))
+    if plan.rounds < MIN_ROUNDS:
+        consequence = "so few rounds cannot separate a difference from chance."
+        problems.append(Problem("--rounds", plan.rounds, consequence, f"choose {MIN_ROUNDS} or more."))
+    if problems:
+        raise UserError(*problems, title="Nothing was measured")
     return plan
 
 
@@ -126,36 +130,36 @@ def compare(plan: Comparison, once: Once, show: Callable[[str], None]) -> Compar
         once: Measures loads on the arm that their `variant` names, and stores earlier measurements.
         show: Receives the load to be measured.
     """
-    chances = random.Random(plan.wanted.seed)  # noqa: S311 - an order
+    chances = random.Random(plan.request.seed)  # noqa: S311 - an order
     known = once.answered
     taken: list[Taken] = []
     ended = ""
     for turn, arm in ((turn, arm) for turn in range(plan.rounds) for arm in chances.sample(plan.arms, len(plan.arms))):
-        wanted = replace(plan.wanted, variant=arm, repeat=turn, run=str(turn))
-        one = known.get(wanted.id)
-        if one is None:
+        request = replace(plan.request, variant=arm, repeat=turn, run=str(turn))
+        measured = known.get(request.id)
+        if measured is None:
             show(f"round {turn + 1} of {plan.rounds}, {arm}")
             estimate = _estimate(taken, arm)
             if why := once.keeps_out(estimate):
-                ended = f"the limits allow no further turn: {arm} takes {why}"
+                ended = f"the limits allow no further turn: {arm} needs {why}"
                 break
             try:
-                one = once.measure(wanted, estimate)
+                measured = once.measure(request, estimate)
             except (KeyboardInterrupt, LostError) as error:
                 ended = str(error) or INTERRUPTED
                 break
-            if one.cut:
-                ended = f"{one.cell.id} was cut off: the limit of {once.limits.told()} is reached"
+            if measured.cut:
+                ended = f"{measured.cell.id} was cut off: the limit of {once.limits.describe()} is reached"
                 break
-        taken.append(one)
-    cells = [one.cell for one in taken]
+        taken.append(measured)
+    cells = [measured.cell for measured in taken]
     return Compared(cells, [cell.id for cell in cells if once.ledger.begun[cell.id] > 1], ended)
 
 
 def _estimate(taken: Sequence[Taken], arm: str) -> float | None:
     """Return the most seconds that an arm's turn takes, from its own earlier ones, else from all; None before any."""
-    own = [one.seconds for one in taken if one.cell.variant == arm]
-    return max(own or [one.seconds for one in taken], default=None)
+    own = [run.seconds for run in taken if run.cell.variant == arm]
+    return max(own or [run.seconds for run in taken], default=None)
 
 
 def differences(plan: Comparison, cells: Sequence[Cell], figures: Sequence[str] = FIGURES) -> list[Difference]:
@@ -166,22 +170,20 @@ def differences(plan: Comparison, cells: Sequence[Cell], figures: Sequence[str] 
     comparisons = len(figures) * (len(plan.arms) - 1)
     share = 1 - (1 - CONFIDENCE) / 2 / comparisons
     first, *others = plan.arms
-    found = []
-    for figure in figures:
-        for arm in others:
-            changes = [
-                math.log(theirs / ours)
-                for turn in sorted(by_arm[first].keys() & by_arm[arm].keys())
-                if (ours := by_arm[first][turn].value(figure)) and (theirs := by_arm[arm][turn].value(figure))
-            ]
-            if len(changes) < LEAST_ROUNDS:
-                found.append(Difference(arm, figure, None, None, None, len(changes)))
-                continue
+    compared = []
+    for figure, arm in product(figures, others):
+        changes = [
+            math.log(theirs / ours)
+            for turn in sorted(by_arm[first].keys() & by_arm[arm].keys())
+            if (ours := by_arm[first][turn].value(figure)) and (theirs := by_arm[arm][turn].value(figure))
+        ]
+        change = low = high = None
+        if len(changes) >= MIN_ROUNDS:
             middle = fmean(changes)
             half = t_quantile(share, len(changes) - 1) * stdev(changes) / math.sqrt(len(changes))
-            low, high = math.expm1(middle - half), math.expm1(middle + half)
-            found.append(Difference(arm, figure, math.expm1(middle), low, high, len(changes)))
-    return found
+            change, low, high = (math.expm1(shift) for shift in (middle, middle - half, middle + half))
+        compared.append(Difference(arm, figure, change, low, high, len(changes)))
+    return compared
 
 
 def conclude(plan: Comparison, cells: Sequence[Cell]) -> list[Finding]:
@@ -189,39 +191,35 @@ def conclude(plan: Comparison, cells: Sequence[Cell]) -> list[Finding]:
     ids = {arm: [cell.id for cell in cells if cell.variant == arm and cell.state == "ok"] for arm in plan.arms}
     findings = [
         Finding(
-            name="difference" if one.shown else "no_difference_shown",
-            text=_told(plan.arms[0], one),
+            name="difference" if difference.shown else "no_difference_shown",
+            text=_sentence(plan.arms[0], difference),
             numbers={
-                "arm": one.arm,
+                "arm": difference.arm,
                 "compared_with": plan.arms[0],
-                "figure": one.figure,
-                "change": one.change,
-                "low": one.low,
-                "high": one.high,
-                "rounds": one.rounds,
+                **asdict(difference),
                 "confidence": CONFIDENCE,
             },
-            cells=[*ids[plan.arms[0]], *ids[one.arm]],
+            cells=[*ids[plan.arms[0]], *ids[difference.arm]],
         )
-        for one in differences(plan, cells)
+        for difference in differences(plan, cells)
     ]
     for arm in plan.arms:
         accepted = [cell.acceptance for cell in cells if cell.variant == arm and cell.acceptance]
         if not accepted:
             continue
         shares = [fmean(shares) for shares in zip(*accepted, strict=False)]
-        told = ", ".join(f"{share:.0%}" for share in shares)
-        numbers: dict[str, int | float | str | None] = {"arm": arm}
-        numbers |= {f"position_{place}": share for place, share in enumerate(shares, 1)}
-        text = f"{arm}: of its drafts the tokens at positions 1, 2, ... were accepted in {told}."
+        percentages = ", ".join(f"{share:.0%}" for share in shares)
+        numbers: Numbers = {"arm": arm, **{f"position_{place}": share for place, share in enumerate(shares, 1)}}
+        text = f"{arm}: the draft tokens at positions 1, 2, ... were accepted in {percentages}."
         findings.append(Finding(name="acceptance", text=text, numbers=numbers, cells=ids[arm]))
     return findings
 
 
-def _told(first: str, one: Difference) -> str:
-    if one.change is None or one.low is None or one.high is None:
-        return f"{one.figure}, {one.arm} against {first}: {one.rounds} rounds with both figures are too few to compare."
-    span = f"{one.low:+.1%} to {one.high:+.1%} over {one.rounds} rounds"
-    if one.shown:
-        return f"{one.figure}: {one.arm} has {one.change:+.1%} against {first} ({span})."
-    return f"{one.figure}, {one.arm} against {first}: no difference shown ({span}; a smaller one may exist)."
+def _sentence(first: str, shift: Difference) -> str:
+    pair = f"{shift.figure}, {shift.arm} against {first}"
+    if shift.change is None or shift.low is None or shift.high is None:
+        return f"{pair}: {shift.rounds} rounds with both figures are too few to compare."
+    span = f"{shift.low:+.1%} to {shift.high:+.1%} over {shift.rounds} rounds"
+    if shift.shown:
+        return f"{shift.figure}: {shift.arm} has {shift.change:+.1%} against {first} ({span})."
+    return f"{pair}: no difference shown ({span}; a smaller one may exist)."

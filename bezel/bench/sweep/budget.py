@@ -46,28 +46,28 @@ class Limits:
         left = self.seconds_left(spent)
         if left is None or (left > 0 and (seconds is None or seconds <= left)):
             return ""
-        wanted = "an unknown time" if seconds is None else f"some {seconds:.0f} s"
-        return f"{wanted}, with {max(left, 0.0):.0f} s left of {self.told()}"
+        needed = "an unknown time" if seconds is None else f"about {seconds:.0f} s"
+        return f"{needed}, with {max(left, 0.0):.0f} s left of {self.describe()}"
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """Return the limits of time and money in words."""
-        told = [] if self.seconds is None else [f"{self.seconds / 60:g} minutes"]
+        limits = [] if self.seconds is None else [f"{self.seconds / 60:g} minutes"]
         if self.usd is not None and self.usd_per_hour:
-            told.append(f"{self.usd:g} USD at {self.usd_per_hour:g} USD an hour")
-        return " and ".join(told)
+            limits.append(f"{self.usd:g} USD at {self.usd_per_hour:g} USD an hour")
+        return " and ".join(limits)
 
 
 def notes(limits: Limits, lost_seconds: float) -> list[str]:
     """Return notes on time and money for the reader; `lost_seconds` gave no cell."""
-    found = []
+    notes = []
     if lost_seconds > 0:
-        found.append(
-            f"{lost_seconds:.0f} s are no cell's here: a kill or a limit came, nobody answered, or a load was "
-            "asked again. They count against the limits."
+        notes.append(
+            f"{lost_seconds:.0f} s gave no cell, after a kill, a limit, an unreachable server, or a repeated load. "
+            "They count against the limits."
         )
     if limits.usd_per_hour is None:
-        found.append("What the server costs is not known: no cost is told, and no limit in dollars was kept.")
-    return found
+        notes.append("The price of the server is unknown: no cost is shown, and no limit in USD was applied.")
+    return notes
 
 
 @dataclass(frozen=True)

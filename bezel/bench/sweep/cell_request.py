@@ -7,7 +7,7 @@ from bezel.bench.result.document import Cell
 
 
 @dataclass(frozen=True)
-class CellWanted:
+class CellRequest:
     """The requested load of one cell.
 
     Attributes:
@@ -42,7 +42,7 @@ class CellWanted:
         return "-".join([*parts, *([f"r{self.repeat}"] if self.repeat else [])])
 
 
-Measure = Callable[[CellWanted], Cell]
+Measure = Callable[[CellRequest], Cell]
 """Sends the load once the server is idle, and returns its cell.
 
 A failing server gives a cell in the state failed; an exception (a mistake of the caller's, an interrupt) ends

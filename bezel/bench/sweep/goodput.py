@@ -15,13 +15,13 @@ from statistics import NormalDist
 
 import numpy as np
 
-from bezel.bench.result.document import Cell, Finding
+from bezel.bench.result.document import Cell, Finding, Numbers
 from bezel.bench.result.failures import FAILED_SHARE
-from bezel.bench.sweep.cell_request import CellWanted
+from bezel.bench.sweep.cell_request import CellRequest
 from bezel.bench.sweep.journal import Taken
 from bezel.bench.sweep.run_once import INTERRUPTED, LostError, Once, unreached
-from bezel.bench.sweep.wording import counted, edge
-from bezel.errors import UserError
+from bezel.bench.sweep.wording import counted, edge_position
+from bezel.errors import Problem, UserError
 
 CONFIDENCE = 0.9
 MOST_RUNS = 16
@@ -36,14 +36,14 @@ class Search:
     """Plan of a search.
 
     Attributes:
-        wanted: The cell; each level replaces its load, its requests are the minimum of each level.
-        levels: Loads, rising: users, or requests per second where `wanted.rate` is set.
+        request: The cell; each level replaces its load, its requests are the minimum of each level.
+        levels: Loads, rising: users, or requests per second where `request.rate` is set.
         limits: Limits in milliseconds, by the name of the figure: {"ttft_p99": 500.0}.
         requests_per_user: Requests per user of a closed loop.
         seconds: The least time of sending in an open loop.
     """
 
-    wanted: CellWanted
+    request: CellRequest
     levels: tuple[float, ...]
     limits: Mapping[str, float]
     requests_per_user: int = 3
@@ -52,15 +52,15 @@ class Search:
     @property
     def unit(self) -> str:
         """Return the unit of the levels."""
-        return "users" if self.wanted.rate is None else "requests/s"
+        return "users" if self.request.rate is None else "requests/s"
 
-    def at(self, index: int, repeat: int) -> CellWanted:
+    def at(self, index: int, repeat: int) -> CellRequest:
         """Return the cell of a level."""
-        level, least = self.levels[index], self.wanted.requests
-        if self.wanted.rate is None:
+        level, least = self.levels[index], self.request.requests
+        if self.request.rate is None:
             most = max(least, self.requests_per_user * int(level))
-            return replace(self.wanted, users=int(level), requests=most, repeat=repeat)
-        return replace(self.wanted, rate=level, requests=max(least, math.ceil(level * self.seconds)), repeat=repeat)
+            return replace(self.request, users=int(level), requests=most, repeat=repeat)
+        return replace(self.request, rate=level, requests=max(least, math.ceil(level * self.seconds)), repeat=repeat)
 
 
 @dataclass(frozen=True)
@@ -97,10 +97,11 @@ def levels(lowest: float, highest: float, step: float, *, whole: bool) -> tuple[
         UserError: The range is invalid.
     """
     if not 0 < lowest <= highest or not 0 < step <= 1:
-        raise UserError(f"{lowest:g} to {highest:g} in steps of {step:.0%} is no range of loads. Give e.g. 1:256.")
+        consequence = f"a range of loads rises from above 0, in steps of above 0 % to 100 % (here {step:.0%})."
+        raise UserError(Problem("load range", f"{lowest:g}:{highest:g}", consequence, "give a range like 1:256."))
     count = math.ceil(math.log(highest / lowest) / math.log1p(step) - 1e-9)
-    found = [lowest * (highest / lowest) ** (index / count) for index in range(count)] if count else []
-    rounded = [float(round(one)) if whole else float(f"{one:.3g}") for one in (*found, highest)]
+    loads = [lowest * (highest / lowest) ** (index / count) for index in range(count)]
+    rounded = [float(round(load)) if whole else float(f"{load:.3g}") for load in (*loads, highest)]
     return tuple(dict.fromkeys(rounded))
 
 
@@ -124,66 +125,66 @@ def search(plan: Search, once: Once, show: Callable[[str], None], most_runs: int
     repeats = [0] * count
     able, ended = count, ""
     while True:
-        kept, sure, low, high = _told(belief)
+        kept, sure, low, high = _conclusion(belief)
         if sure >= CONFIDENCE or len(taken) == most_runs or ended:
             if not ended and sure < CONFIDENCE:
                 ended = f"{most_runs} runs were not enough for {CONFIDENCE:.0%}"
-            cells, seconds = [one.cell for one in taken], once.ledger.spent
+            cells, seconds = [run.cell for run in taken], once.ledger.spent
             usd, lost = once.limits.cost(seconds), once.lost_seconds
             return Found(cells, seconds, usd, lost, kept, sure, low, high, able, ended)
         # The level at which the belief is closest to one half.
         index = int(np.argmin(np.abs(np.cumsum(belief)[:-1] - 0.5)))
-        wanted = plan.at(index, repeats[index])
+        request = plan.at(index, repeats[index])
         repeats[index] += 1
-        one = known.get(wanted.id)
-        if one is None or isinstance(probability(one.cell, plan.limits), str):
-            show(f"run {len(taken) + 1}, {plan.levels[index]:g}; the edge lies {_edge(plan, low, high, able)}")
-            estimate = _estimate(taken, wanted)
+        run = known.get(request.id)
+        if run is None or isinstance(probability(run.cell, plan.limits), str):
+            show(f"run {len(taken) + 1}, {plan.levels[index]:g}; the edge is {_edge(plan, low, high, able)}")
+            estimate = _estimate(taken, request)
             if why := once.keeps_out(estimate):
-                ended = f"the limits allow no further run: {counted(plan.levels[index], plan.unit)} would take {why}"
+                ended = f"the limits allow no further run: {counted(plan.levels[index], plan.unit)} would need {why}"
                 continue
             try:
-                one = once.measure(wanted, estimate)
+                run = once.measure(request, estimate)
             except (KeyboardInterrupt, LostError) as error:
                 ended = str(error) or INTERRUPTED
                 continue
-            if one.cut:
-                ended = f"{one.cell.id} was cut off: the limit of {once.limits.told()} is reached"
+            if run.cut:
+                ended = f"{run.cell.id} was cut off: the limit of {once.limits.describe()} is reached"
                 continue
-        taken.append(one)
-        if one.cell.state == "client_limited" and index:
+        taken.append(run)
+        if run.cell.state == "client_limited" and index:
             # Levels beyond are out of reach, and no reason to measure next to them: those may exceed the client, too.
             able, belief = index, belief[: index + 1] / belief[: index + 1].sum()
             continue
-        keeps = probability(one.cell, plan.limits)
+        keeps = probability(run.cell, plan.limits)
         if isinstance(keeps, str):
-            ended = f"{one.cell.id} says nothing of the limits: {keeps}"
+            ended = f"{run.cell.id} is inconclusive about the limits: {keeps}"
             continue
         at = np.arange(able + 1)
         belief = belief * np.where(at > index, keeps, 1 - keeps)
         belief /= belief.sum()
 
 
-def _estimate(taken: Sequence[Taken], wanted: CellWanted) -> float | None:
+def _estimate(taken: Sequence[Taken], request: CellRequest) -> float | None:
     """Return the most seconds that a load takes, from the nearest measured one; None before there is one.
 
     With a higher load the total rate of responses does not fall; with a lower one no single response takes longer.
     """
-    load = _load(wanted)
-    near = min(taken, key=lambda one: abs(math.log(_load(one.cell) / load)), default=None)
+    load = _load(request)
+    near = min(taken, key=lambda run: abs(math.log(_load(run.cell) / load)), default=None)
     if near is None or not near.cell.requests:
         return None
-    return near.seconds * wanted.requests / near.cell.requests * max(1.0, _load(near.cell) / load)
+    return near.seconds * request.requests / near.cell.requests * max(1.0, _load(near.cell) / load)
 
 
-def _load(of: Cell | CellWanted) -> float:
+def _load(of: Cell | CellRequest) -> float:
     return float(of.rate or of.users or 1)
 
 
 def probability(cell: Cell, limits: Mapping[str, float]) -> float | str:
     """Return the probability that the load of a cell keeps all limits, or the reason why it is unknown."""
     if unreached(cell):
-        return f"nobody answered: {cell.reason}"
+        return f"the server was unreachable: {cell.reason}"
     if cell.state in ("client_limited", "infeasible"):
         return f"{cell.state}: {cell.reason}"
     failed = sum(cell.failures.values())
@@ -201,12 +202,8 @@ def probability(cell: Cell, limits: Mapping[str, float]) -> float | str:
             continue
         spread = _UNKNOWN_SPREAD
         if metric.low is not None and metric.high is not None:
-            spread = (
-                (metric.high - metric.low)
-                / 2
-                / metric.value
-                / NormalDist().inv_cdf((1 + (metric.confidence or 0.95)) / 2)
-            )
+            quantile = NormalDist().inv_cdf((1 + (metric.confidence or _USUAL)) / 2)
+            spread = (metric.high - metric.low) / 2 / metric.value / quantile
         spread = math.hypot(spread, _REPEATABLE)
         sure = min(sure, NormalDist().cdf(math.log(limit / metric.value) / spread))
     return max(sure, 1 - _SUREST)
@@ -217,7 +214,7 @@ def conclude(plan: Search, found: Found) -> Finding:
     slos = " and ".join(f"{name} <= {limit:g} ms" for name, limit in plan.limits.items())
     unit = plan.unit
     cells = [cell.id for cell in found.cells]
-    numbers: dict[str, int | float | str | None] = {
+    numbers: Numbers = {
         "unit": unit,
         "sure": found.sure,
         "runs": len(found.cells),
@@ -227,33 +224,30 @@ def conclude(plan: Search, found: Found) -> Finding:
         "low": plan.levels[found.low - 1] if found.low else None,
         "high": plan.levels[found.high - 1] if found.high else None,
     }
+    edge = _edge(plan, found.low, found.high, found.able)
     if not cells:
         text = "Nothing was measured"
     elif found.kept in (0, found.able) and found.sure < CONFIDENCE:
         # "None" or "all of them keep the limits" would be a claim that so few data do not support.
-        text = f"Which load still keeps {slos} is not known: at {CONFIDENCE:.0%} the edge lies "
-        text += _edge(plan, found.low, found.high, found.able)
+        text = f"The highest load that keeps {slos} is unknown: at {CONFIDENCE:.0%} the edge is {edge}"
         numbers["highest"] = None
     elif found.kept == 0:
         text = f"Even the lowest load, {counted(plan.levels[0], unit)}, misses {slos}"
     elif found.kept == found.able:
-        highest = "highest load" if found.able == len(plan.levels) else "highest load that this client can send"
-        text = f"The {highest}, {counted(plan.levels[found.able - 1], unit)}, still keeps {slos}: the edge lies beyond"
+        best_load = "highest load" if found.able == len(plan.levels) else "highest load that this client can send"
+        text = f"The {best_load}, {counted(plan.levels[found.able - 1], unit)}, still keeps {slos}: the edge is higher"
     else:
         best = _at(plan, found)
         goodput = best.value("goodput") if best else None
-        text = (
-            f"Loads up to {counted(plan.levels[found.kept - 1], unit)} keep {slos} (at {CONFIDENCE:.0%} the edge lies "
-        )
-        text += f"{_edge(plan, found.low, found.high, found.able)})" + (
-            f"; there {goodput:.4g} requests/s keep every limit" if goodput else ""
-        )
+        highest = counted(plan.levels[found.kept - 1], unit)
+        text = f"Loads up to {highest} keep {slos} (at {CONFIDENCE:.0%} the edge is {edge})"
+        text += f"; there {goodput:.4g} requests/s keep every limit" if goodput else ""
         numbers["goodput"] = goodput
     text += f" ({counted(len(found.cells), 'runs')})."
     if found.able < len(plan.levels):
         text += (
-            f" At {counted(plan.levels[found.able], unit)} the client was the limit, so that this and higher loads are "
-            "not judged: more workers, or several machines, send more."
+            f" At {counted(plan.levels[found.able], unit)} the client was the limit, so this and higher loads are "
+            "not judged. More workers, or several machines, send more."
         )
         numbers["client_limited_from"] = plan.levels[found.able]
     return Finding(name="highest_load", text=text + (f" It ended early: {found.ended}." if found.ended else ""),
@@ -266,7 +260,7 @@ def _at(plan: Search, found: Found) -> Cell | None:
     return next((cell for cell in reversed(found.cells) if level in (cell.users, cell.rate)), None)
 
 
-def _told(belief: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[int, float, int, int]:
+def _conclusion(belief: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[int, float, int, int]:
     """Return the likeliest number of levels, its probability to within one level, and the range at CONFIDENCE."""
     kept, most = int(np.argmax(belief)), len(belief) - 1
     # At either end "none" and "all" are claims of their own: neighbours do not count for them, nor they for neighbours.
@@ -280,4 +274,4 @@ def _edge(plan: Search, low: int, high: int, able: int) -> str:
     """Describe the edge by the fewest levels that may keep the limits, and the most of those that can be sent."""
     below = plan.levels[low - 1] if low else None
     above = plan.levels[high] if high < able else None
-    return edge(below, above, (plan.levels[0], plan.levels[able - 1]), plan.unit)
+    return edge_position(below, above, (plan.levels[0], plan.levels[able - 1]), plan.unit)

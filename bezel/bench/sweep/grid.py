@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from bezel.bench.result.cell_status import infeasible
-from bezel.bench.sweep.cell_request import CellWanted
+from bezel.bench.sweep.cell_request import CellRequest
 from bezel.bench.sweep.wording import counted
 
 # As in published sweeps of this family: 13 contexts by 12 numbers of users.
@@ -50,9 +50,9 @@ class Grid:
         """Return the number of requests of a cell."""
         return max(self.least_requests, self.requests_per_user * self.users[place[1]])
 
-    def wanted(self, place: Place) -> CellWanted:
+    def request(self, place: Place) -> CellRequest:
         """Return the load of a cell."""
-        return CellWanted(
+        return CellRequest(
             context_tokens=self.contexts[place[0]],
             users=self.users[place[1]],
             output_tokens=self.output_tokens,
@@ -64,8 +64,8 @@ class Grid:
         """Return the requests of a full sweep: those of all cells except the infeasible ones."""
         return sum(self.requests(place) for place in self.places() if place not in without)
 
-    def told(self, place: Place) -> str:
-        """Return the cell, as named for a reader."""
+    def describe(self, place: Place) -> str:
+        """Return the cell as text."""
         return f"context {self.contexts[place[0]]}, {counted(self.users[place[1]], 'users')}"
 
 
@@ -77,7 +77,7 @@ class Bounds:
         max_model_len: Tokens of prompt and response together.
         kv_tokens: Tokens of the longest request that the KV cache holds, by the planner's rules.
         capacity: Requests that the platform admits at once: instances x concurrency.
-        unmakable: Contexts for which no prompt can be made, and why: too short for the chat's own tokens.
+        unmakable: Contexts for which no prompt exists, and why: they are below the chat's own tokens.
     """
 
     max_model_len: int | None = None
@@ -103,7 +103,9 @@ def refusal(grid: Grid, bounds: Bounds, place: Place) -> Refusal | None:
     if rule:
         return Refusal("infeasible", rule)
     if bounds.capacity is not None and users > bounds.capacity:
-        reason = f"{users} users > instances x concurrency = {bounds.capacity}: the platform's queue would be measured"
+        reason = (
+            f"{users} users > instances x concurrency = {bounds.capacity}: the cell would measure the platform's queue"
+        )
         return Refusal("queueing", reason)
     return None
 

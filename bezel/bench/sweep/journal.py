@@ -19,7 +19,7 @@ from typing import Any, Self
 
 from bezel.bench.result.document import Cell
 from bezel.bench.result.records import Manifest
-from bezel.errors import UserError
+from bezel.errors import Problem, UserError
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,10 @@ class Ledger:
             UserError: It reports another version, model or setting than when it was first seen.
         """
         if variant in self.servers:
-            _same(variant, self.servers[variant], server)
+            before, now = (one.manifest.served_by.model_dump() for one in (self.servers[variant], server))
+            known = [name for name in before if None not in (before[name], now[name])]
+            same = {name: before[name] for name in known}, {name: now[name] for name in known}
+            _refuse_changes(f"server {variant}".rstrip(), *same, "start the earlier server")
             return
         manifest = server.manifest.model_dump(mode="json")
         self._append({"server": variant, "manifest": manifest, "simulated": server.simulated})
@@ -128,12 +131,14 @@ class Journal(Ledger):
         try:
             self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
         except OSError as error:
-            raise UserError(f"{path}: {error.strerror}: without a journal a kill loses all.") from None
+            consequence = f"the journal cannot be opened ({error.strerror}), so a kill would lose every cell."
+            raise UserError(Problem(str(path), None, consequence, "name a file in another folder.")) from None
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(self._file)
-            raise UserError(f"{path}: another command writes it. Wait for its end, or name another file.") from None
+            repair = "wait until the other command ends, or name another file."
+            raise UserError(Problem(str(path), None, "another command writes this journal.", repair)) from None
         try:
             self._read(settings)
         except BaseException:
@@ -147,9 +152,10 @@ class Journal(Ledger):
         records = self._records()
         if not records:
             self._append({"settings": settings, "run": self.run})
-            _keep_name(self._path)
+            _sync_folder(self._path)
             return
-        _compare(self._path, records[0]["settings"], json.loads(json.dumps(settings)))
+        now = json.loads(json.dumps(settings))
+        _refuse_changes(str(self._path), records[0]["settings"], now, "give the earlier settings")
         self.run = records[0]["run"]
         open_cells: dict[str, float] = {}
         for number, record in enumerate(records[1:], 2):
@@ -179,8 +185,7 @@ class Journal(Ledger):
         """Return all whole lines; a torn last line is cut off."""
         content = self._path.read_bytes()
         whole = content[: content.rfind(b"\n") + 1]
-        if whole != content:
-            os.ftruncate(self._file, len(whole))
+        os.ftruncate(self._file, len(whole))
         records = []
         for number, line in enumerate(whole.splitlines(), 1):
             try:
@@ -193,46 +198,35 @@ class Journal(Ledger):
         return records
 
     def _no_record(self, number: int) -> UserError:
-        return UserError(f"{self._path}, line {number}: no record of a benchmark's journal. Name another file.")
+        consequence = f"line {number} is not a record of a benchmark's journal."
+        return UserError(Problem(str(self._path), None, consequence, "name another file."))
 
     def _append(self, record: Mapping[str, Any]) -> None:
         line = json.dumps(record, allow_nan=False).encode() + b"\n"
         if os.write(self._file, line) != len(line):
-            raise UserError(f"{self._path}: the disk took part of a record. Make room, then run the command again.")
+            repair = "free space on the disk, then run the command again."
+            raise UserError(Problem(str(self._path), None, "the disk stored only a part of a record.", repair))
         os.fsync(self._file)
 
 
-def _compare(path: Path, before: Any, now: Mapping[str, Any]) -> None:
-    different = [
-        f"{name}: {json.dumps(before.get(name))} then, {json.dumps(now.get(name))} now"
+def _refuse_changes(key: str, before: Mapping[str, Any], now: Mapping[str, Any], origin: str) -> None:
+    """Raise UserError with every value that differs, if any does; `origin` restores the earlier values."""
+    problems = [
+        Problem(
+            f"{key}: {name}",
+            json.dumps(now.get(name)),
+            f"it was {json.dumps(before.get(name))} in this journal: its cells cannot be compared with new ones.",
+            f"{origin} to continue, or name another file to start anew.",
+        )
         for name in dict.fromkeys([*before, *now])
         if before.get(name) != now.get(name)
     ]
-    if different:
-        listed = "\n   ".join(different)
-        raise UserError(
-            f"{path} was begun with other settings, so its cells cannot be compared with new ones:\n   {listed}\n"
-            "   Give the settings of then to go on with it, or name another file to begin anew."
-        )
+    if problems:
+        raise UserError(*problems)
 
 
-def _same(variant: str, before: Server, now: Server) -> None:
-    told, tells = before.manifest.served_by.model_dump(), now.manifest.served_by.model_dump()
-    different = [
-        f"{name}: {told[name]} then, {tells[name]} now"
-        for name in told
-        if None not in (told[name], tells[name]) and told[name] != tells[name]
-    ]
-    if different:
-        listed = "\n   ".join(different)
-        raise UserError(
-            f"{variant} is another server than at first, so what it does cannot be compared:\n   {listed}\n"
-            "   Start the one of then to go on with it, or name another file to begin anew."
-        )
-
-
-def _keep_name(path: Path) -> None:
-    """Make the new file's name survive a crash of the machine."""
+def _sync_folder(path: Path) -> None:
+    """Write the new file's name to disk, so that it survives a crash of the machine."""
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)

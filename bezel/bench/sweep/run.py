@@ -27,7 +27,7 @@ ERROR = 0.03
 GONE = 6
 # A server that accepts requests but sends no response within the deadline hangs: two loads are proof.
 HANGS = 2
-LOST = "had no answer at all"
+LOST = "got no response"
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class Ended:
         early: Whether it ended early: the user interrupted it, or its server was lost.
     """
 
-    standing: SweepStatus
+    status: SweepStatus
     reason: str
     early: bool = False
 
@@ -179,83 +179,81 @@ def run_sweep(
     measured: list[Cell] = []
     start: Array | None = None
     while True:
-        standing = SweepStatus(sweep, refused, dict(cells), dict(seconds), lost, start)
-        place, reason = _gone(measured) or _next(standing)
-        show(_progress(standing, place))
+        status = SweepStatus(sweep, refused, dict(cells), dict(seconds), lost, start)
+        place, reason = _gone(measured) or _next(status)
+        show(_progress(status, place))
         if place is None:
-            return Ended(standing, reason, early=LOST in reason)
+            return Ended(status, reason, early=LOST in reason)
         try:
-            found = once.measure(grid.wanted(place), standing.estimate(place))
-        except KeyboardInterrupt:
-            if not cells:
+            run = once.measure(grid.request(place), status.estimate(place))
+        except (KeyboardInterrupt, LostError) as error:
+            if isinstance(error, KeyboardInterrupt) and not cells:
                 raise
-            return Ended(standing, INTERRUPTED, early=True)
-        except LostError as error:
-            return Ended(standing, str(error), early=True)
-        cells[place], seconds[place] = found.cell, found.seconds
-        measured.append(found.cell)
-        if sweep.error is not None and standing.fitted:
-            start = standing.fitted[1]
+            return Ended(status, str(error) or INTERRUPTED, early=True)
+        cells[place], seconds[place] = run.cell, run.seconds
+        measured.append(run.cell)
+        if sweep.error is not None and status.fitted:
+            start = status.fitted[1]
 
 
 def _gone(measured: Sequence[Cell]) -> tuple[None, str] | None:
     hangs = [cell.client is not None and bool(cell.client.silent_seconds) for cell in measured[-HANGS:]]
-    most = HANGS if all(hangs) else GONE
-    last = measured[-most:]
-    if len(last) < most or any(cell.state != "failed" or cell.requests > sum(cell.failures.values()) for cell in last):
+    limit = HANGS if all(hangs) else GONE
+    last = measured[-limit:]
+    if len(last) < limit or any(cell.state != "failed" or cell.requests > sum(cell.failures.values()) for cell in last):
         return None
-    return None, f"the last {most} cells {LOST}, the last one: {last[-1].reason}"
+    return None, f"the last {limit} cells {LOST}, the last one: {last[-1].reason}"
 
 
-def _next(standing: SweepStatus) -> tuple[Place | None, str]:
+def _next(status: SweepStatus) -> tuple[Place | None, str]:
     """Return the next cell, or None and the reason why there is none."""
-    sweep, known = standing.sweep, standing.known
-    still_open = [one for one in sorted(known.askable) if one not in known.asked]
-    kept_out = {one: _kept_out(standing, one) for one in still_open}
+    sweep, known = status.sweep, status.known
+    still_open = [cell for cell in sorted(known.askable) if cell not in known.asked]
+    kept_out = {cell: _kept_out(status, cell) for cell in still_open}
     place: Place | None = None
     if sweep.error is not None:
         # The scout may go beyond a failure: if a heavier load succeeds, the load did not cause the failure.
-        affordable = [one for one in still_open if not kept_out[one]]
+        affordable = [cell for cell in still_open if not kept_out[cell]]
         place = acquisition.scout(sweep.grid, known, affordable, sweep.limits.requests)
         left = acquisition.beyond(known)
-        still_open = [one for one in still_open if one not in left]
-    affordable = [one for one in still_open if not kept_out[one]]
+        still_open = [cell for cell in still_open if cell not in left]
+    affordable = [cell for cell in still_open if not kept_out[cell]]
     if place is None and not still_open:
-        return None, "every cell that can be asked was"
+        return None, "every feasible cell is measured"
     if sweep.error is None:
         place = affordable[0] if affordable else None
-    elif place is None and standing.fitted:
-        if acquisition.enough(standing.fitted[0], known, sweep.error):
+    elif place is None and status.fitted:
+        if acquisition.enough(status.fitted[0], known, sweep.error):
             return None, f"the surface is known to {sweep.error:.1%}"
-        place = acquisition.most_telling(sweep.grid, standing.fitted[0], known, affordable)
+        place = acquisition.most_telling(sweep.grid, status.fitted[0], known, affordable)
     if place is not None:
         return place, ""
     if affordable:
-        return None, "no cell of the search has a figure, so nothing can be inferred from it"
+        return None, "no cell of the search has a figure, so nothing can be inferred"
     first = still_open[0]
-    return None, f"the limits allow no further cell: {sweep.grid.told(first)} takes {kept_out[first]}"
+    return None, f"the limits allow no further cell: {sweep.grid.describe(first)} needs {kept_out[first]}"
 
 
-def _kept_out(standing: SweepStatus, place: Place) -> str:
-    sweep = standing.sweep
+def _kept_out(status: SweepStatus, place: Place) -> str:
+    sweep = status.sweep
     requests = sweep.grid.requests(place)
-    return sweep.limits.keeps_out(standing.spent, standing.sent, standing.estimate(place), requests)
+    return sweep.limits.keeps_out(status.spent, status.sent, status.estimate(place), requests)
 
 
-def _progress(standing: SweepStatus, place: Place | None) -> Progress:
-    sweep, known = standing.sweep, standing.known
-    waiting = [one for one in sorted(known.askable) if one not in known.asked]
-    spent, sent = standing.spent, standing.sent
+def _progress(status: SweepStatus, place: Place | None) -> Progress:
+    sweep, known = status.sweep, status.known
+    waiting = [cell for cell in sorted(known.askable) if cell not in known.asked]
+    spent, sent = status.spent, status.sent
     bounds = [sweep.limits.seconds_left(spent)]
     if sweep.error is None:
-        estimates = [standing.estimate(one) for one in waiting]
-        bounds.append(None if None in estimates else sum(one for one in estimates if one is not None))
+        estimates = [status.estimate(cell) for cell in waiting]
+        bounds.append(None if None in estimates else sum(seconds for seconds in estimates if seconds is not None))
     elif sweep.limits.requests is not None and sent:
         bounds.append((sweep.limits.requests - sent) * spent / sent)
-    seconds_left = 0.0 if place is None else min((one for one in bounds if one is not None), default=None)
+    seconds_left = 0.0 if place is None else min((bound for bound in bounds if bound is not None), default=None)
     error = None
-    if sweep.error is not None and standing.fitted:
-        found = acquisition.errors(standing.fitted[0], known)
-        error = float(np.median(found)) if found.size else 0.0
+    if sweep.error is not None and status.fitted:
+        errors = acquisition.errors(status.fitted[0], known)
+        error = float(np.median(errors)) if errors.size else 0.0
     usd = sweep.limits.cost(spent)
     return Progress(place, len(known.asked), len(waiting), sent, spent, usd, seconds_left, error)

@@ -11,7 +11,7 @@ from bezel.bench.result.document import Cell
 from bezel.bench.result.failures import FAILED_SHARE
 from bezel.bench.result.sample import NO_ANSWER, REFUSED, RESET
 from bezel.bench.sweep.budget import Limits
-from bezel.bench.sweep.cell_request import CellWanted, Measure
+from bezel.bench.sweep.cell_request import CellRequest, Measure
 from bezel.bench.sweep.journal import Ledger, Taken
 from bezel.errors import UserError
 
@@ -58,11 +58,11 @@ class Once:
         """Return why a load of that estimate is not begun, "" where it is."""
         return self.limits.keeps_out(self.ledger.spent, 0, seconds, 0)
 
-    def measure(self, wanted: CellWanted, estimate: float | None) -> Taken:
+    def measure(self, request: CellRequest, estimate: float | None) -> Taken:
         """Measure a load and store its cell.
 
         Args:
-            wanted: The load. Its `run`, or else its id, names its prompts: a repeated attempt sends others.
+            request: The load. Its `run`, or else its id, names its prompts: a repeated attempt sends others.
             estimate: Its estimated seconds.
 
         Raises:
@@ -71,19 +71,19 @@ class Once:
             UserError: It could not be sent, and there is no earlier cell.
         """
         left = self.limits.seconds_left(self.ledger.spent)
-        before = self.ledger.begin(wanted.id, estimate)
+        before = self.ledger.begin(request.id, estimate)
         begun = self.clock()
-        run = f"{self.ledger.run}-{wanted.run or wanted.id}-{before}"
+        run = f"{self.ledger.run}-{request.run or request.id}-{before}"
         try:
-            cell = self.measure_cell(replace(wanted, run=run, deadline_seconds=left))
+            cell = self.measure_cell(replace(request, run=run, deadline_seconds=left))
         except UserError as error:
             if not self.ledger.taken:
                 raise
-            raise LostError(f"{wanted.id} could not be measured: {str(error).rstrip('.')}") from None
+            raise LostError(f"{request.id} could not be measured: {str(error).rstrip('.')}") from None
         if cell.client and cell.client.interrupted:
             raise KeyboardInterrupt
         seconds = self.clock() - begun
-        whole = cell.requests == wanted.requests and not cell.failures
+        whole = cell.requests == request.requests and not cell.failures
         taken = Taken(cell, seconds, cut=left is not None and seconds >= left and not whole)
         self.ledger.end(taken)
         return taken

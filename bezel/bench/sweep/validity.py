@@ -28,9 +28,11 @@ def judged(grid: Grid, cells: Mapping[Place, Cell], metric: str) -> tuple[dict[P
         if cell.state != "ok":
             excluded[place] = f"{cell.state}: {cell.reason}"
         elif value is None:
-            excluded[place] = f"no {metric}: {cell.metrics[metric].why if metric in cell.metrics else 'not told'}"
+            excluded[place] = f"no {metric}: {cell.metrics[metric].why if metric in cell.metrics else 'not reported'}"
         elif value <= 0:
-            excluded[place] = f"{metric} of {value:g} with no failed request: a server that answers has a rate above 0"
+            excluded[place] = (
+                f"{metric} of {value:g} without a failed request: a server that responds has a rate above 0"
+            )
         else:
             values[place] = value
     for row in range(len(grid.contexts)):
@@ -42,21 +44,21 @@ def _superlinear(grid: Grid, row: int, values: dict[Place, float], excluded: dic
     """Remove cells of a row where few users each get less than many do, those with most contradictions first."""
     while True:
         share = {place: value / grid.users[place[1]] for place, value in values.items() if place[0] == row}
-        faults: dict[Place, list[Place]] = {place: [] for place in share}
+        conflicts: dict[Place, list[Place]] = {place: [] for place in share}
         for few, less in share.items():
             for many, more in share.items():
                 if few[1] < many[1] and more > SUPERLINEAR * less:
-                    faults[few].append(many)
-                    faults[many].append(few)
-        worst = max(faults, key=lambda place: (len(faults[place]), -place[1]), default=None)
-        if worst is None or not faults[worst]:
+                    conflicts[few].append(many)
+                    conflicts[many].append(few)
+        worst = max(conflicts, key=lambda place: (len(conflicts[place]), -place[1]), default=None)
+        if worst is None or not conflicts[worst]:
             return
-        other = faults[worst][0]
+        other = conflicts[worst][0]
         times = max(share[worst], share[other]) / min(share[worst], share[other])
         excluded[worst] = (
             f"{values[worst]:.3g} for {grid.users[worst[1]]} users and {values[other]:.3g} for {grid.users[other[1]]} "
             f"at the same context: {times:.1f} x as much for each of more users. "
-            "A further user makes none faster: the cell with less began before the server was idle "
-            "or warm, or the one with more did not compute its prompts"
+            "An additional user makes no other faster: the lower cell began before the server was idle or warm, or the "
+            "higher cell did not compute its prompts"
         )
         del values[worst]

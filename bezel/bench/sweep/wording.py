@@ -6,7 +6,7 @@ def counted(count: float, unit: str) -> str:
     return f"{count:g} {unit.removesuffix('s') if count == 1 and unit.isalpha() else unit}"
 
 
-def edge(low: float | None, high: float | None, tried: tuple[float, float], unit: str) -> str:
+def edge_position(low: float | None, high: float | None, tried: tuple[float, float], unit: str) -> str:
     """Describe the position of an edge.
 
     Args:

@@ -56,28 +56,28 @@ def check_all(evidence: Evidence) -> list[Check]:
     return [check(evidence) for check in CHECKS]
 
 
-def _unique_prompts(seen: Evidence) -> Check:
-    prompts = seen.load.prompts
-    return load_checks.unique_prompts(prompts.kind, prompts.seed, seen.beginnings, seen.metrics["cached_share"])
+def _unique_prompts(evidence: Evidence) -> Check:
+    prompts = evidence.load.prompts
+    return load_checks.unique_prompts(prompts.kind, prompts.seed, evidence.beginnings, evidence.metrics["cached_share"])
 
 
-def _output_length(seen: Evidence) -> Check:
-    good, gained = seen.facts.good, seen.counters.gained
-    fixed = seen.load.extra_body.get("ignore_eos", True) is True
+def _output_length(evidence: Evidence) -> Check:
+    good, gained = evidence.facts.good, evidence.counters.gained
+    fixed = evidence.load.extra_body.get("ignore_eos", True) is True
     drafts = gained.drafts if gained else None
     return load_checks.output_length(
         good["asked_tokens"], good["output_tokens"], good["first"] > 0, drafts, fixed=fixed
     )
 
 
-def _conservation(seen: Evidence) -> Check:
-    users = len(user_windows(seen.load)) if is_closed(seen.load.pattern) else 0
-    columns, rate = seen.facts.columns, seen.metrics["requests_per_second"]
-    return load_checks.conservation(columns, seen.facts.steady, most_in_flight(columns), users, rate)
+def _conservation(evidence: Evidence) -> Check:
+    users = len(user_windows(evidence.load)) if is_closed(evidence.load.pattern) else 0
+    columns, rate = evidence.facts.columns, evidence.metrics["requests_per_second"]
+    return load_checks.conservation(columns, evidence.facts.steady, most_in_flight(columns), users, rate)
 
 
-def _counters(seen: Evidence) -> Check:
-    good, failure = seen.facts.good, seen.facts.columns.failure
+def _counters(evidence: Evidence) -> Check:
+    good, failure = evidence.facts.good, evidence.facts.columns.failure
     ran = [code for code, kind in enumerate(("", *KINDS)) if kind and kind not in _NEVER_RAN]
     client = server_checks.ClientCounts(
         requests=len(good),
@@ -85,57 +85,47 @@ def _counters(seen: Evidence) -> Check:
         output_tokens=int(good["output_tokens"].sum()),
         unfinished=int(np.isin(failure, ran).sum()),
     )
-    return server_checks.counters_agree(client, seen.counters)
+    return server_checks.counters_agree(client, evidence.counters)
 
 
-def _roofline(seen: Evidence) -> Check:
-    platform = seen.manifest.platform
+def _roofline(evidence: Evidence) -> Check:
+    platform = evidence.manifest.platform
     hardware = hardware_of(
-        seen.manifest.checkpoint,
+        evidence.manifest.checkpoint,
         platform.accelerator,
         platform.chips,
         platform.instances,
-        seen.served.kv_cache_dtype,
+        evidence.served.kv_cache_dtype,
     )
-    return server_checks.below_roofline(_work(seen), hardware)
+    return server_checks.below_roofline(_work(evidence), hardware)
 
 
-def _work(seen: Evidence) -> Work | str:
+def _work(evidence: Evidence) -> Work | str:
     """Return the work done, with the upper bounds of sequences in a step and tokens of each."""
-    found = {name: seen.metrics[name].value for name in ("output_tokens_per_second", "prompt_tokens_mean")}
+    found = {name: evidence.metrics[name].value for name in ("output_tokens_per_second", "prompt_tokens_mean")}
     output, prompt = found["output_tokens_per_second"], found["prompt_tokens_mean"]
     if output is None or prompt is None:
         return "no request succeeded"
-    instances = seen.manifest.platform.instances or 1
-    limits = [limit * instances for limit in (seen.manifest.platform.concurrency, seen.served.max_num_seqs) if limit]
-    yields = [seen.metrics[name].value or 1.0 for name in ("acceptance_length", "tokens_per_chunk")]
+    instances = evidence.manifest.platform.instances or 1
+    limits = [
+        limit * instances for limit in (evidence.manifest.platform.concurrency, evidence.served.max_num_seqs) if limit
+    ]
+    yields = [evidence.metrics[name].value or 1.0 for name in ("acceptance_length", "tokens_per_chunk")]
     return Work(
-        input_tokens_per_second=seen.metrics["input_tokens_per_second"].value,
+        input_tokens_per_second=evidence.metrics["input_tokens_per_second"].value,
         output_tokens_per_second=output,
-        sequences=min([most_in_flight(seen.facts.columns), *limits]),
+        sequences=min([most_in_flight(evidence.facts.columns), *limits]),
         tokens_per_step=max(1.0, *yields),
         prompt_tokens=prompt,
     )
 
 
-def _drained(seen: Evidence) -> Check:
-    return server_checks.drained_before(seen.drained)
-
-
-def _steady(seen: Evidence) -> Check:
-    facts = seen.facts
+def _steady(evidence: Evidence) -> Check:
+    facts = evidence.facts
     # Later turns of a conversation are longer: that is not drift.
-    values = facts.latencies["e2e"] if seen.load.prompts.kind != "multi_turn" else np.zeros(0)
-    rate = seen.metrics["requests_per_second"]
-    return load_checks.steady_state(facts.steady, seen.users, len(facts.good), len(facts.counted), values, rate)
-
-
-def _manifest(seen: Evidence) -> Check:
-    return server_checks.manifest_complete(seen.manifest, seen.served)
-
-
-def _failures_apart(seen: Evidence) -> Check:
-    return load_checks.failures_apart(len(seen.facts.columns), seen.facts.columns.failures())
+    values = facts.latencies["e2e"] if evidence.load.prompts.kind != "multi_turn" else np.zeros(0)
+    rate = evidence.metrics["requests_per_second"]
+    return load_checks.steady_state(facts.steady, evidence.users, len(facts.good), len(facts.counted), values, rate)
 
 
 CHECKS: tuple[Callable[[Evidence], Check], ...] = (
@@ -144,10 +134,10 @@ CHECKS: tuple[Callable[[Evidence], Check], ...] = (
     _conservation,
     _counters,
     _roofline,
-    _drained,
+    lambda evidence: server_checks.drained_before(evidence.drained),
     _steady,
-    _manifest,
-    _failures_apart,
+    lambda evidence: server_checks.manifest_complete(evidence.manifest, evidence.served),
+    lambda evidence: load_checks.failures_apart(len(evidence.facts.columns), evidence.facts.columns.failures()),
 )
 
 

@@ -20,7 +20,7 @@ from typing import Any
 from bezel.bench.result.document import Result
 from bezel.bench.sweep.ab import FIGURES, Compared, Comparison, checked, compare, conclude
 from bezel.bench.sweep.budget import notes
-from bezel.bench.sweep.cell_request import CellWanted
+from bezel.bench.sweep.cell_request import CellRequest
 from bezel.bench.sweep.journal import Server
 from bezel.bench.sweep.run_once import Once
 from bezel.cli.bench.measure.cell_runner import Variant, measuring
@@ -39,7 +39,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
         UserError: Nothing can be compared.
     """
     check_out(options.out)
-    wanted = CellWanted(
+    wanted = CellRequest(
         options.input_tokens,
         options.output_tokens,
         options.requests or 10 * options.users,
@@ -57,7 +57,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
             def progress(text: str) -> None:
                 show.prefix = f"{amounts(ledger.spent, limits)} | {text}: "
 
-            def variant_for(cell: CellWanted) -> Variant:
+            def variant_for(cell: CellRequest) -> Variant:
                 variant = variants.ready(cell)
                 ledger.meet(cell.variant, Server(variant.server.manifest, variant.reached.simulated))
                 return variant
@@ -105,8 +105,8 @@ def _settings(plan: Comparison, servers: Mapping[str, str], options: argparse.Na
     return {
         **{name: getattr(options, name) for name in names},
         "arms": dict(servers),
-        "input_tokens": plan.wanted.context_tokens,
-        "requests": plan.wanted.requests,
+        "input_tokens": plan.request.context_tokens,
+        "requests": plan.request.requests,
         "rounds": plan.rounds,
     }
 

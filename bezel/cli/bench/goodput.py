@@ -12,7 +12,7 @@ from typing import Any
 
 from bezel.bench.result.document import Result, Slo
 from bezel.bench.sweep.budget import notes
-from bezel.bench.sweep.cell_request import CellWanted
+from bezel.bench.sweep.cell_request import CellRequest
 from bezel.bench.sweep.goodput import Search, conclude, levels, search
 from bezel.bench.sweep.run_once import Once
 from bezel.cli.bench.measure.cell_runner import Variant, measuring, variant_of
@@ -58,7 +58,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
         findings=[conclude(plan, found)],
         notes=[*notes(limits, found.lost_seconds), *ledger.notes],
     )
-    offered = ["offered_requests_per_second"] if plan.wanted.rate is not None else []
+    offered = ["offered_requests_per_second"] if plan.request.rate is not None else []
     figures = [*plan.limits, "goodput", *offered, "requests_per_second"]
     finish(result, files, options, partial(search_text, figures=figures))
     if not found.ended:
@@ -108,7 +108,7 @@ def plan_of(options: argparse.Namespace) -> tuple[Search, list[Slo]]:
     except ValueError:
         repair = f"write LOW:HIGH, e.g. {option} 1:256."
         raise UserError(Problem(option, text, "expected a range of loads.", repair)) from None
-    wanted = CellWanted(
+    wanted = CellRequest(
         options.input_tokens,
         options.output_tokens,
         requests,

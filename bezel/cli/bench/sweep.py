@@ -41,7 +41,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
     reached = reach(project, options)
     show, files = Line(sys.stderr), ResultFiles(options.out)
     try:
-        variant = variant_of(project, options, reached, grid.wanted((len(grid.contexts) - 1, 0)), "a sweep", show)
+        variant = variant_of(project, options, reached, grid.request((len(grid.contexts) - 1, 0)), "a sweep", show)
         ended, result = _run_sweep(options, _sweep(options, grid, variant), variant, files, show)
     except KeyboardInterrupt:
         show.end()
@@ -79,7 +79,7 @@ def _sweep(options: argparse.Namespace, grid: Grid, variant: Variant) -> Sweep:
         variant.server.served.max_model_len,
         variant.server.kv_cache_tokens,
         (platform.instances or 0) * (platform.concurrency or 0) if known else None,
-        infeasible_contexts([grid.wanted((row, 0)) for row in range(len(grid.contexts))], options, variant),
+        infeasible_contexts([grid.request((row, 0)) for row in range(len(grid.contexts))], options, variant),
     )
     if not options.full:
         share = options.share / 100
@@ -120,4 +120,4 @@ def progress_bar(sweep: Sweep, now: Progress) -> str:
     error = "" if now.error is None else f", error {now.error:.1%}"
     ahead = "" if now.seconds_left is None else f"; at most {amount(now.seconds_left, limits)} left"
     bar = f"[{'#' * filled}{'.' * (_BAR - filled)}] {now.measured} cells{error}, {amount(now.seconds, limits)}{ahead}"
-    return bar if now.place is None else f"{bar} | {sweep.grid.told(now.place)}:"
+    return bar if now.place is None else f"{bar} | {sweep.grid.describe(now.place)}:"

@@ -220,7 +220,7 @@ def test_repeats_of_a_load_are_one_mean_with_their_range_and_no_failed_one_in_it
 
 def test_checks_that_fired_come_first_and_failed_ones_warn() -> None:
     report = report_of([failed()])
-    fired = next(table for table in report.trouble if table.title == "Checks that fired")
+    fired = next(table for table in report.trouble if table.title == "Checks that did not pass")
     assert [row[0] for row in fired.rows] == ["failed", "unknown"]
     assert "failed 70, sent 200" in fired.rows[0][-1]
     assert any("1 checks failed" in warning for warning in report.warnings)
@@ -370,4 +370,4 @@ def test_answers_of_different_lengths_are_not_put_side_by_side_and_are_warned_of
     short = [cell.model_copy(update={"output_tokens": 16}) for cell in other.cells]
     mixed = report_of([one, other.model_copy(update={"cells": short})])
     assert mixed.side_by_side is None
-    assert any("Answers of 16, 128 tokens are mixed here" in word for word in mixed.figures[0].caption)
+    assert any("Responses of 16, 128 tokens are mixed: they" in word for word in mixed.figures[0].caption)

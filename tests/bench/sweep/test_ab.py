@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bezel.bench.sweep.ab import FIGURES, Comparison, checked, compare, conclude, differences
-from bezel.bench.sweep.cell_request import CellWanted
+from bezel.bench.sweep.cell_request import CellRequest
 from bezel.errors import UserError
 from tests.support.bench.oracle import cell_of, run_once
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from bezel.bench.result.document import Cell
 
-WANTED = CellWanted(512, 128, 40, users=4)
+WANTED = CellRequest(512, 128, 40, users=4)
 
 
 class Servers:
@@ -26,10 +26,10 @@ class Servers:
     def __init__(self, factors: Mapping[str, float], seed: int, noise: float = 0.02) -> None:
         self.factors, self.noise = factors, noise
         self.chances = random.Random(seed)  # noqa: S311 - no secret
-        self.asked: list[CellWanted] = []
+        self.asked: list[CellRequest] = []
         self.rounds = [self.chances.lognormvariate(0.0, 0.3) for _ in range(20)]
 
-    def measure(self, wanted: CellWanted) -> Cell:
+    def measure(self, wanted: CellRequest) -> Cell:
         self.asked.append(wanted)
         speed = self.factors[wanted.variant] * self.rounds[wanted.repeat]
         figures = {
@@ -86,7 +86,7 @@ def test_a_round_that_failed_is_left_out_and_too_few_are_no_comparison() -> None
     plan = Comparison(("a", "b"), WANTED, 4)
     servers = Servers({"a": 1.0, "b": 2.0}, 5)
 
-    def fails(wanted: CellWanted) -> Cell:
+    def fails(wanted: CellRequest) -> Cell:
         cell = servers.measure(wanted)
         bad = wanted.variant == "b" and wanted.repeat in (0, 2)
         return cell_of(wanted, reason="timeouts") if bad else cell
@@ -100,7 +100,7 @@ def test_acceptance_is_told_by_position_where_there_are_drafts_only() -> None:
     plan = Comparison(("plain", "mtp"), WANTED, 3)
     servers = Servers({"plain": 1.0, "mtp": 1.1}, 6)
 
-    def drafting(wanted: CellWanted) -> Cell:
+    def drafting(wanted: CellRequest) -> Cell:
         accepted = [0.8, 0.5, 0.25] if wanted.variant == "mtp" else None
         return servers.measure(wanted).model_copy(update={"acceptance": accepted})
 
@@ -111,12 +111,12 @@ def test_acceptance_is_told_by_position_where_there_are_drafts_only() -> None:
 
 
 def test_answers_too_short_for_a_draft_are_refused_with_the_reason() -> None:
-    with pytest.raises(UserError, match="one-token answers use no draft"):
-        checked(Comparison(("a", "b"), CellWanted(512, 127, 40, users=4)))
+    with pytest.raises(UserError, match="a one-token response uses no draft"):
+        checked(Comparison(("a", "b"), CellRequest(512, 127, 40, users=4)))
     assert checked(Comparison(("a", "b"), WANTED)).rounds == 6
 
 
 def test_all_that_keeps_a_comparison_from_telling_is_said_at_once() -> None:
     with pytest.raises(UserError) as refused:
-        checked(Comparison(("a", "a"), CellWanted(512, 1, 40, users=4), rounds=2))
-    assert str(refused.value).count("\n") == 3
+        checked(Comparison(("a", "a"), CellRequest(512, 1, 40, users=4), rounds=2))
+    assert len(refused.value.problems) == 3

@@ -9,7 +9,7 @@ import pytest
 from bezel.bench.sweep.budget import Limits
 from bezel.bench.sweep.grid import Bounds, Grid
 from bezel.bench.sweep.journal import Ledger
-from bezel.bench.sweep.knee import knee
+from bezel.bench.sweep.knees import knee
 from bezel.bench.sweep.run import SHARE, Sweep, run_sweep
 from bezel.bench.sweep.summarize import conclude
 from tests.support.bench.oracle import RATE, Oracle

@@ -94,7 +94,7 @@ def test_other_settings_are_refused(url: str, tmp_path: Path, capsys: pytest.Cap
     command = ["bench", "sweep", *server(url), "--contexts", "64", "--full", "--out", str(tmp_path / "s.json")]
     assert main([*command, "--users", "1"]) in MEASURED
     assert main([*command, "--users", "2"]) == 1
-    assert "users: [1] then, [2] now" in capsys.readouterr().err
+    assert "users = [2]\n   it was [1]" in capsys.readouterr().err
 
 
 def test_the_highest_load_within_limits_is_found(url: str, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bezel.bench.result.records import Metric
 from bezel.bench.sweep import wording
-from bezel.bench.sweep.cell_request import CellWanted
+from bezel.bench.sweep.cell_request import CellRequest
 from bezel.bench.sweep.goodput import Search, conclude, levels, probability, search
 from bezel.errors import UserError
 from tests.support.bench.oracle import cell_of, run_once
@@ -21,7 +21,7 @@ from tests.support.bench.oracle import cell_of, run_once
 if TYPE_CHECKING:
     from bezel.bench.result.document import Cell
 
-WANTED = CellWanted(512, 128, 50, users=1)
+WANTED = CellRequest(512, 128, 50, users=1)
 PLAN = Search(WANTED, levels(1, 256, 0.1, whole=True), {"ttft_p99": 500.0})
 
 
@@ -31,9 +31,9 @@ class Server:
     def __init__(self, edge: float, noise: float = 0.03, seed: int = 1) -> None:
         self.edge, self.noise = edge, noise
         self.chances = random.Random(seed)  # noqa: S311 - no secret
-        self.asked: list[CellWanted] = []
+        self.asked: list[CellRequest] = []
 
-    def measure(self, wanted: CellWanted) -> Cell:
+    def measure(self, wanted: CellRequest) -> Cell:
         self.asked.append(wanted)
         load = wanted.users if wanted.rate is None else wanted.rate
         ttft = 500.0 * ((load or 0) / self.edge) ** 1.5 * self.chances.lognormvariate(0.0, self.noise)
@@ -71,7 +71,7 @@ def test_a_highest_load_that_keeps_the_limits_is_said_and_no_edge_made_up() -> N
 
 
 def test_an_open_loop_is_searched_by_its_rate() -> None:
-    wanted = CellWanted(512, 128, 50, rate=1.0)
+    wanted = CellRequest(512, 128, 50, rate=1.0)
     plan = Search(wanted, levels(0.5, 50, 0.1, whole=False), {"ttft_p99": 500.0}, seconds=20.0)
     server = Server(7.0)
     found = search(plan, run_once(server.measure), lambda _: None)
@@ -90,7 +90,7 @@ def test_noise_beyond_telling_ends_after_the_most_runs_and_says_so() -> None:
     plan = Search(WANTED, levels(1, 256, 0.1, whole=True), {"ttft_p99": 500.0})
     server = Server(21.0)
 
-    def vague(wanted: CellWanted) -> Cell:
+    def vague(wanted: CellRequest) -> Cell:
         cell = server.measure(wanted)
         value = cell.value("ttft_p99") or 0.0
         metric = Metric(value=value, unit="ms", low=value / 9, high=value * 9, confidence=0.95)
@@ -124,7 +124,7 @@ def test_each_cell_says_how_surely_it_keeps_the_limits() -> None:
 def test_a_search_goes_on_below_what_the_client_can_send(edge: float, able: float) -> None:
     server = Server(edge)
 
-    def limited(wanted: CellWanted) -> Cell:
+    def limited(wanted: CellRequest) -> Cell:
         cell = server.measure(wanted)
         late = {"state": "client_limited", "reason": "requests left late"}
         return cell.model_copy(update=late) if (wanted.users or 0) >= able else cell
@@ -144,7 +144,7 @@ def test_a_search_goes_on_below_what_the_client_can_send(edge: float, able: floa
 def test_a_client_that_cannot_send_the_lowest_load_measures_nothing() -> None:
     late = {"state": "client_limited", "reason": "requests left late"}
     found = search(PLAN, run_once(lambda wanted: cell_of(wanted, ttft_p99=1.0).model_copy(update=late)), lambda _: None)
-    assert "says nothing of the limits: client_limited" in found.ended
+    assert "is inconclusive about the limits: client_limited" in found.ended
     assert {cell.users for cell in found.cells} >= {1}
     assert conclude(PLAN, found).numbers["highest"] is None
 
@@ -159,7 +159,7 @@ def test_a_load_whose_queue_grows_keeps_no_limit() -> None:
 def test_where_an_edge_lies_is_said_in_one_form_for_each_case(low: int, high: int, unit: str) -> None:
     """No text is put together of two halves, one of which says that nothing is known."""
     loads = [None, 1.0, 14.0, 17.0]
-    told = wording.edge(loads[low], loads[high], (1.0, 256.0), unit)
+    told = wording.edge_position(loads[low], loads[high], (1.0, 256.0), unit)
     sure = [load for load in (loads[low], loads[high]) if load is not None]
     forms = ("anywhere: ", "above ", "between ") if not sure or loads[low] else ("below ",)
     assert told.startswith(forms)
@@ -177,5 +177,5 @@ def test_levels_rise_by_a_step_and_hold_both_ends() -> None:
 
 @pytest.mark.parametrize(("low", "high"), [(5, 2), (0, 3)])
 def test_a_range_that_is_none_is_refused(low: float, high: float) -> None:
-    with pytest.raises(UserError, match="no range"):
+    with pytest.raises(UserError, match="a range of loads rises"):
         levels(low, high, 0.1, whole=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bezel.bench.result.records import ServedBy
-from bezel.bench.sweep.cell_request import CellWanted
+from bezel.bench.sweep.cell_request import CellRequest
 from bezel.bench.sweep.journal import Journal, Server, Taken
 from bezel.errors import UserError
 from tests.support.bench.oracle import RATE, cell_of
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SETTINGS = {"url": "http://127.0.0.1:1", "users": [1, 8], "contexts": (4, 8)}
-WANTED = CellWanted(64, 128, 16, users=8)
+WANTED = CellRequest(64, 128, 16, users=8)
 CELL = cell_of(WANTED, **{RATE: 3.25})
 
 
@@ -60,14 +60,14 @@ def test_a_damaged_line_in_the_middle_is_refused(tmp_path: Path) -> None:
 def test_a_record_of_another_kind_is_refused(tmp_path: Path, strange: dict[str, object]) -> None:
     path = begun(tmp_path)
     path.write_bytes(path.read_bytes() + json.dumps(strange).encode() + b"\n")
-    with pytest.raises(UserError, match="line 4: no record"):
+    with pytest.raises(UserError, match="line 4 is not a record"):
         Journal(path, SETTINGS, "run")
 
 
 def test_a_file_that_is_no_journal_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     path.write_text('{"schema": "bezel.bench/1"}\n')
-    with pytest.raises(UserError, match="no record"):
+    with pytest.raises(UserError, match="line 1 is not a record"):
         Journal(path, SETTINGS, "run")
     assert path.read_text() == '{"schema": "bezel.bench/1"}\n'
 
@@ -76,7 +76,7 @@ def test_other_settings_are_refused_with_what_differs_and_nothing_else(tmp_path:
     path = begun(tmp_path)
     with pytest.raises(UserError) as refused:
         Journal(path, SETTINGS | {"users": [1, 16]}, "run")
-    assert "users: [1, 8] then, [1, 16] now" in str(refused.value)
+    assert "users = [1, 16]\n   it was [1, 8]" in str(refused.value)
     assert "url" not in str(refused.value)
     with Journal(path, SETTINGS, "run") as journal:
         assert len(journal.taken) == 1
@@ -116,7 +116,7 @@ def test_another_server_in_the_place_of_one_is_refused_and_the_same_one_is_not(t
         journal.meet("mtp", other)
         with pytest.raises(UserError) as refused:
             journal.meet("plain", other)
-    assert "vllm_version: 0.10 then, 0.11 now" in str(refused.value)
+    assert 'vllm_version = "0.11"\n   it was "0.10"' in str(refused.value)
     assert "max_model_len" not in str(refused.value)
 
 

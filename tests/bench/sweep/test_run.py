@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bezel.bench.result.document import Cell
-    from bezel.bench.sweep.cell_request import CellWanted
+    from bezel.bench.sweep.cell_request import CellRequest
     from bezel.bench.sweep.run import Ended, Progress
 
 GRID = Grid((64, 256, 1024, 4096, 8192), (1, 8, 32, 64, 128, 256), output_tokens=1)
@@ -87,7 +87,7 @@ def test_where_throughput_still_rises_no_knee_is_named_and_that_is_said() -> Non
     assert set(texts) == {64, 256, 1024}
     assert "24.5 at 1 user, 87.5 at 8 users, 159 at 32 users" in texts[64]
     assert "was 2872 at 32 users" in texts[1024]
-    cells = [cell_of(GRID.wanted(place), **{RATE: value}) for place, value in places.items()]
+    cells = [cell_of(GRID.request(place), **{RATE: value}) for place, value in places.items()]
     shown = grid_text(
         Result(kind="sweep", nature="measured", manifest=manifest("rising"), cells=cells, findings=findings), RATE
     )
@@ -117,7 +117,7 @@ def test_what_a_limit_left_out_was_not_asked_and_is_not_called_impossible(tmp_pa
     unasked = [cell for cell in told.cells if not cell.requests]
     assert unasked
     assert {cell.state for cell in unasked} == {"not_asked"}
-    assert all(cell.reason.startswith("not asked: the limits allow no further cell") for cell in unasked)
+    assert all(cell.reason.startswith("not requested: the limits allow no further cell") for cell in unasked)
     result = Result(kind="sweep", nature="measured", manifest=manifest("cut"), cells=told.cells)
     table = grid_text(result, RATE).splitlines()
     assert sum(line.split().count("?") for line in table[:9]) == len(unasked)
@@ -128,7 +128,7 @@ def test_users_that_the_client_cannot_send_for_are_measured_no_further_up(tmp_pa
     """The sweep goes on below them, and at contexts at which users send less often."""
 
     class Busy(Oracle):
-        def measure(self, wanted: CellWanted) -> Cell:
+        def measure(self, wanted: CellRequest) -> Cell:
             cell = super().measure(wanted)
             late = {"state": "client_limited", "reason": "requests left late"}
             busy = wanted.context_tokens <= 256 and (wanted.users or 0) >= 64
@@ -150,7 +150,7 @@ def test_a_sweep_that_is_ended_or_loses_its_server_tells_what_it_has(tmp_path: P
     class Ends(Oracle):
         left = 3
 
-        def measure(self, wanted: CellWanted) -> Cell:
+        def measure(self, wanted: CellRequest) -> Cell:
             self.left -= 1
             if self.left < 0:
                 raise error
@@ -255,9 +255,9 @@ def test_a_limit_in_dollars_is_that_of_time_at_the_price(tmp_path: Path) -> None
 
 def test_an_unknown_price_limits_nothing_and_is_said(tmp_path: Path) -> None:
     ended, shown = swept(tmp_path, Oracle(saturating), limits=Limits(usd=0.0001), error=None)
-    assert len(ended.standing.cells) == len(GRID.places())
+    assert len(ended.status.cells) == len(GRID.places())
     assert shown[-1].usd is None
-    assert any("not known" in note for note in conclude(ended).notes)
+    assert any("is unknown" in note for note in conclude(ended).notes)
 
 
 @pytest.mark.slow
@@ -282,7 +282,7 @@ def test_a_server_that_hangs_ends_the_sweep_sooner(tmp_path: Path) -> None:
     """Each such cell takes as long as a request may."""
     asked = []
 
-    def hangs(wanted: CellWanted) -> Cell:
+    def hangs(wanted: CellRequest) -> Cell:
         asked.append(wanted)
         client = client_figures(ClientHealth(silent_seconds=300.0), Columns.of([]))
         return cell_of(wanted, reason="the server hangs").model_copy(update={"client": client})
@@ -294,7 +294,7 @@ def test_a_server_that_hangs_ends_the_sweep_sooner(tmp_path: Path) -> None:
 
 
 def test_cells_that_nobody_answered_are_asked_again_by_the_next_run_and_others_are_not(tmp_path: Path) -> None:
-    def down(wanted: CellWanted) -> Cell:
+    def down(wanted: CellRequest) -> Cell:
         return cell_of(wanted, reason="refused").model_copy(update={"failures": {"refused": wanted.requests}})
 
     sweep = Sweep(GRID, Bounds(), Limits(), RATE, None)
@@ -307,7 +307,7 @@ def test_cells_that_nobody_answered_are_asked_again_by_the_next_run_and_others_a
         with Journal(tmp_path / "journal", {}, "run") as journal:
             ended = run_sweep(sweep, late.measure, journal, late.clock, lambda _: None)
         assert len(late.asked) == expected, "a load that timed out has its figure, one that found nobody has none"
-    assert sum(cell.state == "failed" for cell in ended.standing.cells.values()) == len(GRID.contexts)
+    assert sum(cell.state == "failed" for cell in ended.status.cells.values()) == len(GRID.contexts)
 
 
 def test_no_two_cells_and_no_second_attempt_send_the_same_prompts(tmp_path: Path) -> None:
@@ -316,7 +316,7 @@ def test_no_two_cells_and_no_second_attempt_send_the_same_prompts(tmp_path: Path
 
     oracle = Oracle(saturating)
 
-    def stops(wanted: CellWanted) -> object:
+    def stops(wanted: CellRequest) -> object:
         oracle.measure(wanted)
         if len(oracle.asked) == 4:
             raise StoppedError
@@ -335,7 +335,7 @@ def test_no_two_cells_and_no_second_attempt_send_the_same_prompts(tmp_path: Path
 def test_a_cell_is_begun_while_its_estimate_fits_into_what_is_left() -> None:
     limits = Limits(seconds=600.0, usd=1.0, usd_per_hour=12.0)  # 300 s for a dollar: the tighter of both
     assert limits.keeps_out(290.0, 0, 10.0, 1) == ""
-    assert "some 11 s, with 10 s left" in limits.keeps_out(290.0, 0, 11.0, 1)
+    assert "about 11 s, with 10 s left" in limits.keeps_out(290.0, 0, 11.0, 1)
     assert limits.keeps_out(290.0, 0, None, 1) == "", "unknown, and something is left"
     assert "an unknown time" in limits.keeps_out(300.0, 0, None, 1)
     assert "600 s left of 10 minutes" in Limits(seconds=600.0, usd=1.0).keeps_out(0.0, 0, 601.0, 1)

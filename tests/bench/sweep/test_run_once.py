@@ -8,7 +8,7 @@ import pytest
 
 from bezel.bench.sweep.ab import Comparison, compare
 from bezel.bench.sweep.budget import Limits, notes
-from bezel.bench.sweep.cell_request import CellWanted
+from bezel.bench.sweep.cell_request import CellRequest
 from bezel.bench.sweep.goodput import Search, conclude, levels, search
 from bezel.bench.sweep.grid import Bounds, Grid
 from bezel.bench.sweep.journal import Journal, Ledger
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from bezel.bench.sweep.ab import Compared
     from bezel.bench.sweep.goodput import Found
 
-PLAN = Search(CellWanted(64, 128, 60, users=1), levels(1, 64, 0.2, whole=True), {"ttft_p99": 500.0})
-ARMS = Comparison(("a", "b"), CellWanted(64, 128, 16, users=2), 4)
+PLAN = Search(CellRequest(64, 128, 60, users=1), levels(1, 64, 0.2, whole=True), {"ttft_p99": 500.0})
+ARMS = Comparison(("a", "b"), CellRequest(64, 128, 16, users=2), 4)
 NO_LIMITS = Limits()
 
 
@@ -33,9 +33,9 @@ class Server:
 
     def __init__(self, seconds: float = 1.0, least: int = 2) -> None:
         self.seconds, self.least, self.now = seconds, least, 0.0
-        self.asked: list[CellWanted] = []
+        self.asked: list[CellRequest] = []
 
-    def measure(self, wanted: CellWanted) -> Cell:
+    def measure(self, wanted: CellRequest) -> Cell:
         self.asked.append(wanted)
         took = wanted.requests / max(self.least, wanted.users or 0) * self.seconds
         left = took if wanted.deadline_seconds is None else wanted.deadline_seconds
@@ -91,7 +91,7 @@ def test_a_price_that_is_not_known_limits_nothing_and_is_told() -> None:
     last = found(Server(), Ledger("run"), limits)
     assert not last.ended
     assert last.usd is None
-    assert "no limit in dollars was kept" in notes(limits, last.lost_seconds)[0]
+    assert "no limit in USD was applied" in notes(limits, last.lost_seconds)[0]
     assert not notes(Limits(usd=1e-9, usd_per_hour=1.0), 0.0)
 
 
@@ -117,20 +117,22 @@ def test_a_sweep_asks_again_what_a_limit_cut_off(tmp_path: Path) -> None:
             sweep = Sweep(grid, Bounds(), limits, RATE, None)
             ended = run_sweep(sweep, server.measure, journal, server.clock, lambda _: None)
         assert len(server.asked) == asked
-    assert {cell.state for cell in ended.standing.cells.values()} == {"ok"}
-    assert ended.standing.lost == 50.0
+    assert {cell.state for cell in ended.status.cells.values()} == {"ok"}
+    assert ended.status.lost == 50.0
 
 
 def test_a_run_that_nobody_answered_ends_the_search_and_is_asked_again(tmp_path: Path) -> None:
     server = Server()
 
-    def down(wanted: CellWanted) -> Cell:
+    def down(wanted: CellRequest) -> Cell:
         return cell_of(wanted, reason="refused").model_copy(update={"failures": {"refused": wanted.requests}})
 
     with Journal(tmp_path / "journal", {}, "run") as journal:
         ended = search(PLAN, run_once(down, journal), lambda _: None).ended
-    assert "says nothing of the limits: nobody answered" in ended
-    assert conclude(PLAN, search(PLAN, run_once(down, Ledger("run")), lambda _: None)).text.startswith("Which load")
+    assert "is inconclusive about the limits: the server was unreachable" in ended
+    assert conclude(PLAN, search(PLAN, run_once(down, Ledger("run")), lambda _: None)).text.startswith(
+        "The highest load that keeps"
+    )
     with Journal(tmp_path / "journal", {}, "run") as journal:
         assert not found(server, journal).ended
 
@@ -140,7 +142,7 @@ def test_an_interrupt_ends_a_search_and_a_comparison_with_what_is_known(tmp_path
         server = Server()
         measure = server.measure
 
-        def stops(wanted: CellWanted) -> Cell:
+        def stops(wanted: CellRequest) -> Cell:
             if len(server.asked) == after:
                 raise KeyboardInterrupt
             return measure(wanted)
@@ -170,7 +172,7 @@ def test_a_server_that_is_lost_ends_a_search_and_a_comparison_with_what_is_known
         server = Server()
         measure = server.measure
 
-        def stops(wanted: CellWanted) -> Cell:
+        def stops(wanted: CellRequest) -> Cell:
             if len(server.asked) == after:
                 raise UserError("http://x takes no connection.")
             return measure(wanted)
@@ -192,7 +194,7 @@ def test_a_server_that_is_lost_ends_a_search_and_a_comparison_with_what_is_known
 
 
 def test_a_load_under_which_the_server_died_is_asked_again_and_one_that_it_failed_is_not(tmp_path: Path) -> None:
-    wanted = CellWanted(64, 16, 100, users=4)
+    wanted = CellRequest(64, 16, 100, users=4)
     for failures, again in (({"refused": 8, "truncated": 8}, 1), ({"http_5xx": 20, "refused": 1}, 0)):
         with Journal(tmp_path / f"journal-{again}", {}, "run") as journal:
             broken = cell_of(wanted, reason="failed").model_copy(update={"failures": failures})

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.bench.sweep.knee import knee
+from bezel.bench.sweep.knees import knee
 from bezel.bench.sweep.surface import fit
 from tests.support.bench.surfaces import FEWER_USERS, LAWS, server
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from bezel.bench.sweep.ab import Comparison, compare
 from bezel.bench.sweep.budget import Limits
-from bezel.bench.sweep.cell_request import CellWanted
+from bezel.bench.sweep.cell_request import CellRequest
 from bezel.bench.sweep.goodput import Search, levels, search
 from bezel.bench.sweep.grid import Bounds, Grid
 from bezel.bench.sweep.journal import Journal
@@ -66,7 +66,7 @@ class Changes:
 def stored(folder: Path, measure: Measure) -> Once:
     """What measures with a journal, and tells the folder of each cell."""
 
-    def told(wanted: CellWanted) -> Cell:
+    def told(wanted: CellRequest) -> Cell:
         cell = measure(wanted)
         with (folder / "measured").open("a", encoding="utf-8") as file:
             file.write(f"{wanted.id} {wanted.run}\n")
@@ -81,19 +81,19 @@ def sweep(folder: Path) -> list[Cell]:
     ready = stored(folder, oracle.measure)
     plan = Sweep(GRID, Bounds(), Limits(), RATE, None)
     ended = run_sweep(plan, ready.measure_cell, ready.ledger, oracle.clock, lambda _: None)
-    return list(ended.standing.cells.values())
+    return list(ended.status.cells.values())
 
 
 def highest(folder: Path) -> list[Cell]:
     """A search for the most users whose figure is below a limit."""
-    plan = Search(CellWanted(64, 1, 16, users=1), levels(1, 64, 0.2, whole=True), {"ttft_p99": 500.0})
+    plan = Search(CellRequest(64, 1, 16, users=1), levels(1, 64, 0.2, whole=True), {"ttft_p99": 500.0})
     measure = stored(folder, lambda wanted: cell_of(wanted, ttft_p99=62.0 * (wanted.users or 0)))
     return search(plan, measure, lambda _: None).cells
 
 
 def comparison(folder: Path) -> list[Cell]:
     """Two servers in three rounds."""
-    plan = Comparison(("a", "b"), CellWanted(64, 128, 16, users=2), 3)
+    plan = Comparison(("a", "b"), CellRequest(64, 128, 16, users=2), 3)
     return compare(plan, stored(folder, lambda wanted: cell_of(wanted, **{RATE: 3.0})), lambda _: None).cells
 
 

@@ -14,13 +14,13 @@ from bezel.bench.sweep.run_once import Once
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bezel.bench.sweep.cell_request import CellWanted, Measure
+    from bezel.bench.sweep.cell_request import CellRequest, Measure
 
 RATE = "requests_per_second"
 NO_LIMITS = Limits()
 
 
-def cell_of(wanted: CellWanted, *, reason: str = "", **figures: float) -> Cell:
+def cell_of(wanted: CellRequest, *, reason: str = "", **figures: float) -> Cell:
     """A cell with such figures, or one that failed for that reason."""
     return Cell(
         id=wanted.id,
@@ -58,10 +58,10 @@ class Oracle:
     """
 
     figures: Callable[[int, int], float | None]
-    asked: list[CellWanted] = field(default_factory=list)
+    asked: list[CellRequest] = field(default_factory=list)
     now: float = 0.0
 
-    def measure(self, wanted: CellWanted) -> Cell:
+    def measure(self, wanted: CellRequest) -> Cell:
         """A `Measure`."""
         self.asked.append(wanted)
         value = self.figures(wanted.context_tokens, wanted.users or 0)

@@ -47,13 +47,12 @@ class Scale:
 
     def ticks(self, room: float) -> list[float]:
         """Return tick values whose positions are at least `room` apart."""
-        wanted = self.axis.ticks if self.axis.ticks is not None else _round_values(self)
-        kept: list[float] = []
-        for value in wanted:
+        ticks: list[float] = []
+        for value in _round_values(self) if self.axis.ticks is None else self.axis.ticks:
             inside = self.low * (1 - 1e-9) <= value <= self.high * (1 + 1e-9)
-            if inside and (not kept or abs(self(value) - self(kept[-1])) >= room):
-                kept.append(value)
-        return kept
+            if inside and (not ticks or abs(self(value) - self(ticks[-1])) >= room):
+                ticks.append(value)
+        return ticks
 
 
 def scale(axis: Axis, values: Sequence[float], begin: float, end: float) -> Scale:
@@ -76,12 +75,12 @@ def _upper(value: float) -> float:
     return step * math.ceil(value * 1.02 / step)
 
 
-def _round_values(one: Scale) -> list[float]:
-    if not one.axis.log:
-        step = rounded_up((one.high - one.low) / 6)
-        first = math.ceil(one.low / step - 1e-9)
-        return [step * place for place in range(first, math.floor(one.high / step + 1e-9) + 1)]
-    factor = one.high / one.low
+def _round_values(scale: Scale) -> list[float]:
+    if not scale.axis.log:
+        step = rounded_up((scale.high - scale.low) / 6)
+        first = math.ceil(scale.low / step - 1e-9)
+        return [step * place for place in range(first, math.floor(scale.high / step + 1e-9) + 1)]
+    factor = scale.high / scale.low
     steps = range(1, 10) if factor < 10 else (1, 2, 5) if factor < 200 else (1,)
-    powers = range(math.floor(math.log10(one.low)), math.ceil(math.log10(one.high)) + 1)
+    powers = range(math.floor(math.log10(scale.low)), math.ceil(math.log10(scale.high)) + 1)
     return [step * 10.0**power for power in powers for step in steps]

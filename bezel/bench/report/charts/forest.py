@@ -18,7 +18,7 @@ class Change:
     change: float | None
     low: float | None
     high: float | None
-    told: str
+    tooltip: str
 
     @property
     def shown(self) -> bool:
@@ -38,15 +38,15 @@ class Forest:
     """Changes, drawn one below the other."""
 
     title: str
-    told: str
+    description: str
     changes: Sequence[Change]
 
     def drawn(self, width: float) -> Element:
         """Draw the chart at a width in pixels: a name, its meaning, its interval."""
         line, top = 56.0, 24.0
         bottom = top + line * len(self.changes)
-        picture = canvas(self.title, self.told, width, bottom + 42)
-        ends = [abs(one) for change in self.changes for one in (change.low, change.high, 0.01) if one is not None]
+        picture = canvas(self.title, self.description, width, bottom + 42)
+        ends = [abs(end) for change in self.changes for end in (change.low, change.high, 0.01) if end is not None]
         reach = max(ends) * 1.08
         x = scale(Axis("", low=-reach, high=reach), [], 16, width - 16)
         add(picture, text(2, 13, "change, with its interval", "b"))
@@ -64,6 +64,6 @@ class Forest:
             ends_at = f"M{x(change.low):.1f} {middle:.1f}H{x(change.high):.1f}m0 -4v8"
             whisker = el("path", {"class": "l s0", "d": f"{ends_at}M{x(change.low):.1f} {middle - 4:.1f}v8"})
             dot = marker(0, x(change.change), middle, hollow=not change.shown)
-            add(picture, el("g", {}, el("title", {}, change.told), whisker, dot))
+            add(picture, el("g", {}, el("title", {}, change.tooltip), whisker, dot))
         add(picture, text(width - 4, bottom + 35, "change of the figure", "b", "end"))
         return picture

@@ -13,30 +13,24 @@ from bezel.bench.report.charts.html import Value, add, el
 from bezel.bench.report.charts.labels import legend, text_width
 from bezel.bench.report.charts.palette import cividis, ink_on
 from bezel.bench.report.charts.plot import canvas, text
-from bezel.bench.report.format import compact
+from bezel.bench.report.format import MARKS, STATES, compact
 
 _LEFT, _TOP, _BELOW, _GAP = 52.0, 40.0, 62.0, 1.0
 LEGEND = (
-    ("", "measured"),
-    ("~", "inferred"),
-    ("x", "failed"),
-    ("-", "infeasible"),
-    ("C", "limited by the client"),
-    ("S", "saturated"),
-    ("Q", "queueing"),
-    ("?", "not asked"),
+    *(("", "measured"), ("~", "inferred")),
+    *((mark, STATES[state].partition(":")[0]) for state, mark in MARKS.items()),
     ("·", "not measured"),
 )
 
 
 @dataclass(frozen=True)
 class Box:
-    """One cell: its figure, or the mark of its state. `told` is its tooltip."""
+    """One cell: its figure, or the mark of its state. `tooltip` is shown by a pointer."""
 
     value: float | None
     mark: str = ""
     inferred: bool = False
-    told: str = ""
+    tooltip: str = ""
     note: str = ""
 
 
@@ -48,7 +42,7 @@ class HeatMap:
     """
 
     title: str
-    told: str
+    description: str
     unit: str
     columns_title: str
     log: bool
@@ -65,7 +59,7 @@ class HeatMap:
         states = [(mark, name) for mark, name in LEGEND if mark in used]
         keys = legend([name for _, name in states], width)
         base = _TOP + down * len(self.rows)
-        picture = canvas(self.title, self.told, whole, base + _BELOW - 12 + 22 * (keys[-1][1] + 1))
+        picture = canvas(self.title, self.description, whole, base + _BELOW - 12 + 22 * (keys[-1][1] + 1))
         add(picture, text(2, 13, "context, tokens ↓", "b"), text(_LEFT, 30, f"{self.columns_title} →", "b"))
         values = [box.value for box in self.boxes.values() if box.value is not None]
         low, high = (min(values), max(values)) if values else (0.0, 1.0)
@@ -73,7 +67,7 @@ class HeatMap:
             middle = _TOP + down * (place + 0.5)
             add(picture, text(_LEFT - 6, middle + 4, f"{row:,}" if row < 100_000 else compact(row), "soft", "end"))
             for column, load in enumerate(self.columns):
-                box = self.boxes.get((row, load), Box(None, "·", told="not measured"))
+                box = self.boxes.get((row, load), Box(None, "·", tooltip="not measured"))
                 share = 0.5 if box.value is None else self._share(box.value, low, high)
                 corner = (_LEFT + across * column, _TOP + down * place)
                 add(picture, _box(box, share, *corner, across - _GAP, down - _GAP))
@@ -97,8 +91,8 @@ class HeatMap:
 
 def _box(box: Box, share: float, x: float, y: float, width: float, height: float) -> Element:
     group = el("g", {})
-    if box.told:
-        add(group, el("title", {}, box.told))
+    if box.tooltip:
+        add(group, el("title", {}, box.tooltip))
     frame: dict[str, Value] = {"x": x, "y": y, "width": width, "height": height}
     if box.value is None:
         add(group, el("rect", {**frame, "class": "none"}))
@@ -112,7 +106,7 @@ def _box(box: Box, share: float, x: float, y: float, width: float, height: float
     add(group, el("rect", {**frame, "fill": colour}))
     if box.inferred:
         add(group, el("path", {"d": _hatching(x, y, width, height), "stroke": ink, "class": "hatch"}))
-    if box.told:
+    if box.tooltip:
         shown = f"{'~' if box.inferred else ''}{compact(box.value)}{box.note}"
         add(group, el("text", {"x": x + width / 2, "y": y + height / 2 + 4, "class": "v", "fill": ink}, shown))
     return group

@@ -9,12 +9,10 @@ import tomllib
 from itertools import pairwise
 from pathlib import Path
 
-_THEMES: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("colours.toml").read_text("utf-8"))
-LIGHT, DARK = _THEMES["light"], _THEMES["dark"]
+_COLOURS: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("colours.toml").read_text("utf-8"))
+LIGHT, DARK = _COLOURS["light"], _COLOURS["dark"]
+_CIVIDIS = list(_COLOURS["cividis"].values())
 SERIES = 5
-_CIVIDIS = (
-    "#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838",
-)  # fmt: skip
 
 
 def cividis(share: float) -> str:

@@ -24,7 +24,7 @@ class Dot:
     Attributes:
         low: Lower end of its range, with `high` the upper, in the unit of y.
         label: Text beside it, where there is room.
-        told: Its tooltip.
+        tooltip: Shown by a pointer.
         mark: A letter beside a cross instead of the marker; such a dot is not joined to the line.
         hollow: Whether it is drawn as an outline: not measured.
         ring: Name of this dot, drawn with a ring around it.
@@ -35,7 +35,7 @@ class Dot:
     low: float | None = None
     high: float | None = None
     label: str = ""
-    told: str = ""
+    tooltip: str = ""
     mark: str = ""
     hollow: bool = False
     ring: str = ""
@@ -52,10 +52,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Chart:
-    """Lines and their axes; `title` and `told` are for a screen reader."""
+    """Lines and their axes; `title` and `description` are for a screen reader."""
 
     title: str
-    told: str
+    description: str
     lines: list[Line]
     x: Axis
     y: Axis
@@ -67,7 +67,7 @@ class Chart:
         places = legend(names, width)
         top = _TITLE + _LEGEND_LINE * (places[-1][1] + 1 if places else 0) + 4
         height = top + _BELOW + min(width * 0.56, 300.0)
-        picture = canvas(self.title, self.told, width, height)
+        picture = canvas(self.title, self.description, width, height)
         dots = [dot for line in self.lines for dot in line.dots]
         curves = [place for line in self.lines for place in line.steps]
         x = scale(self.x, [*(dot.x for dot in dots), *(at for at, _ in curves)], _LEFT, width - _RIGHT)
@@ -83,10 +83,10 @@ class Chart:
         return add(picture, *_labels(self.lines, x, y, Labels(_LEFT, width - 4, top - 4, height - _BELOW)))
 
 
-def canvas(title: str, told: str, width: float, height: float) -> Element:
+def canvas(title: str, description: str, width: float, height: float) -> Element:
     """Return an empty picture with a title and a description."""
     size: dict[str, str | float] = {"viewBox": f"0 0 {width:.0f} {height:.0f}", "width": width, "height": height}
-    return el("svg", {"role": "img", "aria-label": f"{title}. {told}", **size}, el("title", {}, title))
+    return el("svg", {"role": "img", "aria-label": f"{title}. {description}", **size}, el("title", {}, title))
 
 
 def text(x: float, y: float, content: str, kind: str = "", anchor: str = "start") -> Element:
@@ -145,8 +145,8 @@ def _line(place: int, line: Line, x: Scale, y: Scale) -> list[Element]:
     for dot in line.dots:
         across, down = x(dot.x), y(dot.y)
         group = el("g", {})
-        if dot.told:
-            add(group, el("title", {}, dot.told))
+        if dot.tooltip:
+            add(group, el("title", {}, dot.tooltip))
         if dot.low is not None and dot.high is not None and not dot.mark:
             low, high = y(dot.low), y(dot.high)
             ends = f"M{across - 3:.1f} {high:.1f}h6M{across:.1f} {high:.1f}V{low:.1f}m-3 0h6"
@@ -172,7 +172,7 @@ def _labels(lines: list[Line], x: Scale, y: Scale, labels: Labels) -> list[Eleme
         if dot.low is not None and dot.high is not None and not dot.mark:
             labels.keep_off([((x(dot.x), y(dot.low)), (x(dot.x), y(dot.high)))])
     drawn = []
-    for dot in sorted(dots, key=lambda one: (not one.ring, not one.mark)):
+    for dot in sorted(dots, key=lambda dot: (not dot.ring, not dot.mark)):
         shown = dot.ring or " ".join(part for part in (dot.mark, dot.label) if part)
         if shown and (found := labels.place(x(dot.x), y(dot.y), shown, far=bool(dot.ring))):
             drawn.append(text(*found, shown, "halo b" if dot.ring or dot.mark else "halo soft"))

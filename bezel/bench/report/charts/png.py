@@ -12,7 +12,7 @@ from bezel.bench.report.charts.plot import text
 from bezel.bench.report.charts.style import alone
 from bezel.bench.report.figure import Figure
 from bezel.bench.report.format import shortened
-from bezel.errors import UserError
+from bezel.errors import Problem, UserError
 
 WIDTH, HEIGHT, ZOOM = 1280.0, 720.0, 1.5
 _DRAWN, _BROAD = 760.0, 900.0
@@ -55,10 +55,8 @@ def _family() -> str:
     for family in _FAMILIES:
         if _trial(family) != blank:
             return family
-    raise UserError(
-        f"--png: this machine has none of the fonts {', '.join(_FAMILIES)}, so the picture would have no labels. "
-        "Install one (Debian: fonts-dejavu-core)."
-    )
+    consequence = f"this machine has none of the fonts {', '.join(_FAMILIES)}, so the picture would have no labels."
+    raise UserError(Problem("--png", None, consequence, "install one of them (Debian: fonts-dejavu-core)."))
 
 
 def _trial(family: str) -> bytes:

@@ -17,7 +17,7 @@ from bezel.bench.load.plan_rules import checked
 from bezel.bench.prompts.prompts import learn, make_prompts
 from bezel.bench.prompts.token_calibration import Vocabulary
 from bezel.bench.result.document import Cell, Slo
-from bezel.bench.sweep.cell_request import CellWanted, Measure
+from bezel.bench.sweep.cell_request import CellRequest, Measure
 from bezel.cli.bench.measure.manifest import view
 from bezel.cli.bench.measure.target import TargetConnection
 from bezel.cli.bench.render.status_line import Line
@@ -37,7 +37,12 @@ class Variant:
 
 
 def variant_of(
-    project: Project, options: argparse.Namespace, reached: TargetConnection, wanted: CellWanted, title: str, show: Line
+    project: Project,
+    options: argparse.Namespace,
+    reached: TargetConnection,
+    wanted: CellRequest,
+    title: str,
+    show: Line,
 ) -> Variant:
     """The variant of a reached server; `wanted` is any of its cells."""
     show("reads the server's manifest, and calibrates its token counts")
@@ -45,7 +50,7 @@ def variant_of(
     return Variant(reached, server, learn(load_of(wanted, options, reached), reached.ask))
 
 
-def load_of(wanted: CellWanted, options: argparse.Namespace, reached: TargetConnection) -> Load:
+def load_of(wanted: CellRequest, options: argparse.Namespace, reached: TargetConnection) -> Load:
     """The load of a cell.
 
     Raises:
@@ -67,7 +72,7 @@ def load_of(wanted: CellWanted, options: argparse.Namespace, reached: TargetConn
 
 
 def measuring(
-    variant_for: Callable[[CellWanted], Variant],
+    variant_for: Callable[[CellRequest], Variant],
     options: argparse.Namespace,
     keep: Callable[[MeasuredCell], None],
     note: Callable[[str], None],
@@ -85,7 +90,7 @@ def measuring(
         slos: Limits that a request must keep to count for goodput.
     """
 
-    def measure(wanted: CellWanted) -> Cell:
+    def measure(wanted: CellRequest) -> Cell:
         begun = time.monotonic()
         variant = variant_for(wanted)
         if wanted.deadline_seconds is not None:  # starting the server has used part of it
@@ -110,7 +115,7 @@ def measuring(
     return measure
 
 
-def infeasible_contexts(cells: Iterable[CellWanted], options: argparse.Namespace, variant: Variant) -> dict[int, str]:
+def infeasible_contexts(cells: Iterable[CellRequest], options: argparse.Namespace, variant: Variant) -> dict[int, str]:
     """Return contexts without possible prompts, with reasons: from the shortest up to the first possible one."""
     reasons: dict[int, str] = {}
     for cell in sorted(cells, key=lambda cell: cell.context_tokens):

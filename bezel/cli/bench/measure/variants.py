@@ -8,7 +8,7 @@ import argparse
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from bezel.bench.sweep.cell_request import CellWanted
+from bezel.bench.sweep.cell_request import CellRequest
 from bezel.cli.bench.measure.cell_runner import Variant, variant_of
 from bezel.cli.bench.measure.server_process import StartedServer
 from bezel.cli.bench.measure.target import reach
@@ -26,12 +26,12 @@ class Variants(NamedTuple):
     """
 
     usd_per_hour: float | None
-    ready: Callable[[CellWanted], Variant]
+    ready: Callable[[CellRequest], Variant]
     end: Callable[[], None]
 
 
 def variants_of(
-    project: Project, options: argparse.Namespace, servers: Mapping[str, str], wanted: CellWanted, show: Line
+    project: Project, options: argparse.Namespace, servers: Mapping[str, str], wanted: CellRequest, show: Line
 ) -> Variants:
     """The variants that the options name.
 
@@ -58,7 +58,7 @@ def variants_of(
         return Variants(total, lambda cell: variants[cell.variant], lambda: None)
     server_process = StartedServer(options.start, options.url, options.start_seconds, show)
 
-    def restarted(cell: CellWanted) -> Variant:
+    def restarted(cell: CellRequest) -> Variant:
         key, _, value = cell.variant.partition("=")
         server_process.restart(key, value, cell.deadline_seconds)
         return variant_of(project, options, reach(project, options), cell, title, show)

@@ -43,7 +43,7 @@ def grid_text(result: Result, metric: str) -> str:
     ]
     # Each reason why cells were not measured, once.
     reasons = Counter(
-        cell.reason.removeprefix("not asked: ")
+        cell.reason.removeprefix("not requested: ")
         for cell in result.cells
         if cell.state in ("infeasible", "queueing", "not_asked") and not cell.requests
     )
