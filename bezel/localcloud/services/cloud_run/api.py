@@ -48,7 +48,7 @@ def _create(call: Call, service_id: str) -> Json:
 @api.route("GET", _SERVICES, needs="run.services.list", query="pageSize pageToken")
 def list_services(call: Call) -> Json:
     """Services of a location."""
-    rows = call.cloud.store.rows("service", f"{resources.one_location(call)}/services/")
+    rows = call.cloud.store.rows("service", f"{resources.location_name(call)}/services/")
     return call.page([(name, without_zeros(service)) for name, service in rows], "services")
 
 

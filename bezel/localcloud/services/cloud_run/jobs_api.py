@@ -47,7 +47,7 @@ def create(call: Call) -> Json:
 @api.route("GET", JOBS, needs="run.jobs.list", query="pageSize pageToken")
 def list_jobs(call: Call) -> Json:
     """Jobs of a location."""
-    rows = call.cloud.store.rows("job", f"{resources.one_location(call)}/jobs/")
+    rows = call.cloud.store.rows("job", f"{resources.location_name(call)}/jobs/")
     return call.page([(name, without_zeros(job)) for name, job in rows], "jobs")
 
 

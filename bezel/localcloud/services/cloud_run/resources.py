@@ -14,7 +14,7 @@ LOCATION = "/run/v2/projects/{project:id}/locations/{location:id}"
 PARENT = "projects/{project}/locations/{location}"
 
 
-def one_location(call: Call) -> str:
+def location_name(call: Call) -> str:
     """Return the name of the path's location.
 
     Raises:
