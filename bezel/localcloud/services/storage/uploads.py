@@ -115,7 +115,8 @@ async def _whole(call: Call, max_bytes: int) -> bytes:
 def _open_session(call: Call, metadata: Json) -> Response:
     check_permitted(call, str(metadata.get("name") or ""))
     identifier, now = uuid.uuid4().hex, call.cloud.pace.now()
-    session = {"bucket": call.param("bucket"), "metadata": metadata, "conditions": call.arguments, "opened": now}
+    conditions = {name: value for name, value in call.arguments.items() if name in OF_OBJECTS.split()}
+    session = {"bucket": call.param("bucket"), "metadata": metadata, "conditions": conditions, "opened": now}
     call.cloud.objects.forget_sessions(now)
     call.cloud.store.put("upload", identifier, session)
     location = f"{call.cloud.base}{call.request.url.path}?uploadType=resumable&upload_id={identifier}"
