@@ -1,7 +1,7 @@
 """Composition of one localcloud: store, keys, clock, and the applications on top of them."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -30,7 +30,7 @@ from bezel.localcloud.faults.platform import FaultyAccess, FaultyOperations, Fau
 from bezel.localcloud.faults.registry import Faults
 from bezel.localcloud.faults.wire import FaultMiddleware
 from bezel.localcloud.http.request_log import Breakpoints, WireLog
-from bezel.localcloud.machines.node_spec import NodeHost, NodeSpec
+from bezel.localcloud.machines.node_spec import NodeHost
 from bezel.localcloud.processes.sockets import Sockets
 from bezel.localcloud.routing.router import unknown_method
 from bezel.localcloud.services.cloud_run.runtime.container_command import Command, Container
@@ -47,30 +47,6 @@ def largest_body(path: str) -> int:
     if path == "/token":
         return _TOKEN_REQUEST
     return _OBJECT if path.startswith("/upload/") else _MESSAGE
-
-
-class NoNodes:
-    """A node host without processes: machines exist by name only."""
-
-    def __init__(self, cloud: "Cloud") -> None:
-        self.cloud = cloud
-
-    def boot(self, spec: NodeSpec) -> None:
-        """Nothing starts."""
-
-    def end(self, name: str) -> None:
-        """Nothing ends."""
-
-    def guest_attributes(self, name: str) -> Mapping[str, str]:  # noqa: ARG002 - the protocol's
-        """Return no guest attributes."""
-        return {}
-
-    def serial_output(self, name: str) -> str:  # noqa: ARG002 - the protocol's
-        """Return no output."""
-        return ""
-
-    async def close(self) -> None:
-        """Nothing ends."""
 
 
 class Cloud:
@@ -93,7 +69,7 @@ class Cloud:
         pace: PlatformClock,
         launcher: Callable[[Container], Command],
         timing: InstanceTiming,
-        nodes: "Callable[[Cloud], NodeHost]" = NoNodes,
+        nodes: Callable[["Cloud"], NodeHost],
     ) -> None:
         self.base = ""
         self.layout = layout

@@ -11,8 +11,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+import tomllib
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Literal
 
@@ -36,23 +37,6 @@ _PASSED_ON = re.compile(
     r"PATH|HOME|USER|LOGNAME|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|LD_LIBRARY_PATH|VIRTUAL_ENV|PYTHON[A-Z]+"
     r"|LOCALCLOUD_VLLM_MODEL"
 )
-# The Google provider's own names -> path prefix here.
-_OVERRIDES = {
-    "CLOUD_RUN_V2": "run/v2",
-    "STORAGE": "storage/v1",
-    "IAM": "iam/v1",
-    "IAM_BETA": "iam/v1",  # the only one that the provider reads for service accounts since 7.40
-    "IAM_CREDENTIALS": "iamcredentials/v1",
-    "SECRET_MANAGER": "secretmanager/v1",
-    "ARTIFACT_REGISTRY": "artifactregistry/v1",
-    "SERVICE_USAGE": "serviceusage/v1",
-    "RESOURCE_MANAGER": "crm/v1",
-    "LOGGING": "logging/v2",
-    "COMPUTE": "compute/v1",
-    "MONITORING": "monitoring",
-    "TPU_V2ALPHA1": "tpu/v2alpha1",
-    "CLOUD_QUOTAS": "cloudquotas/v1",
-}
 
 
 class ControlError(UserError):
@@ -148,7 +132,8 @@ def environment(endpoint: Endpoint) -> dict[str, str]:
         # Clients that wait for capacity measure in the platform's seconds, which pass faster.
         "BEZEL_SPEED": f"{endpoint.speed:g}",
     }
-    variables |= {f"GOOGLE_{api}_CUSTOM_ENDPOINT": f"{endpoint.base}/{path}/" for api, path in _OVERRIDES.items()}
+    paths = tomllib.loads((Path(__file__).parent / "data" / "endpoints.toml").read_text())
+    variables |= {f"GOOGLE_{api}_CUSTOM_ENDPOINT": f"{endpoint.base}/{path}/" for api, path in paths.items()}
     return variables | ({"BEZEL_SIMULATED": "1"} if endpoint.server == "sim" else {})
 
 
@@ -241,16 +226,11 @@ def _is_there(pid: int) -> bool:
     return True
 
 
-@contextmanager
-def _exclusive(layout: Paths) -> Iterator[None]:
-    with ExitStack() as stack:
-        seconds = _START_SECONDS + 2 * _STOP_SECONDS
-        try:
-            stack.enter_context(locked(layout.start_lock, seconds))
-        except TimeoutError:
-            text = f"another command has been starting or stopping this localcloud for more than {seconds:g} s."
-            raise ControlError(Problem(str(layout.root), None, text, "end that command, then run it again.")) from None
-        yield
+def _exclusive(layout: Paths) -> AbstractContextManager[None]:
+    seconds = _START_SECONDS + 2 * _STOP_SECONDS
+    text = f"another command has been starting or stopping this localcloud for more than {seconds:g} s."
+    problem = Problem(str(layout.root), None, text, "end that command, then run it again.")
+    return locked(layout.start_lock, seconds, ControlError(problem))
 
 
 def _environment() -> dict[str, str]:

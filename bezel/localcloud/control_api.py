@@ -22,26 +22,11 @@ from bezel.localcloud.routing.router import Api, Call
 
 _HOLD, _FAULTS = "/localcloud/hold", "/localcloud/faults"
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
-# Name of the list in the inventory -> kind of the rows in the store.
-_CREATED = {
-    "services": "service",
-    "revisions": "revision",
-    "jobs": "job",
-    "executions": "execution",
-    "tasks": "task",
-    "buckets": "bucket",
-    "objects": "object",
-    "secrets": "secret",
-    "secretVersions": "secretVersion",
-    "repositories": "repository",
-    "networks": "network",
-    "subnetworks": "subnetwork",
-    "firewalls": "firewall",
-    "routers": "router",
-    "queuedResources": "queuedResource",
-    "nodes": "node",
-    "instances": "instance",
-}
+# Kinds of the rows that users created; their lists in the inventory are named in the plural.
+_CREATED = (
+    *("service", "revision", "job", "execution", "task", "bucket", "object", "secret", "secretVersion", "repository"),
+    *("network", "subnetwork", "firewall", "router", "queuedResource", "node", "instance"),
+)
 api = Api("", "localcloud")
 _read = partial(api.route, needs="resourcemanager.projects.get", on=PROJECT_NAME)
 _change = partial(api.route, needs="resourcemanager.projects.update", on=PROJECT_NAME)
@@ -54,7 +39,7 @@ def resources(call: Call) -> Json:
     `enabledApis`, `accounts` and `projectRoles` hold only what a new project does not have.
     """
     store = call.cloud.store
-    created = {plural: [name for name, _ in store.rows(kind)] for plural, kind in _CREATED.items()}
+    created = {f"{kind}s".replace("ys", "ies"): [name for name, _ in store.rows(kind)] for kind in _CREATED}
     created["accounts"] = [name for name, _ in store.rows("account") if name not in BUILT_IN_ACCOUNTS]
     enabled = [name for name, body in store.rows("api") if body["state"] == "ENABLED"]
     created["enabledApis"] = [name for name in enabled if name not in ENABLED_FROM_THE_START]

@@ -6,8 +6,7 @@ import logging
 import os
 import signal
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 from bezel.errors import Problem, UserError
@@ -17,7 +16,7 @@ from bezel.localcloud.core.locks import locked
 from bezel.localcloud.core.logfile import LogFile
 from bezel.localcloud.core.paths import Endpoint, Paths, engine_of, fingerprint
 from bezel.localcloud.http.serving import HttpServer
-from bezel.localcloud.node.host import Nodes
+from bezel.localcloud.node.machine import Nodes
 from bezel.localcloud.processes.process_status import end_leftovers
 from bezel.localcloud.services.cloud_run.runtime.container_command import Command, Container
 from bezel.localcloud.services.cloud_run.runtime.ingress import listen
@@ -50,7 +49,10 @@ def serve(
     os.umask(0o077)  # files written from here on, by an instance too, are readable by the owner only
     layout = Paths(directory.resolve())
     layout.create()
-    with _alone(layout):
+    text, repair = "another localcloud daemon serves it.", "stop that daemon first, or use another directory."
+    refusal = AlreadyRunningError(Problem(str(layout.root), None, text, repair))
+    # A status check holds the lock for a moment: a lock that stays held is another daemon's.
+    with locked(layout.daemon_lock, _LOCK_SECONDS, refusal):
         lock = layout.daemon_lock.stat()
         # The endpoint file of a killed daemon is stale.
         layout.endpoint.unlink(missing_ok=True)
@@ -118,15 +120,3 @@ async def _ended(stop: asyncio.Event, layout: Paths, lock: os.stat_result) -> No
         if not exists:
             log.warning("%s was deleted: the daemon and every process that it started end", layout.root)
             os._exit(1)  # no data is left to save, and the guard of each process ends it
-
-
-@contextmanager
-def _alone(layout: Paths) -> Iterator[None]:
-    with ExitStack() as stack:
-        try:
-            # A status check holds the lock for a moment: a lock that stays held is another daemon's.
-            stack.enter_context(locked(layout.daemon_lock, _LOCK_SECONDS))
-        except TimeoutError:
-            text, repair = "another localcloud daemon serves it.", "stop that daemon first, or use another directory."
-            raise AlreadyRunningError(Problem(str(layout.root), None, text, repair)) from None
-        yield

@@ -7,11 +7,10 @@ Importing this package is cheap: httpx and google-auth are loaded at the first r
 imports the program and most of them send no request.
 """
 
-from bezel.rest.client import GoogleClient
+from bezel.rest.client import Backoff, GoogleClient
 from bezel.rest.credentials import Credentials
 from bezel.rest.endpoints import endpoint, guarded
 from bezel.rest.errors import AddressError, ApiError, CredentialsError, RestError, UnreachableError, redact
-from bezel.rest.retry import Backoff
 
 __all__ = [
     "AddressError",

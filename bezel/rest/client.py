@@ -6,17 +6,52 @@ Leaves out the meaning of the responses. Clock, sleep and dice are passed in, so
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from bezel.rest.credentials import Credentials
 from bezel.rest.errors import ApiError, UnreachableError
-from bezel.rest.retry import IDEMPOTENT, Backoff, is_retryable, retry_delay
 from bezel.rest.transport import json_object, new_client, reason_of
 
 if TYPE_CHECKING:
     import httpx
 
+IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})
 
+# The server did not act on these requests, whatever their method.
+_REFUSED = frozenset({429})
+_SERVER_FAULTS = frozenset({500, 502, 503, 504})
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """Exponential waits with jitter, in seconds: many clients that failed together do not retry together."""
+
+    first: float = 0.5
+    factor: float = 2.0
+    longest: float = 16.0
+
+    def delays(self, dice: Callable[[], float]) -> Iterator[float]:
+        """Endless waits, each between half and the whole of its step; ``dice`` yields numbers in [0, 1)."""
+        step = self.first
+        while True:
+            yield step * (0.5 + dice() / 2)
+            step = min(step * self.factor, self.longest)
+
+
+def is_retryable(status: int, *, idempotent: bool) -> bool:
+    """Whether the same request may succeed later and may safely be sent again."""
+    return status in _REFUSED or (idempotent and status in _SERVER_FAULTS)
+
+
+def retry_delay(retry_after: str | None) -> float:
+    """Return the seconds of a ``Retry-After`` header; 0 where there is none, or it names a date."""
+    if retry_after is None or not retry_after.strip().isdecimal():
+        return 0.0
+    return float(retry_after)
+
+
+@dataclass(eq=False)
 class GoogleClient:
     """An authorised client; usable from several threads, closed by ``close`` or as a context manager.
 
@@ -31,27 +66,16 @@ class GoogleClient:
         dice: Numbers in [0, 1).
     """
 
-    def __init__(
-        self,
-        credentials: Credentials | None = None,
-        *,
-        timeout_seconds: float = 30.0,
-        min_timeout_seconds: float = 0.1,
-        deadline_seconds: float = 120.0,
-        backoff: Backoff | None = None,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-        dice: Callable[[], float] = random.random,
-    ) -> None:
-        self.credentials = credentials or Credentials()
-        self._timeout = timeout_seconds
-        self._min_timeout = min_timeout_seconds
-        self._deadline = deadline_seconds
-        self._backoff = backoff or Backoff()
-        self._clock = clock
-        self._sleep = sleep
-        self._dice = dice
-        self._client: httpx.Client | None = None
+    credentials: Credentials = field(default_factory=Credentials)
+    _: KW_ONLY
+    timeout_seconds: float = 30.0
+    min_timeout_seconds: float = 0.1
+    deadline_seconds: float = 120.0
+    backoff: Backoff = field(default_factory=Backoff)
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    dice: Callable[[], float] = random.random
+    _client: "httpx.Client | None" = field(default=None, init=False)
 
     def __enter__(self) -> Self:
         return self
@@ -98,9 +122,9 @@ class GoogleClient:
             CredentialsError: There is no token to send.
         """
         safe = method in IDEMPOTENT if idempotent is None else idempotent
-        end = self._clock() + self._deadline
+        end = self.clock() + self.deadline_seconds
         renewed = False
-        for delay in self._backoff.delays(self._dice):
+        for delay in self.backoff.delays(self.dice):
             failure, retry_after = self._attempt(method, url, json, params, safe=safe, end=end)
             if isinstance(failure, dict):
                 return failure
@@ -110,9 +134,9 @@ class GoogleClient:
                 self.credentials.forget()
                 continue
             wait = max(delay, retry_after or 0.0)
-            if retry_after is None or self._clock() + wait >= end:
+            if retry_after is None or self.clock() + wait >= end:
                 raise failure
-            self._sleep(wait)
+            self.sleep(wait)
         raise AssertionError("the waits never end")
 
     def _attempt(
@@ -122,8 +146,8 @@ class GoogleClient:
         import httpx
 
         if self._client is None:
-            self._client = new_client(self._timeout)
-        limit = max(self._min_timeout, min(self._timeout, end - self._clock()))
+            self._client = new_client(self.timeout_seconds)
+        limit = max(self.min_timeout_seconds, min(self.timeout_seconds, end - self.clock()))
         headers = self.credentials.headers()
         try:
             response = self._client.request(method, url, json=json, params=params, headers=headers, timeout=limit)

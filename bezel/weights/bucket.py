@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit
 
 from bezel.errors import Problem
 from bezel.rest import ApiError, Credentials, GoogleClient, RestError, UnreachableError, endpoint, guarded
-from bezel.rest.retry import is_retryable
+from bezel.rest.client import is_retryable
 from bezel.rest.transport import new_client
 from bezel.weights.errors import WeightsError
 from bezel.weights.retry import RetryBudget

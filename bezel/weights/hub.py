@@ -15,7 +15,7 @@ from urllib.parse import quote, urljoin, urlsplit
 
 from bezel.errors import Problem
 from bezel.rest import UnreachableError, guarded
-from bezel.rest.retry import is_retryable, retry_delay
+from bezel.rest.client import is_retryable, retry_delay
 from bezel.rest.transport import new_client
 from bezel.weights.errors import WeightsError
 from bezel.weights.retry import RetryBudget

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bezel.rest import AddressError, ApiError, Backoff, endpoint, redact
-from bezel.rest.retry import is_retryable, retry_delay
+from bezel.rest.client import is_retryable, retry_delay
 
 
 @pytest.mark.parametrize("api", ["CLOUD_BILLING", "CLOUD_RUN_V2", "IAM_CREDENTIALS", "LOGGING", "STORAGE"])

@@ -1,36 +1,12 @@
 """Google's error model: canonical codes, their HTTP statuses, and the JSON body of a refusal."""
 
+import tomllib
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from bezel.localcloud.core.json_types import Json
 
-# google.rpc.Code: name -> (number, HTTP status). Source: googleapis/google/rpc/code.proto.
-CODES: dict[str, tuple[int, int]] = {
-    "INVALID_ARGUMENT": (3, 400),
-    "DEADLINE_EXCEEDED": (4, 504),
-    "NOT_FOUND": (5, 404),
-    "ALREADY_EXISTS": (6, 409),
-    "PERMISSION_DENIED": (7, 403),
-    "RESOURCE_EXHAUSTED": (8, 429),
-    "FAILED_PRECONDITION": (9, 400),
-    "ABORTED": (10, 409),
-    "UNIMPLEMENTED": (12, 501),
-    "INTERNAL": (13, 500),
-    "UNAVAILABLE": (14, 503),
-    "UNAUTHENTICATED": (16, 401),
-}
-
-# Cloud Storage and Compute Engine keep the older error list, with reasons of its own.
-_LEGACY_REASONS = {
-    400: "invalid",
-    401: "authError",
-    403: "forbidden",
-    404: "notFound",
-    409: "conflict",
-    412: "conditionNotMet",
-    413: "uploadTooLarge",
-    429: "rateLimitExceeded",
-}
+ERRORS: Json = tomllib.loads((Path(__file__).parents[1] / "data" / "errors.toml").read_text())
 
 
 class ApiError(Exception):
@@ -51,7 +27,7 @@ class ApiError(Exception):
         self.code = code
         self.message = message
         self.details = tuple(details)
-        self.status = status or CODES[code][1]
+        self.status = status or ERRORS["codes"][code][1]
         self.reason = reason
 
     def body(self, *, legacy: bool = False) -> Json:
@@ -60,7 +36,7 @@ class ApiError(Exception):
             entry = {
                 "message": self.message,
                 "domain": "global",
-                "reason": self.reason or _LEGACY_REASONS.get(self.status, "backendError"),
+                "reason": self.reason or ERRORS["legacy_reasons"].get(str(self.status), "backendError"),
             }
             return {"error": {"code": self.status, "message": self.message, "errors": [entry]}}
         error: Json = {"code": self.status, "message": self.message, "status": self.code}
@@ -70,7 +46,7 @@ class ApiError(Exception):
 
     def rpc_status(self) -> Json:
         """google.rpc.Status, as a failed operation holds it."""
-        status: Json = {"code": CODES[self.code][0], "message": self.message}
+        status: Json = {"code": ERRORS["codes"][self.code][0], "message": self.message}
         if self.details:
             status["details"] = list(self.details)
         return status

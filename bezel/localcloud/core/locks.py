@@ -11,11 +11,11 @@ from bezel.localcloud.core.paths import Paths
 
 
 @contextmanager
-def locked(path: Path, seconds: float) -> Iterator[None]:
+def locked(path: Path, seconds: float, refusal: Exception) -> Iterator[None]:
     """Hold a file's lock, after waiting for it for some seconds at most.
 
     Raises:
-        TimeoutError: If another process holds it all that time.
+        Exception: `refusal`, if another process holds it all that time.
     """
     deadline = time.monotonic() + seconds
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
@@ -25,7 +25,7 @@ def locked(path: Path, seconds: float) -> Iterator[None]:
                 break
             except BlockingIOError:
                 if time.monotonic() > deadline:
-                    raise TimeoutError(path) from None
+                    raise refusal from None
                 time.sleep(0.02)
         yield
 

@@ -9,10 +9,9 @@ import uuid
 from dataclasses import dataclass
 
 from bezel.localcloud.core.clock import PlatformClock
-from bezel.localcloud.core.disk_full import is_full
 from bezel.localcloud.core.json_types import Json, timestamp
 from bezel.localcloud.core.paths import PROJECT
-from bezel.localcloud.core.store import Store
+from bezel.localcloud.core.store import Store, is_full
 
 
 @dataclass(frozen=True)

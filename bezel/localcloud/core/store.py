@@ -3,13 +3,18 @@
 Owns tables and transactions. Leaves out the meaning of the rows: names and bodies are Google's, stored as JSON.
 """
 
+import asyncio
+import errno
 import json
+import logging
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, cast
 
+from bezel.localcloud.core.errors import ApiError
 from bezel.localcloud.core.json_types import Json
 
 _SCHEMA = """
@@ -69,10 +74,14 @@ class Store:
         pages = self._connection.execute("PRAGMA page_count").fetchone()[0] if full else _MOST_PAGES
         self._connection.execute(f"PRAGMA max_page_count = {pages}")
 
+    def _value(self, query: str, *values: str) -> Any:
+        """The first column of the row that a query finds, None where there is none."""
+        row = self._connection.execute(query, values).fetchone()
+        return row[0] if row else None
+
     def setting(self, key: str) -> str | None:
         """The value of a setting, such as a port."""
-        row = self._connection.execute("SELECT value FROM settings WHERE key = ?", (key,)).fetchone()
-        return row[0] if row else None
+        return cast("str | None", self._value("SELECT value FROM settings WHERE key = ?", key))
 
     def set_setting(self, key: str, value: str | None) -> None:
         """Store the value of a setting, or delete it with None."""
@@ -90,10 +99,8 @@ class Store:
 
     def get(self, kind: str, name: str) -> Json | None:
         """The body of a resource."""
-        row = self._connection.execute(
-            "SELECT body FROM resources WHERE kind = ? AND name = ?", (kind, name)
-        ).fetchone()
-        return json.loads(row[0]) if row else None
+        body = self._value("SELECT body FROM resources WHERE kind = ? AND name = ?", kind, name)
+        return json.loads(body) if body else None
 
     def put(self, kind: str, name: str, body: Json) -> None:
         """Create or replace a resource."""
@@ -116,8 +123,8 @@ class Store:
 
     def policy(self, name: str) -> Json | None:
         """The IAM policy set on a resource."""
-        row = self._connection.execute("SELECT body FROM policies WHERE name = ?", (name,)).fetchone()
-        return json.loads(row[0]) if row else None
+        body = self._value("SELECT body FROM policies WHERE name = ?", name)
+        return json.loads(body) if body else None
 
     def put_policy(self, name: str, body: Json) -> None:
         """Set the IAM policy of a resource."""
@@ -134,8 +141,7 @@ class Store:
 
     def payload(self, name: str) -> bytes | None:
         """A secret's bytes."""
-        row = self._connection.execute("SELECT data FROM payloads WHERE name = ?", (name,)).fetchone()
-        return bytes(row[0]) if row else None
+        return cast("bytes | None", self._value("SELECT data FROM payloads WHERE name = ?", name))
 
     def put_payload(self, name: str, data: bytes | None) -> None:
         """Store a secret's bytes, or delete them with None."""
@@ -190,17 +196,56 @@ class Store:
             ((Unix seconds, id), entry) each.
         """
         order, beyond = ("DESC", "<") if newest_first else ("ASC", ">")
-        terms: list[tuple[str, tuple[float, ...]]] = []
-        if after is not None:
-            terms.append((f"(time, id) {beyond} (?, ?)", after))
-        if since is not None:
-            terms.append(("time >= ?", (since,)))
-        if until is not None:
-            terms.append(("time <= ?", (until,)))
-        where = " AND ".join(["1", *(term for term, _ in terms)])
-        values = [value for _, given in terms for value in given]
+        terms = {f"(time, id) {beyond} (?, ?)": after or (), "time >= ?": _given(since), "time <= ?": _given(until)}
+        where = " AND ".join(["1", *(term for term, values in terms.items() if values)])
+        values = [value for given in terms.values() for value in given]
         rows = self._connection.execute(
             f"SELECT time, id, entry FROM log WHERE {where} ORDER BY time {order}, id {order} LIMIT ?",  # noqa: S608 - words from above
             (*values, limit),
         )
         return [((time, identifier), json.loads(entry)) for time, identifier, entry in rows]
+
+
+def _given(value: float | None) -> tuple[float, ...]:
+    return () if value is None else (value,)
+
+
+log = logging.getLogger(__name__)
+_ROOM_SECONDS = 1.0  # between two attempts while the disk is full
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+# Not every file system reports "full" to SQLite: some only fail the write.
+_SQLITE = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE})
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether an error means that the disk has no room or accepts no more of this file."""
+    if isinstance(error, sqlite3.Error):
+        return getattr(error, "sqlite_errorcode", None) in _SQLITE
+    return isinstance(error, OSError) and error.errno in _FULL
+
+
+def storage_full(root: Path) -> ApiError:
+    """500: no part of the request was carried out.
+
+    Args:
+        root: The folder that cannot grow.
+    """
+    text = (
+        f"localcloud's disk is full: {root} takes no more data, so nothing of this request was done. Free some space "
+        "there, then send it again."
+    )
+    return ApiError("INTERNAL", text)
+
+
+async def written(change: Callable[[], None]) -> None:
+    """Make a change of the store as soon as the disk has room for it: the end of an operation must not be lost."""
+    while True:
+        try:
+            change()
+        except sqlite3.OperationalError as error:
+            if not is_full(error):
+                raise
+            log.warning("a change waits for room on the disk")
+            await asyncio.sleep(_ROOM_SECONDS)
+        else:
+            return

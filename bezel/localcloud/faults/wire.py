@@ -1,7 +1,8 @@
 """ASGI layer around the APIs, and around each service's ingress, that applies the wire faults.
 
 Owns the effect of a fault on one request and its response. Leaves out which request is struck (registry.py) and the
-texts (refusals.py). localcloud's own routes below /localcloud/ are never struck, so that a fault can always be cleared.
+texts (data/errors.toml). localcloud's own routes below /localcloud/ are never struck, so that
+a fault can always be cleared.
 """
 
 import asyncio
@@ -9,7 +10,7 @@ import json
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from bezel.localcloud.core.errors import ApiError, error_info
+from bezel.localcloud.core.errors import ERRORS, ApiError, error_info
 from bezel.localcloud.core.paths import PROJECT_NUMBER
 from bezel.localcloud.faults.registry import Fault, Faults
 from bezel.localcloud.http.serving import hang_up
@@ -160,31 +161,6 @@ def _content_type(start: Message) -> str:
 
 Headers = list[tuple[bytes, bytes]]
 
-_CODES = {
-    400: "INVALID_ARGUMENT",
-    401: "UNAUTHENTICATED",
-    403: "PERMISSION_DENIED",
-    404: "NOT_FOUND",
-    409: "ABORTED",
-    412: "FAILED_PRECONDITION",
-    500: "INTERNAL",
-    501: "UNIMPLEMENTED",
-    503: "UNAVAILABLE",
-    504: "DEADLINE_EXCEEDED",
-}
-_WORDS = {
-    400: "Request contains an invalid argument.",
-    401: "Request had invalid authentication credentials.",
-    403: "The caller does not have permission.",
-    404: "Requested entity was not found.",
-    409: "The operation was aborted.",
-    412: "Precondition check failed.",
-    500: "Internal error encountered.",
-    501: "Operation is not implemented, or supported, or enabled.",
-    502: "The server encountered a temporary error and could not complete your request.",
-    503: "The service is currently unavailable.",
-    504: "Deadline expired before operation could complete.",
-}
 # First part of a path here -> the API's name.
 _APIS = {"crm": "cloudresourcemanager", "upload": "storage"}
 
@@ -201,19 +177,21 @@ def refusal(fault: Fault, at: str, path: str) -> tuple[int, Headers, bytes]:
     status = 429 if limited else int(fault.number("status"))
     headers = [(b"retry-after", f"{fault.number('retry_after'):g}".encode())] if limited else []
     if at == "service":
-        page = f"<html><head><title>{status}</title></head><body>{_page_words(status)}</body></html>\n"
+        page = f"<html><head><title>{status}</title></head><body>{_page_text(status)}</body></html>\n"
         return status, [*headers, (b"content-type", b"text/html; charset=UTF-8")], page.encode()
     if at == "token":
-        body = {"error": "internal_failure", "error_description": _page_words(status)}
+        body = {"error": "internal_failure", "error_description": _page_text(status)}
         return status, [*headers, (b"content-type", b"application/json")], json.dumps(body).encode()
-    error = _rate_limited(path) if limited else _unwell(status)
+    error = _rate_limited(path) if limited else ApiError(*_unavailable(status), status=status)
     legacy = path.startswith(("/storage/", "/upload/", "/compute/"))
     return status, [*headers, (b"content-type", b"application/json")], json.dumps(error.body(legacy=legacy)).encode()
 
 
-def _unwell(status: int) -> ApiError:
-    otherwise = 500 if status >= 500 else 400
-    return ApiError(_CODES.get(status, _CODES[otherwise]), _WORDS.get(status, _WORDS[otherwise]), status=status)
+def _unavailable(status: int) -> tuple[str, str]:
+    """Code and text of a status; those of 500 or 400 for any other status."""
+    refusals = ERRORS["refusals"]
+    code, text = refusals.get(str(status)) or refusals["500" if status >= 500 else "400"]
+    return code, text
 
 
 def _rate_limited(path: str) -> ApiError:
@@ -227,5 +205,5 @@ def _rate_limited(path: str) -> ApiError:
     return ApiError("RESOURCE_EXHAUSTED", text, [error_info("RATE_LIMIT_EXCEEDED", metadata)])
 
 
-def _page_words(status: int) -> str:
-    return "Rate exceeded." if status == 429 else _WORDS.get(status, _WORDS[500 if status >= 500 else 400])
+def _page_text(status: int) -> str:
+    return "Rate exceeded." if status == 429 else _unavailable(status)[1]

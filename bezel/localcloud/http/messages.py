@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -131,8 +131,7 @@ def snake(name: str) -> str:
 
 def shown_kind(kind: str) -> str:
     """Name of a kind in Google's refusals."""
-    if kind in {"timestamp", "duration", "mask"}:
-        name = {"timestamp": "Timestamp", "duration": "Duration", "mask": "FieldMask"}[kind]
+    if name := {"timestamp": "Timestamp", "duration": "Duration", "mask": "FieldMask"}.get(kind):
         return f"type.googleapis.com/google.protobuf.{name}"
     return "TYPE_ENUM" if kind.startswith("enum:") else f"TYPE_{kind.strip('[]{}').upper()}"
 
@@ -165,13 +164,11 @@ def _whole(value: Any, kind: str) -> int | str:
 
 
 def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise NotOfKindError
-    return value
+    return str(_typed(value, str))
 
 
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
+def _typed(value: Any, kind: type) -> Any:
+    if not isinstance(value, kind):
         raise NotOfKindError
     return value
 
@@ -209,17 +206,13 @@ def _duration(value: Any) -> str:
     return str(value)
 
 
-def _anything(value: Any) -> Any:
-    return value
-
-
 _SCALARS: dict[str, Callable[[Any], Any]] = {
     "string": _text,
     "mask": _text,
-    "bool": _flag,
+    "bool": partial(_typed, kind=bool),
     "double": _real,
     "bytes": _bytes,
     "timestamp": _timestamp,
     "duration": _duration,
-    "any": _anything,
+    "any": lambda value: value,
 }

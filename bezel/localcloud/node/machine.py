@@ -5,8 +5,11 @@ localcloud's clock speed, and docker, gsutil and the package installers are stan
 socket, which root opens, it has a key that only its startup script gets.
 """
 
+import asyncio
+import contextlib
 import hmac
 import json
+import logging
 import os
 import secrets
 import shlex
@@ -22,6 +25,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from bezel.localcloud.core.clock import InstanceTiming
 from bezel.localcloud.core.paths import HUB_PREFIX
 from bezel.localcloud.http.serving import HttpServer
 from bezel.localcloud.machines.node_spec import NodeSpec
@@ -180,3 +184,79 @@ def _listening(address: str) -> socket.socket:
         listener.close()
         raise
     return listener
+
+
+log = logging.getLogger(__name__)
+
+
+class Nodes:
+    """The machines of one cloud; a `NodeHost`."""
+
+    def __init__(
+        self,
+        cloud: Context,
+        launcher: Callable[[Container], Command],
+        timing: InstanceTiming,
+        subnetwork_of: Callable[[str], str],
+    ) -> None:
+        self._cloud = cloud
+        self._launcher = launcher
+        self._speed = timing.startup_speed
+        self._subnetwork_of = subnetwork_of
+        self._machines: dict[str, Machine] = {}
+        # Changes of a machine happen in order: its end waits for its start, its next start for its end.
+        self._last: dict[str, asyncio.Task[None]] = {}
+        shutil.rmtree(folder_of_all(cloud), ignore_errors=True)  # leftovers of a killed daemon
+
+    def boot(self, spec: NodeSpec) -> None:
+        """Start a machine; do nothing if one of that name runs."""
+        if spec.name in self._machines:
+            return
+        ways = Ways(self._cloud.store, spec, self._subnetwork_of)
+        machine = Machine(self._cloud, spec, ways, self._launcher, self._speed)
+        self._machines[spec.name] = machine
+        self._then(spec.name, lambda: self._start(spec, machine))
+
+    def end(self, name: str) -> None:
+        """End a machine and all that runs on it; do nothing if there is none."""
+        if machine := self._machines.pop(name, None):
+            self._then(name, machine.stop)
+
+    def guest_attributes(self, name: str) -> Mapping[str, str]:
+        """Guest attributes that a machine wrote, by `namespace/key`; {} if there is none of that name."""
+        machine = self._machines.get(name)
+        return dict(machine.guest) if machine else {}
+
+    def serial_output(self, name: str) -> str:
+        """Output of its serial console; "" if there is none of that name."""
+        machine = self._machines.get(name)
+        return "".join(f"{line}\n" for line in machine.console) if machine else ""
+
+    async def close(self) -> None:
+        """End all machines; the APIs keep the record of those that should run."""
+        for name in list(self._machines):
+            self.end(name)
+        await asyncio.gather(*self._last.values(), return_exceptions=True)
+
+    async def _start(self, spec: NodeSpec, machine: Machine) -> None:
+        try:
+            await machine.start()
+        except OSError as error:
+            machine.console.append(f"localcloud: the machine cannot start at {spec.address}: {error}")
+            raise
+
+    def _then(self, name: str, work: Callable[[], object]) -> None:
+        before = self._last.get(name)
+
+        async def in_order() -> None:
+            if before is not None:
+                await asyncio.wait([before])
+            with contextlib.suppress(asyncio.CancelledError):
+                try:
+                    await work()  # type: ignore[misc]
+                except Exception:
+                    log.exception("machine %s", name)
+
+        task = asyncio.create_task(in_order())
+        self._last[name] = task
+        task.add_done_callback(lambda done: self._last.pop(name) if self._last.get(name) is done else None)

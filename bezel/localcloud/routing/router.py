@@ -16,10 +16,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from bezel.localcloud.access.keys import TokenError
-from bezel.localcloud.core.disk_full import is_full, storage_full
 from bezel.localcloud.core.errors import ApiError, invalid, permission_denied, service_disabled, unauthenticated
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
+from bezel.localcloud.core.store import is_full, storage_full
 from bezel.localcloud.http.messages import checked_message
 from bezel.localcloud.http.methods import Method, check_query, method_of, served, unserved
 from bezel.localcloud.http.paging import Items, page_of

@@ -26,6 +26,7 @@ from bezel.localcloud.cloud import Cloud
 from bezel.localcloud.core.clock import InstanceTiming, PlatformClock
 from bezel.localcloud.core.paths import DEPLOYER, PROJECT, Paths
 from tests.support.e2e.consistency import problems
+from tests.support.localcloud.in_process import Nodes
 
 PARENT = f"projects/{PROJECT}"
 RUN = f"/run/v2/{PARENT}/locations/us-east4/services"
@@ -172,7 +173,9 @@ def _open(folder: Path) -> Cloud:
     def no_containers(_container: Any) -> Any:
         raise OSError("no container is started here")
 
-    cloud = Cloud(layout, PlatformClock(10_000), no_containers, InstanceTiming(10_000, 900, 0.5, 1.0))
+    cloud = Cloud(
+        layout, PlatformClock(10_000), no_containers, InstanceTiming(10_000, 900, 0.5, 1.0), lambda _: Nodes()
+    )
     cloud.base = "http://127.0.0.1:1"
     cloud.prepare()
     return cloud

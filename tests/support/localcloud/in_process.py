@@ -54,13 +54,16 @@ class Nodes:
     def serial_output(self, name):
         return "booting\nready\n" if name in self.running else ""
 
+    async def close(self):
+        self.running.clear()
+
 
 @cache
 def _prepared():
     """A directory with what a new project has."""
     layout = Paths(Path(tempfile.mkdtemp(prefix="cloud-")))
     layout.create()
-    cloud = Cloud(layout, Clock(), launcher=None, timing=InstanceTiming(1, 900, 0.5, 1.0))
+    cloud = Cloud(layout, Clock(), launcher=None, timing=InstanceTiming(1, 900, 0.5, 1.0), nodes=lambda _: Nodes())
     cloud.prepare()
     cloud.store.close()
     atexit.register(shutil.rmtree, layout.root)

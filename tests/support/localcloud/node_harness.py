@@ -11,10 +11,11 @@ from bezel.localcloud.core.clock import InstanceTiming, PlatformClock
 from bezel.localcloud.core.paths import PROJECT, Endpoint, Paths
 from bezel.localcloud.http.serving import HttpServer
 from bezel.localcloud.machines.node_spec import NodeSpec
-from bezel.localcloud.node.host import Nodes
+from bezel.localcloud.node.machine import Nodes
 from bezel.localcloud.services.cloud_run.runtime.ingress import listen
 from tests.support.localcloud.client import PARENT, REGION, RUNTIME, Client, until
 from tests.support.localcloud.fake_daemon import launch_fake
+from tests.support.localcloud.in_process import Nodes as NotedNodes
 
 SCRIPT = (Path(__file__).parents[3] / "components" / "node" / "startup.sh").read_text()
 ZONE = f"{REGION}-a"
@@ -51,7 +52,7 @@ class RunningCloud:
     async def _start(self, directory, launcher):
         layout, timing = Paths(directory), InstanceTiming(600, machine_seconds=0.5)
         layout.create()
-        self.cloud = Cloud(layout, PlatformClock(10_000), launcher, timing)
+        self.cloud = Cloud(layout, PlatformClock(10_000), launcher, timing, lambda _: NotedNodes())
         self.nodes = Nodes(self.cloud, launcher, timing, lambda instance: self.instances.get(instance, ""))
         listener = listen(0)
         self.cloud.base = f"http://127.0.0.1:{listener.getsockname()[1]}"

@@ -10,9 +10,9 @@ import logging
 from fnmatch import fnmatchcase
 
 from bezel.localcloud.core.background import BackgroundTasks
-from bezel.localcloud.core.disk_full import is_full
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.operations import EMPTY
+from bezel.localcloud.core.store import is_full
 from bezel.localcloud.machines import capacity
 from bezel.localcloud.machines.capacity import Held
 from bezel.localcloud.machines.lifecycle import GONE, NO_ADDRESS, PLACED, Conditions, Life, advanced, moved

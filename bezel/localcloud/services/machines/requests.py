@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from bezel.localcloud.core.errors import ApiError, invalid, permission_denied
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.paths import DEFAULT_COMPUTE_ACCOUNT, PROJECT
-from bezel.localcloud.machines import refusals
 from bezel.localcloud.machines.capacity import FLEXIBLE, Goods, Held, exceeded, place_of
-from bezel.localcloud.machines.lifecycle import begun
+from bezel.localcloud.machines.lifecycle import begun, model_refused, over_quota
 from bezel.localcloud.routing.router import Call
 from bezel.localcloud.services.compute.links import region_of
 from bezel.localcloud.services.machines.reconciler import KINDS, QUEUED
@@ -60,7 +59,7 @@ def new_row(call: Call, request: MachineRequest, body: Json) -> Json:
             or may not be used by the caller.
     """
     if request.model == FLEXIBLE and not call.cloud.machines.accepts_flex_start(request.zone):
-        raise refusals.model_refused(request.zone)
+        raise model_refused(request.zone)
     subnetwork = _subnetwork(call, request)
     account = DEFAULT_COMPUTE_ACCOUNT if request.service_account == "default" else request.service_account
     if account:
@@ -96,7 +95,7 @@ def begin(call: Call, kind: str, name: str, request: MachineRequest, row: Json, 
     held = Held(KINDS[kind], request.zone, request.goods.name, request.model, "CREATING")
     for quota, used, allowed in exceeded(held, cloud.machines.held(), cloud.machines.quotas()):
         place = f"{'zone' if kind == QUEUED else 'region'} {place_of(held)}"
-        error = refusals.over_quota(quota, used, allowed, place)
+        error = over_quota(quota, used, allowed, place)
         refused = ApiError("PERMISSION_DENIED", error.message, error.details, reason="quotaExceeded")
         raise error if kind == QUEUED else refused
     late = cloud.faults.find("lease-late-fill")

@@ -2,8 +2,7 @@
 
 from bezel.localcloud.core.errors import ApiError
 from bezel.localcloud.core.json_types import Json, timestamp
-from bezel.localcloud.machines.lifecycle import Life
-from bezel.localcloud.machines.refusals import failed
+from bezel.localcloud.machines.lifecycle import Life, failed
 from bezel.localcloud.services.compute.vpc import loopback
 
 _PORT = 8470  # port in every TPU node's endpoint

@@ -14,10 +14,10 @@ from functools import partial
 
 from bezel.localcloud.core.background import BackgroundTasks
 from bezel.localcloud.core.clock import InstanceTiming
-from bezel.localcloud.core.disk_full import written
 from bezel.localcloud.core.errors import ApiError
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.logbook import LogSource
+from bezel.localcloud.core.store import written
 from bezel.localcloud.routing.context import Context
 from bezel.localcloud.services.cloud_run import egress, failures, status, traffic
 from bezel.localcloud.services.cloud_run.failures import KilledError, RevisionFailureError

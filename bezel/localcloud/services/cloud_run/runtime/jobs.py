@@ -11,9 +11,9 @@ from functools import partial
 
 from bezel.localcloud.core.background import BackgroundTasks
 from bezel.localcloud.core.clock import InstanceTiming
-from bezel.localcloud.core.disk_full import written
 from bezel.localcloud.core.json_types import Json, seconds_of
 from bezel.localcloud.core.logbook import TaskSource
+from bezel.localcloud.core.store import written
 from bezel.localcloud.routing.context import Context
 from bezel.localcloud.services.cloud_run import job_status
 from bezel.localcloud.services.cloud_run.failures import RevisionFailureError
