@@ -111,12 +111,12 @@ def _registry_message(error: str) -> str:
 
 
 def _not_found(image: str, why: str) -> ImageNotFoundError:
-    repository, _, tag = image.rpartition(":")
+    repository = image.rpartition(":")[0]
     return ImageNotFoundError(
         Problem(
-            f"tag of {repository}",
-            tag,
-            f"nothing is deployed, as its digest cannot be looked up, and a tag may later name another image: {why}.",
+            f"digest of {image}",
+            "cannot be looked up",
+            f"nothing is deployed, as a tag without a digest may later name another image: {why}.",
             f"use a tag that {repository} has; if the registry was not reachable, try again.",
         )
     )

@@ -81,7 +81,7 @@ def test_a_digest_that_is_given_is_deployed_and_no_tag_is_looked_up() -> None:
 
 @pytest.mark.parametrize("digest", [None, "", "sha256:short", "v0.32.0"])
 def test_without_a_digest_nothing_is_deployed(digest: str | None) -> None:
-    with pytest.raises(ImageNotFoundError, match=r"tag of docker\.io/vllm/vllm-openai = v0\.99\.0") as raised:
+    with pytest.raises(ImageNotFoundError, match=r"digest of docker\.io/vllm/vllm-openai:v0\.99\.0") as raised:
         declare(lambda: image(tag="v0.99.0"), digest=digest)
     assert isinstance(raised.value, pulumi.RunError)
     assert ("another image: registry said: 404 Not Found.\n" in str(raised.value)) is (digest is None)

@@ -56,7 +56,7 @@ def test_a_stack_that_can_work_is_declared(told: list[str]) -> None:
         ({"bezel:accelerator": "nvidia-l5"}, (), "", "bezel:accelerator = nvidia-l5"),
         ({"bezel:secrets": "{}"}, ("bezel:secrets",), "", "bezel:secrets = (encrypted)"),
         ({"bezel:cost": json.dumps({"prices": [READ_LATER]})}, (), "", "bezel:cost.prices.0.as_of = 2099-01"),
-        ({}, (), None, "its digest cannot be looked up"),
+        ({}, (), None, "= cannot be looked up"),
     ],
 )
 def test_what_the_user_must_mend_is_told_once_and_nothing_is_added(

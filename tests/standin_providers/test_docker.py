@@ -71,5 +71,5 @@ def test_a_reference_in_its_parts(name: str, parts: tuple[str, str, str]) -> Non
 
 @pytest.mark.parametrize("name", ["", "UPPER/case", "a b", "docker.io/"])
 def test_what_is_no_reference_is_refused(name: str) -> None:
-    with pytest.raises(ProviderError, match="no image reference"):
+    with pytest.raises(ProviderError, match="not an image reference"):
         parse_reference(name)

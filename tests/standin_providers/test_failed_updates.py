@@ -85,7 +85,7 @@ def test_a_secret_of_a_failed_update_is_sealed_in_the_state(google: FakeGoogle, 
 def test_a_resource_that_is_gone_keeps_its_old_state(google: FakeGoogle, gcp: Provider) -> None:
     resource_id, made = gcp.create(SERVICE, PROGRAMS[SERVICE])
     google.fail("GET .*/services/llm", 404, {"error": {"code": 404, "message": "gone", "status": "NOT_FOUND"}})
-    with pytest.raises(FailedError, match="is gone") as failed:
+    with pytest.raises(FailedError, match="does not exist after its creation") as failed:
         gcp.update(SERVICE, resource_id, made, changed(PROGRAMS[SERVICE], "deletionProtection", True))
     assert failed.value.kept is None
 

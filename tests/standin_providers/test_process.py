@@ -166,6 +166,6 @@ def test_an_interrupt_during_a_create_still_hands_over_the_service(google: FakeG
     while not google.sent("GET") and time.monotonic() < deadline:
         time.sleep(0.01)
     provider.process.send_signal(signal.SIGINT)
-    assert "called off" in str(waiting.exception(timeout=10).details())
+    assert "cancelled during a wait" in str(waiting.exception(timeout=10).details())
     assert provider.process.wait(10) == 0
     provider.close()

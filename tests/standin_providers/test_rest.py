@@ -92,5 +92,5 @@ def test_a_connection_that_breaks_every_time_is_said_with_what_to_do(
 def test_an_answer_that_is_no_json_is_said(google: FakeGoogle, rest: Rest) -> None:
     google.fail("GET .*", 200, None)
     assert get(rest, google.base) is None
-    with pytest.raises(ProviderError, match="no localcloud: the stand-in speaks plain http"):
+    with pytest.raises(ProviderError, match="not an address of localcloud"):
         get(rest, "https://127.0.0.1:1")

@@ -51,7 +51,7 @@ class Cloud:
     def pause(self, seconds: float) -> None:
         """Wait; raise ProviderError if the engine cancels meanwhile."""
         if self._stopped.wait(seconds):
-            raise ProviderError("The run was called off while waiting for Google; what it had begun may still be made.")
+            raise ProviderError("The run was cancelled during a wait for Google; what had begun may still complete.")
 
     def endpoint(self, api: str) -> str:
         """Return the base address of an API, with its version and a slash at the end.
@@ -152,6 +152,6 @@ def _seconds(duration: str | None) -> float | None:
         return None
     parts = re.findall(r"(\d+(?:\.\d+)?)(ms|us|h|m|s)", duration)
     if not parts or "".join(number + unit for number, unit in parts) != duration:
-        raise ProviderError(f"gcp:pollInterval={duration} is no duration: write it like 200ms or 2s.")
+        raise ProviderError(f"gcp:pollInterval={duration} is not a duration. Write it like 200ms or 2s.")
     scale = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
     return sum(float(number) * scale[unit] for number, unit in parts)

@@ -5,7 +5,8 @@ a user of the published plugin reads the same. No message holds a request, so no
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -55,6 +56,16 @@ class PartlyDoneError(ProviderError):
         super().__init__(message)
         self.id = resource_id
         self.properties = dict(properties or {})
+
+
+@contextmanager
+def failing(text: str, *, unless_absent: bool = False) -> Iterator[None]:
+    """Put a resource type's text before the errors of Google in the block; `unless_absent` ends the block at a 404."""
+    try:
+        yield
+    except GoogleError as error:
+        if not (unless_absent and error.code == 404):
+            raise ProviderError(f"{text}: {error}") from None
 
 
 def not_created(text: str, error: GoogleError) -> ProviderError:

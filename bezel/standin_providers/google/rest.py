@@ -79,7 +79,7 @@ class Rest:
     def _send(self, method: str, target: str, payload: bytes | None, content_type: str) -> tuple[int, str]:
         parts = urlsplit(target)
         if parts.scheme != "http":
-            raise ProviderError(f"{target} is no localcloud: the stand-in speaks plain http.")
+            raise ProviderError(f"{target} is not an address of localcloud: the stand-in sends plain HTTP only.")
         headers = {"Authorization": f"Bearer {self._token()}", "User-Agent": "bezel-standin"}
         if payload is not None:
             headers["Content-Type"] = content_type
@@ -112,7 +112,7 @@ def _json(url: str, answer: str) -> Any:
     try:
         return json.loads(answer) if answer.strip() else None
     except ValueError:
-        raise ProviderError(f"{url} answered with what is no JSON: is the endpoint a Google API's?") from None
+        raise ProviderError(f"The response of {url} is not JSON. Is the endpoint that of a Google API?") from None
 
 
 def _silent(host: str, how: str) -> ProviderError:

@@ -56,7 +56,7 @@ def _key(file: str) -> dict[str, Any]:
     if not file:
         raise ProviderError(
             "No credential: GOOGLE_APPLICATION_CREDENTIALS and GOOGLE_OAUTH_ACCESS_TOKEN are both unset. "
-            "`make up` sets them; for a command of your own take them from localcloud's environment."
+            '`make up` sets them; for other commands, run `eval "$(.venv/bin/bezel local env)"` first.'
         )
     try:
         key = json.loads(Path(file).read_text(encoding="utf-8"))
@@ -64,7 +64,7 @@ def _key(file: str) -> dict[str, Any]:
         raise ProviderError(f"GOOGLE_APPLICATION_CREDENTIALS={file} cannot be read as a key: {error}") from None
     if not isinstance(key, dict) or not {"client_email", "private_key", "token_uri"} <= key.keys():
         raise ProviderError(
-            f"GOOGLE_APPLICATION_CREDENTIALS={file} is no service account key, so nothing can be signed. "
+            f"GOOGLE_APPLICATION_CREDENTIALS={file} is not a service account key, so nothing can be signed. "
             "Point it at localcloud's credentials.json."
         )
     return key
@@ -74,7 +74,7 @@ def _exchange(key: Mapping[str, Any]) -> dict[str, Any]:
     address = urlsplit(str(key["token_uri"]))
     if address.scheme != "http":
         raise ProviderError(
-            f"token_uri {key['token_uri']} is no localcloud's: the stand-in provider signs for http only."
+            f"token_uri {key['token_uri']} is not an address of localcloud: the stand-in provider signs for http only."
         )
     connection = http.client.HTTPConnection(address.netloc, timeout=30)
     form = urlencode({"grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer", "assertion": _assertion(key)})
@@ -84,7 +84,7 @@ def _exchange(key: Mapping[str, Any]) -> dict[str, Any]:
         text = response.read()
     except (OSError, http.client.HTTPException) as error:
         raise ProviderError(
-            f"{key['token_uri']} does not answer ({type(error).__name__}), so there is no access token. "
+            f"{key['token_uri']} does not respond ({type(error).__name__}), so there is no access token. "
             "Is localcloud running? `make up` starts it."
         ) from None
     finally:
@@ -116,7 +116,7 @@ def _assertion(key: Mapping[str, Any]) -> str:
     # The user's own key: validating its numbers would take as long as the rest of the start.
     private = serialization.load_pem_private_key(pem, None, unsafe_skip_rsa_key_validation=True)
     if not isinstance(private, rsa.RSAPrivateKey):
-        raise ProviderError(f"The key of {key['client_email']} is no RSA key, which RS256 needs.")
+        raise ProviderError(f"The key of {key['client_email']} is not an RSA key, which RS256 requires.")
     signature = private.sign(signed.encode(), padding.PKCS1v15(), hashes.SHA256())
     return f"{signed}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}"
 

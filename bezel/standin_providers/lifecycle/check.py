@@ -65,16 +65,16 @@ class _Check:
                 result[name] = found.default
                 filled.append(name)
             elif name not in result and found.marks & Mark.REQUIRED:
-                reason = f'Missing required argument: {self.token} cannot be made without "{path}{name}". Set it.'
+                reason = f'Missing required argument: {self.token} cannot be created without "{path}{name}". Set it.'
                 self.failures.append((path + name, reason))
         result[DEFAULTS] = filled
         return result
 
     def _stranger(self, name: str, *, output: bool) -> str:
         if output:
-            return f'"{name}" of {self.token} is chosen by Google and cannot be set. Remove it.'
+            return f'"{name}" of {self.token} is set by Google and cannot be set here. Remove it.'
         return (
-            f'The stand-in provider does not know "{name}" of {self.token}, so localcloud would silently lack it. '
+            f'The stand-in provider does not support "{name}" of {self.token}, so localcloud would ignore it. '
             "Remove it, correct its spelling, or run with PROVIDER=real."
         )
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bezel.standin_providers.google.cloud import Cloud
-from bezel.standin_providers.google.errors import GoogleError, ProviderError
+from bezel.standin_providers.google.errors import ProviderError, failing
 from bezel.standin_providers.lifecycle.resource import GO_CLIENT
 from bezel.standin_providers.lifecycle.values import Properties
 
@@ -101,10 +101,9 @@ def _client_config(cloud: Cloud, arguments: Mapping[str, Any]) -> Properties:
 
 
 def _get(cloud: Cloud, api: str, path: str, query: Mapping[str, str]) -> Properties:
-    try:
-        return dict(cloud.call("GET", api, path, query, until=time.monotonic() + _TIMEOUT) or {})
-    except GoogleError as error:
-        raise ProviderError(f"Error reading {path}: {error}") from None
+    with failing(f"Error reading {path}"):
+        answer = cloud.call("GET", api, path, query, until=time.monotonic() + _TIMEOUT)
+    return dict(answer or {})
 
 
 _INVOKES: dict[str, Callable[[Cloud, Mapping[str, Any]], Properties]] = {

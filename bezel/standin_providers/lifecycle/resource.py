@@ -10,7 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bezel.standin_providers.google.cloud import Cloud
-from bezel.standin_providers.google.errors import GoneError, GoogleError, PartlyDoneError, ProviderError, not_created
+from bezel.standin_providers.google.errors import (
+    GoneError,
+    GoogleError,
+    PartlyDoneError,
+    ProviderError,
+    failing,
+    not_created,
+)
 from bezel.standin_providers.lifecycle.fields import Fields
 from bezel.standin_providers.lifecycle.mapping import body
 from bezel.standin_providers.lifecycle.values import Properties
@@ -124,12 +131,10 @@ class Operations:
     def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
         """Return Google's JSON of the resource, or None when it is gone."""
         path = fill(self.kind.path, values) if self.kind.path else resource_id
-        try:
-            return dict(self.call("GET", path, self.kind.query) or {})
-        except GoogleError as error:
-            if error.code == 404:
-                return None
-            raise ProviderError(f"Error when reading or editing {self.kind.title} {resource_id!r}: {error}") from None
+        answer: Properties | None = None
+        with failing(f"Error when reading or editing {self.kind.title} {resource_id!r}", unless_absent=True):
+            answer = dict(self.call("GET", path, self.kind.query) or {})
+        return answer
 
     def expect(self, resource_id: str, values: Mapping[str, Any]) -> Properties:
         """Read a resource that was just created or changed.
@@ -139,7 +144,7 @@ class Operations:
         """
         answer = self.read(resource_id, values)
         if answer is None:
-            raise GoneError(f"{self.kind.title} {resource_id!r} is gone as soon as it was made. Was it deleted?")
+            raise GoneError(f"{self.kind.title} {resource_id!r} does not exist after its creation. Was it deleted?")
         return answer
 
     def update(
@@ -179,13 +184,10 @@ class Operations:
         self._delete("DELETE", resource_id, kind.query)
 
     def _delete(self, method: str, path: str, query: Mapping[str, str] | None = None, content: object = None) -> None:
-        try:
+        with failing(f"Error when reading or editing {self.kind.title}", unless_absent=True):
             answer = self.call(method, path, query, content)
             if "delete" in self.kind.waits:
                 self.finished(answer)
-        except GoogleError as error:
-            if error.code != 404:
-                raise ProviderError(f"Error when reading or editing {self.kind.title}: {error}") from None
 
     def finished(self, operation: Mapping[str, Any]) -> None:
         """Wait for an operation; a cancellation ends the wait only where the state keeps the resource in any case."""

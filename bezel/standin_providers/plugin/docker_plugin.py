@@ -49,7 +49,7 @@ def parse_reference(name: str) -> Reference:
     if registry == "docker.io" and "/" not in repository:
         repository = f"library/{repository}"
     if not re.fullmatch(r"[a-z0-9]+([._/-]+[a-z0-9]+)*", repository):
-        raise ProviderError(f"{name!r} is no image reference. Write it like docker.io/vllm/vllm-openai:v0.32.0.")
+        raise ProviderError(f"{name!r} is not an image reference. Write it like docker.io/vllm/vllm-openai:v0.32.0.")
     return Reference(registry, repository, digest or tag or "latest")
 
 
@@ -78,7 +78,7 @@ def digest_of(name: str, endpoint: str) -> str:
         response.read()
     except (OSError, http.client.HTTPException) as error:
         raise ProviderError(
-            f"The registry at {endpoint} does not answer ({type(error).__name__}). Is localcloud running? "
+            f"The registry at {endpoint} does not respond ({type(error).__name__}). Is localcloud running? "
             "`make up` starts it."
         ) from None
     finally:

@@ -173,9 +173,9 @@ def take_over(doing: str) -> str:
     """
     stack = doing.partition("urn:pulumi:")[2].partition("::")[0]
     return (
-        "It exists, and the state of this stack does not hold it. If an earlier run of this stack made it (it was "
-        f"killed, or an answer was lost), take it in: `.venv/bin/bezel local recover {stack} --adopt`. If it is "
-        "somebody else's, give this one another name.\n"
+        "It exists, and is not in the state of this stack. If an earlier run of this stack created it (the run was "
+        f"killed, or a response was lost), adopt it: `.venv/bin/bezel local recover {stack} --adopt`. If it has "
+        "another owner, give this one another name.\n"
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from bezel.standin_providers.google.errors import GoogleError, ProviderError, not_created
+from bezel.standin_providers.google.errors import GoogleError, failing, not_created
 from bezel.standin_providers.lifecycle.resource import GO_CLIENT, Operations, fill
 from bezel.standin_providers.lifecycle.values import Properties
 
@@ -54,15 +54,13 @@ class Account(Operations):
     ) -> Properties:
         """Change name, description and state (enabled or disabled) of the account."""
         del known
-        try:
-            found = self.call("GET", resource_id, GO_CLIENT)
+        with failing(f"Error updating service account {resource_id!r}"):
+            account = self.call("GET", resource_id, GO_CLIENT)
             if "disabled" in changed:
                 verb = "disable" if planned.get("disabled") else "enable"
                 self.call("POST", f"{resource_id}:{verb}", GO_CLIENT, {})
             if mask := ",".join(wire for name, wire in _CHANGEABLE.items() if name in changed):
-                account = {name: planned.get(name) or "" for name in _CHANGEABLE if name in changed}
-                content = {"serviceAccount": {**account, "etag": found.get("etag")}, "updateMask": mask}
+                values = {name: planned.get(name) or "" for name in _CHANGEABLE if name in changed}
+                content = {"serviceAccount": {**values, "etag": account.get("etag")}, "updateMask": mask}
                 self.call("PATCH", resource_id, GO_CLIENT, content)
-        except GoogleError as error:
-            raise ProviderError(f"Error updating service account {resource_id!r}: {error}") from None
         return self.expect(resource_id, planned)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from bezel.standin_providers.google.errors import GoogleError, ProviderError, not_created
+from bezel.standin_providers.google.errors import GoogleError, ProviderError, failing, not_created
 from bezel.standin_providers.lifecycle.mapping import body
 from bezel.standin_providers.lifecycle.resource import GO_CLIENT, Operations, fill
 from bezel.standin_providers.lifecycle.values import Properties, unknown
@@ -50,20 +50,15 @@ class Bucket(Operations):
         if gone:
             content["labels"] = {**(content["labels"] or {}), **dict.fromkeys(sorted(gone))}
         if content:
-            try:
+            with failing(f"Error updating bucket {resource_id!r}"):
                 self.call("PATCH", f"b/{resource_id}", GO_CLIENT, content)
-            except GoogleError as error:
-                raise ProviderError(f"Error updating bucket {resource_id!r}: {error}") from None
         return self.expect(resource_id, planned)
 
     def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
         """Delete the bucket, with its objects if the program allows it."""
-        try:
+        with failing(f"Error deleting contents of bucket {resource_id!r}", unless_absent=True):
             self.call("GET", f"b/{resource_id}/anywhereCaches/")
             self._empty(resource_id, allowed=bool(known.get("forceDestroy")))
-        except GoogleError as error:
-            if error.code != 404:
-                raise ProviderError(f"Error deleting contents of bucket {resource_id!r}: {error}") from None
         self._delete("DELETE", f"b/{resource_id}", GO_CLIENT)
 
     def _empty(self, bucket: str, *, allowed: bool) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bezel.standin_providers.google.errors import GoogleError, ProviderError
+from bezel.standin_providers.google.errors import GoogleError, ProviderError, failing
 from bezel.standin_providers.lifecycle.resource import Operations, ResourceType, fill
 from bezel.standin_providers.lifecycle.values import Properties
 
@@ -53,10 +53,8 @@ class Member(Operations):
         """Add the member to the policy."""
         values = self._named(planned)
         path = fill(self.kind.id, values)
-        try:
+        with failing(f"Error retrieving IAM policy for {path!r}"):
             self._change(path, planned, add=True)
-        except GoogleError as error:
-            raise ProviderError(f"Error retrieving IAM policy for {path!r}: {error}") from None
         resource_id = f"{self._whole(path)}/{planned['role']}/{planned['member']}"
         if planned.get("condition"):
             resource_id += f"/{planned['condition']['title']}"
@@ -72,12 +70,9 @@ class Member(Operations):
         values = {**values, **self._parsed(resource_id)} if not values.get("role") else values
         named = self._named(values)
         path = fill(self.kind.id, named)
-        try:
+        policy: Properties = {}
+        with failing(f"Error when reading or editing IAM policy for {path!r}", unless_absent=True):
             policy = self._policy(path)
-        except GoogleError as error:
-            if error.code == 404:
-                return None
-            raise ProviderError(f"Error when reading or editing IAM policy for {path!r}: {error}") from None
         binding = next((item for item in policy.get("bindings", []) if _is(item, values)), None)
         if binding is None or values.get("member") not in binding.get("members", []):
             return None
@@ -91,12 +86,9 @@ class Member(Operations):
         """Remove the member from the policy."""
         del resource_id
         path = fill(self.kind.id, self._named(known))
-        try:
+        with failing(f"Error applying IAM policy for {path!r}", unless_absent=True):
             self._change(path, known, add=False)
             self._policy(path)  # as the provider does, which reads until the change shows
-        except GoogleError as error:
-            if error.code != 404:
-                raise ProviderError(f"Error applying IAM policy for {path!r}: {error}") from None
 
     def update(
         self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]

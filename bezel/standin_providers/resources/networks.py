@@ -7,7 +7,7 @@ published provider.
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from bezel.standin_providers.google.errors import GoogleError, ProviderError
+from bezel.standin_providers.google.errors import failing
 from bezel.standin_providers.lifecycle.values import Properties
 from bezel.standin_providers.resources.compute import ComputeOperations
 
@@ -28,10 +28,8 @@ class Subnetwork(ComputeOperations):
         del known
         for name, verb in _CHANGED_BY_VERB.items():
             if name in changed:
-                try:
+                with failing(f"Error updating {self.kind.title} {resource_id!r}"):
                     answer = self.call("POST", f"{resource_id}/{verb}", self.kind.query, {name: planned[name]})
-                except GoogleError as error:
-                    raise ProviderError(f"Error updating {self.kind.title} {resource_id!r}: {error}") from None
                 self.finished(answer)
         return self.expect(resource_id, planned)
 

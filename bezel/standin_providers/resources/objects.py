@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from bezel.standin_providers.google.errors import GoogleError, ProviderError
+from bezel.standin_providers.google.errors import ProviderError, failing
 from bezel.standin_providers.lifecycle.resource import GO_CLIENT, Operations, fill
 from bezel.standin_providers.lifecycle.values import Properties, unknown
 
@@ -56,10 +56,8 @@ class Object(Operations):
         if {"content", "detectMd5hash", "sourceMd5hash"} & set(changed):
             self._upload(planned)
         if held := {name: bool(planned.get(name)) for name in ("eventBasedHold", "temporaryHold") if name in changed}:
-            try:
+            with failing(f"Error updating object {planned['name']}"):
                 self.call("PATCH", self._path(planned), GO_CLIENT, held)
-            except GoogleError as error:
-                raise ProviderError(f"Error updating object {planned['name']}: {error}") from None
         return self.expect(resource_id, planned)
 
     def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
@@ -82,21 +80,16 @@ class Object(Operations):
         if stated and not unknown(stated):
             sent["contentType"] = stated
         mark = secrets.token_hex(30)
-        data = (
-            (
-                f"--{mark}\r\nContent-Type: application/json\r\n\r\n{json.dumps(sent)}\r\n"
-                f"--{mark}\r\nContent-Type: {kind}\r\n\r\n"
-            ).encode()
-            + content
-            + f"\r\n--{mark}--\r\n".encode()
+        head = (
+            f"--{mark}\r\nContent-Type: application/json\r\n\r\n{json.dumps(sent)}\r\n"
+            f"--{mark}\r\nContent-Type: {kind}\r\n\r\n"
         )
+        data = head.encode() + content + f"\r\n--{mark}--\r\n".encode()
         query = {**GO_CLIENT, "name": name, "uploadType": "multipart"}
-        try:
+        with failing(f"Error uploading object {name}"):
             self.cloud.upload(
                 f"b/{planned['bucket']}/o", query, data, f"multipart/related; boundary={mark}", until=self.until
             )
-        except GoogleError as error:
-            raise ProviderError(f"Error uploading object {name}: {error}") from None
 
 
 def _content(values: Mapping[str, Any]) -> bytes | None:

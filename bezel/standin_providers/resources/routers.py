@@ -8,7 +8,7 @@ import threading
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from bezel.standin_providers.google.errors import ExistsError, GoogleError, ProviderError, not_created
+from bezel.standin_providers.google.errors import ExistsError, GoogleError, ProviderError, failing, not_created
 from bezel.standin_providers.lifecycle.resource import fill
 from bezel.standin_providers.lifecycle.values import Properties
 from bezel.standin_providers.resources.compute import ComputeOperations, version_one
@@ -61,25 +61,19 @@ class Nat(ComputeOperations):
                 if not found:
                     raise ProviderError(f'Unable to update {self.kind.title} "{resource_id}" - not found in list')
                 entries[found[0]] = {**entries[found[0]], **self.body(planned, updating=True)}
-                try:
+                with failing(f"Error updating {self.kind.title} {resource_id!r}"):
                     answer = self._write(planned, entries)
-                except GoogleError as error:
-                    raise ProviderError(f"Error updating {self.kind.title} {resource_id!r}: {error}") from None
                 self.finished(answer)
         return self.expect(resource_id, planned)
 
     def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
         """Remove the entry from the router's list, if it is there."""
         del resource_id
-        with _LOCK:
-            try:
-                entries = self._entries(known)
-                left = [entry for entry in entries if entry.get("name") != known["name"]]
-                if left != entries:
-                    self.finished(self._write(known, left))
-            except GoogleError as error:
-                if error.code != 404:
-                    raise ProviderError(f"Error when reading or editing {self.kind.title}: {error}") from None
+        with _LOCK, failing(f"Error when reading or editing {self.kind.title}", unless_absent=True):
+            entries = self._entries(known)
+            left = [entry for entry in entries if entry.get("name") != known["name"]]
+            if left != entries:
+                self.finished(self._write(known, left))
 
     def body(self, planned: Mapping[str, Any], *, updating: bool = False) -> Properties:
         """Return the JSON of the entry."""

@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from bezel.standin_providers.google.errors import GoogleError, ProviderError
+from bezel.standin_providers.google.errors import failing
 from bezel.standin_providers.lifecycle.resource import Operations
 from bezel.standin_providers.lifecycle.values import Properties
 
@@ -17,12 +17,10 @@ class Version(Operations):
         """Add the version."""
         data = str(planned.get("secretData") or planned.get("secretDataWo") or "")
         payload = data if planned.get("isSecretDataBase64") else base64.b64encode(data.encode()).decode()
-        try:
-            made = self.call("POST", f"{planned['secret']}:addVersion", None, {"payload": {"data": payload}})
-            name = str(made["name"])
+        with failing("Error creating SecretVersion"):
+            path = f"{planned['secret']}:addVersion"
+            name = str(self.call("POST", path, None, {"payload": {"data": payload}})["name"])
             self._switch(name, enabled=bool(planned.get("enabled")))
-        except GoogleError as error:
-            raise ProviderError(f"Error creating SecretVersion: {error}") from None
         return self.made(name, planned)
 
     def _switch(self, name: str, *, enabled: bool) -> None:
@@ -54,10 +52,8 @@ class Version(Operations):
         """Enable or disable the version; any other change requires a new one."""
         del known
         if "enabled" in changed:
-            try:
+            with failing(f"Error updating SecretVersion {resource_id!r}"):
                 self._switch(resource_id, enabled=bool(planned.get("enabled")))
-            except GoogleError as error:
-                raise ProviderError(f"Error updating SecretVersion {resource_id!r}: {error}") from None
         return self.expect(resource_id, planned)
 
     def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:

@@ -2,10 +2,10 @@
 
 import threading
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from bezel.standin_providers.google.errors import GoogleError, ProviderError
+from bezel.standin_providers.google.errors import ProviderError, failing
 from bezel.standin_providers.lifecycle.resource import GO_CLIENT, Operations, fill
 from bezel.standin_providers.lifecycle.values import Properties
 
@@ -63,35 +63,21 @@ class Enabled(Operations):
         names = [name for name in wanted if name not in enabled]
         if not names:
             return
-        try:
-            if len(names) == 1:
-                path, content = f"projects/{project}/services/{names[0]}:enable", {}
-            else:
-                path, content = f"projects/{project}/services:batchEnable", {"serviceIds": names}
-            answer = self._usage("POST", path, content=content)
-            self.cloud.finished(self.kind.api, answer, until=self.until, version="v1beta1")
-        except GoogleError as error:
-            raise ProviderError(f"Error enabling services {names} for project {project!r}: {error}") from None
+        path, content = f"projects/{project}/services:batchEnable", {"serviceIds": names}
+        if len(names) == 1:
+            path, content = f"projects/{project}/services/{names[0]}:enable", {}
+        with failing(f"Error enabling services {names} for project {project!r}"):
+            self._finish(self._usage("POST", path, content=content))
 
     def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
         """Read the API; None where it is not enabled or the project does not exist."""
         project, _, name = resource_id.partition("/")
         del values
-        try:
+        state: Properties = {"lifecycleState": "absent"}
+        with failing(f"Error reading project {project!r}", unless_absent=True):
             state = self.cloud.call("GET", "RESOURCE_MANAGER", f"projects/{project}", GO_CLIENT, until=self.until)
-        except GoogleError as error:
-            if error.code == 404:
-                return None
-            raise ProviderError(f"Error reading project {project!r}: {error}") from None
         alive = state.get("lifecycleState", "ACTIVE") == "ACTIVE"
         return {"service": name} if alive and name in self._enabled(project) else None
-
-    def update(
-        self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
-    ) -> Properties:
-        """Read the API: only settings for a later destroy can change, and they are not sent to Google."""
-        del known, changed
-        return self.expect(resource_id, planned)
 
     def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
         """Disable the API where `disableOnDestroy` is set."""
@@ -103,25 +89,22 @@ class Enabled(Operations):
         }
         if known.get("disableDependentServices"):
             content["disableDependentServices"] = True
-        try:
-            answer = self._usage("POST", f"projects/{project}/services/{name}:disable", content=content)
-            self.cloud.finished(self.kind.api, answer, until=self.until, version="v1beta1")
-        except GoogleError as error:
-            if error.code != 404:
-                raise ProviderError(f"Error disabling service {name!r} for project {project!r}: {error}") from None
+        with failing(f"Error disabling service {name!r} for project {project!r}", unless_absent=True):
+            self._finish(self._usage("POST", f"projects/{project}/services/{name}:disable", content=content))
 
     def _enabled(self, project: str) -> set[str]:
         query = {"fields": "services/name,nextPageToken", "filter": "state:ENABLED", "pageSize": "200"}
         names: set[str] = set()
-        try:
-            while True:
+        page: Properties = {"nextPageToken": None}
+        with failing(f"Error listing the services of project {project!r}"):
+            while "nextPageToken" in page:
+                query |= {"pageToken": str(page["nextPageToken"])} if page["nextPageToken"] else {}
                 page = self._usage("GET", f"projects/{project}/services", query=query) or {}
                 names |= {str(item["name"]).rsplit("/", 1)[-1] for item in page.get("services", [])}
-                if not page.get("nextPageToken"):
-                    return names
-                query = {**query, "pageToken": str(page["nextPageToken"])}
-        except GoogleError as error:
-            raise ProviderError(f"Error listing the services of project {project!r}: {error}") from None
+        return names
+
+    def _finish(self, operation: Mapping[str, Any]) -> None:
+        self.cloud.finished(self.kind.api, operation, until=self.until, version="v1beta1")
 
     def _usage(self, method: str, path: str, query: Mapping[str, str] | None = None, content: object = None) -> Any:
         return self.cloud.call(
