@@ -182,7 +182,7 @@ def test_a_build_between_releases_is_planned_by_what_was_recorded_of_it(tmp_path
     build.stack(**{"async-scheduling": True, "tool-call-parser": "gemma6"})
     code, said = build.bezel("plan", "build")
     assert code != 0
-    assert f"vLLM {NIGHTLY} has no such option" in said
+    assert f"vLLM {NIGHTLY} does not have this option" in said
     assert "bezel:vllm.tool-call-parser = gemma6" in said
     assert build.bezel("catalog", "check")[0] == 0
 

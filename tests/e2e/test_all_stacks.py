@@ -57,7 +57,7 @@ def test_a_stack_passes_both_packs_and_serves(checkout: Rehearsal, stack: str) -
     drafts = outputs["smoke"]["verdict"]["checks"].get("speculation")
     assert (drafts is not None) == ("spec-method" in config["bezel:vllm"])
     if drafts:
-        assert "at least 30.0% was wanted" in drafts["detail"]
+        assert "at least 30.0% was required" in drafts["detail"]
 
 
 def _config(checkout: Rehearsal, stack: str) -> dict[str, Any]:

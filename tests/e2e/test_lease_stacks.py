@@ -71,7 +71,7 @@ def destroy(checkout: Rehearsal, stack: str) -> None:
 
 def test_a_lease_moves_on_serves_behind_its_gateway_and_leaves_nothing(checkout: Rehearsal) -> None:
     text, outputs = deploy(checkout, "v6e4-moe")
-    assert text.index("europe-west4-a: asked for") < text.index("us-east5-a: asked for")
+    assert text.index("europe-west4-a: requested ") < text.index("us-east5-a: requested ")
     for words in ("then us-east5-a", "us-east5-a: ACTIVE", "healthy running"):
         assert words in text, words
     assert "5.40 USD per hour and 21.60 USD for 4 h of accelerators; with the gateway at most 5.58 USD" in text
