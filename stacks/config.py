@@ -26,10 +26,10 @@ def settings() -> dict[str, object]:
         UserError: Settings are encrypted; it holds a problem for each.
     """
     prefix = f"{NAMESPACE}:"
-    found = {key: value for key, value in engine_config.CONFIG.get().items() if key.startswith(prefix)}
-    if encrypted := sorted(filter(engine_config.is_config_secret, found)):
+    values = {key: value for key, value in engine_config.CONFIG.get().items() if key.startswith(prefix)}
+    if encrypted := sorted(filter(engine_config.is_config_secret, values)):
         raise UserError(*map(_encrypted, encrypted))
-    return {key.removeprefix(prefix): structured(value) for key, value in found.items()}
+    return {key.removeprefix(prefix): structured(value) for key, value in values.items()}
 
 
 def check_stack_file(stack: str, folder: Path) -> None:

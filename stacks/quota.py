@@ -41,10 +41,10 @@ def service_problems(plan: Plan, *, gated: bool) -> list[Problem]:
     """
     service = plan.service
     needs = service_needs(service, gated=gated)
-    found = _look_up(plan.project, needs, service.region)
+    state = _look_up(plan.project, needs, service.region)
     problems: list[Problem] = []
-    services = _services(found)
-    for need, allowed, counted in zip(needs, found.allowed, found.counted, strict=True):
+    services = _services(state)
+    for need, allowed, counted in zip(needs, state.allowed, state.counted, strict=True):
         if isinstance(allowed, str):
             continue
         others = used_by_others(services, service.name, need.quota.id)
@@ -67,9 +67,9 @@ def service_problems(plan: Plan, *, gated: bool) -> list[Problem]:
                 f"and its other services {others.max_held} with all their instances. Cloud Run may then refuse a "
                 "revision, or start fewer instances."
             )
-    _report(needs, found, plan.project)
-    if isinstance(found.services, str):
-        _warn(f"the use of quotas by other services of {service.region} is not known ({found.services}).")
+    _report(needs, state, plan.project)
+    if isinstance(state.services, str):
+        _warn(f"the use of quotas by other services of {service.region} is not known ({state.services}).")
     return problems
 
 
@@ -77,9 +77,9 @@ def lease_problems(plan: LeasePlan) -> list[Problem]:
     """Check that the zones of a lease together have quota for it. Existing leases already hold theirs."""
     terms = plan.terms
     needs = lease_needs(terms)
-    found = _look_up(plan.project, needs)
-    known = {need: value for need, value in zip(needs, found.allowed, strict=True) if not isinstance(value, str)}
-    _report(needs, found, plan.project)
+    state = _look_up(plan.project, needs)
+    known = {need: value for need, value in zip(needs, state.allowed, strict=True) if not isinstance(value, str)}
+    _report(needs, state, plan.project)
     if len(known) == len(needs) and leases_that_fit(known) < len(terms.names):
         problem = lease_shortage(plan, known)
         if not _exist(plan):
@@ -94,7 +94,7 @@ def lease_problems(plan: LeasePlan) -> list[Problem]:
             )
     crowded = [
         (need, allowed, counted)
-        for need, allowed, counted in zip(needs, found.allowed, found.counted, strict=True)
+        for need, allowed, counted in zip(needs, state.allowed, state.counted, strict=True)
         if not isinstance(allowed, str) and not isinstance(counted, str)
         if is_crowded(need, allowed, counted.used, 0) and not is_short(need, allowed)
     ]
@@ -116,19 +116,19 @@ def _look_up(project: str, needs: tuple[Need, ...], region: str | None = None) -
     return look_up(project, limits, region, use=pulumi.runtime.is_dry_run())
 
 
-def _services(found: QuotaState) -> list[dict[str, Any]]:
-    return [] if isinstance(found.services, str) else found.services
+def _services(state: QuotaState) -> list[dict[str, Any]]:
+    return [] if isinstance(state.services, str) else state.services
 
 
-def _report(needs: tuple[Need, ...], found: QuotaState, project: str) -> None:
+def _report(needs: tuple[Need, ...], state: QuotaState, project: str) -> None:
     """Report in a preview what is not known, and the use of what is known."""
     lines: list[str] = []
     unread, unseen = defaultdict[str, list[Need]](list), defaultdict[str, list[Need]](list)
-    for need, allowed, counted in zip(needs, found.allowed, found.counted, strict=True):
+    for need, allowed, counted in zip(needs, state.allowed, state.counted, strict=True):
         if isinstance(allowed, str):
             unread[allowed].append(need)
             continue
-        lines.append(use_line(need, allowed, used_by_others(_services(found), "", need.quota.id).held, counted))
+        lines.append(use_line(need, allowed, used_by_others(_services(state), "", need.quota.id).held, counted))
         if isinstance(counted, str):
             unseen[counted].append(need)
     for why, concerned in unread.items():

@@ -172,7 +172,7 @@ def test_a_build_between_releases_is_planned_by_what_was_recorded_of_it(tmp_path
 
     code, said = build.bezel("catalog", "record-options", sys.executable, "--name", NIGHTLY)
     assert code == 0, said
-    assert f"options and 250 variables of vLLM 0.34.0.dev7+g0123abc are recorded as {NIGHTLY}" in said
+    assert f"options and 250 variables of vLLM 0.34.0.dev7+g0123abc as {NIGHTLY}" in said
     assert "the values of reasoning-parser are not recorded" in said
 
     code, said = build.bezel("plan", "build")

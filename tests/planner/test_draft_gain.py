@@ -59,7 +59,7 @@ def test_the_plan_says_what_it_assumes_and_nothing_without_drafts():
     plan = make_plan(with_changes({"vllm": DRAFTS}), project="p", stack="s")
     told = plan.as_output()["speculation"]
     assert told["draft_tokens"] == 3
-    assert told["basis"] == "each of 3 drafted tokens taken with a chance of 40% to 80% (assumed)"
+    assert told["basis"] == "each of 3 drafted tokens accepted with a probability of 40% to 80% (assumed)"
     assert told["gain_alone"][0] < told["gain_alone"][1]
     assert f"({told['basis']})" in plan_summary(plan)
 

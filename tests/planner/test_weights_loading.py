@@ -108,7 +108,7 @@ def test_a_download_that_the_instance_cannot_hold_is_refused():
 
 def test_a_plan_says_how_long_a_start_would_take_otherwise():
     plan = planned("hub")
-    (line,) = [line for line in plan_summary(plan).splitlines() if "otherwise loaded" in line]
+    (line,) = [line for line in plan_summary(plan).splitlines() if "other loadings" in line]
     for way in ("fuse", "fuse-prefetch", "runai-streamer"):
         low, high = planned(way).start.seconds
         assert f"{way} {low:.0f} to {high:.0f} s" in line

@@ -149,7 +149,7 @@ def test_what_nobody_said_is_not_told_as_the_stack_files():
     for kind in (SERVICE, LEASE):
         said = {name for name, (_, origin) in rows(kind).items() if "stack file" in origin}
         assert said <= {
-            "Stack: model", "Stack: region", "Stack: accelerator", "Stack: its region", "Lease: zone 1",
+            "Stack: model", "Stack: region", "Stack: accelerator", "Stack: gateway region", "Lease: zone 1",
             "Lease: machines",
         }  # fmt: skip
 

@@ -33,18 +33,18 @@ _PERMISSION = "roles/cloudquotas.viewer"
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """The maximum need of a quota in a place: `each` for an instance, times instances and revisions."""
+    """The maximum need of a quota in a place: `per_instance`, times instances and revisions."""
 
     quota: Quota
     place: str
-    each: int
+    per_instance: int
     instances: int
     revisions: int = 1
 
     @property
     def amount(self) -> int:
         """The amount needed at a time, in the quota's unit."""
-        return self.each * self.instances * self.revisions
+        return self.per_instance * self.instances * self.revisions
 
 
 def gpu_quota(name: str, *, zonal_redundancy: bool) -> Quota:
@@ -61,8 +61,8 @@ def service_needs(service: ServicePlan, *, gated: bool) -> tuple[Need, ...]:
         Quota(RUN_API, CPU_QUOTA, "vCPU", 1000): service.cpu * 1000,
         Quota(RUN_API, MEMORY_QUOTA, "GiB", 1 << 30): service.memory_gib << 30,
     }
-    revisions = 2 if gated else 1
-    return tuple(Need(quota, service.region, each, service.max_instances, revisions) for quota, each in amounts.items())
+    instances, revisions = service.max_instances, 2 if gated else 1
+    return tuple(Need(quota, service.region, amount, instances, revisions) for quota, amount in amounts.items())
 
 
 def lease_quota(terms: LeaseTerms) -> Quota:
@@ -110,9 +110,9 @@ def shortage(need: Need, allowed: float, *, project: str, held: int = 0, holders
     quota, gated, total = need.quota, need.revisions > 1, need.amount + held
     there = f"this project has {allowed:.0f} in {need.place}" + (f", of which {holders} hold {held}" if held else "")
     left = max(0, allowed - held)
-    fits = int(left // (need.each * need.revisions))
+    fits = int(left // (need.per_instance * need.revisions))
     repairs = [f"lower {setting('scaling.max_instances')} to {fits}"] if fits else []
-    if gated and need.each * need.instances <= left:
+    if gated and need.per_instance * need.instances <= left:
         repairs.insert(0, f"set {setting('rollout')} to direct (which fits once the old revision holds no instance)")
     repairs.append(f"request {total}: `{request(need, project, total)}`")
     repair = f"{', '.join(repairs[:-1])}{', or ' if repairs[1:] else ''}{repairs[-1]}."

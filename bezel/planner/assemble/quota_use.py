@@ -143,11 +143,11 @@ def _amounts(service: Mapping[str, Any], quota_id: str) -> tuple[int, int]:
         low = max(int(scaling.get("minInstanceCount") or 0) for scaling in (outer, inner))
         limits = [int(scaling["maxInstanceCount"]) for scaling in (outer, inner) if scaling.get("maxInstanceCount")]
         high = max(low, min(limits, default=0))
-    each = _each(service, quota_id)
-    return each * low, each * high
+    amount = _per_instance(service, quota_id)
+    return amount * low, amount * high
 
 
-def _each(service: Mapping[str, Any], quota_id: str) -> int:
+def _per_instance(service: Mapping[str, Any], quota_id: str) -> int:
     """Amount that one instance of a service counts in a quota."""
     template = service.get("template") or {}
     limits = [(container.get("resources") or {}).get("limits") or {} for container in template.get("containers") or ()]

@@ -113,7 +113,7 @@ def _service(plan: Plan) -> Iterable[Row]:
     yield "ingress", service.ingress, origin["access.ingress"]
     if service.vpc:
         name = service.vpc.subnetwork or service.vpc.network
-        yield "sends through", f"{name}, {service.vpc.egress}", either(origin, "vpc.network", "vpc.subnetwork")
+        yield "outgoing network", f"{name}, {service.vpc.egress}", either(origin, "vpc.network", "vpc.subnetwork")
     yield "rollout", plan.settings.rollout, origin["rollout"]
     wait = f"after {probe.initial_delay_seconds} s, every {probe.period_seconds} s"
     window = f"at most {probe.period_seconds * probe.failure_threshold} s"
@@ -126,11 +126,12 @@ def _gateway(plan: LeasePlan) -> Iterable[Row]:
     weights, gateway, origin = plan.weights, plan.gateway, plan.origins
     yield "copied to", weights.model if weights.bucket else "nothing: the server downloads them", COMPUTED
     yield "gateway", gateway.name, COMPUTED
-    yield "its region", gateway.region, origin["region"]
-    yield "its image", gateway.image.name, DEFAULT
+    yield "gateway region", gateway.region, origin["region"]
+    yield "gateway image", gateway.image.name, DEFAULT
     yield _invokers(plan)
-    egress = "outgoing requests to the internet through NAT" if plan.network.nat else "outgoing to Google's APIs only"
-    yield "network", f"{plan.network.name}: no external address, {egress}", origin["network.nat"]
+    egress = "to the internet through NAT" if plan.network.nat else "to Google's APIs only"
+    network = f"{plan.network.name}: no external address, outgoing requests {egress}"
+    yield "network", network, origin["network.nat"]
 
 
 def _lease(plan: LeasePlan) -> Iterable[Row]:
@@ -145,8 +146,8 @@ def _lease(plan: LeasePlan) -> Iterable[Row]:
         set_by = origin["lease.zones"] if own else either(origin, "lease.zones", "lease.patience")
         yield f"zone {number}", f"{zone.zone}, waiting {duration_text(zone.patience_seconds)}{known}", set_by
     for name, seconds, key in (
-        ("granted machine runs within", terms.provisioning_deadline_seconds, "provisioning_deadline"),
-        ("and responds within", terms.boot_deadline_seconds, "boot_deadline"),
+        ("start time limit", terms.provisioning_deadline_seconds, "provisioning_deadline"),
+        ("boot time limit", terms.boot_deadline_seconds, "boot_deadline"),
         ("ends after", terms.run_seconds, "duration"),
     ):
         yield name, duration_text(seconds), origin[f"lease.{key}"]
@@ -168,14 +169,14 @@ def _leased_memory(plan: LeasePlan) -> Iterable[Row]:
     yield "KV cache", gib(fit.kv_available_bytes), "the rest"
     yield "tokens in it", fit.kv_tokens, f"{fit.kv_token_bytes} bytes each; sliding layers keep the full length"
     yield f"sequences of {fit.max_model_len}", fit.full_context_sequences, "at a time"
-    yield "logits of a batch", gib(fit.sampling_bytes), "on each chip, beside all that"
+    yield "logits of a batch", gib(fit.sampling_bytes), "on each chip, in addition"
 
 
 def _service_start(plan: Plan) -> Iterable[Row]:
     yield "cold start", span(plan.start.seconds, "s", 0), plan.start.basis
     others = [loading for loading in LOADINGS.values() if loading.id != plan.weights.loading]
     starts = [f"{loading.id} {span(estimate_start(plan.fit, loading).seconds, 's', 0)}" for loading in others]
-    yield "otherwise loaded", "; ".join(starts), "weights.loading, estimated"
+    yield "other loadings", "; ".join(starts), "weights.loading, estimated"
 
 
 def _lease_start(plan: LeasePlan) -> Iterable[Row]:
@@ -192,14 +193,14 @@ def _service_cost(plan: Plan) -> Iterable[Row]:
     yield "without traffic", usd(cost.monthly_without_traffic, "month", 2), _instances(cost.min_instances)
     yield "at most", usd(cost.hourly_at_max, "h", 4), _instances(cost.max_instances)
     low, high = map(cost.start, plan.start.seconds)
-    yield "one start", usd_range((low, high), 4), "paid from its beginning"
+    yield "one start", usd_range((low, high), 4), "billed from its beginning"
     yield from token_rows(plan.token_cost)
     idle = plan.settings.cost.max_idle_hourly_usd
-    yield _limit(plan, "limit", "max_hourly_usd", "/h")
+    yield _limit(plan, "spending limit", "max_hourly_usd", "/h")
     if idle is None and plan.environment == "dev":
-        yield "limit without traffic", "0 USD/h", plan.origins["cost.max_idle_hourly_usd"]
+        yield "spending limit, idle", "0 USD/h", plan.origins["cost.max_idle_hourly_usd"]
     else:
-        yield _limit(plan, "limit without traffic", "max_idle_hourly_usd", "/h")
+        yield _limit(plan, "spending limit, idle", "max_idle_hourly_usd", "/h")
     yield "not included", None, ", ".join(service_cost.NOT_INCLUDED)
 
 
@@ -228,7 +229,7 @@ def _lease_cost(plan: LeasePlan) -> Iterable[Row]:
     yield "with the gateway", usd(cost.hourly_at_max, "h", 4), busy
     yield f"with the gateway for {length}", f"{text(cost.lease_at_max, 2)} USD", "at most, without the fee for requests"
     low, high = map(cost.start, plan.start.seconds)
-    yield "one start", usd_range((low, high), 2), "paid from its beginning"
+    yield "one start", usd_range((low, high), 2), "billed from its beginning"
     if plan.start.cached_seconds:
         low_seconds, high_seconds = plan.start.saved_seconds
         spared = usd_range((cost.start(low_seconds), cost.start(high_seconds)), 2)
@@ -238,7 +239,7 @@ def _lease_cost(plan: LeasePlan) -> Iterable[Row]:
 
 def _lease_limits(plan: LeasePlan) -> Iterable[Row]:
     yield from token_rows(plan.token_cost)
-    yield _limit(plan, "limit", "max_hourly_usd", "/h")
-    yield _limit(plan, "limit for the leases", "max_lease_usd", "")
+    yield _limit(plan, "spending limit", "max_hourly_usd", "/h")
+    yield _limit(plan, "spending limit, leases", "max_lease_usd", "")
     nat = ("NAT",) if plan.network.nat else ()
     yield "not included", None, ", ".join((*lease_cost.NOT_INCLUDED, *nat))

@@ -70,13 +70,13 @@ def gpu_memory_rows(fit: MemoryFit, accelerator: str) -> Iterable[Row]:
 def speed_rows(speed: Estimate, gain: Gain | None) -> Iterable[Row]:
     """Estimated speed of one machine at the load of the short benchmark."""
     yield "first token", span(speed.ttft_seconds, "s", 2), f"prompt of {speed.prompt_tokens} tokens"
-    yield "output alone", span(speed.tokens_per_second_alone, "tokens/s", 0), "one user"
-    yield "output together", span(speed.tokens_per_second_batched, "tokens/s", 0), f"{speed.batch} users"
+    yield "output, one user", span(speed.tokens_per_second_alone, "tokens/s", 0), "alone"
+    yield "output, batch", span(speed.tokens_per_second_batched, "tokens/s", 0), f"{speed.batch} users"
     served = span(speed.tokens_per_second_served, "tokens/s", 0)
-    yield "with their prompts", served, f"responses of {speed.output_tokens} tokens"
+    yield "prompts included", served, f"responses of {speed.output_tokens} tokens"
     if gain:
         yield "drafts, alone", span(gain.alone, "times as fast", 1), gain.basis
-        yield "drafts, together", span(gain.batched, "times as fast", 1), f"{speed.batch} users"
+        yield "drafts, batch", span(gain.batched, "times as fast", 1), f"{speed.batch} users"
     yield "basis", None, str(speed.as_output()["basis"])
 
 

@@ -195,7 +195,7 @@ def check_labels(labels: Mapping[str, str]) -> Iterator[Problem]:
             yield Problem(
                 setting(f"labels.{key}"),
                 value,
-                "Google Cloud refuses it: keys begin with a lower case letter, both hold lower case letters, "
+                "Google Cloud refuses it: keys begin with a lower case letter, both have lower case letters, "
                 "digits, hyphens and underscores only, at most 63.",
                 "rewrite it, e.g. `team: speech`.",
             )

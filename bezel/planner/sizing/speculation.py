@@ -43,7 +43,8 @@ class Gain:
     @property
     def basis(self) -> str:
         """The assumption behind the gain."""
-        return f"each of {self.draft_tokens} drafted tokens taken with a chance of {percent(self.acceptance)} (assumed)"
+        chance = percent(self.acceptance)
+        return f"each of {self.draft_tokens} drafted tokens accepted with a probability of {chance} (assumed)"
 
 
 def tokens_of_step(acceptance: float, draft_tokens: int) -> float:

@@ -39,7 +39,7 @@ def check_serving(values: Mapping[str, Any], settings: Settings, *, leased: bool
         settings: of the stack.
         leased: whether the weights are files of a leased machine.
     """
-    healthy = "its health check passes all the same."
+    healthy = "its health check still passes."
     for (name, value), instead in _OTHERWISE.items():
         if values.get(name) == value and isinstance(values[name], type(value)):
             consequence = f"{instead} and serves neither chats nor completions; {healthy}"
