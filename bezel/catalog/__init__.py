@@ -10,9 +10,16 @@ from bezel.catalog.machines import ComparedMachine, GpuMachine, compared_machine
 from bezel.catalog.models import Architecture, Model, model, models, unservable_form
 from bezel.catalog.prices import Price, Unpriced, price, prices
 from bezel.catalog.tpus import TpuSlice, tpu, tpus
-from bezel.catalog.vllm.options import VllmOption, VllmOptions, removed_options, vllm_options, vllm_versions
+from bezel.catalog.vllm.options import (
+    Variable,
+    VllmOption,
+    VllmOptions,
+    removed_options,
+    tpu_variables,
+    vllm_options,
+    vllm_versions,
+)
 from bezel.catalog.vllm.risks import Risk, unjudged, vllm_risks
-from bezel.catalog.vllm.variables import Variable, tpu_variables
 
 __all__ = [
     "Accelerator",

@@ -26,44 +26,42 @@ def main() -> int:
     environment = dict(os.environ)
     speed = float(environment.get("LOCALCLOUD_SPEED") or 1)
     try:
-        ordered = faults.start_faults(environment)
-        options = parse(sys.argv[1:], ordered.unknown)
+        start_faults = faults.start_faults(environment)
+        options = parse(sys.argv[1:], start_faults.unknown)
         machine = machine_from_environment(environment)
     except ValueError as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    took = 0.0
+    phases: list[float] = []
 
     def sleep(seconds: float) -> None:
-        nonlocal took
-        took += seconds
+        phases.append(seconds)
         time.sleep(seconds / speed)
 
     try:
-        settings = start(options, machine, environment, sleep, ordered)
+        settings = start(options, machine, environment, sleep, start_faults)
     except StartError as failure:
         return failure.status
     if report := environment.get("LOCALCLOUD_START_REPORT"):
-        os.write(int(report), f"{took:.1f}".encode())
-    while ordered.never_listens:
+        os.write(int(report), f"{sum(phases):.1f}".encode())
+    while start_faults.never_listens:
         signal.pause()  # a signal that ends the process ends it here, too
     # Imported only after a successful start: a refused command line need not load a web server.
-    from bezel.simulated_vllm.serving import How, serve
+    import asyncio
 
-    listen = environment.get("LOCALCLOUD_LISTEN", f"{options.host or '0.0.0.0'}:{settings.port}")
-    host, _, port = listen.rpartition(":")
+    from bezel.simulated_vllm.serving import serve
+
     fault_file = environment.get(faults.VARIABLE)
-    how = How(
-        host=options.host or "0.0.0.0" if listen.startswith("unix:") else host,
-        port=int(port),
-        path=listen.removeprefix("unix:") if listen.startswith("unix:") else "",
+    serving = serve(
+        settings,
+        environment.get("LOCALCLOUD_LISTEN", f"{settings.host}:{settings.port}"),
         speed=float(environment.get("LOCALCLOUD_SERVING_SPEED") or 1),
         log_level=options.uvicorn_log_level,
         access_log=not options.disable_uvicorn_access_log,
-        strikes=faults.ServingFaults(Path(fault_file), time.monotonic) if fault_file else None,
+        faults=faults.ServingFaults(Path(fault_file), time.monotonic) if fault_file else None,
         outlives_engine=environment.get("VLLM_KEEP_ALIVE_ON_ENGINE_DEATH", "0") not in {"", "0"},
     )
-    return serve(settings, how)
+    return asyncio.run(serving)
 
 
 if __name__ == "__main__":

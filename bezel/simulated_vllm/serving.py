@@ -8,7 +8,6 @@ import os
 import signal
 import socket
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -16,8 +15,7 @@ import uvicorn
 from bezel.loopback.asgi_guard import Bounded
 from bezel.simulated_vllm.api.web import Server
 from bezel.simulated_vllm.configuration.logs import log, traceback, uvicorn_logging
-from bezel.simulated_vllm.scheduling.clock import RealClock
-from bezel.simulated_vllm.scheduling.engine import Engine
+from bezel.simulated_vllm.scheduling.engine import Engine, RealClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,62 +41,54 @@ class _Uvicorn(uvicorn.Server):
         yield
 
 
-@dataclass(frozen=True)
-class How:
-    """The settings of the HTTP server, apart from those of its engine.
+async def serve(
+    settings: EngineSettings,
+    listen: str,
+    *,
+    speed: float,
+    log_level: str,
+    access_log: bool,
+    faults: ServingFaults | None,
+    outlives_engine: bool,
+) -> int:
+    """Serve until SIGTERM or SIGINT, or until the engine has died.
 
-    Attributes:
-        host: address to listen on.
-        port: port to listen on.
-        path: path of the socket to listen on instead, "" for none; host and port are then the container's.
+    Args:
+        settings: the settings of the engine.
+        listen: address as HOST:PORT, or unix:PATH:PORT for a socket file, where the port is the container's.
         speed: seconds of the engine per real second.
         log_level: uvicorn's log level.
         access_log: whether each request is logged.
-        strikes: faults injected while the server runs, None for none.
+        faults: faults injected while the server runs, None for none.
         outlives_engine: whether the server continues after its engine has died (VLLM_KEEP_ALIVE_ON_ENGINE_DEATH).
-    """
-
-    host: str
-    port: int
-    path: str
-    speed: float
-    log_level: str
-    access_log: bool
-    strikes: ServingFaults | None
-    outlives_engine: bool
-
-
-def serve(settings: EngineSettings, how: How) -> int:
-    """Serve until SIGTERM or SIGINT, or until the engine has died.
 
     Returns:
         The exit status.
     """
-    return asyncio.run(_serve(settings, how))
-
-
-async def _serve(settings: EngineSettings, how: How) -> int:
-    uvicorn_logging(how.log_level, access=how.access_log)
-    engine = Engine(settings, RealClock(how.speed), how.strikes)
+    address, _, port = listen.rpartition(":")
+    path = address.removeprefix("unix:") if address.startswith("unix:") else ""
+    host = settings.host if path else address
+    uvicorn_logging(log_level, access=access_log)
+    engine = Engine(settings, RealClock(speed), faults)
     config = uvicorn.Config(
         Bounded(Server(engine).application(), lambda _: _LARGEST),
-        host=how.host,
-        port=how.port,
+        host=host,
+        port=int(port),
         log_config=None,
         lifespan="off",
         backlog=_BACKLOG,
         timeout_graceful_shutdown=1,
-        access_log=how.access_log,
+        access_log=access_log,
     )
-    log("listening", host=how.host, port=how.port)
+    log("listening", host=host, port=port)
     server = _Uvicorn(config)
     tasks = [asyncio.create_task(engine.run()), asyncio.create_task(_log_statistics(engine))]
-    if not how.outlives_engine:
+    if not outlives_engine:
         tasks.append(asyncio.create_task(_end_with_engine(engine, server)))
-    if how.strikes:
-        tasks.append(asyncio.create_task(_crash(how.strikes)))
+    if faults:
+        tasks.append(asyncio.create_task(_crash(faults)))
     try:
-        await server.serve([_listening(how.path)] if how.path else None)
+        await server.serve([_bound_socket(path)] if path else None)
     except SystemExit:
         # uvicorn has logged why it could not listen.
         return 1
@@ -109,7 +99,7 @@ async def _serve(settings: EngineSettings, how: How) -> int:
     return 0
 
 
-def _listening(path: str) -> socket.socket:
+def _bound_socket(path: str) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(path)
     return listener
@@ -119,12 +109,12 @@ async def _end_with_engine(engine: Engine, server: uvicorn.Server) -> None:
     """Shut down once a client has got the error of the engine's death, or _WATCHDOG_SECONDS after it."""
     await engine.died.wait()
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(engine.death_told.wait(), _WATCHDOG_SECONDS)
+        await asyncio.wait_for(engine.death_reported.wait(), _WATCHDOG_SECONDS)
     server.should_exit = True
 
 
-async def _crash(strikes: ServingFaults) -> None:
-    while not strikes.crashes():  # noqa: ASYNC110 - the faults come from a file
+async def _crash(faults: ServingFaults) -> None:
+    while not faults.crashes():  # noqa: ASYNC110 - the faults come from a file
         await asyncio.sleep(_CRASH_CHECK_SECONDS)
     traceback("RuntimeError", "can't start new thread")
     # As abrupt as a real crash: open connections are cut.

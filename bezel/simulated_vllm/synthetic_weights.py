@@ -17,6 +17,13 @@ _SHARD_BYTES = 5 * 10**9
 # Names of the encodings in compressed-tensors.
 _FORMATS = {"w4a16": "pack-quantized", "fp8": "float-quantized"}
 
+# Files that are the same for every checkpoint.
+_FIXED: dict[str, dict[str, object]] = {
+    "generation_config.json": {"bos_token_id": 2, "eos_token_id": [1, 106], "pad_token_id": 0, "top_p": 0.95},
+    "tokenizer.json": {"version": "1.0", "model": {"type": "BPE", "vocab": {}, "merges": []}},
+    "tokenizer_config.json": {"tokenizer_class": "GemmaTokenizerFast", "bos_token": "<bos>", "eos_token": "<eos>"},
+}
+
 
 def model_files(model_id: str) -> dict[str, bytes]:
     """Return the files of a checkpoint of the catalogue, or of the assistant that belongs to one.
@@ -33,9 +40,7 @@ def model_files(model_id: str) -> dict[str, bytes]:
     for row in models().values():
         if model_id == row.assistant:
             return _files(_assistant_config(row), row.assistant_bytes)
-        if model_id == row.hub_id:
-            return _files(_config(row), row.weight_bytes)
-    row = model(model_id)
+    row = next((row for row in models().values() if model_id == row.hub_id), None) or model(model_id)
     return _files(_config(row), row.weight_bytes)
 
 
@@ -45,14 +50,8 @@ def _files(config: dict[str, Any], size: int) -> dict[str, bytes]:
     tensors = {f"made_up.shard_{number}.weight": name for number, name in enumerate(names)}
     return {
         "config.json": _json(config),
-        "generation_config.json": _json(
-            {"bos_token_id": 2, "eos_token_id": [1, 106], "pad_token_id": 0, "top_p": 0.95}
-        ),
+        **{name: _json(content) for name, content in _FIXED.items()},
         "model.safetensors.index.json": _json({"metadata": {"total_size": size}, "weight_map": tensors}),
-        "tokenizer.json": _json({"version": "1.0", "model": {"type": "BPE", "vocab": {}, "merges": []}}),
-        "tokenizer_config.json": _json(
-            {"tokenizer_class": "GemmaTokenizerFast", "bos_token": "<bos>", "eos_token": "<eos>"}
-        ),
         **{name: _shard(tensor) for tensor, name in tensors.items()},
     }
 
@@ -109,11 +108,10 @@ def _assistant_config(row: Model) -> dict[str, Any]:
         "num_kv_shared_layers": 4,
         "hidden_size_per_layer_input": 0,
     }
+    unified = "unified_" if row.architecture.model_type.endswith("unified") else ""
     return {
         "architectures": ["Gemma4AssistantForCausalLM"],
-        "model_type": "gemma4_unified_assistant"
-        if row.architecture.model_type.endswith("unified")
-        else "gemma4_assistant",
+        "model_type": f"gemma4_{unified}assistant",
         "backbone_hidden_size": row.architecture.hidden_size,
         "text_config": text,
     }

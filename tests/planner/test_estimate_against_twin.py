@@ -16,8 +16,7 @@ from bezel.planner.base.hardware import leased_hardware
 from bezel.planner.sizing.roofline import estimate, gpu_peaks, tpu_peaks, verdict
 from bezel.planner.sizing.speculation import speculative_gain
 from bezel.pulumi_engine.project import Project
-from bezel.simulated_vllm.scheduling.virtual_load import load, served
-from bezel.simulated_vllm.scheduling.virtual_time import Rig
+from bezel.simulated_vllm.scheduling.virtual_load import Rig, load, served
 from bezel.simulated_vllm.synthetic_weights import model_files
 from tests.support.planner.v6e_stack import L4X8
 

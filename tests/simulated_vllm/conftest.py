@@ -22,8 +22,7 @@ from bezel.simulated_vllm.configuration.faults import ServingFaults
 from bezel.simulated_vllm.configuration.hardware import machine_from_environment
 from bezel.simulated_vllm.configuration.options import parse
 from bezel.simulated_vllm.configuration.settings import make_settings
-from bezel.simulated_vllm.scheduling.clock import RealClock
-from bezel.simulated_vllm.scheduling.engine import Engine
+from bezel.simulated_vllm.scheduling.engine import Engine, RealClock
 from bezel.simulated_vllm.synthetic_weights import model_files
 from tests.support.simulated_vllm.arguments import ROOT
 from tests.support.simulated_vllm.process import MODEL
@@ -100,9 +99,9 @@ def serve(settings):
 
     @contextlib.contextmanager
     def run(
-        *arguments: str, speed: float = 1.0, strikes: ServingFaults | None = None, **hardware: object
+        *arguments: str, speed: float = 1.0, faults: ServingFaults | None = None, **hardware: object
     ) -> Iterator[httpx.Client]:
-        engine = Engine(settings(*arguments, **hardware), RealClock(speed), strikes)
+        engine = Engine(settings(*arguments, **hardware), RealClock(speed), faults)
         config = uvicorn.Config(
             Server(engine).application(), "127.0.0.1", 0, log_config=None, lifespan="off", callback_notify=None
         )
@@ -140,14 +139,14 @@ def servers(serve, tmp_path_factory):
     started: dict[str, httpx.Client] = {}
 
     def simulated(name: str) -> contextlib.AbstractContextManager[httpx.Client]:
-        row, strikes = CONFIGURATIONS[name], None
+        row, faults = CONFIGURATIONS[name], None
         if row.dead:
             orders = tmp_path_factory.mktemp("faults") / "faults.json"
             orders.write_text('[{"kind": "engine-death"}]')
-            strikes = ServingFaults(orders, time.monotonic)
+            faults = ServingFaults(orders, time.monotonic)
         arguments = (argument.format(assistant="/mnt/models/tiny-assistant") if "{a" in argument else argument
                      for argument in row.arguments)  # fmt: skip
-        return serve("/mnt/models/tiny", *arguments, speed=200.0, strikes=strikes)
+        return serve("/mnt/models/tiny", *arguments, speed=200.0, faults=faults)
 
     with contextlib.ExitStack() as stack:
 

@@ -20,7 +20,7 @@ from bezel.simulated_vllm.configuration.failures import StartError
 from bezel.simulated_vllm.configuration.faults import ServingFaults, StartFaults, start_faults
 from bezel.simulated_vllm.configuration.hardware import machine_from_environment
 from bezel.simulated_vllm.configuration.options import parse
-from bezel.simulated_vllm.scheduling.virtual_time import Rig
+from bezel.simulated_vllm.scheduling.virtual_load import Rig
 from bezel.simulated_vllm.startup import start
 from tests.support.simulated_vllm.arguments import L4_QAT, ROOT
 from tests.support.simulated_vllm.samples import FIXTURES, events, sample

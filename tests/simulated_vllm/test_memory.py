@@ -11,7 +11,7 @@ from bezel.simulated_vllm.configuration.checkpoint import read_checkpoint
 from bezel.simulated_vllm.configuration.failures import StartError
 from bezel.simulated_vllm.configuration.hardware import accelerators
 from bezel.simulated_vllm.configuration.kv_layout import kv_layout
-from bezel.simulated_vllm.scheduling.virtual_time import Rig
+from bezel.simulated_vllm.scheduling.virtual_load import Rig
 from bezel.simulated_vllm.synthetic_weights import model_files
 from tests.support.simulated_vllm.arguments import L4_QAT
 
@@ -20,8 +20,8 @@ def test_the_layout_gives_the_capacity_that_a_real_server_reported(mount):
     # Measured: vLLM 0.32.0 on a CPU (blocks of 128), 64 MiB of cache, 4096 batched tokens, context 32768.
     layout = kv_layout(read_checkpoint(mount / "tiny"), dtype="auto", in_flight_tokens=4096, block=128)
     blocks = (64 << 20) // layout.block_bytes
-    assert f"{blocks / layout.blocks_at_most(32768):.2f}" == "7.47"
-    assert int(blocks / layout.blocks_at_most(32768) * 32768) == 244_922
+    assert f"{blocks / layout.max_blocks(32768):.2f}" == "7.47"
+    assert int(blocks / layout.max_blocks(32768) * 32768) == 244_922
 
 
 def test_the_recorded_capacity_of_a_1_gib_cache_comes_out(mount):
@@ -29,7 +29,7 @@ def test_the_recorded_capacity_of_a_1_gib_cache_comes_out(mount):
     layout = kv_layout(read_checkpoint(mount / "tiny"), dtype="auto", in_flight_tokens=2048, block=128)
     blocks = (1 << 30) // layout.block_bytes
     assert blocks == 32768
-    assert int(blocks / layout.blocks_at_most(4096) * 4096) == 3_195_660
+    assert int(blocks / layout.max_blocks(4096) * 4096) == 3_195_660
 
 
 def test_a_12b_in_4_bits_fits_an_l4(settings):

@@ -8,7 +8,7 @@ from bezel.simulated_vllm.configuration.failures import StartError
 from bezel.simulated_vllm.configuration.hardware import accelerators, machine_from_environment
 from bezel.simulated_vllm.configuration.options import parse
 from bezel.simulated_vllm.configuration.tpu import batch_sizes
-from bezel.simulated_vllm.scheduling.virtual_time import Rig
+from bezel.simulated_vllm.scheduling.virtual_load import Rig
 from bezel.simulated_vllm.startup import start
 from tests.support.simulated_vllm.arguments import L4_QAT
 

@@ -27,8 +27,7 @@ from bezel.bench.client.load_engine import run_load
 from bezel.bench.load.plan import Body, Constant, Load, PromptPlan, Stop, Target
 from bezel.localcloud import control, seed
 from bezel.simulated_vllm import synthetic_weights
-from bezel.simulated_vllm.scheduling.virtual_load import served
-from bezel.simulated_vllm.scheduling.virtual_time import Rig
+from bezel.simulated_vllm.scheduling.virtual_load import Rig, served
 from tests.support.localcloud.client import Client, until
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from bezel.catalog.accelerators import accelerators
 from bezel.catalog.checks.hardware import check_accelerators, check_machines, check_tpus
 from bezel.catalog.checks.integrity_errors import check_dated
-from bezel.catalog.checks.measurements import check_measured
-from bezel.catalog.checks.models import check_models
+from bezel.catalog.checks.models import check_measured, check_models
 from bezel.catalog.checks.prices import OPTIONAL_MODELS, check_prices
 from bezel.catalog.loader import region_names
 from bezel.catalog.machines import compared_machines, gpu_machines
@@ -23,8 +22,7 @@ from bezel.catalog.models import models
 from bezel.catalog.prices import PRICES, parse_prices
 from bezel.catalog.skus import sku_rules
 from bezel.catalog.tpus import tpus
-from bezel.catalog.vllm.options import vllm_options, vllm_versions
-from bezel.catalog.vllm.variables import tpu_variables
+from bezel.catalog.vllm.options import tpu_variables, vllm_options, vllm_versions
 from bezel.errors import Problem
 
 if TYPE_CHECKING:
@@ -37,8 +35,7 @@ if TYPE_CHECKING:
     from bezel.catalog.prices import Price
     from bezel.catalog.skus import SkuRule
     from bezel.catalog.tpus import TpuSlice
-    from bezel.catalog.vllm.options import VllmOptions
-    from bezel.catalog.vllm.variables import RecordedVariables
+    from bezel.catalog.vllm.options import RecordedVariables, VllmOptions
 
 _MIN_VARIABLES, _MIN_VALUES = 200, 80  # 316 and 125 were recorded
 _MIN_OPTIONS = 100  # a release has over 300; a truncated list would make flags that exist look wrong

@@ -1,4 +1,7 @@
-"""Integrity rules of checkpoints and architectures: bytes per parameter, layer pattern, attention heads. Pure."""
+"""Integrity rules of checkpoints, architectures and the measurements of them. Pure.
+
+Owns bytes per parameter, layer patterns, attention heads, and cache sizes that agree with a model's layers.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,9 @@ from bezel.errors import Problem
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from bezel.catalog.measurements import MeasuredMemory, MeasuredSpeed
     from bezel.catalog.models import Architecture, Model
+    from bezel.catalog.tpus import TpuSlice
 
 # Bits per parameter without the embeddings: from the encoding with its scales, up to the average of a small model with
 # its towers for images and sound, which stay in 16 bits.
@@ -105,3 +110,57 @@ def _assistant(where: str, model: Model) -> Iterable[Problem]:
         "a draft model is at most a tenth of its model.",
     )
     yield from check_between(where, "assistant_bytes", model.assistant_bytes, 1e7, largest, consequence)
+
+
+def kv_bytes_per_token(shape: Architecture) -> int:
+    """Return the KV cache bytes of a token in bf16, where every layer stores the full length (as on one TPU chip)."""
+    sliding = shape.sliding_layers * shape.sliding_kv_heads * shape.sliding_head_dim
+    full = shape.full_layers * shape.full_kv_heads * shape.full_head_dim
+    return 2 * _BF16_BYTES * (sliding + full)
+
+
+def check_measured(
+    memory: Sequence[MeasuredMemory],
+    speed: Sequence[MeasuredSpeed],
+    models: Mapping[str, Model],
+    tpus: Mapping[str, TpuSlice],
+    accelerators: Iterable[str],
+) -> Iterable[Problem]:
+    """Yield the integrity errors of the measurements.
+
+    Args:
+        memory: rows on memory.
+        speed: rows on speed.
+        models: models of the catalogue, by id.
+        tpus: TPU slices of the catalogue, by id.
+        accelerators: ids of the catalogue's accelerators.
+    """
+    rows: tuple[MeasuredMemory | MeasuredSpeed, ...] = (*memory, *speed)
+    for row in rows:
+        yield from check_dated(_where(row), row)
+        yield from check_known(_where(row), "model", row.model, models, "no plan is compared with it.")
+        yield from check_known(
+            _where(row), "machine", row.machine, (*accelerators, *tpus), "no plan is compared with it."
+        )
+    for case in memory:
+        if case.kv_tokens is not None:
+            yield from check_between(
+                _where(case), "kv_tokens", case.kv_tokens, case.max_model_len, 1e8, "a request must fit."
+            )
+        if case.kv_token_bytes is None or case.model not in models or case.machine not in tpus:
+            continue
+        counted = kv_bytes_per_token(models[case.model].architecture)
+        if tpus[case.machine].chips == 1 and counted != case.kv_token_bytes:
+            yield Problem(
+                f"{_where(case)}: kv_token_bytes",
+                case.kv_token_bytes,
+                f"the layers of {case.model} make {counted} B, so its memory fit is computed wrongly.",
+                "correct the layers with a cache of their own, their KV heads or head dimensions in models.toml.",
+            )
+    for load in speed:
+        rate = load.tokens_per_second
+        yield from check_between(_where(load), "tokens_per_second", rate, 0.1, 1e6, "estimates are compared with it.")
+
+
+def _where(row: MeasuredMemory | MeasuredSpeed) -> str:
+    return f"measurements.toml: {row.case}"

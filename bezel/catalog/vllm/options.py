@@ -1,7 +1,7 @@
-"""Options of `vllm serve` as its own parser declares them, one data file for each recorded release.
+"""Options and environment variables of vLLM releases, as its parser and its readers declare them.
 
-Owns the reading of data/vllm/<version>.json and the look-up of an option by any of its spellings. Leaves checks of
-values and combinations to its callers, and the environment variables of a release to bezel.catalog.vllm.variables.
+Owns the reading of data/vllm/<version>.json and tpu-inference's variables, and the look-up of an option by any of its
+spellings. Leaves checks of values and combinations to its callers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from bezel.catalog.loader import DATA, NotInCatalogueError, read_toml
-from bezel.catalog.vllm.variables import Variable, read_variables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 RECORDINGS = DATA / "vllm"
 
 Kind = Literal["value", "values", "append", "optional-value", "switch", "switch-pair"]
+VariableKind = Literal["text", "int", "float", "json", "switch", "choice"]
 Type = Literal["int", "float", "str", "json", "human-int", "human-int-or-auto", "any"]
 
 # The keys are the parser's own converters. `_optional_type` also takes "None" and hides the type behind it: such an
@@ -44,6 +44,35 @@ _HIDDEN: dict[str, Type] = {
     "max_num_queued_tokens": "human-int",
     "max_num_scheduled_tokens": "human-int",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One variable.
+
+    `on` and `off` are the words that switch it on and off; any other word is refused where it is `strict` (it reads a
+    number), else silently read as one of the two. `choices` are the words of a choice, in any case where `any_case`,
+    several of them separated by commas where `listed`.
+    """
+
+    name: str
+    kind: VariableKind
+    on: tuple[str, ...] = ()
+    off: tuple[str, ...] = ()
+    strict: bool = False
+    choices: tuple[str, ...] = ()
+    any_case: bool = False
+    listed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedVariables:
+    """The variables of one release of tpu-inference."""
+
+    version: str
+    as_of: str
+    source: str
+    variables: Mapping[str, Variable]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,3 +205,29 @@ def _by_flag(options: tuple[VllmOption, ...]) -> dict[str, tuple[VllmOption, boo
     # Releases that list --disable-x as the negation of --enable-x still take --no-enable-x.
     implied = {f"--no-{option.name}": (option, True) for option in options if option.kind == "switch-pair"}
     return implied | {flag: (option, flag == option.negation) for option in options for flag in option.flags}
+
+
+def read_variables(recorded: Mapping[str, Any]) -> dict[str, Variable]:
+    """Return the variables of a recording, by name."""
+    return {name: _variable(name, kind) for name, kind in recorded.items()}
+
+
+@functools.cache
+def tpu_variables() -> RecordedVariables:
+    """Return the variables that tpu-inference reads itself; vLLM does not know them."""
+    data = json.loads((DATA / "tpu_inference.json").read_text(encoding="utf-8"))
+    return RecordedVariables(data["version"], data["as_of"], data["source"], read_variables(data["variables"]))
+
+
+def _variable(name: str, kind: Any) -> Variable:
+    if isinstance(kind, str):
+        return Variable(name, kind)  # type: ignore[arg-type]  # the recorder writes no other
+    if "on" in kind:
+        return Variable(name, "switch", on=tuple(kind["on"]), off=tuple(kind["off"]), strict="strict" in kind)
+    return Variable(
+        name,
+        "choice",
+        choices=tuple(kind["choices"]),
+        any_case=kind.get("any_case", False),
+        listed=kind.get("list", False),
+    )

@@ -16,8 +16,7 @@ from bezel.catalog.loader import make, read_toml
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from bezel.catalog.vllm.options import VllmOption, VllmOptions
-    from bezel.catalog.vllm.variables import Variable
+    from bezel.catalog.vllm.options import Variable, VllmOption, VllmOptions
 
 _NO_TEXT = ("int", "float", "human-int", "human-int-or-auto")
 _UNKNOWN = (

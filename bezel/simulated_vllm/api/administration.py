@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,28 +16,16 @@ from typing import TYPE_CHECKING, Any
 from starlette.routing import Route
 
 from bezel.simulated_vllm.api.bodies import content_of
-from bezel.simulated_vllm.api.errors import ApiError, json_response
+from bezel.simulated_vllm.api.errors import json_response, refused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from starlette.requests import Request
     from starlette.responses import Response
 
 _SCALE_OUT = (
-    "/inference/v1/generate",
-    "/inference/v1/abort_requests",
-    *(
-        f"/v1/{api}/{what}"
-        for api, what in (
-            ("chat/completions", "render"),
-            ("chat/completions", "derender"),
-            ("completions", "render"),
-            ("completions", "derender"),
-            ("messages", "render"),
-            ("responses", "render"),
-        )
-    ),
+    *("/inference/v1/generate", "/inference/v1/abort_requests"),
+    *("/v1/chat/completions/render", "/v1/chat/completions/derender", "/v1/completions/render"),
+    *("/v1/completions/derender", "/v1/messages/render", "/v1/responses/render"),
 )
 
 
@@ -54,26 +43,22 @@ async def _scale(request: Request) -> Response:
     body = content_of(request.headers.get("content-type", ""), await request.body())
     size = body.get("new_data_parallel_size") if isinstance(body, dict) else None
     if size is None:
-        raise ApiError("new_data_parallel_size is required", "Bad Request")
+        raise refused("no-size")
     if not isinstance(size, int) or size <= 0:
-        raise ApiError("new_data_parallel_size must be a positive integer", "Bad Request")
-    raise ApiError("Scale failed", "Internal Server Error", status=500)
+        raise refused("size")
+    raise refused("scale")
 
 
-async def _is_scaling(request: Request) -> Response:
-    del request
+async def _is_scaling(_: Request) -> Response:
     return json_response({"is_scaling_elastic_ep": False})
 
 
-async def _kv_event_sources(request: Request) -> Response:
-    del request
+async def _kv_event_sources(_: Request) -> Response:
     return json_response({})
 
 
-async def _scale_out(request: Request) -> Response:
-    del request
-    message = "Scale-out endpoints are disabled. Restart vllm serve with --enable-scale-out to enable them."
-    raise ApiError(message, "PermissionDeniedError", status=403)
+async def _scale_out(_: Request) -> Response:
+    raise refused("scale-out")
 
 
 @cache
@@ -82,26 +67,15 @@ def description(paths: frozenset[str]) -> dict[str, Any]:
 
     `openapi.json.gz` is the document that the real server of the release sent.
     """
-    whole = json.loads(gzip.decompress(Path(__file__).with_name("openapi.json.gz").read_bytes()))
-    served = {path: item for path, item in whole["paths"].items() if path in paths}
-    schemas, needed = whole["components"]["schemas"], set[str]()
-    left = list(_references(served))
+    document = json.loads(gzip.decompress(Path(__file__).with_name("openapi.json.gz").read_bytes()))
+    served = {path: item for path, item in document["paths"].items() if path in paths}
+    schemas, needed, left = document["components"]["schemas"], set[str](), _references(served)
     while left:
-        name = left.pop()
-        if name not in needed:
-            needed.add(name)
-            left.extend(_references(schemas[name]))
-    kept = {name: schema for name, schema in schemas.items() if name in needed}
-    return {**whole, "paths": served, "components": {"schemas": kept}}
+        needed |= left
+        left = set().union(*(_references(schemas[name]) for name in left)) - needed
+    used = {name: schema for name, schema in schemas.items() if name in needed}
+    return {**document, "paths": served, "components": {"schemas": used}}
 
 
-def _references(part: object) -> Iterable[str]:
-    if isinstance(part, dict):
-        for key, value in part.items():
-            if key == "$ref" and isinstance(value, str):
-                yield value.rpartition("/")[2]
-            else:
-                yield from _references(value)
-    elif isinstance(part, list):
-        for value in part:
-            yield from _references(value)
+def _references(part: object) -> set[str]:
+    return set(re.findall(r'"\$ref": "[^"]*/([^"/]*)"', json.dumps(part)))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from bezel.simulated_vllm.api.errors import ApiError, invalid, malformed
+from bezel.simulated_vllm.api.errors import ApiError, invalid, malformed, refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -130,9 +130,7 @@ def content_of(content_type: str, raw: bytes) -> object:
         ApiError: it is not JSON.
     """
     if content_type.partition(";")[0].strip().lower() != "application/json":
-        raise ApiError(
-            "1 validation error:\n  Unsupported Media Type: Only 'application/json' is allowed", "Bad Request"
-        )
+        raise refused("media-type")
     if not raw:
         raise malformed([{"type": "missing", "loc": ("body",), "msg": "Field required", "input": None}])
     try:
@@ -141,7 +139,7 @@ def content_of(content_type: str, raw: bytes) -> object:
         row = {"type": "json_invalid", "loc": ("body", error.pos), "msg": "JSON decode error", "input": {}}
         raise malformed([{**row, "ctx": {"error": error.msg}}]) from None
     except UnicodeDecodeError:
-        raise ApiError("There was an error parsing the body", "Bad Request") from None
+        raise refused("body") from None
 
 
 def _check_before(kind: type[Body], content: object) -> None:
@@ -149,13 +147,12 @@ def _check_before(kind: type[Body], content: object) -> None:
     if not isinstance(content, dict):
         return
     if content.get("stream_options") and not content.get("stream"):
-        raise invalid("Stream options can only be defined when `stream=True`.", "stream_options")
+        raise refused("stream-options")
     if kind is CompletionBody and content.get("prompt") in (None, "") and content.get("prompt_embeds") is None:
-        raise invalid("Either prompt or prompt_embeds must be provided and non-empty.", "prompt")
+        raise refused("no-prompt")
     if kind is TokenizeBody and "prompt" not in content and "messages" not in content:
-        missing = {"type": "missing", "msg": "Field required", "input": content}
-        rows = [{**missing, "loc": ("body", name)} for name in ("prompt", "messages")]
-        raise malformed([{key: row[key] for key in ("type", "loc", "msg", "input")} for row in rows])
+        missing = {"type": "missing", "loc": (), "msg": "Field required", "input": content}
+        raise malformed([missing | {"loc": ("body", name)} for name in ("prompt", "messages")])
 
 
 # In vLLM's order. A message marked True is followed by the parameter's name and value.
@@ -190,39 +187,31 @@ def check_sampling(body: ChatBody | CompletionBody, max_tokens: int | None) -> N
             text = message.format(value)
             raise invalid(text, name, value) if named else ApiError(text)
     if max_tokens is not None and body.min_tokens > max_tokens:
-        raise ApiError(f"min_tokens must be less than or equal to max_tokens={max_tokens}, got {body.min_tokens}.")
+        raise refused("min-tokens", limit=max_tokens, tokens=body.min_tokens)
     if "" in body.stops:
-        raise ApiError("stop cannot contain an empty string.")
+        raise refused("empty-stop")
     if body.temperature == 0 and (body.n or 1) > 1:
-        raise ApiError(f"n must be 1 when using greedy sampling, got {body.n}.")
+        raise refused("greedy-n", n=body.n)
 
 
 def messages_text(messages: list[dict[str, Any]], *, generate: bool = True, think: bool = False) -> str:
     """Return the messages in the form of the chat template; images and audio become their placeholder tokens."""
     text = "<bos>"
     if think:
-        first, messages = _system(messages)
-        text += f"<|turn>system\n<|think|>{first}<turn|>\n"
+        system = ""
+        if messages and messages[0].get("role") in {"system", "developer"}:
+            system, messages = _content(messages[0].get("content")), messages[1:]
+        text += f"<|turn>system\n<|think|>{system}<turn|>\n"
     for message in messages:
         role = "model" if message.get("role") == "assistant" else message.get("role", "user")
         text += f"<|turn>{role}\n{_content(message.get('content'))}<turn|>\n"
     return text + ("<|turn>model\n" if generate else "")
 
 
-def _system(messages: list[dict[str, Any]]) -> tuple[str, list[dict[str, Any]]]:
-    """Return the system's text, empty if there is none, and the messages without it."""
-    if messages and messages[0].get("role") in {"system", "developer"}:
-        return _content(messages[0].get("content")), messages[1:]
-    return "", messages
-
-
 def _content(content: object) -> str:
     if isinstance(content, str):
         return content.strip()
-    if not isinstance(content, list):
-        return ""
-    parts = [part for part in content if isinstance(part, dict)]
-    return "".join(_part(part) for part in parts)
+    return "".join(_part(part) for part in content if isinstance(part, dict)) if isinstance(content, list) else ""
 
 
 def _part(part: Mapping[str, Any]) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any
 
-from starlette.responses import Response
-
 from bezel.simulated_vllm.api import bodies, streams
-from bezel.simulated_vllm.api.errors import ApiError, compact, invalid, json_response
+from bezel.simulated_vllm.api.errors import TEMPLATES, compact, refused
 from bezel.simulated_vllm.api.generation import Call, check_logprobs, check_max_tokens, start_call, thinks, tokens_of
 from bezel.simulated_vllm.api.structured import required_tool, scripted_answer, tool_call_id
 from bezel.simulated_vllm.scheduling.detokenize import chat_logprobs
@@ -15,14 +14,12 @@ from bezel.simulated_vllm.scheduling.detokenize import chat_logprobs
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from starlette.responses import Response
     from starlette.types import Receive
 
     from bezel.simulated_vllm.api.bodies import ChatBody
     from bezel.simulated_vllm.scheduling.channel import Piece
     from bezel.simulated_vllm.scheduling.engine import Engine
-
-_AUTO_TOOLS = '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'
-_NO_MESSAGES = "Cannot apply chat template to an empty conversation. Provide at least one message."
 
 
 async def answer_chat(engine: Engine, body: ChatBody, fingerprint: str, receive: Receive) -> Response:
@@ -32,17 +29,15 @@ async def answer_chat(engine: Engine, body: ChatBody, fingerprint: str, receive:
         ApiError: the call is refused.
     """
     call = start_chat(engine, body)
-    if body.stream:
-        return ChatStream(call, body, fingerprint)
-    pieces = await streams.whole(call, receive)
-    if pieces is None:
-        return Response()
-    count_parsed(call, body, pieces)
-    choices = [_choice(call, body, piece) for piece in pieces]
-    extra: dict[str, object] = dict.fromkeys(("prompt_logprobs", "prompt_token_ids", "prompt_text"))
-    if body.return_token_ids:
-        extra["prompt_token_ids"] = call.choices[0].request.prompt
-    return json_response(call.answer("chat.completion", choices, fingerprint, extra))
+
+    def completion(pieces: list[Piece]) -> dict[str, object]:
+        call.count_parsed(pieces)
+        prompt = call.choices[0].request.prompt if body.return_token_ids else None
+        extra: dict[str, object] = {"prompt_logprobs": None, "prompt_token_ids": prompt, "prompt_text": None}
+        return call.answer("chat.completion", [_choice(call, body, piece) for piece in pieces], fingerprint, extra)
+
+    stream = ChatStream(call, body, fingerprint) if body.stream else None
+    return await streams.respond(call, receive, stream, completion)
 
 
 def start_chat(engine: Engine, body: ChatBody, limit_name: str | None = None) -> Call:
@@ -59,26 +54,26 @@ def start_chat(engine: Engine, body: ChatBody, limit_name: str | None = None) ->
     settings = engine.settings
     _check_tools(engine, body)
     if body.top_logprobs and not body.logprobs:
-        raise invalid("when using `top_logprobs`, `logprobs` must be set to true.", "top_logprobs")
+        raise refused("top-logprobs")
     check_logprobs(body.top_logprobs)
-    asked = body.max_completion_tokens if body.max_completion_tokens is not None else body.max_tokens
+    limit = body.max_completion_tokens if body.max_completion_tokens is not None else body.max_tokens
     name = limit_name or ("max_tokens" if body.max_completion_tokens is None else "max_completion_tokens")
     prompt = prompt_tokens(engine, body)
-    check_max_tokens(asked, settings.max_model_len, name)
-    return start_call(engine, body, [prompt], max_tokens=asked, scripted=scripted_answer(body))
+    check_max_tokens(limit, settings.max_model_len, name)
+    return start_call(engine, body, [prompt], max_tokens=limit, scripted=scripted_answer(body))
 
 
-def prompt_tokens(engine: Engine, body: ChatBody) -> list[int]:
+def prompt_tokens(engine: Engine, body: ChatBody) -> Sequence[int]:
     """Return the prompt that the chat template makes of the messages.
 
     Raises:
         ApiError: there are no messages, they hold media that the model cannot read, or they are too long.
     """
     if not body.messages:
-        raise ApiError(_NO_MESSAGES)
+        raise refused("no-messages")
     settings = engine.settings
     if bodies.media(body.messages) and not settings.model.multimodal:
-        raise ApiError(f"{settings.served_names[0]} is not a multimodal model")
+        raise refused("no-media", model=settings.served_names[0])
     text = bodies.messages_text(body.messages, generate=body.add_generation_prompt, think=thinks(body, settings))
     return tokens_of(text, settings.max_model_len)
 
@@ -86,26 +81,20 @@ def prompt_tokens(engine: Engine, body: ChatBody) -> list[int]:
 def _check_tools(engine: Engine, body: ChatBody) -> None:
     settings = engine.settings
     if body.tools and body.tool_choice in (None, "auto") and not (settings.auto_tools and settings.tool_parser):
-        raise ApiError(_AUTO_TOOLS)
+        raise refused("auto-tools")
     if body.tool_choice in (None, "none"):
         return
     if not body.tools:
-        raise invalid("When using `tool_choice`, `tools` must be set.", "tool_choice")
+        raise refused("no-tools")
     if isinstance(body.tool_choice, dict) and required_tool(body) is None:
-        raise invalid("The tool specified in `tool_choice` does not match any of the specified `tools`", "tool_choice")
+        raise refused("unknown-tool")
 
 
 def _choice(call: Call, body: ChatBody, piece: Piece) -> dict[str, Any]:
     tool = required_tool(body)
-    message: dict[str, Any] = {
-        "role": "assistant",
-        # With a parser of tools or thoughts, the content of an answer without text is null.
-        "content": "" if tool else piece.text or (None if parses(call) else ""),
-        "refusal": None,
-        "annotations": None,
-        "audio": None,
-        "function_call": None,
-    }
+    # With a parser of tools or thoughts, the content of an answer without text is null.
+    content = "" if tool else piece.text or (None if parses(call) else "")
+    message: dict[str, Any] = TEMPLATES["chat_message"] | {"content": content}
     if tool:
         function = {"name": tool.get("name", ""), "arguments": piece.text}
         message["tool_calls"] = [{"id": tool_call_id(), "type": "function", "function": function}]
@@ -124,15 +113,6 @@ def _choice(call: Call, body: ChatBody, piece: Piece) -> dict[str, Any]:
 def parses(call: Call) -> bool:
     """Whether the server parses the model's text for thoughts or tool calls."""
     return call.engine.settings.reasoning_parser is not None or call.engine.settings.tool_parser is not None
-
-
-def count_parsed(
-    call: Call, body: ChatBody, pieces: Sequence[Piece], *, kind: str = "chat_completions", streaming: bool = False
-) -> None:
-    """Count the pieces that the parser of tool calls has read, where the server has one."""
-    if call.engine.settings.tool_parser:
-        called = required_tool(body) is not None
-        call.engine.metrics.parsed(kind, streaming=streaming, called=called, times=len(pieces))
 
 
 def finish_reason(body: ChatBody, piece: Piece) -> str | None:
@@ -174,10 +154,10 @@ class ChatStream(streams.OpenAiStream):
     def events(self, piece: Piece) -> str:
         """Return the chunks of a piece; none where the parser has held everything back."""
         if self._parses:
-            count_parsed(self.call, self._body, [piece], streaming=True)
+            self.call.count_parsed([piece], streaming=True)
         if self._plain and piece.finish is None and not piece.thought and (piece.text or not self._parses):
             text = (
-                f'{{"index":{piece.index},"delta":{{"content":{streams.quoted(piece.text)}}},"logprobs":null,'
+                f'{{"index":{piece.index},"delta":{{"content":{encode_basestring(piece.text)}}},"logprobs":null,'
                 '"finish_reason":null,"token_ids":null}'
             )
             return self.chunk(text, piece.produced, piece.index)

@@ -1,16 +1,16 @@
-"""Handler of POST /v1/completions: from prompts (text or token ids) to a response or a stream of chunks."""
+"""Handlers of POST /v1/completions and /generative_scoring: from prompts (text or token ids) to a response."""
 
 from __future__ import annotations
 
+import secrets
+from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any
 
-from starlette.responses import Response
-
 from bezel.simulated_vllm.api import streams
-from bezel.simulated_vllm.api.errors import ApiError, compact, json_response
+from bezel.simulated_vllm.api.bodies import Body, CompletionBody
+from bezel.simulated_vllm.api.errors import compact, refused
 from bezel.simulated_vllm.api.generation import (
     Call,
-    check_length,
     check_logprobs,
     check_max_tokens,
     start_call,
@@ -18,14 +18,15 @@ from bezel.simulated_vllm.api.generation import (
 )
 from bezel.simulated_vllm.api.structured import scripted_answer
 from bezel.simulated_vllm.scheduling.detokenize import completion_logprobs
+from bezel.simulated_vllm.scheduling.fake_text import chance
 from bezel.simulated_vllm.scheduling.tokenizer import decode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from starlette.responses import Response
     from starlette.types import Receive
 
-    from bezel.simulated_vllm.api.bodies import CompletionBody
     from bezel.simulated_vllm.scheduling.channel import Piece
     from bezel.simulated_vllm.scheduling.engine import Engine
 
@@ -38,34 +39,25 @@ async def answer_completion(engine: Engine, body: CompletionBody, fingerprint: s
     """
     longest = engine.settings.max_model_len
     if body.suffix:
-        raise ApiError("suffix is only supported for models with FIM completion rendering", param="suffix")
+        raise refused("suffix")
     check_max_tokens(body.max_tokens, longest)
     check_logprobs(body.logprobs)
     prompts = _prompts(body, longest)
-    scripted = scripted_answer(body)
-    call = start_call(engine, body, prompts, max_tokens=body.max_tokens, scripted=scripted)
-    if body.stream:
-        return CompletionStream(call, body, fingerprint)
-    pieces = await streams.whole(call, receive)
-    if pieces is None:
-        return Response()
-    choices = [_choice(call, body, piece) for piece in pieces]
-    return json_response(call.answer("text_completion", choices, fingerprint))
+    call = start_call(engine, body, prompts, max_tokens=body.max_tokens, scripted=scripted_answer(body))
+
+    def completion(pieces: list[Piece]) -> dict[str, object]:
+        return call.answer("text_completion", [_choice(call, body, piece) for piece in pieces], fingerprint)
+
+    stream = CompletionStream(call, body, fingerprint) if body.stream else None
+    return await streams.respond(call, receive, stream, completion)
 
 
 def _prompts(body: CompletionBody, longest: int) -> list[Sequence[int]]:
     prompt = body.prompt
     if not prompt:
-        raise ApiError("You must pass at least one prompt")
-    many: list[Any] = prompt if isinstance(prompt, list) and not isinstance(prompt[0], int) else [prompt]
-    result: list[Sequence[int]] = []
-    for one in many:
-        if isinstance(one, str):
-            result.append(tokens_of(one, longest))
-        else:
-            check_length(len(one), longest)
-            result.append(one)
-    return result
+        raise refused("no-prompts")
+    prompts: list[Any] = prompt if isinstance(prompt, list) and not isinstance(prompt[0], int) else [prompt]
+    return [tokens_of(prompt, longest) for prompt in prompts]
 
 
 def _choice(call: Call, body: CompletionBody, piece: Piece) -> dict[str, Any]:
@@ -106,7 +98,7 @@ class CompletionStream(streams.OpenAiStream):
     def events(self, piece: Piece) -> str:
         """Return the chunk of a piece; its text is empty where the tokens have none."""
         echoed = self._echoed(piece.index)
-        text = streams.quoted(decode(echoed) + piece.text if echoed else piece.text)
+        text = encode_basestring(decode(echoed) + piece.text if echoed else piece.text)
         logprobs = compact(_logprobs(self.call, self._body, piece, 0)) if self._body.logprobs is not None else "null"
         finish = f'"{piece.finish}"' if piece.finish else "null"
         ids = compact(piece.tokens) if self._body.return_token_ids else "null"
@@ -122,3 +114,44 @@ class CompletionStream(streams.OpenAiStream):
             return None
         self._echoes.remove(index)
         return self.call.choices[index].request.prompt
+
+
+class ScoringBody(Body):
+    """POST /generative_scoring."""
+
+    model: str | None = None
+    query: str | list[int]
+    items: list[str] | list[list[int]]
+    label_token_ids: list[int]
+
+
+async def answer_scoring(engine: Engine, body: ScoringBody, receive: Receive) -> Response:
+    """Compute one token for each item and score it: a pseudo-random number.
+
+    The route matters because --api-key does not guard it: any caller who reaches the port can load the accelerator.
+
+    Raises:
+        ApiError: a prompt is refused, or the queue is full.
+    """
+    longest = engine.settings.max_model_len
+    query, *items = (
+        [*tokens_of(part, longest)] if isinstance(part, str) else list(part) for part in (body.query, *body.items)
+    )
+    call = start_call(
+        engine, CompletionBody(model=body.model, ignore_eos=True), [query + item for item in items], max_tokens=1
+    )
+
+    def scores(_: list[Piece]) -> dict[str, object]:
+        return {
+            "id": f"generative-scoring-{secrets.token_hex(8)}",
+            "object": "list",
+            "created": call.created,
+            "model": call.model,
+            "data": [
+                {"index": choice.index, "object": "score", "score": chance(choice.request.key, 0)}
+                for choice in call.choices
+            ],
+            "usage": call.usage(details=True),
+        }
+
+    return await streams.respond(call, receive, None, scores)

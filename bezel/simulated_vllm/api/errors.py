@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
@@ -12,9 +15,11 @@ if TYPE_CHECKING:
 
 # JSON without spaces, non-ASCII characters unescaped.
 compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+# Objects of the responses with the values that never differ, in the order of vLLM's keys.
+TEMPLATES: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("templates.json").read_bytes())
 _LONGEST_INPUT = 200
 _LONGEST_ERROR = 1000
-BUSY = "The engine is currently busy and cannot accept new requests. Please try again later or on a different instance."
+_BRANCHES = {"str", "int", "float", "bool", "list", "dict"}
 
 
 class ApiError(Exception):
@@ -45,6 +50,20 @@ def invalid(message: str, parameter: str, *value: object) -> ApiError:
     return ApiError(f"{message} {suffix}", param=parameter)
 
 
+def refused(name: str, /, **values: object) -> ApiError:
+    """Return vLLM's error of that name in `errors.toml`, with the values in its text; `value` is that of `param`."""
+    row = _errors()[name]
+    text, param = row["text"].format(**values), row.get("param", "").format(**values)
+    if "named" in row:
+        return invalid(text, param, *([values["value"]] if "value" in values else []))
+    return ApiError(text, row.get("type", "BadRequestError"), param or None, row.get("status", 400))
+
+
+@functools.cache
+def _errors() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(Path(__file__).with_name("errors.toml").read_text(encoding="utf-8"))
+
+
 def malformed(errors: Sequence[Mapping[str, Any]]) -> ApiError:
     """Return the error of a body that does not have the right shape.
 
@@ -53,15 +72,12 @@ def malformed(errors: Sequence[Mapping[str, Any]]) -> ApiError:
     """
     shown = []
     for error in errors:
-        row = dict(error)
-        row["loc"] = ".".join(str(part) for part in error["loc"] if not _internal(str(part)))
+        row = {**error, "loc": _place(error["loc"])}
         if "input" in row:
             row["input"] = _summary(row["input"])
-        text = str(row)
-        shown.append(text if len(text) <= _LONGEST_ERROR else text[:_LONGEST_ERROR] + "...[truncated]")
+        shown.append("  " + _cut(str(row), _LONGEST_ERROR))
     count = f"{len(shown)} validation error{'s' if len(shown) > 1 else ''}"
-    place = ".".join(str(part) for part in errors[0]["loc"] if not _internal(str(part)))
-    return ApiError(f"{count}:\n" + "\n".join(f"  {text}" for text in shown), "Bad Request", place)
+    return ApiError("\n".join([f"{count}:", *shown]), "Bad Request", _place(errors[0]["loc"]))
 
 
 def json_response(body: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -69,13 +85,17 @@ def json_response(body: object, status: int = 200, headers: Mapping[str, str] | 
     return Response(compact(body).encode(), status, headers, media_type="application/json")
 
 
-def _internal(part: str) -> bool:
-    """Whether a part of a location is pydantic's name for the branch of a union."""
-    return "[" in part or part in {"str", "int", "float", "bool", "list", "dict"}
+def _place(location: Sequence[object]) -> str:
+    """Return a location without pydantic's names for the branches of a union."""
+    parts = [str(part) for part in location]
+    return ".".join(part for part in parts if "[" not in part and part not in _BRANCHES)
 
 
-def _summary(value: object) -> object:
+def _summary(value: object) -> str:
     if isinstance(value, dict | list | tuple):
         return f"<{type(value).__name__} of {len(value)} items>"
-    text = value if isinstance(value, str) else str(value)
-    return text if len(text) <= _LONGEST_INPUT else text[:_LONGEST_INPUT] + "...[truncated]"
+    return _cut(str(value), _LONGEST_INPUT)
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[:limit] + "...[truncated]"

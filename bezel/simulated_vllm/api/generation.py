@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bezel.simulated_vllm.api.bodies import ChatBody, CompletionBody, check_sampling
-from bezel.simulated_vllm.api.errors import BUSY, ApiError, invalid
+from bezel.simulated_vllm.api.errors import refused
+from bezel.simulated_vllm.api.structured import required_tool
 from bezel.simulated_vllm.scheduling.channel import Channel
 from bezel.simulated_vllm.scheduling.detokenize import Choice
 from bezel.simulated_vllm.scheduling.engine import Engine, QueueFullError
@@ -20,10 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bezel.simulated_vllm.configuration.settings import EngineSettings
+    from bezel.simulated_vllm.scheduling.channel import Piece
 
 # The bound of characters in a token: in vLLM the length of the vocabulary's longest token.
 _CHARACTERS_PER_TOKEN = 34
-_MOST_LOGPROBS = 20
+_MAX_LOGPROBS = 20
 
 
 @dataclass
@@ -145,6 +147,12 @@ class Call:
         """Tokens of all thoughts so far."""
         return sum(choice.thought_tokens for choice in self.choices)
 
+    def count_parsed(self, pieces: Sequence[Piece], kind: str = "chat_completions", *, streaming: bool = False) -> None:
+        """Count the pieces that the parser of tool calls has read, where the server has one."""
+        if self.engine.settings.tool_parser and isinstance(self.body, ChatBody):
+            called = required_tool(self.body) is not None
+            self.engine.metrics.parsed(kind, streaming=streaming, called=called, times=len(pieces))
+
     @property
     def parses_thoughts(self) -> bool:
         """Whether thoughts are separated from the answer."""
@@ -172,16 +180,17 @@ def start_call(
         ApiError: a parameter or the prompt is refused, or the queue is full.
     """
     settings = engine.settings
-    limits = [_limit(len(prompt), max_tokens, settings.max_model_len) for prompt in prompts]
+    longest = settings.max_model_len if max_tokens is None else max_tokens
+    limits = [min(longest, settings.max_model_len - len(prompt)) for prompt in prompts]
     # A prompt that leaves no room is refused like a limit of 0 tokens.
     check_sampling(body, min(limits))
     if settings.machine.accelerator.xla and body.seed is not None and body.temperature != 0:
-        raise ApiError("JAX does not support per-request seed.")  # vLLM's TPU plugin, at each request
+        raise refused("tpu-seed")  # vLLM's TPU plugin, at each request
     count = (body.n or 1) * len(prompts)
     try:
         engine.check_admission(count)
     except QueueFullError:
-        raise ApiError(BUSY, "Service Unavailable", status=503) from None
+        raise refused("busy") from None
     chat = isinstance(body, ChatBody)
     call = Call(
         engine=engine,
@@ -234,68 +243,36 @@ def _seed(body: ChatBody | CompletionBody, server_seed: int) -> int:
     return body.seed if body.seed is not None else server_seed + secrets.randbits(32)
 
 
-def _limit(prompt: int, asked: int | None, max_model_len: int) -> int:
-    room = max_model_len - prompt
-    return room if asked is None else min(asked, room)
-
-
-def tokens_of(text: str, max_model_len: int) -> list[int]:
-    """Return the token ids of a prompt.
+def tokens_of(prompt: str | Sequence[int], max_model_len: int) -> Sequence[int]:
+    """Return the token ids of a prompt, a text or ids; like vLLM's, the refusal names the limit plus one as the count.
 
     Raises:
         ApiError: the prompt is longer than the model's context.
     """
     bound = _CHARACTERS_PER_TOKEN * max_model_len
-    start = f"This model's maximum context length is {max_model_len} tokens. However, your prompt contains "
-    if len(text) > bound:
-        raise invalid(
-            f"{start}{len(text)} characters (more than {bound} characters, which is the upper bound for "
-            f"{max_model_len} input tokens). Please reduce the length of the input prompt.",
-            "input_text",
-            len(text),
-        )
-    tokens = encode(text)
-    check_length(len(tokens), max_model_len)
+    if isinstance(prompt, str) and len(prompt) > bound:
+        raise refused("too-many-characters", length=max_model_len, bound=bound, value=len(prompt))
+    tokens = encode(prompt) if isinstance(prompt, str) else prompt
+    if len(tokens) > max_model_len:
+        raise refused("too-many-tokens", length=max_model_len, value=max_model_len + 1)
     return tokens
 
 
-def check_length(count: int, max_model_len: int) -> None:
-    """Refuse a prompt of too many tokens; like vLLM's, the message names the limit plus one, not the count.
-
-    Raises:
-        ApiError: `count` is above `max_model_len`.
-    """
-    if count > max_model_len:
-        least = max_model_len + 1
-        raise invalid(
-            f"This model's maximum context length is {max_model_len} tokens. However, your prompt contains at least "
-            f"{least} input tokens, which exceeds this limit even without any output tokens. Please reduce the length "
-            "of the input prompt.",
-            "input_tokens",
-            least,
-        )
-
-
-def check_max_tokens(asked: int | None, max_model_len: int, name: str = "max_tokens") -> None:
+def check_max_tokens(limit: int | None, max_model_len: int, name: str = "max_tokens") -> None:
     """Refuse a limit of output tokens above the context; a lower one is cut to the room after the prompt.
 
     Raises:
-        ApiError: `asked` is above `max_model_len`; `name` is the parameter's name in the request.
+        ApiError: `limit` is above `max_model_len`; `name` is the parameter's name in the request.
     """
-    if asked is not None and asked > max_model_len:
-        raise invalid(
-            f"{name}={asked} cannot be greater than max_model_len={max_model_len}. Please request fewer output tokens.",
-            name,
-            asked,
-        )
+    if limit is not None and limit > max_model_len:
+        raise refused("max-tokens", name=name, value=limit, length=max_model_len)
 
 
-def check_logprobs(asked: int | None) -> None:
+def check_logprobs(number: int | None) -> None:
     """Refuse a number of log probabilities above the server's limit.
 
     Raises:
-        ApiError: `asked` is above --max-logprobs' default.
+        ApiError: `number` is above --max-logprobs' default.
     """
-    if asked is not None and asked > _MOST_LOGPROBS:
-        message = f"Requested sample logprobs of {asked}, which is greater than max allowed: {_MOST_LOGPROBS}"
-        raise invalid(message, "logprobs", asked)
+    if number is not None and number > _MAX_LOGPROBS:
+        raise refused("logprobs", value=number, limit=_MAX_LOGPROBS)

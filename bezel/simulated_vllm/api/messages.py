@@ -11,16 +11,16 @@ import uuid
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator
-from starlette.responses import Response
 
 from bezel.simulated_vllm.api import streams
 from bezel.simulated_vllm.api.bodies import Body, ChatBody, StreamOptions
-from bezel.simulated_vllm.api.chat import count_parsed, prompt_tokens, start_chat
-from bezel.simulated_vllm.api.errors import ApiError, compact, json_response
+from bezel.simulated_vllm.api.chat import prompt_tokens, start_chat
+from bezel.simulated_vllm.api.errors import ApiError, json_response, refused
 from bezel.simulated_vllm.api.structured import required_tool, tool_call_id
-from bezel.simulated_vllm.scheduling.engine import DEAD, EngineDeadError
+from bezel.simulated_vllm.scheduling.engine import EngineDeadError
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
     from starlette.types import Receive
 
     from bezel.simulated_vllm.api.generation import Call
@@ -58,36 +58,38 @@ class MessagesBody(CountBody):
 
 
 async def answer_messages(engine: Engine, body: MessagesBody, receive: Receive) -> Response:
-    """Return the response to a call of the Messages API; refusals have Anthropic's shape."""
-    try:
-        chat = _chat(body)
-        call = start_chat(engine, chat, "max_completion_tokens")
-        if body.stream:
-            return MessageStream(call, chat)
-        pieces = await streams.whole(call, receive)
-    except (ApiError, EngineDeadError) as error:
-        return refusal(error)
-    if pieces is None:
-        return Response()
-    count_parsed(call, chat, pieces)
-    return json_response(_message(call, chat, pieces[0]))
+    """Return the response to a call of the Messages API.
+
+    Raises:
+        ApiError: the call is refused.
+        EngineDeadError: the engine died during the call.
+    """
+    chat = _chat(body)
+    call = start_chat(engine, chat, "max_completion_tokens")
+
+    def message(pieces: list[Piece]) -> dict[str, Any]:
+        call.count_parsed(pieces)
+        return _message(call, chat, pieces[0])
+
+    return await streams.respond(call, receive, MessageStream(call, chat) if body.stream else None, message)
 
 
 def count_tokens(engine: Engine, body: CountBody) -> Response:
-    """Return the number of tokens in a call's prompt."""
-    try:
-        count = len(prompt_tokens(engine, ChatBody.model_validate({"messages": _messages(body)})))
-    except ApiError as error:
-        return refusal(error)
+    """Return the number of tokens in a call's prompt.
+
+    Raises:
+        ApiError: the prompt is refused.
+    """
+    count = len(prompt_tokens(engine, ChatBody.model_validate({"messages": _messages(body)})))
     return json_response({"input_tokens": count, "context_management": {"original_input_tokens": count}})
 
 
 def refusal(error: ApiError | EngineDeadError) -> Response:
     """Return an error in Anthropic's shape."""
     if isinstance(error, EngineDeadError):
-        error = ApiError(DEAD, "InternalServerError", status=500)
-    said = error.body["error"]
-    return json_response({"type": "error", "error": {"type": said["type"], "message": said["message"]}}, error.status)
+        error = refused("engine-dead")
+    body = error.body["error"]
+    return json_response({"type": "error", "error": {"type": body["type"], "message": body["message"]}}, error.status)
 
 
 def _chat(body: MessagesBody) -> ChatBody:
@@ -95,8 +97,8 @@ def _chat(body: MessagesBody) -> ChatBody:
         {"name": tool.get("name"), "parameters": tool.get("input_schema") or {"type": "object"}}
         for tool in body.tools or []
     ]
-    wanted = body.tool_choice or {}
-    named = {"type": "function", "function": {"name": wanted.get("name")}}
+    choice = body.tool_choice or {}
+    named = {"type": "function", "function": {"name": choice.get("name")}}
     choices: dict[str | None, Any] = {"any": "required", "tool": named, "auto": "auto", "none": "none"}
     return ChatBody(
         model=body.model,
@@ -109,7 +111,7 @@ def _chat(body: MessagesBody) -> ChatBody:
         stream=body.stream,
         stream_options=StreamOptions(include_usage=True, continuous_usage_stats=True) if body.stream else None,
         tools=[{"type": "function", "function": function} for function in functions] or None,
-        tool_choice=choices.get(wanted.get("type")) if functions else None,
+        tool_choice=choices.get(choice.get("type")) if functions else None,
         cache_salt=body.cache_salt,
         chat_template_kwargs=body.chat_template_kwargs,
     )
@@ -159,74 +161,55 @@ def _usage(call: Call, produced: int) -> dict[str, int]:
     return {"input_tokens": read, "output_tokens": produced, **details}
 
 
-class MessageStream(streams.EventStream):
+class MessageStream(streams.BlockStream):
     """Anthropic's events: a message with blocks of thinking, text or a tool's input, one after another."""
 
     def __init__(self, call: Call, chat: ChatBody) -> None:
         super().__init__(call)
         self._chat = chat
         self._tool = required_tool(chat)
-        self._block: str | None = None
-        self._index = -1
-        self._last: Piece | None = None
 
     def begun(self) -> str:
         """Return the event of the empty message, sent with the first token."""
         call = self.call
         head = {"id": call.id, "type": "message", "role": "assistant", "content": [], "model": call.model}
         usage = {"input_tokens": call.prompt_tokens, "output_tokens": 0}
-        return _event(
-            "message_start", {"message": {**head, "stop_reason": None, "stop_sequence": None, "usage": usage}}
-        )
+        return _event("message_start", message={**head, "stop_reason": None, "stop_sequence": None, "usage": usage})
 
-    def events(self, piece: Piece) -> str:
-        """Return the deltas, with the events that open and close blocks around them."""
-        self._last = piece
-        count_parsed(self.call, self._chat, [piece], streaming=True)
-        text = ""
-        if piece.thought:
-            text += self._enter("thinking", {"type": "thinking", "thinking": ""})
-            text += self._delta("thinking_delta", "thinking", piece.thought)
-        if piece.text and self._tool:
-            named: dict[str, Any] = {
-                "type": "tool_use",
-                "id": tool_call_id(),
-                "name": self._tool.get("name"),
-                "input": {},
-            }
-            text += self._enter("tool_use", named) + self._delta("input_json_delta", "partial_json", piece.text)
-        elif piece.text:
-            text += self._enter("text", {"type": "text", "text": ""}) + self._delta("text_delta", "text", piece.text)
-        return text
+    def deltas(self, piece: Piece) -> str:
+        """Return the deltas of the thoughts, and of the text or the tool's input."""
+        text = self._delta("thinking", "thinking_delta", "thinking", piece.thought)
+        if self._tool:
+            return text + self._delta("tool_use", "input_json_delta", "partial_json", piece.text)
+        return text + self._delta("text", "text_delta", "text", piece.text)
 
     def ended(self) -> str:
         """Return the end of the last block, the stop reason and the end of the message."""
-        reason, sequence = _stop(self._chat, self._last) if self._last else ("end_turn", None)
+        reason, sequence = _stop(self._chat, self.last) if self.last else ("end_turn", None)
         delta = {"stop_reason": reason, "stop_sequence": sequence}
         usage = _usage(self.call, self.call.completion_tokens)
-        return self._leave() + _event("message_delta", {"delta": delta, "usage": usage}) + _event("message_stop", {})
+        return self.leave() + _event("message_delta", delta=delta, usage=usage) + _event("message_stop")
 
     def broken(self) -> str:
         """Return the error event of a dead engine, in Anthropic's form."""
-        return _event("error", {"error": {"type": "internal_error", "message": "Invalid data format received"}})
+        return _event("error", error={"type": "internal_error", "message": "Invalid data format received"})
 
-    def _enter(self, kind: str, block: dict[str, Any]) -> str:
-        if self._block == kind:
+    def open_block(self, block: str) -> str:
+        """Return the start of a block without content."""
+        content: dict[str, Any] = {"type": block, block: ""}
+        if self._tool and block == "tool_use":
+            content = {"type": block, "id": tool_call_id(), "name": self._tool.get("name"), "input": {}}
+        return _event("content_block_start", content_block=content, index=self.index)
+
+    def close_block(self, _: str) -> str:
+        """Return the stop of a block."""
+        return _event("content_block_stop", index=self.index)
+
+    def _delta(self, block: str, kind: str, key: str, text: str) -> str:
+        if not text:
             return ""
-        left = self._leave()
-        self._block = kind
-        self._index += 1
-        return left + _event("content_block_start", {"content_block": block, "index": self._index})
-
-    def _leave(self) -> str:
-        if self._block is None:
-            return ""
-        self._block = None
-        return _event("content_block_stop", {"index": self._index})
-
-    def _delta(self, kind: str, key: str, text: str) -> str:
-        return _event("content_block_delta", {"delta": {"type": kind, key: text}, "index": self._index})
+        return self.enter(block) + _event("content_block_delta", delta={"type": kind, key: text}, index=self.index)
 
 
-def _event(kind: str, content: dict[str, Any]) -> str:
-    return f"event: {kind}\ndata: {compact({'type': kind, **content})}\n\n"
+def _event(kind: str, **content: object) -> str:
+    return streams.typed_event(kind, {"type": kind, **content})

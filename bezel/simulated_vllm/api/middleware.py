@@ -9,21 +9,16 @@ import hashlib
 import hmac
 import secrets
 import time
-from typing import TYPE_CHECKING
-
-from prometheus_client import Counter, Histogram, Summary
+from typing import TYPE_CHECKING, Any
 
 from bezel.simulated_vllm.api.errors import json_response
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from prometheus_client import CollectorRegistry
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _GUARDED = ("/v1", "/v2", "/inference", "/cohere")
-_FINE = (0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 7.5, 10, 30, 60)
-_COARSE = (0.1, 0.5, 1)
 _UNCOUNTED = {"/metrics", "/health", "/load", "/ping", "/version", "/server_info"}
 
 
@@ -80,38 +75,10 @@ class RequireKey:
 class Count:
     """Counts requests, their sizes and their durations by route, as vLLM's library does."""
 
-    def __init__(self, app: ASGIApp, registry: CollectorRegistry, known: dict[str, set[str]]) -> None:
+    def __init__(self, app: ASGIApp, families: dict[str, Any], known: dict[str, set[str]]) -> None:
         self._app = app
         self._known = known
-        self._requests = Counter(
-            "http_requests_total",
-            "Total number of requests by method, status and handler.",
-            ["handler", "method", "status"],
-            registry=registry,
-        )
-        self._received, self._sent = (
-            Summary(
-                f"http_{message}_size_bytes",
-                f"Content length of {direction} {message}s by handler. Only value of header is respected. Otherwise "
-                "ignored. No percentile calculated. ",
-                ["handler"],
-                registry=registry,
-            )
-            for message, direction in (("request", "incoming"), ("response", "outgoing"))
-        )
-        self._fine = Histogram(
-            "http_request_duration_highr_seconds",
-            "Latency with many buckets but no API specific labels. Made for more accurate percentile calculations. ",
-            buckets=_FINE,
-            registry=registry,
-        )
-        self._coarse = Histogram(
-            "http_request_duration_seconds",
-            "Latency with only few buckets by handler. Made to be only used if aggregation by handler is important. ",
-            ["handler", "method"],
-            buckets=_COARSE,
-            registry=registry,
-        )
+        self._requests, self._received, self._sent, self._fine, self._coarse = families.values()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one connection's request."""

@@ -10,23 +10,21 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import asynccontextmanager
-from json.encoder import encode_basestring as quoted
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 
-from bezel.simulated_vllm.api.errors import ApiError, compact
-from bezel.simulated_vllm.scheduling.engine import DEAD, EngineDeadError
+from bezel.simulated_vllm.api.errors import compact, json_response, refused
+from bezel.simulated_vllm.scheduling.engine import EngineDeadError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from starlette.types import Receive, Scope, Send
 
     from bezel.simulated_vllm.api.generation import Call
     from bezel.simulated_vllm.scheduling.channel import Piece
 
-__all__ = ["EventStream", "OpenAiStream", "quoted", "stopping_when_gone", "whole"]
 _DONE = "data: [DONE]\n\n"
 _HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8")]
 
@@ -57,11 +55,10 @@ class EventStream(Response):
     def broken(self) -> str:
         """Return the error as an event, for an engine that dies after the status line was sent."""
         # The only place where the real server writes JSON with spaces.
-        return f"data: {json.dumps(ApiError(DEAD, 'InternalServerError', status=500).body)}\n\n{_DONE}"
+        return f"data: {json.dumps(refused('engine-dead').body)}\n\n{_DONE}"
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
         """Write until every choice is finished or the client is gone."""
-        del scope
 
         async def write(text: str, *, more: bool = True) -> None:
             await send({"type": "http.response.body", "body": text.encode(), "more_body": more})
@@ -85,6 +82,50 @@ class EventStream(Response):
             await write(text + self.ended(), more=False)
 
 
+class BlockStream(EventStream):
+    """Base of the streams of typed events, whose pieces are parts of blocks that open and close one after another."""
+
+    request_type = "chat_completions"
+
+    def __init__(self, call: Call) -> None:
+        super().__init__(call)
+        self.block: str | None = None
+        self.index = -1
+        self.last: Piece | None = None
+
+    def open_block(self, block: str) -> str:
+        """Return the events that open a block of that type."""
+        raise NotImplementedError
+
+    def close_block(self, block: str) -> str:
+        """Return the events that close it."""
+        raise NotImplementedError
+
+    def deltas(self, piece: Piece) -> str:
+        """Return the events of a piece, after `enter` for the type of each."""
+        raise NotImplementedError
+
+    def events(self, piece: Piece) -> str:
+        """Return the deltas, with the events that open and close blocks around them."""
+        self.last = piece
+        self.call.count_parsed([piece], self.request_type, streaming=True)
+        return self.deltas(piece)
+
+    def enter(self, block: str) -> str:
+        """Return the events that close the present block and open the next one; none where it is open."""
+        if self.block == block:
+            return ""
+        closed = self.leave()
+        self.block = block
+        self.index += 1
+        return closed + self.open_block(block)
+
+    def leave(self) -> str:
+        """Return the events that close the present block."""
+        block, self.block = self.block, None
+        return self.close_block(block) if block else ""
+
+
 class OpenAiStream(EventStream):
     """Base of the streams of chat and completions: chunks with a head, one choice and usage, then `[DONE]`."""
 
@@ -99,9 +140,8 @@ class OpenAiStream(EventStream):
         self._usage = bool(options and options.include_usage) or call.engine.settings.force_usage
         self._continuous = bool(self._usage and options and options.continuous_usage_stats)
 
-    def running_usage(self, produced: int, index: int) -> dict[str, object]:
+    def running_usage(self, produced: int, _: int) -> dict[str, object]:
         """Return the `usage` of a chunk before the last, with continuous_usage_stats."""
-        del index
         prompt = self.call.prompt_tokens
         return {"prompt_tokens": prompt, "total_tokens": prompt + produced, "completion_tokens": produced}
 
@@ -130,7 +170,22 @@ class OpenAiStream(EventStream):
         return f"data: {compact({**self._head, 'choices': [], **usage})}\n\n{_DONE}"
 
 
-async def whole(call: Call, receive: Receive) -> list[Piece] | None:
+async def respond(
+    call: Call, receive: Receive, stream: EventStream | None, body: Callable[[list[Piece]], object]
+) -> Response:
+    """Return the stream, or the whole response once every choice is finished; nothing if the client disconnected."""
+    if stream:
+        return stream
+    pieces = await _whole(call, receive)
+    return Response() if pieces is None else json_response(body(pieces))
+
+
+def typed_event(kind: str, content: dict[str, Any]) -> str:
+    """Return an event that has its type before its data."""
+    return f"event: {kind}\ndata: {compact(content)}\n\n"
+
+
+async def _whole(call: Call, receive: Receive) -> list[Piece] | None:
     """Return all choices of a call that does not stream, in order; None if the client disconnected first.
 
     Raises:

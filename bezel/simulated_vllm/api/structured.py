@@ -11,7 +11,7 @@ import secrets
 from typing import TYPE_CHECKING, Any
 
 from bezel.simulated_vllm.api.bodies import ChatBody
-from bezel.simulated_vllm.api.errors import invalid
+from bezel.simulated_vllm.api.errors import refused
 from bezel.simulated_vllm.scheduling.tokenizer import encode
 
 if TYPE_CHECKING:
@@ -31,8 +31,7 @@ def scripted_answer(body: ChatBody | CompletionBody) -> list[int] | None:
         return encode(_text(smallest(tool.get("parameters") or {"type": "object"})), specials=False)
     form, outputs = body.response_format or {}, body.structured_outputs or {}
     if form.get("type") == "json_schema" and not form.get("json_schema"):
-        message = "When response_format type is 'json_schema', the 'json_schema' field must be provided."
-        raise invalid(message, "response_format")
+        raise refused("no-schema")
     if outputs.get("choice"):
         return encode(str(outputs["choice"][0]), specials=False)
     if form.get("type") == "json_object":

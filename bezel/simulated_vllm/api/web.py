@@ -25,15 +25,14 @@ from bezel.simulated_vllm.api.bodies import (
     read,
 )
 from bezel.simulated_vllm.api.chat import answer_chat
-from bezel.simulated_vllm.api.completions import answer_completion
-from bezel.simulated_vllm.api.errors import ApiError, json_response
+from bezel.simulated_vllm.api.completions import ScoringBody, answer_completion, answer_scoring
+from bezel.simulated_vllm.api.errors import TEMPLATES, ApiError, json_response, refused
 from bezel.simulated_vllm.api.messages import CountBody, MessagesBody, answer_messages, count_tokens, refusal
 from bezel.simulated_vllm.api.middleware import AddHeader, Count, RequireKey, request_id, vary
-from bezel.simulated_vllm.api.responses import ResponsesBody, answer_responses, unknown_response
-from bezel.simulated_vllm.api.scoring import ScoringBody, answer_scoring
+from bezel.simulated_vllm.api.responses import ResponsesBody, answer_responses
 from bezel.simulated_vllm.configuration.options import VERSION
-from bezel.simulated_vllm.scheduling.engine import DEAD, EngineDeadError
-from bezel.simulated_vllm.scheduling.engine_metrics import TOOL_CALLS
+from bezel.simulated_vllm.scheduling.engine import EngineDeadError
+from bezel.simulated_vllm.scheduling.engine_metrics import TOOL_CALLS, http_families
 from bezel.simulated_vllm.scheduling.tokenizer import decode, encode, token_strings
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ class Server:
             # Starlette adds HEAD to GET; the real server returns 405.
             if route.methods:
                 route.methods.discard("HEAD")
-        handlers = {
+        handlers: dict[Any, Any] = {
             ApiError: _api_error,
             EngineDeadError: self._engine_dead,
             HTTPException: _http_error,
@@ -99,48 +98,28 @@ class Server:
         known = {route.path: route.methods or set() for route in routes}
         families = dict(self._engine.metrics.families)
         last = families.pop(TOOL_CALLS, None)  # the API process's own family, after those of http
+        http = http_families()
         GCCollector(self._registry)
         PlatformCollector(self._registry)
         ProcessCollector(registry=self._registry)
-        for family in families.values():
+        for family in filter(None, (*families.values(), *http.values(), last)):
             self._registry.register(family)
-        counted = Count(app, self._registry, known)
-        if last:
-            self._registry.register(last)
-        return counted
+        return Count(app, http, known)
 
-    async def _health(self, request: Request) -> Response:
-        del request
+    async def _health(self, _: Request) -> Response:
         return Response(status_code=503 if self._engine.died.is_set() else 200)
 
-    async def _version(self, request: Request) -> Response:
-        del request
+    async def _version(self, _: Request) -> Response:
         return json_response({"version": VERSION})
 
-    async def _server_load(self, request: Request) -> Response:
-        del request
+    async def _server_load(self, _: Request) -> Response:
         return json_response({"server_load": self._load if self._settings.track_load else 0})
 
-    async def _metrics(self, request: Request) -> Response:
-        del request
+    async def _metrics(self, _: Request) -> Response:
         return Response(generate_latest(self._registry), media_type="text/plain; version=1.0.0")
 
-    async def _models(self, request: Request) -> Response:
-        del request
-        now = int(time.time())
-        permission = {
-            "object": "model_permission",
-            "created": now,
-            "allow_create_engine": False,
-            "allow_sampling": True,
-            "allow_logprobs": True,
-            "allow_search_indices": False,
-            "allow_view": True,
-            "allow_fine_tuning": False,
-            "organization": "*",
-            "group": None,
-            "is_blocking": False,
-        }
+    async def _models(self, _: Request) -> Response:
+        permission = TEMPLATES["model_permission"] | {"created": (now := int(time.time()))}
         data = [
             {
                 "id": name,
@@ -150,7 +129,7 @@ class Server:
                 "root": self._settings.model_path,
                 "parent": None,
                 "max_model_len": self._settings.max_model_len,
-                "permission": [{"id": f"modelperm-{secrets.token_hex(8)}", **permission}],
+                "permission": [permission | {"id": f"modelperm-{secrets.token_hex(8)}"}],
             }
             for name in self._settings.served_names
         ]
@@ -182,27 +161,30 @@ class Server:
         body = await self._read(MessagesBody, request)
         try:
             self._check_model(body.model)
-            self._engine.check_alive()
+            self._check_alive()
+            return await self._counted(answer_messages(self._engine, body, request.receive))
         except (ApiError, EngineDeadError) as error:
             return refusal(error)
-        return await self._counted(answer_messages(self._engine, body, request.receive))
 
     async def _count_tokens(self, request: Request) -> Response:
-        return count_tokens(self._engine, await self._read(CountBody, request))
+        body = await self._read(CountBody, request)
+        try:
+            return count_tokens(self._engine, body)
+        except ApiError as error:
+            return refusal(error)
 
     async def _responses(self, request: Request) -> Response:
         body = await self._body(ResponsesBody, request)
         return await self._counted(answer_responses(self._engine, body, request.receive))
 
     async def _unknown_response(self, request: Request) -> Response:
-        raise unknown_response(request.path_params["response_id"])
+        raise refused("unknown-response", name=request.path_params["response_id"])
 
     async def _scoring(self, request: Request) -> Response:
         body = await self._body(ScoringBody, request)
         return await self._counted(answer_scoring(self._engine, body, request.receive))
 
-    async def _description(self, request: Request) -> Response:
-        del request
+    async def _description(self, _: Request) -> Response:
         return json_response(description(self._paths))
 
     async def _invocations(self, request: Request) -> Response:
@@ -235,34 +217,30 @@ class Server:
         body = await self._read(kind, request)
         self._check_model(getattr(body, "model", None))
         if not isinstance(body, TokenizeBody | DetokenizeBody):
-            self._engine.check_alive()
+            self._check_alive()
         return body
+
+    def _check_alive(self) -> None:
+        if self._engine.died.is_set():
+            raise EngineDeadError
 
     def _check_model(self, name: str | None) -> None:
         if name and name not in self._settings.served_names:
-            aliases = ", ".join(self._settings.served_names)
-            message = f"The model `{name}` does not exist. Valid aliases: {aliases}."
-            raise ApiError(message, "NotFoundError", "model", 404)
+            raise refused("unknown-model", name=name, aliases=", ".join(self._settings.served_names))
 
-    async def _engine_dead(self, request: Request, error: Exception) -> Response:
-        del request, error
-        self._engine.death_told.set()
-        return ApiError(DEAD, "InternalServerError", status=500).response()
+    async def _engine_dead(self, _: Request, __: Exception) -> Response:
+        self._engine.death_reported.set()
+        return refused("engine-dead").response()
 
 
-async def _api_error(request: Request, error: Exception) -> Response:
-    del request
-    return error.response() if isinstance(error, ApiError) else Response(status_code=500)
+async def _api_error(_: Request, error: ApiError) -> Response:
+    return error.response()
 
 
-async def _server_error(request: Request, error: Exception) -> Response:
+async def _server_error(_: Request, error: Exception) -> Response:
     """Return an unexpected exception in the shape of every other error."""
-    del request
     return ApiError(str(error) or type(error).__name__, "InternalServerError", status=500).response()
 
 
-async def _http_error(request: Request, error: Exception) -> Response:
-    del request
-    if not isinstance(error, HTTPException):
-        return Response(status_code=500)
+async def _http_error(_: Request, error: HTTPException) -> Response:
     return json_response({"detail": error.detail}, error.status_code, error.headers)

@@ -106,49 +106,49 @@ def read_checkpoint(directory: Path) -> Checkpoint:
     """
     config: dict[str, Any] = json.loads((directory / "config.json").read_text(encoding="utf-8"))
     text: dict[str, Any] = config.get("text_config") or config
+
+    def number(key: str, default: int = 0) -> int:
+        return int(text.get(key) or default)
+
+    context, vocabulary, heads = (
+        int(text[key]) for key in ("max_position_embeddings", "vocab_size", "num_attention_heads")
+    )
     kinds: list[str] = text.get("layer_types") or ["full_attention"] * int(text["num_hidden_layers"])
-    own = kinds[: len(kinds) - int(text.get("num_kv_shared_layers") or 0)]
-    sliding = own.count("sliding_attention")
-    all_sliding = kinds.count("sliding_attention")
-    head_dim = int(text.get("head_dim") or text["hidden_size"] // text["num_attention_heads"])
-    kv_heads = int(text.get("num_key_value_heads") or text["num_attention_heads"])
+    own = kinds[: len(kinds) - number("num_kv_shared_layers")]
+    sliding, all_sliding = own.count("sliding_attention"), kinds.count("sliding_attention")
+    head_dim = number("head_dim", number("hidden_size") // heads)
+    # A checkpoint may list the sizes of single layers instead.
+    by_layer = [(int(layer), row.get("head_dim")) for layer, row in (text.get("per_layer_config") or {}).items()]
+    full_head_dim = next((size for layer, size in by_layer if size and kinds[layer] == "full_attention"), head_dim)
+    kv_heads = number("num_key_value_heads", heads)
     total, largest = _weights(directory)
     quantisation = config.get("quantization_config") or {}
-    experts = int(text.get("num_experts") or 0)
+    experts = number("num_experts")
     return Checkpoint(
         architecture=str((config.get("architectures") or ["Gemma4ForCausalLM"])[0]),
         model_type=str(config.get("model_type", "gemma4")),
-        context=int(text["max_position_embeddings"]),
-        vocabulary=int(text["vocab_size"]),
+        context=context,
+        vocabulary=vocabulary,
         hidden_size=int(text["hidden_size"]),
-        attention_heads=int(text["num_attention_heads"]),
+        attention_heads=heads,
         sliding_layers=sliding,
         full_layers=len(own) - sliding,
         shared_sliding_layers=all_sliding - sliding,
         shared_full_layers=len(kinds) - all_sliding - len(own) + sliding,
         sliding_kv_heads=kv_heads,
-        full_kv_heads=int(text.get("num_global_key_value_heads") or kv_heads),
+        full_kv_heads=number("num_global_key_value_heads", kv_heads),
         sliding_head_dim=head_dim,
-        full_head_dim=_full_head_dim(text, kinds, head_dim),
-        window=int(text.get("sliding_window") or text["max_position_embeddings"]),
+        full_head_dim=number("global_head_dim", full_head_dim),
+        window=number("sliding_window", context),
         weight_bytes=total,
         largest_shard_bytes=largest,
-        lookup_parameters=int(text["vocab_size"]) * len(kinds) * int(text.get("hidden_size_per_layer_input") or 0),
+        lookup_parameters=vocabulary * len(kinds) * number("hidden_size_per_layer_input"),
         active_fraction=_active_fraction(text, experts),
         quantisation=quantisation.get("quant_method"),
         bits_per_weight=_STORED_BITS.get(str(quantisation.get("format")), 4.25) if quantisation else 16.0,
         multimodal=any(key in config for key in ("vision_config", "audio_config")),
-        mlp_sizes=(int(text.get("intermediate_size") or 0), *[int(text.get("moe_intermediate_size") or 0)] * experts),
+        mlp_sizes=(number("intermediate_size"), *[number("moe_intermediate_size")] * experts),
     )
-
-
-def _full_head_dim(text: dict[str, Any], kinds: list[str], head_dim: int) -> int:
-    if text.get("global_head_dim"):
-        return int(text["global_head_dim"])
-    for layer, override in (text.get("per_layer_config") or {}).items():
-        if kinds[int(layer)] == "full_attention" and "head_dim" in override:
-            return int(override["head_dim"])
-    return head_dim
 
 
 def _active_fraction(text: dict[str, Any], experts: int) -> float:

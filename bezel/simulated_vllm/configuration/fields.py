@@ -79,11 +79,9 @@ def _map(schema: Mapping[str, Any], name: str) -> Any:
         others = schema.get("additionalProperties")
         return dict[str, _type(others, name) if isinstance(others, dict) else Any]  # type: ignore[misc]
     required = schema.get("required", ())
-    fields: list[Any] = [(key, _type(part, key)) for key, part in schema["properties"].items() if key in required]
-    fields += [
-        (key, _type(part, key), dataclasses.field(default=None))
-        for key, part in schema["properties"].items()
-        if key not in required
+    fields: list[Any] = [
+        (key, _type(part, key), *(() if key in required else (dataclasses.field(default=None),)))
+        for key, part in sorted(schema["properties"].items(), key=lambda item: item[0] not in required)
     ]
     config = pydantic.ConfigDict(extra="forbid" if schema.get("additionalProperties") is False else "ignore")
     return pydantic.dataclasses.dataclass(dataclasses.make_dataclass(name, fields), config=config)

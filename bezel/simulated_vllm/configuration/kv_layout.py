@@ -8,6 +8,7 @@ and the tokens in flight. Therefore the reported token capacity depends on `--ma
 
 from __future__ import annotations
 
+import bisect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -45,25 +46,19 @@ class KvLayout:
 
     def blocks(self, tokens: int) -> int:
         """Return the blocks of the pool that a sequence of `tokens` tokens holds."""
-        blocks = self.full_groups * -(-tokens // self.full_block)
-        if self.sliding_groups:
-            kept = min(tokens, self.sliding_tokens)
-            blocks += self.sliding_groups * (-(-kept // self.sliding_block) + (tokens > self.sliding_tokens))
-        return blocks
+        return self._blocks(tokens, partial=tokens > self.sliding_tokens)
 
-    def blocks_at_most(self, max_model_len: int) -> int:
+    def max_blocks(self, max_model_len: int) -> int:
         """Return the blocks that one request of the longest length needs; the start is refused without them."""
-        blocks = self.full_groups * -(-max_model_len // self.full_block)
-        kept = min(self.sliding_tokens, max_model_len)
-        return blocks + self.sliding_groups * (-(-kept // self.sliding_block) + 1)
+        return self._blocks(max_model_len, partial=True)
 
-    def longest(self, blocks: int, at_most: int) -> int:
-        """Return the longest max-model-len, up to `at_most`, whose request fits into `blocks`; 0 if none does."""
-        low, high = 0, at_most
-        while low < high:
-            middle = (low + high + 1) // 2
-            low, high = (middle, high) if self.blocks_at_most(middle) <= blocks else (low, middle - 1)
-        return low
+    def _blocks(self, tokens: int, *, partial: bool) -> int:
+        sliding = -(-min(tokens, self.sliding_tokens) // self.sliding_block) + partial
+        return self.full_groups * -(-tokens // self.full_block) + self.sliding_groups * sliding
+
+    def longest(self, blocks: int, limit: int) -> int:
+        """Return the longest max-model-len, up to `limit`, whose request fits into `blocks`; 0 if none does."""
+        return bisect.bisect_right(range(1, limit + 1), blocks, key=self.max_blocks)
 
 
 def unwindowed_layout(model: Checkpoint, *, tensor_parallel: int, block: int) -> KvLayout:

@@ -14,6 +14,8 @@ from bezel.simulated_vllm.configuration.hardware import GIB
 from bezel.simulated_vllm.configuration.kv_layout import KvLayout, kv_layout, unwindowed_layout
 
 if TYPE_CHECKING:
+    import argparse
+
     from bezel.simulated_vllm.configuration.checkpoint import Checkpoint
     from bezel.simulated_vllm.configuration.hardware import SimulatedMachine
 
@@ -49,31 +51,27 @@ class MemoryUse:
 
 
 def memory_use(
+    options: argparse.Namespace,
     model: Checkpoint,
     machine: SimulatedMachine,
     *,
     loader_bytes: int,
     utilization: float,
-    kv_cache_dtype: str,
     max_model_len: int,
     in_flight_tokens: int,
     batched_tokens: int,
-    tensor_parallel: int,
     draft: Checkpoint | None,
-    kv_cache_memory_bytes: int | None,
-    blocks_override: int | None,
-    cpu_offload_gib: float = 0.0,
-    lora_ranks: int = 0,
 ) -> MemoryUse:
     """Return the memory use of a model on a machine.
-
-    `lora_ranks` is the sum of the ranks of all adapters that memory is reserved for.
 
     Raises:
         StartError: it does not fit; stage "host-memory" or "engine", with the engine's text.
     """
+    tensor_parallel = int(options.tensor_parallel_size)
+    # Memory is reserved for the ranks of all adapters.
+    lora_ranks = options.max_loras * options.max_lora_rank if options.enable_lora else 0
     chip = machine.accelerator
-    offloaded = min(int(cpu_offload_gib * GIB), model.weight_bytes // tensor_parallel)
+    offloaded = min(int(options.cpu_offload_gb * GIB), model.weight_bytes // tensor_parallel)
     weights = (model.weight_bytes + (draft.weight_bytes if draft else 0)) // tensor_parallel - offloaded
     weights += _lora_buffers(model, tensor_parallel) * lora_ranks
     if chip.xla:
@@ -90,20 +88,20 @@ def memory_use(
         mib = 1 << 20
         raise refusal("weights-too-large", piece=piece / mib, total=total / GIB, free=(piece >> 1) / mib, used=used)
     activations = (chip.activation_gib + chip.activation_gib_per_1k_tokens * batched_tokens / 1024) * GIB
-    available = kv_cache_memory_bytes or int(total * utilization - weights - runtime - activations)
+    available = options.kv_cache_memory_bytes or int(total * utilization - weights - runtime - activations)
     if chip.xla:
         layout = unwindowed_layout(model, tensor_parallel=tensor_parallel, block=chip.xla.page_tokens)
     else:
         layout = kv_layout(
-            model, dtype=kv_cache_dtype, in_flight_tokens=in_flight_tokens, tensor_parallel=tensor_parallel
+            model, dtype=options.kv_cache_dtype, in_flight_tokens=in_flight_tokens, tensor_parallel=tensor_parallel
         )
     if available <= 0:
         raise refusal("no-cache-memory")
-    blocks = blocks_override or available // layout.block_bytes
+    blocks = options.num_gpu_blocks_override or available // layout.block_bytes
     longest = layout.longest(blocks, model.context if max_model_len < 0 else max_model_len)
     if max_model_len < 0:
         max_model_len = longest
-    needed = layout.blocks_at_most(max_model_len)
+    needed = layout.max_blocks(max_model_len)
     if needed > blocks or not max_model_len:
         estimate = f"Based on the available memory, the estimated maximum model length is {longest}. "
         raise refusal(
@@ -136,11 +134,11 @@ def _lora_buffers(model: Checkpoint, parallel: int) -> int:
         (full, model.full_head_dim, model.full_kv_heads),
     ):
         queries = model.attention_heads * head_dim
-        one = [(model.hidden_size, out, True) for out in (queries, kv_heads * head_dim, kv_heads * head_dim)]
-        one.append((queries, model.hidden_size, False))
+        projections = [(model.hidden_size, out, True) for out in (queries, kv_heads * head_dim, kv_heads * head_dim)]
+        projections.append((queries, model.hidden_size, False))
         for size in model.mlp_sizes:
-            one += [(model.hidden_size, size, True)] * 2 + [(size, model.hidden_size, False)]
-        shapes += one * layers
+            projections += [(model.hidden_size, size, True)] * 2 + [(size, model.hidden_size, False)]
+        shapes += projections * layers
     return 2 * sum(
         (inputs + outputs // parallel) if by_columns else (inputs // parallel + outputs)
         for inputs, outputs, by_columns in shapes

@@ -84,17 +84,9 @@ def _parser(unknown: frozenset[str]) -> _Parser:
 
 
 def _shape(option: VllmOption) -> dict[str, Any]:
-    if option.kind == "switch":
-        return {"action": "store_true"}
-    if option.kind == "switch-pair":
-        return {"action": _OnOff}
-    shape: dict[str, Any] = {}
-    if option.kind == "append":
-        shape["action"] = "append"
-    elif option.kind == "values":
-        shape["nargs"] = "+"
-    elif option.kind == "optional-value":
-        shape["nargs"] = "?"
+    shape = dict(_KINDS.get(option.kind, {}))
+    if option.kind in {"switch", "switch-pair"}:
+        return shape
     if convert := _converter(option):
         shape["type"] = convert
     if option.choices:
@@ -127,6 +119,15 @@ class _OnOff(argparse.Action):
     ) -> None:
         del parser, values
         setattr(namespace, self.dest, option_string == self.option_strings[0])
+
+
+_KINDS: dict[str, dict[str, Any]] = {
+    "switch": {"action": "store_true"},
+    "switch-pair": {"action": _OnOff},
+    "append": {"action": "append"},
+    "values": {"nargs": "+"},
+    "optional-value": {"nargs": "?"},
+}
 
 
 def human_int(text: str) -> int:
@@ -192,15 +193,7 @@ _MAP_OR_TEXT = ("additional_config", "hf_overrides", "model_loader_extra_config"
 
 def _normalised(arguments: list[str]) -> list[str]:
     """Replace underscores by dashes before the first dot of an option's name, where vLLM takes both."""
-    result = []
-    for argument in arguments:
-        if argument.startswith("--"):
-            name, equals, value = argument.partition("=")
-            key, dot, rest = name[2:].partition(".")
-            result.append("--" + key.replace("_", "-") + dot + rest + equals + value)
-        else:
-            result.append(argument)
-    return result
+    return [re.sub(r"^--[^=.]*", lambda name: name[0].replace("_", "-"), argument) for argument in arguments]
 
 
 def _json_from_dotted(arguments: list[str]) -> list[str]:

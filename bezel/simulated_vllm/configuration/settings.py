@@ -54,6 +54,7 @@ class EngineSettings:
     force_usage: bool
     request_id_headers: bool
     seed: int
+    host: str
     port: int
     # Excluded from every printed or hashed form of the settings.
     api_keys: tuple[str, ...] = field(repr=False)
@@ -96,20 +97,15 @@ def make_settings(
     # N-gram drafts are made from the last step's tokens: the next batch cannot be prepared before that step ends.
     overlapping = options.async_scheduling is not False and not (drafting and drafting.method == "ngram")
     memory = memory_use(
+        options,
         model,
         machine,
         loader_bytes=_loader_bytes(options, model),
         utilization=utilization,
-        kv_cache_dtype=options.kv_cache_dtype,
         max_model_len=max_model_len,
         in_flight_tokens=batched * (2 if overlapping else 1),
         batched_tokens=batched,
-        tensor_parallel=parallel,
         draft=drafting.draft if drafting else None,
-        kv_cache_memory_bytes=options.kv_cache_memory_bytes,
-        blocks_override=options.num_gpu_blocks_override,
-        cpu_offload_gib=options.cpu_offload_gb,
-        lora_ranks=options.max_loras * options.max_lora_rank if options.enable_lora else 0,
     )
     checks.check_sampling_fits(model, chip, sequences=sequences, utilization=utilization)
     return EngineSettings(
@@ -140,6 +136,7 @@ def make_settings(
         force_usage=options.enable_force_include_usage,
         request_id_headers=options.enable_request_id_headers,
         seed=options.seed or 0,
+        host=options.host or "0.0.0.0",
         port=options.port,
     )
 

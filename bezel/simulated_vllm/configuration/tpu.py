@@ -7,6 +7,7 @@ pipelines, LoRA.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from typing import TYPE_CHECKING
@@ -15,9 +16,8 @@ from bezel.simulated_vllm.configuration.options import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
-    from bezel.simulated_vllm.configuration.hardware import SimulatedMachine, Xla
+    from bezel.simulated_vllm.configuration.hardware import Xla
     from bezel.simulated_vllm.configuration.settings import EngineSettings
 
 PADDING_GAP = "VLLM_TPU_BUCKET_PADDING_GAP"
@@ -47,7 +47,9 @@ class Graphs:
         sizes = batch_sizes(settings.max_batched_tokens, int(gap) if gap.isdigit() else 0)
         self.count = len(sizes)
         self._settings = settings
-        self._file = _file(settings.machine, environment, _key(settings, sizes))
+        path = environment.get(CACHE_PATH)
+        name = f"jit_step-{_key(settings, sizes)}-cache"
+        self._file = settings.machine.resolve(path) / name if path else None
 
     @property
     def kept(self) -> bool:
@@ -63,16 +65,9 @@ class Graphs:
         """Store them in the compile cache; a cache that cannot be written is ignored, as by the real server."""
         if self._file is None or self.kept:
             return
-        try:
+        with contextlib.suppress(OSError):
             self._file.parent.mkdir(parents=True, exist_ok=True)
             self._file.write_text(json.dumps({"graphs": self.count, "model": self._settings.model.architecture}))
-        except OSError:
-            return
-
-
-def _file(machine: SimulatedMachine, environment: Mapping[str, str], key: str) -> Path | None:
-    place = environment.get(CACHE_PATH)
-    return machine.resolve(place) / f"jit_step-{key}-cache" if place else None
 
 
 def _key(settings: EngineSettings, sizes: list[int]) -> str:

@@ -57,20 +57,16 @@ class BlockPool:
             self._idle.pop(value, None)
             self._users[value] = self._users.get(value, 0) + 1
 
-    def publish(self, hashes: Iterable[int]) -> int:
+    def publish(self, hashes: Sequence[int]) -> int:
         """Share a request's own full blocks under their hashes; the request stays a user of them.
 
         Returns:
             The number of the request's private blocks that became shared; for a hash that was in the pool already the
             request's own copy is freed.
         """
-        count = 0
-        for value in hashes:
-            count += 1
-            self._private -= 1
-            self._idle.pop(value, None)
-            self._users[value] = self._users.get(value, 0) + 1
-        return count
+        self._private -= len(hashes)
+        self.use(hashes)
+        return len(hashes)
 
     def release(self, hashes: Iterable[int]) -> None:
         """Remove a user of shared blocks; without users they are idle, the end of a prompt to be evicted first."""

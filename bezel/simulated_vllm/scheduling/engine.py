@@ -8,6 +8,7 @@ clock of its own.
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING
 
 from bezel.simulated_vllm.configuration.logs import log
@@ -18,15 +19,29 @@ if TYPE_CHECKING:
     from bezel.simulated_vllm.configuration.faults import ServingFaults
     from bezel.simulated_vllm.configuration.settings import EngineSettings
     from bezel.simulated_vllm.scheduling.channel import Channel
-    from bezel.simulated_vllm.scheduling.clock import EngineClock
-    from bezel.simulated_vllm.scheduling.request import Request
+    from bezel.simulated_vllm.scheduling.request import FinishReason, Request
 
 # Seconds that the steps may lag behind the clock (on a busy host) and still catch up instead of starting late. Well
 # above the time to deliver the tokens of thousands of sequences, by which every step would otherwise begin late.
 _CATCH_UP = 0.5
 # The most steps whose tokens are held back while the host cannot keep up.
 _MOST_HELD = 7
-DEAD = "EngineCore encountered an issue. See stack trace (above) for the root cause."
+
+
+class RealClock:
+    """Wall time x speed: at speed 2 the engine's second lasts half a real one."""
+
+    def __init__(self, speed: float = 1.0) -> None:
+        self._speed = speed
+        self._start = time.monotonic()
+
+    def now(self) -> float:
+        """Return the engine's seconds since this clock was created."""
+        return (time.monotonic() - self._start) * self._speed
+
+    async def sleep_until(self, when: float) -> None:
+        """Wait; let other tasks run even if the time has passed."""
+        await asyncio.sleep(max(0.0, (when - self.now()) / self._speed))
 
 
 class EngineDeadError(Exception):
@@ -46,14 +61,14 @@ class Engine:
 
     Attributes:
         died: set when the engine's process has ended by itself.
-        death_told: set when a client has got the error about it.
+        death_reported: set when a client has got the error about it.
     """
 
     def __init__(
         self,
         settings: EngineSettings,
-        clock: EngineClock,
-        strikes: ServingFaults | None = None,
+        clock: RealClock,
+        faults: ServingFaults | None = None,
     ) -> None:
         self.settings = settings
         self.clock = clock
@@ -62,22 +77,13 @@ class Engine:
         self.prompt_tokens = 0
         self.generated_tokens = 0
         self.died = asyncio.Event()
-        self.death_told = asyncio.Event()
-        self._strikes = strikes
+        self.death_reported = asyncio.Event()
+        self._faults = faults
         self._call = 0
         self._work = asyncio.Event()
         self._busy_until = 0.0
         self._rung: list[Channel] = []
         self._held = 0
-
-    def check_alive(self) -> None:
-        """Check that the engine is alive.
-
-        Raises:
-            EngineDeadError: it has died.
-        """
-        if self.died.is_set():
-            raise EngineDeadError
 
     def check_admission(self, requests: int = 1) -> None:
         """Check that the queue accepts a call of so many requests, and count the call for the faults.
@@ -96,7 +102,7 @@ class Engine:
         if reason:
             self.metrics.rejected(reason)
             raise QueueFullError(reason)
-        self._call = self._strikes.take() if self._strikes else 0
+        self._call = self._faults.take() if self._faults else 0
 
     def add(self, request: Request) -> None:
         """Queue a request; its tokens are passed to its `deliver`."""
@@ -108,18 +114,20 @@ class Engine:
 
     def abort(self, request: Request) -> None:
         """Stop a request whose client has disconnected; deliver nothing more and count no success."""
-        if request.finished is None:
-            request.finished = "abort"
-            self.scheduler.remove(request)
-            self.metrics.levels(self.scheduler)
+        self._finish(request, "abort")
 
     def stop(self, request: Request) -> None:
         """End a request early because its text is complete (a stop string was found)."""
-        if request.finished is None:
-            request.finished = "stop"
-            self.scheduler.remove(request)
+        if self._finish(request, "stop"):
             self.metrics.finished(request, self.clock.now())
-            self.metrics.levels(self.scheduler)
+
+    def _finish(self, request: Request, reason: FinishReason) -> bool:
+        if request.finished is not None:
+            return False
+        request.finished = reason
+        self.scheduler.remove(request)
+        self.metrics.levels(self.scheduler)
+        return True
 
     def ring(self, channel: Channel) -> None:
         """Register a channel with pieces to fetch; its handler is woken after the step's tokens are delivered."""
@@ -168,7 +176,7 @@ class Engine:
             hold: whether the handlers are woken only after a later step.
         """
         live = [share for share in step.shares if share.request.finished is None]
-        if self._strikes and any(self._deadly(share.request) for share in live):
+        if self._faults and any(self._deadly(share.request) for share in live):
             self._die()
             return
         step.shares = live
@@ -190,13 +198,13 @@ class Engine:
     def _deadly(self, request: Request) -> bool:
         """Whether a fault kills the engine in this step: during the answer to the named call, or at its only token."""
         amid = len(request.answer) > 0 or request.max_tokens == 1
-        return amid and self._strikes is not None and self._strikes.kills_engine(request.call)
+        return amid and self._faults is not None and self._faults.kills_engine(request.call)
 
     def _die(self) -> None:
         """End as if the worker's process had been killed; the gauges keep their values."""
         log("worker-died")
         log("engine-died")
-        log("output-handler-died", error=DEAD)
+        log("output-handler-died")
         self.died.set()
         for request in [*self.scheduler.running, *self.scheduler.waiting]:
             request.finished = "error"

@@ -5,13 +5,14 @@ The table of families is `metrics.json`. Times are those of the engine's clock; 
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client import Counter, Gauge, Histogram, Summary
 
 if TYPE_CHECKING:
     from bezel.simulated_vllm.configuration.settings import EngineSettings
@@ -32,10 +33,10 @@ class EngineMetrics:
     def __init__(self, settings: EngineSettings) -> None:
         """Create every series that a freshly started server shows; some buckets and labels depend on the settings."""
         self._settings = settings
-        table = json.loads(_TABLE.read_text(encoding="utf-8"))
+        table = _table()
         bounds = {**table["buckets"], "tokens": _one_two_five(settings.max_model_len)}
         config = _cache_config(settings, table["cache_config"])
-        self.families: dict[str, Counter | Gauge | Histogram] = {}
+        self.families: dict[str, Any] = {}
         self._series: dict[tuple[str, ...], Any] = {}
         for row in table["families"]:
             if (row.get("speculative") and not settings.speculation) or (row.get("tools") and not settings.tool_parser):
@@ -52,14 +53,9 @@ class EngineMetrics:
         labels: dict[str, list[str]] = dict(row.get("labels", {}))
         if "position" in labels and self._settings.speculation:
             labels["position"] = [str(position) for position in range(self._settings.speculation.tokens)]
-        name, names = f"vllm:{row['name']}", [*fixed, *labels]
-        family: Counter | Gauge | Histogram
-        if row["type"] == "histogram":
-            buckets = row["buckets"]
-            buckets = bounds[buckets] if isinstance(buckets, str) else buckets
-            family = Histogram(name, row["help"], names, registry=None, buckets=buckets)
-        else:
-            family = (Counter if row["type"] == "counter" else Gauge)(name, row["help"], names, registry=None)
+        if isinstance(row.get("buckets"), str):
+            row = row | {"buckets": bounds[row["buckets"]]}
+        family = make_family(row | {"name": f"vllm:{row['name']}", "labels": [*fixed, *labels]})
         self.families[row["name"]] = family
         for values in itertools.product(*labels.values()):
             self._series[row["name"], *values] = family.labels(*fixed.values(), *values)
@@ -167,6 +163,24 @@ class EngineMetrics:
 
     def _observe(self, name: str, value: float) -> None:
         self._series[name,].observe(value)
+
+
+def make_family(row: dict[str, Any]) -> Any:
+    """Return the unregistered family of a row of the table, with the labels and buckets in it."""
+    kind = {"counter": Counter, "gauge": Gauge, "histogram": Histogram, "summary": Summary}[row["type"]]
+    options = {"buckets": row["buckets"]} if "buckets" in row else {}
+    return kind(row["name"], row["help"], row["labels"], registry=None, **options)
+
+
+def http_families() -> dict[str, Any]:
+    """Return the unregistered families of the HTTP side by name, in the order of /metrics."""
+    return {row["name"]: make_family(row) for row in _table()["http_families"]}
+
+
+@functools.cache
+def _table() -> dict[str, Any]:
+    table: dict[str, Any] = json.loads(_TABLE.read_text(encoding="utf-8"))
+    return table
 
 
 def _one_two_five(limit: int) -> list[float]:

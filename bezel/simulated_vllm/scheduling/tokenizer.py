@@ -111,12 +111,10 @@ def _groups() -> int:
 
 
 def _spaces(count: int) -> Iterable[int]:
-    while count > 1:
-        run = min(count, _LONGEST_RUN)
-        yield _SPACES + run - 2
-        count -= run
-    if count:
-        yield _BYTES + ord(" ")
+    runs, rest = divmod(count, _LONGEST_RUN)
+    yield from [_SPACES + _LONGEST_RUN - 2] * runs
+    if rest:
+        yield _SPACES + rest - 2 if rest > 1 else _BYTES + ord(" ")
 
 
 def _letters(piece: str) -> Iterable[int]:

@@ -1,13 +1,14 @@
-"""Load on an engine in virtual time: seeded closed-loop users, and the upper bound of a machine's throughput.
+"""Engine in virtual time, seeded closed-loop users on it, and the upper bound of a machine's throughput.
 
-Thousands of requests take seconds of this machine, and the same seed gives the same figures to the last digit.
+Each step advances the clock instead of sleeping, so thousands of requests take seconds of this machine, and the same
+seed gives the same figures to the last digit. For comparisons, curves and tests.
 """
 
 from __future__ import annotations
 
 import json
 import random
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from statistics import fmean, quantiles
 from typing import TYPE_CHECKING
 
@@ -15,15 +16,119 @@ from bezel.simulated_vllm.configuration.hardware import machine_from_environment
 from bezel.simulated_vllm.configuration.kv_layout import bytes_per_element
 from bezel.simulated_vllm.configuration.options import parse
 from bezel.simulated_vllm.configuration.settings import make_settings
-from bezel.simulated_vllm.scheduling.virtual_time import Rig
+from bezel.simulated_vllm.scheduling.engine import Engine, RealClock
+from bezel.simulated_vllm.scheduling.fake_text import key_of
+from bezel.simulated_vllm.scheduling.request import Request
 from bezel.simulated_vllm.synthetic_weights import model_files
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from bezel.simulated_vllm.configuration.faults import ServingFaults
     from bezel.simulated_vllm.configuration.settings import EngineSettings
+    from bezel.simulated_vllm.scheduling.request import FinishReason
 
 _SPREAD = 0.2  # lengths of prompts and answers differ from the requested mean by at most this share
+
+
+class VirtualClock(RealClock):
+    """A clock whose time is set by its user."""
+
+    time = 0.0
+
+    def now(self) -> float:
+        """Return the time that was set last."""
+        return self.time
+
+    async def sleep_until(self, when: float) -> None:
+        """Set the time."""
+        self.time = max(self.time, when)
+
+
+@dataclass
+class Outcome:
+    """The outcome of a request, in virtual seconds."""
+
+    request: Request
+    times: list[float] = field(default_factory=list)
+    tokens: list[int] = field(default_factory=list)
+    chunks: int = 0
+    finish: str | None = None
+
+    @property
+    def ttft(self) -> float:
+        """Seconds to the first token."""
+        return self.times[0] - self.request.arrival
+
+    @property
+    def latency(self) -> float:
+        """Seconds to the last token."""
+        return self.times[-1] - self.request.arrival
+
+    @property
+    def gaps(self) -> list[float]:
+        """Seconds between one delivery and the next."""
+        return [later - earlier for earlier, later in zip(self.times, self.times[1:], strict=False)]
+
+
+class Rig:
+    """One engine, its clock, and the outcomes of its requests."""
+
+    def __init__(self, settings: EngineSettings, faults: ServingFaults | None = None) -> None:
+        self.clock = VirtualClock()
+        self.engine = Engine(settings, self.clock, faults)
+        self.outcomes: list[Outcome] = []
+
+    def ask(
+        self,
+        prompt: Sequence[int] | int,
+        output: int = 16,
+        *,
+        seed: int = 0,
+        ignore_eos: bool = True,
+        then: Callable[[], None] | None = None,
+    ) -> Outcome:
+        """Queue a request at the present time; an int is the length of a prompt that shares no block with another."""
+        number = len(self.outcomes)
+        tokens = [1000 + number, *range(2, prompt + 1)] if isinstance(prompt, int) else prompt
+        outcome: Outcome
+
+        def deliver(new: list[int], finish: FinishReason | None) -> None:
+            outcome.times.append(self.clock.time)
+            outcome.tokens += new
+            outcome.chunks += 1
+            outcome.finish = finish
+            if finish and then:
+                then()
+
+        request = Request(tokens, output, key_of(tokens, seed), deliver, ignore_eos=ignore_eos)
+        outcome = Outcome(request)
+        self.outcomes.append(outcome)
+        self.engine.check_admission()
+        self.engine.add(request)
+        return outcome
+
+    def step(self) -> bool:
+        """Run one step; False if there was nothing to do."""
+        start = self.clock.time
+        step = self.engine.begin(start)
+        if step is None:
+            return False
+        self.clock.time = start + step.seconds
+        self.engine.end(step, self.clock.time)
+        return True
+
+    def run(self, limit: int = 100_000) -> None:
+        """Run steps until no request is left."""
+        for _ in range(limit):
+            if not self.step():
+                return
+        raise AssertionError("the engine did not finish its requests")
+
+    def value(self, *series: str) -> float:
+        """Return the value of a metric, by its name without `vllm:` in front and its labels' values."""
+        return self.engine.metrics.value(*series)
 
 
 @dataclass(frozen=True)

@@ -137,5 +137,5 @@ def _cache_bytes(given: list[_Option], model: Checkpoint) -> int:
     tokens = model.context if length in {"auto", "-1"} else min(human_int(length), model.context)
     batched = human_int(values.get("max-num-batched-tokens", "2048"))
     layout = kv_layout(model, dtype="auto", in_flight_tokens=2 * batched, block=_CPU_BLOCK)
-    needed = layout.blocks_at_most(tokens) * layout.block_bytes
+    needed = layout.max_blocks(tokens) * layout.block_bytes
     return max(_CACHE_AT_LEAST, -(-_REQUESTS * needed // _MIB) * _MIB)
