@@ -14,6 +14,7 @@ import sys
 import time
 from pathlib import Path
 
+from bezel.errors import UserError
 from bezel.simulated_vllm.configuration import faults
 from bezel.simulated_vllm.configuration.failures import StartError
 from bezel.simulated_vllm.configuration.hardware import machine_from_environment
@@ -29,7 +30,7 @@ def main() -> int:
         start_faults = faults.start_faults(environment)
         options = parse(sys.argv[1:], start_faults.unknown)
         machine = machine_from_environment(environment)
-    except ValueError as error:
+    except (UserError, ValueError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
     phases: list[float] = []

@@ -175,7 +175,7 @@ def test_what_nobody_has_judged_is_refused_unless_it_is_accepted():
     options = with_more(variables={"VLLM_SPY": "text"}, options=[SPY])
     for changes in ({"variables": {"VLLM_SPY": "x"}}, {"vllm": {"spy": "x"}}):
         (problem,) = risks_of(changes, options)
-        assert "nobody has looked at" in problem.consequence
+        assert "was not reviewed" in problem.consequence
         name = problem.key.rpartition(".")[2]
         assert not risks_of({**changes, "access": {"accepted_risks": [name]}}, options)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from bezel.errors import UserError
 from bezel.localcloud.processes.sockets import free_port
 from bezel.simulated_vllm.configuration.failures import StartError
 from bezel.simulated_vllm.configuration.faults import ServingFaults, StartFaults, start_faults
@@ -101,7 +102,7 @@ def test_without_the_variable_or_its_file_nothing_is_ordered(tmp_path):
 @pytest.mark.parametrize("text", ['{"kind": "out-of-memory"}', "[", '["out-of-memory"]'])
 def test_a_file_that_holds_no_faults_is_named(tmp_path, text):
     (tmp_path / "faults.json").write_text(text)
-    with pytest.raises(ValueError, match=r"LOCALCLOUD_FAULTS=.*faults.json holds no .* Write "):
+    with pytest.raises(UserError, match=r"(?s)LOCALCLOUD_FAULTS=.*faults.json\n   the file is not .* write a list"):
         start_faults({"LOCALCLOUD_FAULTS": str(tmp_path / "faults.json")})
 
 

@@ -19,10 +19,7 @@ if TYPE_CHECKING:
     from bezel.catalog.vllm.options import Variable, VllmOption, VllmOptions
 
 _NO_TEXT = ("int", "float", "human-int", "human-int-or-auto")
-_UNKNOWN = (
-    "nobody has looked at what this vLLM does with the text: it may name code that the server imports, or a file that "
-    "it opens"
-)
+_UNKNOWN = "its use of the text was not reviewed: it may name code that the server imports or a file that it opens"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bezel.errors import Problem, UserError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 VARIABLE = "LOCALCLOUD_FAULTS"
-_LOOK_SECONDS = 0.2
+_READ_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -42,11 +44,11 @@ def start_faults(environment: Mapping[str, str]) -> StartFaults:
     """Return the faults of a start from the file that LOCALCLOUD_FAULTS names.
 
     Raises:
-        ValueError: the file holds something else than a list of faults.
+        UserError: the file is not a list of faults.
     """
-    found = _read(Path(environment[VARIABLE])) if environment.get(VARIABLE) else []
-    by_kind = {str(fault["kind"]): fault for fault in found}
-    unknown = [str(fault["argument"]) for fault in found if fault["kind"] == "unknown-argument"]
+    orders = _read(Path(environment[VARIABLE])) if environment.get(VARIABLE) else []
+    by_kind = {str(fault["kind"]): fault for fault in orders}
+    unknown = [str(fault["argument"]) for fault in orders if fault["kind"] == "unknown-argument"]
     return StartFaults(
         unknown=frozenset("--" + name.lstrip("-").replace("_", "-") for name in unknown),
         out_of_memory="out-of-memory" in by_kind,
@@ -63,7 +65,7 @@ class ServingFaults:
         self._path = path
         self._clock = clock
         self._started = clock()
-        self._looked = float("-inf")
+        self._read_at = float("-inf")
         self._changed = -1
         self._faults: list[dict[str, Any]] = []
         self._calls = 0
@@ -72,27 +74,27 @@ class ServingFaults:
     def crashes(self) -> bool:
         """Whether a crash loop's time until the crash has passed."""
         served = self._clock() - self._started
-        return any(served >= float(fault.get("after_seconds", 0)) for fault in self._now("crash-loop"))
+        return any(served >= float(fault.get("after_seconds", 0)) for fault in self._of_kind("crash-loop"))
 
     def take(self) -> int:
         """Count a call; return its number, from 1."""
-        self._look()
+        self._refresh()
         self._calls += 1
         return self._calls
 
     def kills_engine(self, number: int) -> bool:
         """Whether the engine dies at the call of that number; calls before the fault was set do not count."""
         nth = number - self._before
-        return any(nth >= int(fault.get("after_requests", 1)) for fault in self._now("engine-death"))
+        return any(nth >= int(fault.get("after_requests", 1)) for fault in self._of_kind("engine-death"))
 
-    def _now(self, kind: str) -> list[dict[str, Any]]:
-        self._look()
+    def _of_kind(self, kind: str) -> list[dict[str, Any]]:
+        self._refresh()
         return [fault for fault in self._faults if fault["kind"] == kind]
 
-    def _look(self) -> None:
-        if self._clock() - self._looked < _LOOK_SECONDS:
+    def _refresh(self) -> None:
+        if self._clock() - self._read_at < _READ_SECONDS:
             return
-        self._looked = self._clock()
+        self._read_at = self._clock()
         try:
             changed = self._path.stat().st_mtime_ns
             if changed == self._changed:
@@ -100,7 +102,7 @@ class ServingFaults:
             faults = _read(self._path)
         except FileNotFoundError:
             changed, faults = -1, []
-        except (OSError, ValueError):
+        except (OSError, UserError):
             return  # half written: it is read again
         if faults != self._faults:
             self._before = self._calls
@@ -108,12 +110,13 @@ class ServingFaults:
 
 
 def _read(path: Path) -> list[dict[str, Any]]:
+    key, repair = f"{VARIABLE}={path}", 'write a list of objects with the key "kind".'
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        orders = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return []
     except ValueError as error:
-        raise ValueError(f"{VARIABLE}={path} holds no JSON ({error}). Write a list of faults there.") from None
-    if not isinstance(found, list) or not all(isinstance(fault, dict) and "kind" in fault for fault in found):
-        raise ValueError(f'{VARIABLE}={path} holds no list of objects with a "kind". Write such a list there.')
-    return found
+        raise UserError(Problem(key, None, f"the file is not JSON: {error}.", repair)) from None
+    if not isinstance(orders, list) or not all(isinstance(fault, dict) and "kind" in fault for fault in orders):
+        raise UserError(Problem(key, None, "the file is not a list of faults.", repair))
+    return orders

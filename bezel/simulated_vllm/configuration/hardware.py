@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bezel.errors import Problem, UserError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -112,22 +114,20 @@ def machine_from_environment(environment: Mapping[str, str]) -> SimulatedMachine
             an L4 with 4 vCPUs and 16 GiB, and no mounts.
 
     Raises:
-        ValueError: the accelerator is not one of `hardware.toml`.
+        UserError: the accelerator is not one of `hardware.toml`.
     """
     row: dict[str, Any] = {"accelerator": "nvidia-l4", "accelerators": 1, "cpu": 4, "memory_gib": 16}
     row.update(json.loads(environment.get("LOCALCLOUD_HARDWARE") or "{}"))
     known = accelerators()
     name = str(row["accelerator"])
     if name not in known:
-        raise ValueError(
-            f"LOCALCLOUD_HARDWARE names the accelerator {name!r}, which cannot be simulated. "
-            f"Known are {', '.join(sorted(known))}; a new one is a table in hardware.toml."
-        )
+        repair = f"choose one of {', '.join(sorted(known))}, or add a table to hardware.toml."
+        raise UserError(Problem("LOCALCLOUD_HARDWARE: accelerator", name, "it cannot be simulated.", repair))
     mounts = json.loads(environment.get("LOCALCLOUD_MOUNTS") or "{}")
     return SimulatedMachine(
         accelerator=known[name],
         accelerators=int(row["accelerators"]),
         cpu=int(row["cpu"]),
         memory_gib=float(row["memory_gib"]),
-        mounts={str(where): Path(directory) for where, directory in mounts.items()},
+        mounts={str(mount): Path(directory) for mount, directory in mounts.items()},
     )
