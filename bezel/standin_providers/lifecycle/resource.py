@@ -131,10 +131,10 @@ class Operations:
     def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
         """Return Google's JSON of the resource, or None when it is gone."""
         path = fill(self.kind.path, values) if self.kind.path else resource_id
-        answer: Properties | None = None
+        answer: Mapping[str, Any] | None = None
         with failing(f"Error when reading or editing {self.kind.title} {resource_id!r}", unless_absent=True):
-            answer = dict(self.call("GET", path, self.kind.query) or {})
-        return answer
+            answer = self.call("GET", path, self.kind.query) or {}
+        return None if answer is None else dict(answer)
 
     def expect(self, resource_id: str, values: Mapping[str, Any]) -> Properties:
         """Read a resource that was just created or changed.
