@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 _NUMBER = re.compile(r"[-+]?(?:\d[\d,_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
-
-
 _LARGEST = 1e18
 
 
@@ -35,39 +33,38 @@ class Figure:
         return Figure(self.value * factor, self.half * factor)
 
 
-def figure(told: object) -> Figure | None:
+def figure(value: object) -> Figure | None:
     """Return the figure in a cell, a JSON number or a text like "~66.4 req/s"; None where there is none.
 
     NaN, infinities and numbers beyond any count are not figures: they were not measured.
     """
-    if isinstance(told, bool) or told is None:
+    if isinstance(value, bool) or value is None:
         return None
-    text = repr(told) if isinstance(told, int | float) else str(told).strip()
+    text = repr(value) if isinstance(value, int | float) else str(value).strip()
     found = _NUMBER.search(text)
     if found is None or text.lower().lstrip("+-").startswith(("nan", "inf")):
         return None
     try:
-        number = Decimal(found[0].replace(",", "").replace("_", ""))
+        decimal = Decimal(found[0].replace(",", "").replace("_", ""))
     except InvalidOperation:
         return None
-    exponent = number.as_tuple().exponent
-    value = float(number)
-    if not isinstance(exponent, int) or abs(value) > _LARGEST:
+    exponent = decimal.as_tuple().exponent
+    if not isinstance(exponent, int) or abs(decimal) > _LARGEST:
         return None
-    return Figure(value, 0.5 * 10.0**exponent)
+    return Figure(float(decimal), 0.5 * 10.0**exponent)
 
 
-def number(told: object) -> float | None:
+def number(value: object) -> float | None:
     """Return the value of a figure without its precision; None where there is none."""
-    found = figure(told)
+    found = figure(value)
     return found.value if found else None
 
 
-def whole(told: object) -> int | None:
+def whole(value: object) -> int | None:
     """Return a whole number that is not negative, e.g. of users; None for anything else. "1-3" gives its upper end."""
-    if isinstance(told, str) and (span := re.fullmatch(r"\s*\d+\s*(?:-|\u2013|to)\s*(\d+)\s*", told)):
+    if isinstance(value, str) and (span := re.fullmatch(r"\s*\d+\s*(?:-|\u2013|to)\s*(\d+)\s*", value)):
         return int(span[1])
-    found = figure(told)
+    found = figure(value)
     if found is None or found.value != int(found.value) or found.value < 0:
         return None
     return int(found.value)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bezel.bench.audit.table import Row
+from bezel.bench.audit.words import grouped
 
 Severity = Literal["impossible", "contradiction", "suspect", "not comparable"]
 SEVERITIES: tuple[Severity, ...] = ("impossible", "contradiction", "suspect", "not comparable")
@@ -110,11 +111,8 @@ class Rule:
             judge: Returns what is wrong with a row.
             where: Whether the arithmetic begins with the position of the row.
         """
-        accused: dict[str, list[tuple[Row, str]]] = {}
-        for item, row in statements:
-            if row.good and (text := judge(row)):
-                accused.setdefault(item, []).append((row, text))
-        for item, rows in accused.items():
-            first, text = rows[0]
+        accused = [(item, row, text) for item, row in statements if row.good and (text := judge(row))]
+        for item, rows in grouped(accused, lambda judged: judged[0]).items():
+            _, first, text = rows[0]
             place = f"{first.where}: " if where else ""
-            yield self.finding(severity, item, f"{place}{text}", (row for row, _ in rows))
+            yield self.finding(severity, item, f"{place}{text}", (row for _, row, _ in rows))

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bezel.bench.audit.figure import Figure
-from bezel.bench.audit.table import INPUT, OUTPUT, RATES, REQUESTS, TOTAL, ResultSource, Row, System
+from bezel.bench.audit.table import INPUT, OUTPUT, RATES, REQUESTS, TOTAL, ResultSource, Row
+from bezel.bench.audit.words import grouped
 
 # Context, users, response length and name of the rate.
 Key = tuple[int | None, int | None, int | None, str]
@@ -34,12 +35,9 @@ def keyed(source: ResultSource) -> dict[Key, Figure]:
 
 def series(rows: Iterable[Row]) -> list[list[tuple[Row, Figure]]]:
     """Group rows of one system, response length and rate, in their order: the rows that may be compared."""
-    found: dict[tuple[System, int | None, str], list[tuple[Row, Figure]]] = {}
-    for row in rows:
-        rate = main_rate(row)
-        if rate and row.users:
-            found.setdefault((row.system, row.output_tokens, rate[0]), []).append((row, rate[1]))
-    return list(found.values())
+    rated = [(row, *rate) for row in rows if row.users and (rate := main_rate(row))]
+    groups = grouped(rated, lambda cell: (cell[0].system, cell[0].output_tokens, cell[1]))
+    return [[(row, rate) for row, _, rate in group] for group in groups.values()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ def compute_roof(system: System, tokens_per_second: float, what: str) -> Roof | 
     peak = float(system.machine.flops(system.encoding) * instances)
     name = f"one {system.machine.id}" if instances == 1 else f"{instances} instances of {system.machine.id}"
     text = (
-        f"{what} x 2 x {_billions(system.shape.active_parameters)} active parameters = {flops(needed)} "
+        f"{what} x 2 x {system.shape.active_parameters / 1e9:g}e9 active parameters = {flops(needed)} "
         f"on {name} with {flops(peak)} at most: {share(needed / peak)}"
     )
     return Roof(needed, peak, text)
@@ -125,7 +125,3 @@ def flops(rate: float) -> str:
 def share(part: float) -> str:
     """Format a share of a peak: percent, or times where it is above."""
     return f"{part:.0%} of it" if part <= 1.05 else f"{part:.1f} times that"
-
-
-def _billions(number: int) -> str:
-    return f"{number / 1e9:g}e9"

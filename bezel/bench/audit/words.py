@@ -1,14 +1,26 @@
-"""Words of the audit: numbers with their noun, and the names that other tools' files use (names.toml)."""
+"""Helpers of the audit: numbers with their noun, groups, and the names that other tools' files use (names.toml)."""
 
 import functools
 import tomllib
+from collections.abc import Callable, Hashable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
 
 
 def count(number: int, noun: str) -> str:
     """E.g. "1 user", "2,048 users"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """Return the items by their key, both in their order."""
+    groups: dict[K, list[T]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
 
 
 @functools.cache

@@ -35,7 +35,7 @@ def read_result(document: Any, item: str, label: str) -> ResultSource:
         format="bezel bench",
         rows=rows,
         grid=grid,
-        absent=frozenset((one.context_tokens, one.users) for one in result.inferred),
+        absent=frozenset((cell.context_tokens, cell.users) for cell in result.inferred),
         dated=result.manifest.started_at.date().isoformat(),
     )
 
@@ -44,8 +44,8 @@ def _row(result: Result, cell: Cell, order: int, label: str) -> Row:
     gained = cell.counters.gained if cell.counters else None
     failed = sum(cell.failures.values())
     completed = cell.requests - failed
-    figures = {name: found for name in (REQUESTS, OUTPUT, INPUT) if (found := _figure(cell, name, 1.0))}
-    figures |= {name: found for name, metric in _LATENCIES.items() if (found := _figure(cell, metric, 1e-3))}
+    figures = {name: rate for name in (REQUESTS, OUTPUT, INPUT) if (rate := figure(cell.value(name)))}
+    figures |= {name: ms.scaled(1e-3) for name, metric in _LATENCIES.items() if (ms := figure(cell.value(metric)))}
     mean_output, cached = cell.value("output_tokens_mean"), cell.value("cached_share")
     prompt = cell.value("prompt_tokens_mean")
     return Row(
@@ -90,7 +90,7 @@ def _system(result: Result, served: ServedBy, cell: Cell, label: str) -> System:
             "max_num_seqs": served.max_num_seqs if platform.concurrency else None,
             "max_model_len": served.max_model_len,
             "kv_dtype": served.kv_cache_dtype,
-            "speculation": _drafts(arguments),
+            "speculation": _option(arguments, "spec-method") or _option(arguments, "speculative-config"),
             "spec_tokens": _option(arguments, "spec-tokens"),
             "arguments": " ".join(word for word in arguments if "offload" in word),
             "prompts": cell.prompts,
@@ -100,11 +100,6 @@ def _system(result: Result, served: ServedBy, cell: Cell, label: str) -> System:
     )
 
 
-def _figure(cell: Cell, metric: str, factor: float) -> Figure | None:
-    found = figure(cell.value(metric))
-    return found.scaled(factor) if found else None
-
-
 def _option(arguments: list[str], name: str) -> str | None:
     for index, word in enumerate(arguments):
         if word.startswith(f"--{name}="):
@@ -112,7 +107,3 @@ def _option(arguments: list[str], name: str) -> str | None:
         if word == f"--{name}" and index + 1 < len(arguments):
             return arguments[index + 1]
     return None
-
-
-def _drafts(arguments: list[str]) -> str | None:
-    return _option(arguments, "spec-method") or _option(arguments, "speculative-config")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from bezel.bench.audit.findings import LENGTHS, Finding, Rule
 from bezel.bench.audit.table import ResultSource, Row, Table
-from bezel.bench.audit.words import count
+from bezel.bench.audit.words import count, grouped
 from bezel.planner.sizing.kv_cache import engine_kv_bytes
 
 _MEMORY = ("oom", "out of memory", "out-of-memory")
@@ -56,10 +56,8 @@ def _refuted(row: Row) -> str | None:
 
 
 def _cliff(source: ResultSource, known: set[int]) -> Iterator[Finding]:
-    contexts: dict[int, list[Row]] = {}
-    for row in source.rows:
-        if row.context is not None and row.users is not None:
-            contexts.setdefault(row.context, []).append(row)
+    placed = [row for row in source.rows if row.context is not None and row.users is not None]
+    contexts = grouped(placed, lambda row: row.context or 0)
     for shorter, context in zip(sorted(contexts), sorted(contexts)[1:], strict=False):
         rows, before = contexts[context], contexts[shorter]
         if len(rows) < _LOADS or {row.order for row in rows} & known or not all(_failed(row) for row in rows):

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from bezel.bench.audit.findings import ROOFLINE, Finding, Open, Rule, Severity
 from bezel.bench.audit.limits import Roof, compute_roof, decode_roof, flops, token_roof
 from bezel.bench.audit.table import INPUT, OUTPUT, REQUESTS, TOKENS, TOTAL, Claim, ResultSource, Row, Table, median_of
-from bezel.bench.audit.words import count
+from bezel.bench.audit.words import count, grouped
 
 # No known server exceeds this share of the dense peak: kernels, scheduling and attention take the rest.
 SUSPECT = 0.60
@@ -83,11 +83,11 @@ def judge(row: Row) -> tuple[float, str] | None:
 
 def _shares(source: ResultSource) -> dict[int | None, list[float]]:
     """Return the shares of the peak of a grid's cells by context, the small ones included."""
-    shares: dict[int | None, list[float]] = {}
-    for row in source.rows if source.grid else ():
-        if row.good and (roof := _computed(row)):
-            shares.setdefault(row.context, []).append(roof.share)
-    return shares
+    roofs = [(row, roof.share) for row in source.rows if source.grid and row.good and (roof := _computed(row))]
+    return {
+        context: [share for _, share in cells]
+        for context, cells in grouped(roofs, lambda cell: cell[0].context).items()
+    }
 
 
 def _scatter(context: int | None, shares: Mapping[int | None, list[float]]) -> bool:

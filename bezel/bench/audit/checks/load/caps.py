@@ -13,7 +13,7 @@ from bezel.bench.audit.figure import Figure
 from bezel.bench.audit.findings import CAPS, QUEUES, Finding, Open, Rule
 from bezel.bench.audit.grids import series
 from bezel.bench.audit.table import REQUESTS, Claim, ResultSource, Row, Table
-from bezel.bench.audit.words import count
+from bezel.bench.audit.words import count, grouped
 
 _REACHED = 0.9  # of the users, where single requests are known
 _MEAN = 0.6  # of the users on average: start and end of the load lower it
@@ -96,10 +96,8 @@ def _missing_users(row: Row) -> str | None:
 def _flat(source: ResultSource, claims: Sequence[Claim]) -> Iterator[Finding | Open]:
     """Report cells above the load where the rate stops changing; a finding only where the machine's cap is known."""
     for cells in series(source.rows):
-        contexts: dict[int | None, list[tuple[Row, Figure]]] = {}
-        for row, rate in cells:
-            contexts.setdefault(row.context, []).append((row, rate))
-        flat = [span for mine in contexts.values() if (span := _span(mine))]
+        contexts = grouped(cells, lambda cell: cell[0].context)
+        flat = [span for group in contexts.values() if (span := _span(group))]
         if not flat:
             continue
         system = cells[0][0].system

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from bezel.bench.audit.findings import MISSING, Finding, Rule, Severity
 from bezel.bench.audit.grids import answered, main_rate
 from bezel.bench.audit.table import ResultSource, Row, Table
-from bezel.bench.audit.words import count
+from bezel.bench.audit.words import count, grouped
 
 _FULL = 0.5  # of contexts x users: below it no full grid was intended
 _SIDES = 3
@@ -54,9 +54,7 @@ def _reported_good(source: ResultSource) -> Iterator[Finding]:
     empty = [row for row in rows if row.state is not None and main_rate(row) is None]
     whole = _heaviest_whole(rows)
     few = [row for row in rows if 0 < (_answered(row) or 0) < _GOOD and (row.state is not None or _lone(row, whole))]
-    alike: dict[int | None, list[Row]] = {}
-    for row in rows:
-        alike.setdefault(row.context, []).append(row)
+    alike = grouped(rows, lambda row: row.context)
     zero = [stalled for row in rows if (stalled := _between(row, alike[row.context]))]
     texts = [f"{count(len(none), 'cell')} {_state(none[0])} with a success of 0 ({none[0].cell})"] if none else []
     texts += [f"{count(len(empty), 'cell')} {_state(empty[0])} without a figure ({empty[0].cell})"] if empty else []

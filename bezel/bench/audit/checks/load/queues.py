@@ -13,7 +13,7 @@ from bezel.bench.audit.figure import Figure
 from bezel.bench.audit.findings import QUEUES, Finding, Rule
 from bezel.bench.audit.grids import series
 from bezel.bench.audit.table import Claim, ResultSource, Row, System, Table
-from bezel.bench.audit.words import count
+from bezel.bench.audit.words import count, grouped
 
 _TIMES = 4
 _NO_MORE = 1.10
@@ -103,10 +103,8 @@ def _unequal(claim: Claim) -> Iterator[Finding]:
 def _waiting(source: ResultSource, cells: Sequence[tuple[Row, Figure]]) -> Iterator[Finding]:
     """Report cells in which more users get no more responses, and lose some."""
     queued: list[tuple[Row, Row, Figure, Figure]] = []
-    whole: dict[int | None, list[tuple[Row, Figure]]] = {}
-    for row, rate in cells:
-        if row.success is not None and row.success.value >= _WHOLE:
-            whole.setdefault(row.context, []).append((row, rate))
+    complete = [cell for cell in cells if cell[0].success is not None and cell[0].success.value >= _WHOLE]
+    whole = grouped(complete, lambda cell: cell[0].context)
     for row, rate in cells:
         if not row.good or row.success is None or not 0 < row.success.value < _LOST or not rate.value:
             continue
