@@ -69,7 +69,7 @@ def test_a_killed_sweep_goes_on_and_ends_with_every_cell(url: str, tmp_path: Pat
     assert len(kept) == len(set(kept)) == 6 > before
     reasons = {(cell.context_tokens, cell.users): cell.reason for cell in result.cells if cell.state == "infeasible"}
     assert "max_model_len 2048" in reasons[2048, 1]
-    assert "no such prompt can be made" in reasons[4, 1]
+    assert "such a prompt cannot be made" in reasons[4, 1]
     assert len(reasons) == 6
     assert result.samples is not None
     samples = read_samples(out.with_name(result.samples.file), result.samples.sha256)
@@ -149,7 +149,7 @@ def test_a_server_that_cannot_start_ends_the_comparison_with_its_command(
 ) -> None:
     options = ["--url", f"http://127.0.0.1:{free_port()}", "--public", "--out", str(tmp_path / "ab.json")]
     assert main(["bench", "ab", "--vary", "x=1,2", "--start", "exit 3 # {x}", *options]) == 1
-    assert "ended with 3" in capsys.readouterr().err
+    assert "it ended with exit code 3" in capsys.readouterr().err
 
 
 _CLI = "import sys; from bezel.cli.main import main; sys.exit(main(sys.argv[1:]))"
