@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bezel.bench.cell.cell import MeasuredCell, measure_cell
-from bezel.bench.cell.plan import CellPlan, ServerView
+from bezel.bench.cell.cell import CellPlan, MeasuredCell, ServerView, measure_cell
 from bezel.bench.load.plan import Body, Closed, Constant, Load, PromptPlan, Replay, Stop, Target
 from bezel.bench.metrics.definitions import DEFINITIONS
 from bezel.bench.report.export import as_csv, as_vllm
@@ -20,7 +19,7 @@ from bezel.bench.result.records import Manifest, Platform, PriceBasis, ServedBy
 from bezel.bench.result.sample import Measured
 from bezel.bench.server.drain import DrainClock
 from bezel.bench.server.http_probe import ProbeResponse
-from bezel.bench.server.manifest import cache_config, kv_cache_tokens, shown, this_client, told_by_server
+from bezel.bench.server.manifest import cache_config, kv_cache_tokens, reported_by_server, shown, this_client
 from bezel.cli.main import main
 from tests.support.bench.runs import BEGAN, MS, answered, closed, failed, measured
 
@@ -247,7 +246,7 @@ def asked(path: str, body: object) -> ProbeResponse:
 
 
 def test_a_server_tells_what_the_caller_does_not_know():
-    told = told_by_server(asked, "m", ServedBy(kv_cache_dtype="fp8"))
+    told = reported_by_server(asked, "m", ServedBy(kv_cache_dtype="fp8"))
     assert (told.vllm_version, told.max_model_len, told.kv_cache_dtype) == ("0.32.0", 4096, "fp8")
     assert kv_cache_tokens(cache_config(asked)) == 242944
 
@@ -256,7 +255,7 @@ def test_a_server_that_tells_nothing_leaves_it_unknown():
     def nothing(*_: object) -> ProbeResponse:
         return ProbeResponse(404, b'{"detail":"Not Found"}')
 
-    assert told_by_server(nothing, "m", ServedBy()) == ServedBy()
+    assert reported_by_server(nothing, "m", ServedBy()) == ServedBy()
     assert kv_cache_tokens(cache_config(nothing)) is None
 
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel.bench.cell.measure import measure_load
-from bezel.bench.cell.plan import ServerView
+from bezel.bench.cell.cell import ServerView, measure_load
 from bezel.bench.load.plan import Closed, Constant, Load, PromptPlan, Stop, Target
 from bezel.bench.result.records import Manifest, ServedBy
 from bezel.bench.server import manifest
@@ -33,7 +32,7 @@ _BURNT_SECONDS = 0.02
 
 def measured(url: str, load: Load, headers: TokenSource = dict) -> Cell:
     ask = asker(load.target, dict)
-    served = manifest.told_by_server(ask, NAME, ServedBy())
+    served = manifest.reported_by_server(ask, NAME, ServedBy())
     described = Manifest(
         title="t", url=url, model=NAME, served_by=served, client=manifest.this_client(workers=1, tls=False),
         started_at=datetime.now(UTC), seed=0,

@@ -6,7 +6,7 @@ import pytest
 
 from bezel.bench.result.document import Reading
 from bezel.bench.server.counters import acceptance, gained, reading, readings, running, series
-from bezel.bench.server.drain import DrainClock, drain, looks
+from bezel.bench.server.drain import DrainClock, drain, read_metrics
 from bezel.bench.server.http_probe import ProbeResponse
 
 RECORDED = (Path(__file__).parents[1] / "fixtures/vllm/metrics-mtp.txt").read_text(encoding="utf-8")
@@ -59,12 +59,12 @@ def test_a_difference_is_what_came_on_top():
 @pytest.mark.parametrize(
     ("before", "after", "instances", "why"),
     [
-        ([at(requests=1)], [at(requests=2)], 3, "3 instances stand behind"),
+        ([at(requests=1)], [at(requests=2)], 3, "3 instances serve at"),
         ([at(requests=1), Reading(process_started=2.0, requests=1)], [at(requests=2)], None, "several processes"),
-        ([at(requests=1)], [Reading(process_started=2.0, requests=2)], 1, "another process answered"),
+        ([at(requests=1)], [Reading(process_started=2.0, requests=2)], 1, "another process responded"),
         ([at(requests=5)], [at(requests=2)], 1, "requests fell from 5 to 2"),
         ([at(requests=5)], [at(requests=6, drafts=0)], 1, "drafts was counted at one end"),
-        ([], [at(requests=6)], 1, "shows no counters"),
+        ([], [at(requests=6)], 1, "reports no counters"),
     ],
 )
 def test_counters_that_cannot_be_subtracted_are_not_trusted(before, after, instances, why):
@@ -122,9 +122,9 @@ def test_a_server_that_stays_busy_is_given_up():
 def test_a_server_that_does_not_say_is_not_waited_for(server, why):
     found = drain(server.ask, lambda _: None, clock=server.clock)
     assert (found.idle, why in found.why) == (None, True)
-    assert readings(looks(server.ask)) == []
+    assert readings(read_metrics(server.ask)) == []
 
 
 def test_counters_are_looked_at_more_than_once():
     server = Server(RECORDED)
-    assert [one.requests for one in readings(looks(server.ask))] == [121, 121, 121]
+    assert [one.requests for one in readings(read_metrics(server.ask))] == [121, 121, 121]

@@ -12,7 +12,7 @@ import pytest
 
 from bezel.bench.load.plan import Closed, Load, PromptPlan, Stop, Target
 from bezel.bench.prompts.prompts import Prompts, learn, make_prompts, read_texts
-from bezel.bench.prompts.words import WORDS
+from bezel.bench.prompts.token_calibration import WORDS
 from bezel.bench.server.http_probe import asker
 from bezel.errors import UserError
 from tests.support.bench.tokenizer import TokenServer, counting
@@ -171,8 +171,8 @@ def test_a_turn_repeats_the_conversation_and_adds_what_was_asked_for(server: Tok
 @pytest.mark.parametrize(
     ("prompts", "told"),
     [
-        ({"input_tokens": 14}, "Give 17 or more"),
-        ({"kind": "shared_prefix", "prefix_tokens": 3}, "Give more than 8"),
+        ({"input_tokens": 14}, "give 17 or more"),
+        ({"kind": "shared_prefix", "prefix_tokens": 3}, "give more than 8"),
         ({"kind": "shared_prefix", "prefix_tokens": 60}, "begin alike"),
     ],
 )

@@ -141,11 +141,11 @@ def test_an_identity_token_is_sent_unless_anybody_may_ask(
     ("arguments", "told"),
     [
         (["--url", "http://127.0.0.1:9", "--public"], "--url = http://127.0.0.1:9\n   no server responds there"),
-        (["--url", "http://127.0.0.1:9", "--public", "--model", "m"], "takes no connection"),
-        (["--url", "127.0.0.1:8000"], "no http(s) address"),
-        (["--url", "http://["], "is no address"),
-        (["--url", "https://127.0.0.1:9", "--public", "--ca-file", "none.pem"], "ca_file none.pem cannot be read"),
-        (["--url", "http://203.0.113.7:80", "--model", "m"], "a token sent there could be read on the way"),
+        (["--url", "http://127.0.0.1:9", "--public", "--model", "m"], "accepts no connection"),
+        (["--url", "127.0.0.1:8000"], "not an http(s) address"),
+        (["--url", "http://["], "not an http(s) address"),
+        (["--url", "https://127.0.0.1:9", "--public", "--ca-file", "none.pem"], "--ca-file = none.pem"),
+        (["--url", "http://203.0.113.7:80", "--model", "m"], "a token sent to this address could be read"),
         (["--url", "http://127.0.0.1:9", "--public", "--model", "m", "--repeats", "0"], "--repeats = 0\n"),
         (
             ["--url", "http://127.0.0.1:9", "--public", "--model", "m", "--slo", "speed=3"],
@@ -251,8 +251,8 @@ def test_a_trace_is_replayed(tmp_path: Path) -> None:
         (["--user-stages", "4-30"], "expected a list of stages"),
         (["--extra-body", "[]"], "expected a JSON object"),
         (["--turns", "2", "--prefix-tokens", "9"], "give one of them"),
-        (["--users", "0"], "users=0 sends nothing"),
-        (["--rate", "-1"], "rate=-1"),
+        (["--users", "0"], "--users = 0"),
+        (["--rate", "-1"], "--rate = -1"),
         (["--rate", "1", "--turns", "2"], "turns wait"),
     ],
 )

@@ -131,9 +131,9 @@ def test_a_task_whose_clock_is_off_does_not_take_part(ahead):
 def test_a_server_that_takes_no_connection_is_told_in_the_part():
     shelf = shelf_of(plan("http://127.0.0.1:1", 1))
     shelf.write(protocol.START, {"at": time.time_ns() + AHEAD})
-    with pytest.raises(UserError, match="takes no connection"):
+    with pytest.raises(UserError, match="accepts no connection"):
         task(shelf, 0)
-    assert "takes no connection" in shelf.read(protocol.part(0))["failed"]
+    assert "accepts no connection" in shelf.read(protocol.part(0))["failed"]
 
 
 def test_an_image_of_another_checkout_and_a_run_that_is_over_are_refused():

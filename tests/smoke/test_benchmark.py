@@ -127,7 +127,7 @@ def test_a_service_that_ends_while_it_is_measured_fails_the_deploy(
 
 
 def test_a_service_that_nobody_runs_is_no_traceback(opened: Project) -> None:
-    with pytest.raises(UserError, match=r"http://127\.0\.0\.1:9 takes no connection"):
+    with pytest.raises(UserError, match=r"(?s)http://127\.0\.0\.1:9.*accepts no connection"):
         run(props(opened, url="http://127.0.0.1:9"))
 
 

@@ -5,33 +5,26 @@ another module's: bezel.bench.metrics.steady, bezel.bench.metrics.definitions, b
 bezel.bench.result.cell_status.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from bezel.bench.load.plan import Burst, Closed, Constant, Poisson, Replay, Staged, is_closed, to_json
+from bezel.bench.cell.cell import CellPlan, ServerView
+from bezel.bench.load.plan import Burst, Closed, Constant, Load, Poisson, Replay, Staged, is_closed, to_json
 from bezel.bench.metrics import statistics
 from bezel.bench.metrics.definitions import distributions, measure
 from bezel.bench.metrics.metric_inputs import MetricInputs
 from bezel.bench.metrics.saturation import completed_share
-from bezel.bench.metrics.steady import steady_window
+from bezel.bench.metrics.steady import Steady, steady_window
 from bezel.bench.result import cell_status
+from bezel.bench.result.columns import Columns
 from bezel.bench.result.document import Cell, ClientFigures, Counters, Window
+from bezel.bench.result.sample import ClientHealth, Measured, Sample
 from bezel.bench.server import counters
+from bezel.bench.server.drain import Drained
 from bezel.bench.validity.checks import Evidence, beginnings, check_all, most_in_flight
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bezel.bench.cell.plan import CellPlan, ServerView
-    from bezel.bench.load.plan import Load
-    from bezel.bench.metrics.steady import Steady
-    from bezel.bench.result.columns import Columns
-    from bezel.bench.result.sample import ClientHealth, Measured, Sample
-    from bezel.bench.server.drain import Drained
 
 _DETAIL = 300
 # Longer traces are stored in the samples only, as `planned`.
@@ -98,20 +91,9 @@ def client_figures(health: ClientHealth, columns: Columns) -> ClientFigures:
     begun = columns.where(columns["begun"] > 0)
     # Only until the request was begun: a request that then waits for a connection waits for the server.
     delays = (begun["begun"] - begun["planned"]) / 1e6
-    return ClientFigures(
-        workers=health.workers,
-        cpu_seconds=health.cpu_seconds,
-        busiest_cpu_share=health.busiest_cpu_share,
-        wall_seconds=health.wall_seconds,
-        loop_lag_p99_ms=health.loop_lag_p99_ms,
-        loop_lag_max_ms=health.loop_lag_max_ms,
-        schedule_delay_p99_ms=max(0.0, statistics.percentile(delays, 0.99)) if len(delays) else None,
-        connections=health.connections,
-        reconnections=health.reconnections,
-        connect_failures=health.connect_failures,
-        interrupted=health.interrupted,
-        silent_seconds=health.silent_seconds or None,
-    )
+    late = max(0.0, statistics.percentile(delays, 0.99)) if len(delays) else None
+    same = {name: getattr(health, name) for name in ClientFigures.model_fields if hasattr(health, name)}
+    return ClientFigures(**same | {"schedule_delay_p99_ms": late, "silent_seconds": health.silent_seconds or None})
 
 
 def achieved(columns: Columns) -> float | None:

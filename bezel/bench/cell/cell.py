@@ -1,4 +1,4 @@
-"""Measurement of one cell, from an idle server to a record: drain, read counters, load, read counters, build.
+"""Measurement of one load as a cell, from its prompts to a record: drain, read counters, load, read counters, build.
 
 Owns the order of these steps. Each is another module's: bezel.bench.server.drain, bezel.bench.server.counters,
 bezel.bench.cell.build_cell. The sender of the load is passed in, so that a load of many machines, or a test double, can
@@ -8,21 +8,63 @@ begins sooner.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from bezel.bench.client.load_engine import run_load
+from bezel.bench.load.plan import Bodies, Load, TokenSource
+from bezel.bench.prompts.prompts import make_prompts
 from bezel.bench.result import cell_status
-from bezel.bench.server.drain import drain, looks
+from bezel.bench.result.sample import Measured
+from bezel.bench.server.drain import DEADLINE_SECONDS, DrainClock, drain, read_metrics
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bezel.bench.cell.plan import CellPlan, ServerView
-    from bezel.bench.load.plan import Load
+    from bezel.bench.prompts.token_calibration import Vocabulary
     from bezel.bench.result.columns import Columns
-    from bezel.bench.result.document import Cell
-    from bezel.bench.result.sample import Measured
+    from bezel.bench.result.document import Cell, Slo
+    from bezel.bench.result.records import Manifest, ServedBy
+    from bezel.bench.server.http_probe import Ask
+
+Send = Callable[[Load, Bodies, TokenSource, Callable[[str], None]], Measured]
+
+
+@dataclass(frozen=True)
+class ServerView:
+    """Access to a server outside its load.
+
+    Attributes:
+        ask: Sends it a single request.
+        manifest: Its manifest.
+        served: The model and engine that serve; the manifest's where there are no variants.
+        kv_cache_tokens: Tokens that its cache holds; None where unknown.
+        drain_seconds: The longest wait for it to become idle.
+    """
+
+    ask: Ask
+    manifest: Manifest
+    served: ServedBy
+    kv_cache_tokens: int | None = None
+    drain_seconds: float = DEADLINE_SECONDS
+    clock: DrainClock = field(default_factory=DrainClock)
+
+
+@dataclass(frozen=True)
+class CellPlan:
+    """Plan of one cell.
+
+    Attributes:
+        id: Unique in its document.
+        slos: Limits that a request must meet to count for goodput.
+    """
+
+    id: str
+    load: Load
+    bodies: Bodies
+    variant: str = ""
+    repeat: int = 0
+    slos: Sequence[Slo] = ()
 
 
 @dataclass(frozen=True)
@@ -48,19 +90,21 @@ def measure_cell(
     Raises:
         UserError: As `send` does.
     """
-    rule = _rule_against(plan.load, server)
-    if rule:
-        return _infeasible(plan, rule)
+    if rule := _rule_against(plan.load, server):
+        from bezel.bench.cell.build_cell import planned
+        from bezel.bench.result.document import Cell
+
+        return MeasuredCell(Cell(**planned(plan), state="infeasible", reason=rule))
     idle = drain(server.ask, show, clock=server.clock, deadline_seconds=server.drain_seconds)
-    before = looks(server.ask)
+    before = read_metrics(server.ask)
     started_at = datetime.now(UTC)
     measured = send()
     # A server without one successful response is sent nothing more: its last failures show the reason.
     after = None
-    if any(not one.failure for one in measured.samples):
+    if any(not sample.failure for sample in measured.samples):
         # Requests that the client gave up on still run, and are counted when they end.
         drain(server.ask, show, clock=server.clock, deadline_seconds=server.drain_seconds)
-        after = looks(server.ask)
+        after = read_metrics(server.ask)
     from bezel.bench.cell.build_cell import recorded
     from bezel.bench.result.columns import Columns
     from bezel.bench.server.counters import over
@@ -69,13 +113,6 @@ def measure_cell(
     columns = Columns.of(measured.samples)
     cell = recorded(plan, server, idle, counted, measured, columns)
     return MeasuredCell(cell.model_copy(update={"started_at": started_at}), columns, measured.began)
-
-
-def _infeasible(plan: CellPlan, rule: str) -> MeasuredCell:
-    from bezel.bench.cell.build_cell import planned
-    from bezel.bench.result.document import Cell
-
-    return MeasuredCell(Cell(**planned(plan), state="infeasible", reason=rule))
 
 
 def _rule_against(load: Load, server: ServerView) -> str:
@@ -91,3 +128,41 @@ def _rule_against(load: Load, server: ServerView) -> str:
         max_model_len=server.served.max_model_len,
         kv_cache_tokens=server.kv_cache_tokens,
     )
+
+
+def measure_load(
+    cell: str,
+    load: Load,
+    server: ServerView,
+    headers: TokenSource,
+    show: Callable[[str], None],
+    *,
+    vocabulary: Vocabulary | None = None,
+    variant: str = "",
+    repeat: int = 0,
+    slos: Sequence[Slo] = (),
+    send: Send = run_load,
+) -> tuple[MeasuredCell, tuple[str, ...]]:
+    """Measure a load.
+
+    Args:
+        cell: Id of the cell, unique in its document.
+        load: The load to send.
+        server: The server under load.
+        headers: Source of the headers that authorise each request.
+        show: Receives progress messages of each wait, also from other threads.
+        vocabulary: The vocabulary, if already learned from the same server.
+        variant: The name of the server among the document's variants.
+        repeat: The number of earlier measurements of the load.
+        slos: Limits that a request must meet to count for goodput.
+        send: Sends the load.
+
+    Returns:
+        The cell with its samples, and notes on the prompts for the reader.
+
+    Raises:
+        UserError: The prompts cannot be made, or the load cannot be sent.
+    """
+    prompts = make_prompts(load, server.ask, vocabulary)
+    plan = CellPlan(cell, load, prompts.bodies, variant=variant, repeat=repeat, slos=slos)
+    return measure_cell(plan, lambda: send(load, prompts.bodies, headers, show), server, show), prompts.notes

@@ -13,7 +13,7 @@ from typing import Final
 
 from bezel.bench.client.connection import Connection
 from bezel.bench.client.response_buffer import ResponseBuffer
-from bezel.errors import UserError
+from bezel.errors import Problem, UserError
 
 # A server's queue of connections that wait to be accepted is short (4,096 on Linux, 128 elsewhere).
 _AT_ONCE: Final = 100
@@ -140,12 +140,13 @@ def allow_files(connections: int) -> None:
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = connections + _OTHER_FILES
-    most = sys.maxsize if hard == resource.RLIM_INFINITY else hard
-    if most >= needed:
+    limit = sys.maxsize if hard == resource.RLIM_INFINITY else hard
+    if limit >= needed:
         if soft != resource.RLIM_INFINITY:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, max(soft, needed + _LATER_FILES)), hard))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (min(limit, max(soft, needed + _LATER_FILES)), hard))
         return
-    raise UserError(
-        f"{connections} connections need {needed} open files, and this process may have {hard}: the rest would fail. "
-        f"Raise it (`ulimit -Hn {needed}` as root, or `--ulimit nofile={needed}` of a container), or use more workers."
+    consequence = f"{connections} connections need {needed} open files: the rest of them would fail."
+    repair = (
+        f"raise it (`ulimit -Hn {needed}` as root, or `--ulimit nofile={needed}` of a container), or use more workers."
     )
+    raise UserError(Problem("limit of open files", hard, consequence, repair))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from bezel.bench.client.stream import AnswerReader
-from bezel.bench.load.virtual_user import User
+from bezel.bench.load.patterns import User
 from bezel.bench.result.sample import Sample
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from bezel.bench.client.tls import Tls, trusting
 from bezel.bench.load.plan import Target
-from bezel.errors import UserError
+from bezel.errors import Problem, UserError
 
 _PORTS: Final = {"http": 80, "https": 443}
 _LINE_ENDS: Final = frozenset("\r\n")
@@ -26,19 +26,18 @@ class Route:
         """Resolve the name.
 
         Raises:
-            UserError: The name is unknown, or the CA file is not one.
+            UserError: The name is unknown, or the CA file holds no certificate.
         """
         parts = urlsplit(target.url)
         self._host = parts.hostname or ""
         port = parts.port or _PORTS[parts.scheme]
         self._context = trusting(target.ca_file) if parts.scheme == "https" else None
         try:
-            found = socket.getaddrinfo(self._host, port, type=socket.SOCK_STREAM)
+            results = socket.getaddrinfo(self._host, port, type=socket.SOCK_STREAM)
         except OSError as error:
-            raise UserError(
-                f"the name {self._host} cannot be looked up ({error}): nothing can be sent. Check the URL."
-            ) from None
-        self.addresses: list[tuple[int, Any]] = [(family, address) for family, _, _, _, address in found]
+            consequence = f"the name {self._host} cannot be resolved ({error}), so nothing can be sent."
+            raise UserError(Problem("--url", target.url, consequence, "correct the address.")) from None
+        self.addresses: list[tuple[int, Any]] = [(family, address) for family, _, _, _, address in results]
         self._head = (
             f"POST {parts.path.rstrip('/')}{target.path} HTTP/1.1\r\n"
             f"Host: {parts.netloc}\r\n"
@@ -63,7 +62,8 @@ class Route:
         if headers != self._headers:
             for name, value in headers.items():
                 if _LINE_ENDS.intersection(name + value):
-                    raise UserError(f"the header {name!r} holds a line end: it would begin another. Give one line.")
+                    consequence = "the value contains a line end, so another header would begin there."
+                    raise UserError(Problem(f"header {name}", None, consequence, "give one line."))
             self._secrets.update(part for value in headers.values() for part in value.split() if len(part) > _WORD)
             lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
             self._headers, self._made = dict(headers), f"{self._head}{lines}Content-Length: ".encode()

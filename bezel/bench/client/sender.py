@@ -25,14 +25,13 @@ from bezel.bench.client.read_coalescing import LONGEST_NS, rest_after
 from bezel.bench.client.response_buffer import Backlog, ResponseBuffer
 from bezel.bench.client.route import Route
 from bezel.bench.client.silence import Silence
-from bezel.bench.load.patterns import instants, user_windows
+from bezel.bench.load.patterns import User, instants, user_windows
 from bezel.bench.load.plan import Bodies, Burst, Constant, Load, Poisson, Staged, TokenSource, is_closed
-from bezel.bench.load.virtual_user import User
 from bezel.bench.result import sample as kinds
 from bezel.bench.result.failures import of_connecting, short
 from bezel.bench.result.sample import ClientHealth, Measured, Sample
 from bezel.bench.result.spill import Spill
-from bezel.errors import UserError
+from bezel.errors import Problem, UserError
 
 _SECOND: Final = 1_000_000_000
 # After a failure without a response a user waits, so that requests to a lost server are not sent in a tight loop.
@@ -107,10 +106,9 @@ class Sender:
         self._loop.run(lambda: self._pool.filled or self._interrupted)
         if not self._pool.made and self._pool.error:
             _, text = of_connecting(self._pool.error)
-            raise UserError(
-                f"{self._load.target.url} takes no connection ({text}): nothing can be measured. "
-                "Check the address, and that the server is up."
-            )
+            consequence = f"the server accepts no connection ({text}), so nothing can be measured."
+            repair = "check the address, and that the server runs."
+            raise UserError(Problem("--url", self._load.target.url, consequence, repair))
 
     def send(self, began: int) -> Measured:
         """Send the load from an instant (ns) on, wait for every response, and return the measurement."""

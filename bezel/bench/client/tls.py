@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, cast
 
-from bezel.errors import UserError
+from bezel.errors import Problem, UserError
 
 # A record holds at most 16 KiB; one buffer for all connections, as a new one for each record would cost more than it.
 _BUFFER: Final = memoryview(bytearray(16 * 1024))
@@ -20,10 +20,9 @@ def trusting(ca_file: str) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=ca_file or None)
     except (OSError, ssl.SSLError) as error:
-        found = "cannot be read" if not Path(ca_file).is_file() else "holds no certificate"
-        raise UserError(
-            f"ca_file {ca_file} {found} ({error}): no server could be trusted. Give a PEM file of the authority."
-        ) from None
+        reason = "holds no certificate" if Path(ca_file).is_file() else "cannot be read"
+        consequence = f"the file {reason} ({error}), so no server could be trusted."
+        raise UserError(Problem("--ca-file", ca_file, consequence, "give a PEM file of the authority.")) from None
     context.set_alpn_protocols(["http/1.1"])
     return context
 

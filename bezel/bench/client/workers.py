@@ -19,12 +19,17 @@ from typing import Any, Final
 from bezel.bench.client.sender import Sender, gc_disabled
 from bezel.bench.load.plan import Bodies, Load, TokenSource
 from bezel.bench.result.sample import ClientHealth, Measured
-from bezel.errors import UserError
+from bezel.errors import Problem, UserError
 
 _HEAD_START_NS: Final = 50_000_000
 _LOOK_SECONDS: Final = 0.25
 _TELL_SECONDS: Final = 1.0
 Progress = tuple[int, int, int, int]
+_SUMS: Final = ("workers", "cpu_seconds", "connections", "reconnections", "connect_failures")
+_MAXIMA: Final = (
+    *("busiest_cpu_share", "loop_lag_p99_ms", "loop_lag_max_ms"),
+    *("backlog", "interrupted", "silent_seconds"),
+)
 
 
 class Workers:
@@ -86,7 +91,7 @@ class Workers:
                 number = missing[pipe]  # type: ignore[index]
                 kind, value = self._hear(number)
                 if kind == "failed":
-                    raise UserError(value)
+                    raise UserError(*value)
                 if kind == "progress":
                     self._progress[number] = value
                 elif kind == wanted:
@@ -107,10 +112,12 @@ class Workers:
         except (EOFError, ConnectionResetError):
             process = self._processes[number]
             process.join()
-            raise UserError(
-                f"worker {number + 1} of {self._load.workers} died ({_why(process.exitcode)}): its requests are lost, "
-                "so the run measured nothing. Run it again, with less memory in use or fewer workers."
-            ) from None
+            key = f"worker {number + 1} of {self._load.workers}"
+            consequence = (
+                f"the process died ({_why(process.exitcode)}): its requests are lost, so nothing was measured."
+            )
+            repair = "run the command again, with more free memory or fewer workers."
+            raise UserError(Problem(key, None, consequence, repair)) from None
         return message
 
     def _tell(self, kind: str, value: object) -> None:
@@ -163,7 +170,7 @@ def work(pipe: Pipe, load: Load, bodies: Bodies, headers: Mapping[str, str], num
         with gc_disabled():
             say("measured", sender.send(began or monotonic_ns()))
     except UserError as error:
-        say("failed", str(error))
+        say("failed", error.problems)
     # The parent ends this process once it has everything.
     threading.Event().wait()
 
@@ -172,24 +179,13 @@ def merged(parts: Sequence[Measured]) -> Measured:
     """Merge the measurements of several senders of one load into one."""
     clients = [part.client for part in parts]
     began, ended = min(part.began for part in parts), max(part.ended for part in parts)
+    health = {name: sum(getattr(client, name) for client in clients) for name in _SUMS}
+    health |= {name: max(getattr(client, name) for client in clients) for name in _MAXIMA}
     return Measured(
         samples=sorted((sample for part in parts for sample in part.samples), key=lambda sample: sample.index),
         began=began,
         ended=ended,
-        client=ClientHealth(
-            workers=sum(client.workers for client in clients),
-            cpu_seconds=sum(client.cpu_seconds for client in clients),
-            busiest_cpu_share=max(client.busiest_cpu_share for client in clients),
-            wall_seconds=(ended - began) / 1e9,
-            loop_lag_p99_ms=max(client.loop_lag_p99_ms for client in clients),
-            loop_lag_max_ms=max(client.loop_lag_max_ms for client in clients),
-            connections=sum(client.connections for client in clients),
-            reconnections=sum(client.reconnections for client in clients),
-            connect_failures=sum(client.connect_failures for client in clients),
-            backlog=max(client.backlog for client in clients),
-            interrupted=any(client.interrupted for client in clients),
-            silent_seconds=max(client.silent_seconds for client in clients),
-        ),
+        client=ClientHealth(**health, wall_seconds=(ended - began) / 1e9),
     )
 
 
@@ -197,4 +193,4 @@ def _why(code: int | None) -> str:
     if code is None or code >= 0:
         return f"exit code {code}"
     name = signal.Signals(-code).name
-    return f"{name}, perhaps for want of memory" if name == "SIGKILL" else name
+    return f"{name}, perhaps out of memory" if name == "SIGKILL" else name

@@ -8,11 +8,35 @@ import itertools
 import math
 import random
 from collections.abc import Callable, Iterable, Iterator
+from typing import Final
 
 from bezel.bench.load.plan import Burst, Closed, Constant, Load, Pattern, Poisson, Replay, Stage, Staged, Stop
 
+_SECOND: Final = 1_000_000_000
 Window = tuple[float, float]
 """Begin and end of the time in which a user begins requests; the end may be infinite."""
+
+
+class User:
+    """A user with its position in the load.
+
+    Attributes:
+        number: The user's number in the load, from 0.
+        conversation: The current conversation.
+        turn: Its next turn.
+    """
+
+    __slots__ = ("_windows", "conversation", "number", "turn")
+
+    def __init__(self, number: int, windows: Iterable[Window]) -> None:
+        self.number, self.conversation, self.turn = number, 0, 0
+        self._windows = [(round(begin * _SECOND), until * _SECOND) for begin, until in windows]
+
+    def present(self, at: int) -> int | None:
+        """Return when the user may begin a request that is ready at `at` (ns since the start); None is never."""
+        while self._windows and at >= self._windows[0][1]:
+            del self._windows[0]
+        return max(at, self._windows[0][0]) if self._windows else None
 
 
 def instants(pattern: Pattern, stop: Stop, seed: int) -> Iterator[float]:

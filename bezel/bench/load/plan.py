@@ -9,7 +9,7 @@ only, because worker processes and jobs begin with it.
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 from bezel.errors import UserError
 
@@ -104,14 +104,7 @@ class Replay:
 
 
 Pattern = Closed | Constant | Poisson | Burst | Staged | Replay
-_PATTERNS: Mapping[str, type[Any]] = {
-    "closed": Closed,
-    "constant": Constant,
-    "poisson": Poisson,
-    "burst": Burst,
-    "staged": Staged,
-    "replay": Replay,
-}
+_PATTERNS: Mapping[str, type[Any]] = {pattern.__name__.lower(): pattern for pattern in get_args(Pattern)}
 
 
 @dataclass(frozen=True)
@@ -211,7 +204,7 @@ def is_closed(pattern: Pattern) -> bool:
 
 def to_json(load: Load) -> str:
     """Return a load as JSON text, without secrets; ``from_json`` makes the same load of it."""
-    kind = next(name for name, made in _PATTERNS.items() if isinstance(load.pattern, made))
+    kind = type(load.pattern).__name__.lower()
     record = asdict(replace(load, extra_body={})) | {"extra_body": dict(load.extra_body)}
     return json.dumps(record | {"pattern": {"kind": kind, **asdict(load.pattern)}})
 
@@ -238,4 +231,6 @@ def from_json(text: str) -> Load:
             **record,
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise UserError(f"no load of this version: {error}. Write it again with the same version of bezel.") from None
+        raise UserError(
+            f"the load was written by another version of bezel ({error}): write it again with this version."
+        ) from None

@@ -1,7 +1,8 @@
-"""Rules for loads that can be sent. Pure. Each refusal gives the value, its consequence and the repair."""
+"""Rules for loads that can be sent. Pure. Each problem names the option of `bezel bench` with its value."""
 
 import itertools
 import math
+from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from bezel.bench.load.plan import (
@@ -14,116 +15,125 @@ from bezel.bench.load.plan import (
     Poisson,
     PromptPlan,
     Replay,
-    Stage,
     Staged,
     Target,
     is_closed,
 )
-from bezel.errors import UserError
+from bezel.errors import NOT_SET, Problem, UserError
+
+_STAGES = {"users": "--user-stages", "rate": "--rate-stages"}
+_NOTHING = "no request would be sent."
+_ONE_OR_MORE = "give 1 or more."
+_ADDRESS = "give an address, e.g. http://127.0.0.1:8000."
 
 
 def checked(load: Load) -> Load:
     """Return the load, if it can be sent.
 
     Raises:
-        UserError: It cannot; the text lists all problems, one a line.
+        UserError: It cannot; the text lists all problems.
     """
     if found := problems(load):
-        raise UserError("\n   ".join(["this load cannot be sent:", *found]))
+        raise UserError(*found, title="This load cannot be sent")
     return load
 
 
-def problems(load: Load) -> list[str]:
-    """Return the problems of a load: value, consequence, repair, each in one line; [] if it can be sent."""
-    found = [*target_problems(load.target), *_pattern_problems(load.pattern), *_prompt_problems(load.prompts)]
+def problems(load: Load) -> list[Problem]:
+    """Return the problems of a load; [] if it can be sent."""
+    return [
+        *_target_problems(load.target),
+        *_pattern_problems(load.pattern),
+        *_prompt_problems(load.prompts),
+        *_limit_problems(load),
+    ]
+
+
+def _limit_problems(load: Load) -> Iterator[Problem]:
     stop = load.stop
     if stop.requests is None and stop.seconds is None and not isinstance(load.pattern, Staged | Replay):
-        found.append("neither requests nor seconds: the run would never end. Give one of them.")
+        yield Problem("--requests, --seconds", NOT_SET, "the run would never end.", "give one of them.")
     if stop.requests is not None and stop.requests < 1:
-        found.append(f"requests={stop.requests} sends nothing. Give 1 or more.")
+        yield Problem("--requests", stop.requests, _NOTHING, _ONE_OR_MORE)
     if stop.seconds is not None and not 0 < stop.seconds < math.inf:
-        found.append(f"seconds={stop.seconds:g} is no time to send in. Give more than 0.")
+        yield Problem("--seconds", f"{stop.seconds:g}", _NOTHING, "give more than 0.")
     if not 0 < load.deadline_seconds < math.inf:
-        found.append(
-            f"deadline_seconds={load.deadline_seconds:g} is no time for an answer. Give more than 0, e.g. 300."
-        )
+        consequence = "no response could be complete in time."
+        yield Problem("--deadline", f"{load.deadline_seconds:g}", consequence, "give more than 0, e.g. 300.")
     if not 0 <= load.ramp_seconds < math.inf:
-        found.append(f"ramp_seconds={load.ramp_seconds:g} is no time to begin in. Give 0 or more.")
+        yield Problem("--ramp", f"{load.ramp_seconds:g}", "the users could not start in that time.", "give 0 or more.")
     if load.workers < 1:
-        found.append(f"workers={load.workers} leaves nobody to send. Give 1 or more.")
+        yield Problem("--workers", load.workers, "no process would send the load.", _ONE_OR_MORE)
     if load.prompts.kind == "multi_turn" and not is_closed(load.pattern):
-        found.append("turns wait for each other, so no rate can be promised for them. Give users instead of a rate.")
-    return found
+        consequence = "turns wait for each other, so no rate can be promised for them."
+        yield Problem("--turns", load.prompts.turns, consequence, "give users instead of a rate.")
 
 
-def target_problems(target: Target) -> list[str]:
+def target_problems(target: Target) -> list[Problem]:
     """Return the problems of a target, as `problems` does."""
-    found = []
+    return list(_target_problems(target))
+
+
+def _target_problems(target: Target) -> Iterator[Problem]:
     try:
         parts = urlsplit(target.url)
-        good = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        return [f"url {target.url!r} is no address. Give e.g. http://127.0.0.1:8000."]
-    if not good:
-        found.append(f"url {target.url!r} is no http(s) address. Give e.g. http://127.0.0.1:8000.")
+        valid = False
+    if not valid:
+        yield Problem("--url", target.url, "the value is not an http(s) address.", _ADDRESS)
     elif parts.username or parts.password:
         # Not shown: the value is a secret.
-        found.append("the url holds a password, which would stand in results. Leave it out.")
+        yield Problem("--url", None, "the address holds a password, which results would show.", "leave it out.")
     if not target.model:
-        found.append("no model is named, so no request can be made. Give the served id, as GET /v1/models lists it.")
+        yield Problem("--model", NOT_SET, _NOTHING, "give the served id, as GET /v1/models lists it.")
     if target.endpoint not in PATHS:
-        found.append(f"endpoint {target.endpoint!r} is unknown. Choose one of {', '.join(PATHS)}.")
-    return found
+        consequence = "the endpoint is unknown."
+        yield Problem("--endpoint", target.endpoint, consequence, f"give one of {', '.join(PATHS)}.")
 
 
-def _pattern_problems(pattern: Pattern) -> list[str]:
+def _pattern_problems(pattern: Pattern) -> Iterator[Problem]:
     match pattern:
-        case Closed(users):
-            return [] if users >= 1 else [f"users={users} sends nothing. Give 1 or more."]
+        case Closed(users) if users < 1:
+            yield Problem("--users", users, _NOTHING, _ONE_OR_MORE)
         case Constant(rate) | Poisson(rate) | Burst(rate, _) if not 0 < rate < math.inf:
-            return [f"rate={rate:g} is no number of requests per second. Give more than 0."]
+            yield Problem("--rate", f"{rate:g}", "expected requests per second above 0.", "give more than 0.")
         case Burst(_, burstiness) if not 0 < burstiness < math.inf:
-            return [f"burstiness={burstiness:g} is no shape of gaps. Give more than 0: below 1 bursts, 1 is Poisson."]
+            consequence = "expected the shape of a gamma distribution."
+            repair = "give more than 0: below 1 requests come in bursts, 1 is Poisson."
+            yield Problem("--burstiness", f"{burstiness:g}", consequence, repair)
+        case Staged(of, stages) if not any(stage.level for stage in stages):
+            consequence = "no stage has a level above 0, so no request would be sent."
+            yield Problem(_STAGES[of], None, consequence, "give one or more as LEVEL:SECONDS, with a level above 0.")
         case Staged(of, stages):
-            return _stage_problems(of, stages)
-        case Replay(instants):
-            if not instants:
-                return ["the trace holds no instant, so nothing is sent. Give a file with one or more."]
-            if not 0 <= instants[0] <= instants[-1] < math.inf or any(
-                not a <= b for a, b in itertools.pairwise(instants)
-            ):
-                return ["the trace's instants are not in order from 0. Sort them, and count from the first."]
-    return []
+            for stage in stages:
+                level, seconds = stage.level, stage.seconds
+                if not (0 <= level < math.inf and 0 < seconds < math.inf) or (of == "users" and level % 1):
+                    consequence = (
+                        f"expected a number of {'users' if of == 'users' else 'requests per second'} and a time."
+                    )
+                    yield Problem(_STAGES[of], f"{level:g}:{seconds:g}", consequence, "give LEVEL:SECONDS, e.g. 8:30.")
+        case Replay(instants) if not instants:
+            yield Problem("--trace", None, "the trace holds no instant, so no request would be sent.", _ONE_OR_MORE)
+        case Replay(instants) if not 0 <= instants[0] <= instants[-1] < math.inf or any(
+            not a <= b for a, b in itertools.pairwise(instants)
+        ):
+            consequence = "the instants of the trace are not in order from 0."
+            yield Problem("--trace", None, consequence, "sort them, and count from the first.")
 
 
-def _stage_problems(of: str, stages: tuple[Stage, ...]) -> list[str]:
-    if not stages:
-        return ["no stage, so nothing is sent. Give one or more as LEVEL:SECONDS."]
-    if not any(stage.level for stage in stages):
-        return ["stages of level 0 throughout send nothing. Give one above 0."]
-    wrong = [
-        stage
-        for stage in stages
-        if not (0 <= stage.level < math.inf and 0 < stage.seconds < math.inf) or (of == "users" and stage.level % 1)
-    ]
-    return [f"stage {one.level:g}:{one.seconds:g} is no level of {of}. Give LEVEL:SECONDS, e.g. 8:30." for one in wrong]
-
-
-def _prompt_problems(plan: PromptPlan) -> list[str]:
-    found = []
+def _prompt_problems(plan: PromptPlan) -> Iterator[Problem]:
     if plan.output_tokens < 1:
-        found.append(f"output_tokens={plan.output_tokens} asks for no answer. Give 1 or more.")
+        yield Problem("--output-tokens", plan.output_tokens, "the response would have no token.", _ONE_OR_MORE)
     if plan.input_tokens < 1 and plan.kind != "file":
-        found.append(f"input_tokens={plan.input_tokens} is no prompt. Give 1 or more.")
+        yield Problem("--input-tokens", plan.input_tokens, "the prompt would have no token.", _ONE_OR_MORE)
     if plan.kind == "shared_prefix" and not 0 < plan.prefix_tokens < plan.input_tokens:
-        found.append(
-            f"prefix_tokens={plan.prefix_tokens} of input_tokens={plan.input_tokens} leaves nothing "
-            f"{'shared' if plan.prefix_tokens < 1 else 'of its own'}. Give 1 to {max(1, plan.input_tokens - 1)}."
-        )
+        missing = "nothing shared" if plan.prefix_tokens < 1 else "nothing of its own"
+        consequence = f"a prompt of {plan.input_tokens} tokens would have {missing}."
+        repair = f"give 1 to {max(1, plan.input_tokens - 1)}."
+        yield Problem("--prefix-tokens", plan.prefix_tokens, consequence, repair)
     if plan.kind == "shared_prefix" and plan.groups < 1:
-        found.append(f"groups={plan.groups} has no prefix to share. Give 1 or more.")
+        yield Problem("--groups", plan.groups, "there would be no prefix to share.", _ONE_OR_MORE)
     if plan.kind == "multi_turn" and plan.turns < 1:
-        found.append(f"turns={plan.turns} is no conversation. Give 1 or more.")
+        yield Problem("--turns", plan.turns, "a conversation would have no turn.", _ONE_OR_MORE)
     if plan.kind == "file" and not plan.file:
-        found.append("prompts of a file, and no file is named. Give its path.")
-    return found
+        yield Problem("--file", NOT_SET, "there would be no prompt.", "give the path of a file with texts.")

@@ -5,26 +5,18 @@ names the missing value. Leaves out the choice of requests that count (bezel.ben
 spreads and intervals (bezel.bench.metrics.statistics) and the validity of a figure (bezel.bench.validity.checks).
 """
 
-from __future__ import annotations
-
 import functools
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bezel.bench.metrics import figures, statistics
-from bezel.bench.metrics.metric_inputs import NO_SUCCESS, NO_TEXT, Figure, NotMeasurableError
-from bezel.bench.result.records import Metric
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bezel.bench.metrics.metric_inputs import MetricInputs
-    from bezel.bench.result.columns import Floats
-    from bezel.bench.result.records import Distribution
+from bezel.bench.metrics.metric_inputs import NO_SUCCESS, NO_TEXT, Figure, MetricInputs, NotMeasurableError
+from bezel.bench.result.columns import Floats
+from bezel.bench.result.records import Distribution, Metric
 
 _STATISTICS = (
     ("mean", None, "mean of"),

@@ -8,23 +8,16 @@ on, one that waits in a queue would count before any work is done for it, and an
 than it does.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
 from bezel.bench.metrics import statistics
-from bezel.bench.metrics.metric_inputs import NO_SUCCESS, NO_TEXT, Figure, NotMeasurableError, meets
+from bezel.bench.metrics.metric_inputs import NO_SUCCESS, NO_TEXT, Figure, MetricInputs, NotMeasurableError, meets
 from bezel.bench.metrics.steady import Steady
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bezel.bench.metrics.metric_inputs import MetricInputs
-    from bezel.bench.result.columns import Columns, Floats
+from bezel.bench.result.columns import Columns, Floats
 
 
 def _rate(

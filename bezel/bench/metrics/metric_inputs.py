@@ -4,20 +4,16 @@ Owns the choice of requests that count and the origin of a latency. Leaves the f
 bezel.bench.metrics.definitions.
 """
 
-from __future__ import annotations
-
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bezel.bench.metrics.steady import Steady
-    from bezel.bench.result.columns import Columns, Flags, Floats
-    from bezel.bench.result.document import Reading, Slo
+from bezel.bench.metrics.steady import Steady
+from bezel.bench.result.columns import Columns, Flags, Floats
+from bezel.bench.result.document import Reading, Slo
 
 NO_SUCCESS = "no request of the part that counts succeeded"
 NO_TEXT = "no response held a text: all of its tokens were special ones, or parts of a character"

@@ -10,24 +10,18 @@ line through the sections. Requests planned before the first response met a serv
 where enough others remain.
 """
 
-from __future__ import annotations
-
 import itertools
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bezel.bench.load.plan import Staged, is_closed
+from bezel.bench.load.plan import Load, Staged, is_closed
 from bezel.bench.metrics import statistics
-
-if TYPE_CHECKING:
-    from bezel.bench.load.plan import Load
-    from bezel.bench.result.columns import Columns, Floats
+from bezel.bench.result.columns import Columns, Floats
 
 # Share of the offered rate: below it the queue counts as growing, if the difference is significant.
 COMPLETED_SHARE = 0.98
 CERTAINTY = 0.975
-_LEAST = 2 * statistics.SECTIONS
+_MIN_REQUESTS = 2 * statistics.SECTIONS
 
 
 def completed_share(load: Load, columns: Columns, began: int) -> float | None:
@@ -57,9 +51,9 @@ def _share(planned: Floats, ended: Floats) -> float | None:
     if len(planned) == 0:
         return None
     later = planned > ended.min()
-    if later.sum() >= _LEAST:
+    if later.sum() >= _MIN_REQUESTS:
         planned, ended = planned[later], ended[later]
-    if len(planned) < _LEAST:
+    if len(planned) < _MIN_REQUESTS:
         return None
     order = np.argsort(planned, kind="stable")
     means = [

@@ -7,20 +7,14 @@ them is far too narrow. Two methods are valid and used here: repeats of a run ar
 consecutive sections of one run nearly so (`of_sections`: Asmussen and Glynn, Stochastic Simulation, 2007, III.5a).
 """
 
-from __future__ import annotations
-
 import functools
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from bezel.bench.result.columns import Floats
 from bezel.bench.result.records import Distribution, Histogram
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from bezel.bench.result.columns import Floats
 
 CONFIDENCE = 0.95
 SECTIONS = 10
@@ -35,7 +29,7 @@ def percentile(values: Floats, share: float) -> float:
         ValueError: There are no values.
     """
     if len(values) == 0:
-        raise ValueError("no values, no percentile")
+        raise ValueError("a percentile needs at least one value")
     return float(np.quantile(values, share))
 
 
@@ -48,14 +42,14 @@ def distribution(values: Floats, unit: str) -> Distribution:
     """Summarise at least one value; a percentile without a value above it is left out."""
     shares = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
     known = {name: share for name, share in shares.items() if len(values) >= needed(share)}
-    found = dict(zip(known, np.quantile(values, list(known.values())), strict=True))
+    quantiles = dict(zip(known, np.quantile(values, list(known.values())), strict=True))
     return Distribution(
         unit=unit,
         n=len(values),
         mean=float(values.mean()),
         min=float(values.min()),
         max=float(values.max()),
-        **{name: float(found[name]) if name in found else None for name in shares},
+        **{name: float(quantiles[name]) if name in quantiles else None for name in shares},
         histogram=_histogram(values),
     )
 
@@ -71,24 +65,24 @@ def of_repeats(values: Sequence[float], confidence: float = CONFIDENCE) -> Inter
 
 
 def of_sections(
-    values: Floats, figure: Callable[[Floats], float], least: int = 2, confidence: float = CONFIDENCE
+    values: Floats, figure: Callable[[Floats], float], min_values: int = 2, confidence: float = CONFIDENCE
 ) -> Interval | None:
     """Return the interval of a figure of values in time order, from its variation between consecutive sections.
 
     Args:
         values: Values in time order.
         figure: The function computed on all of them, and on each section.
-        least: The values that a section needs for the figure; with fewer there is no interval.
+        min_values: The values that a section needs for the figure; with fewer there is no interval.
         confidence: The probability that the interval holds the figure.
     """
-    if len(values) < SECTIONS * max(least, 2):
+    if len(values) < SECTIONS * max(min_values, 2):
         return None
     return around(figure(values), [figure(part) for part in np.array_split(values, SECTIONS)], confidence)
 
 
 def around(value: float, sections: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
     """Return the interval of a figure whose values in equal sections of the run are known."""
-    deviation = math.sqrt(math.fsum((one - value) ** 2 for one in sections) / (len(sections) - 1))
+    deviation = math.sqrt(math.fsum((section - value) ** 2 for section in sections) / (len(sections) - 1))
     half = t_quantile((1 + confidence) / 2, len(sections) - 1) * deviation / math.sqrt(len(sections))
     return value - half, value + half
 

@@ -15,15 +15,11 @@ A request counts where its response ended inside. A load too short for this, or 
 counts whole and is marked so.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from bezel.bench.result.columns import Columns, Flags, Floats, Ints
+from bezel.bench.result.columns import Columns, Flags, Floats, Ints
 
 # With fewer batches of five the minimum of MSER is chance.
 _BATCHES = 20
@@ -86,23 +82,23 @@ def steady_window(columns: Columns, began: int, ended: int, *, users: int, chang
         together = max(together, int(columns["sent"][in_turn][firsts].max()))
     early = good["sent"] <= together
     begins, ends = int(good["done"][early].max()), int(columns["sent"].max())
-    least = max(users, 2)
+    needed = max(users, 2)
     inside = (good["done"] > begins) & (good["done"] <= ends)
-    if inside.sum() < least:
+    if inside.sum() < needed:
         return _because(
-            whole, f"{len(good)} answers of {users or 'no fixed number of'} users are too few to cut the ends off"
+            whole, f"{len(good)} responses of {users or 'no fixed number of'} users are too few to cut the ends off"
         )
-    rule = "from when all that started together was answered to when the last request was sent"
+    rule = "from the last response to the requests that started together to the sending of the last request"
     if more := _truncation((good["done"] - good["sent"])[inside]):
         later = inside & (good["done"] > int(good["done"][inside][more - 1]))
-        if later.sum() >= least:
+        if later.sum() >= needed:
             begins, inside = int(good["done"][inside][more - 1]), later
-            rule += f"; {more} more answers cut at the beginning, which were unlike the later ones (MSER-5)"
+            rule += f"; {more} more responses cut at the beginning, which differ from the later ones (MSER-5)"
     if users:
         # In the order of their ends.
         answers = good["done"][inside]
         ends = int(answers[len(answers) // users * users - 1])
-        rule += f", in whole rounds of {users} answers" if users > 1 else ""
+        rule += f", in whole rounds of {users} responses" if users > 1 else ""
     return Steady(begins, ends, rule, cut=True)
 
 

@@ -12,20 +12,75 @@ same requests, and a server that cached its own response matches the prompt befo
 import json
 import math
 import random
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 from bezel.bench.load.plan import Bodies, Body, Load, PromptPlan
-from bezel.bench.prompts.bodies import Frame, frame, quoted
 from bezel.bench.prompts.token_calibration import LEAD, Tokenizer, Vocabulary
 from bezel.bench.server.http_probe import Ask
-from bezel.errors import UserError
+from bezel.errors import Problem, UserError
 
 _OWN = 12  # own words at the beginning of a prompt
 _FILLERS = 8
 # With fewer bits two of some thousand prompts may begin alike.
 _BITS = 32
+_USER, _MODEL, _END = b'{"role":"user","content":"', b'{"role":"assistant","content":"', b'"}'
+
+
+@dataclass(frozen=True)
+class Frame:
+    """JSON around the texts of every request of a load; picklable, for workers.
+
+    Attributes:
+        begin: The JSON before the texts.
+        end: The JSON after them.
+        chat: Whether texts are messages, alternately of the user and of the model; else one prompt, a text a line.
+        asked_tokens: The requested ``max_tokens``.
+    """
+
+    begin: bytes
+    end: bytes
+    chat: bool
+    asked_tokens: int
+
+    def body(self, texts: Sequence[bytes]) -> bytes:
+        """Return the request with these texts, each escaped as in a JSON string."""
+        if not self.chat:
+            return self.begin + b"\\n".join(texts) + self.end
+        if len(texts) == 1:
+            return self.begin + _USER + texts[0] + _END + self.end
+        said = b",".join((_MODEL if at % 2 else _USER) + text + _END for at, text in enumerate(texts))
+        return self.begin + said + self.end
+
+
+def frame(load: Load) -> Frame:
+    """Return the frame of a load's requests: streamed, with ``usage``, of an exact length unless overridden."""
+    fields: dict[str, Any] = {
+        "model": load.target.model,
+        "max_tokens": load.prompts.output_tokens,
+        "ignore_eos": True,
+        "temperature": 0,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        **load.extra_body,
+    }
+    asked = fields.get("max_completion_tokens", fields["max_tokens"])
+    begin = json.dumps(fields)[:-1].encode()
+    chat = load.target.endpoint == "chat"
+    return Frame(
+        begin + (b', "messages": [' if chat else b', "prompt": "'),
+        b"]}" if chat else b'"}',
+        chat,
+        int(asked),
+    )
+
+
+def quoted(text: str) -> bytes:
+    """Return a text escaped as in a JSON string."""
+    return json.dumps(text)[1:-1].encode()
 
 
 @dataclass(frozen=True)
@@ -124,7 +179,7 @@ def make_prompts(load: Load, ask: Ask, vocabulary: Vocabulary | None = None) -> 
     plan, made = load.prompts, frame(load)
     if plan.kind == "file":
         texts = read_texts(Path(plan.file))
-        note = f"{len(texts)} texts of {Path(plan.file).name}, over and over: a repeated one may come from a cache"
+        note = f"{len(texts)} texts of {Path(plan.file).name}, repeated in order: a repeated one may come from a cache"
         return Prompts(_Texts(made, tuple(quoted(text) for text in texts)), (note,))
     tokenizer = Tokenizer(ask, load)
     known = vocabulary or learn(load, ask)
@@ -155,9 +210,8 @@ def read_texts(file: Path) -> list[str]:
     try:
         lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(
-            f"{file}: the texts of the prompts cannot be read ({error}). Name a file of UTF-8 text."
-        ) from None
+        consequence = f"the texts of the prompts cannot be read ({error})."
+        raise UserError(Problem(str(file), None, consequence, "name a file of UTF-8 text.")) from None
     texts = []
     for number, line in enumerate(lines, 1):
         text: object = line
@@ -168,11 +222,12 @@ def read_texts(file: Path) -> list[str]:
             except ValueError:
                 text = line
             if not isinstance(text, str):
-                raise UserError(f"{file}, line {number}: JSON without a text under `prompt`. Write one, or plain text.")
+                consequence = "the JSON has no text under `prompt`."
+                raise UserError(Problem(f"{file}, line {number}", None, consequence, "write one, or plain text."))
         if text:
             texts.append(str(text))
     if not texts:
-        raise UserError(f"{file} holds no text, so there is nothing to send. Write one text a line.")
+        raise UserError(Problem(str(file), None, "the file holds no text to send.", "write one text per line."))
     return texts
 
 
@@ -198,10 +253,10 @@ def _bodies(load: Load, made: Frame, known: Vocabulary, tokenizer: Tokenizer) ->
         return conversation, plan.turns * plan.input_tokens + (plan.turns - 1) * plan.output_tokens
     shared = plan.prefix_tokens - known.head if plan.kind == "shared_prefix" else 0
     if shared < 0 and not known.doubt:
-        raise UserError(
-            f"prefix_tokens={plan.prefix_tokens}: the server's template puts {known.head} tokens before a text, so "
-            f"every prompt of any run would share them. Give more than {known.head}."
+        consequence = (
+            f"the server's template puts {known.head} tokens before a text, so all prompts share these anyway."
         )
+        raise UserError(Problem("--prefix-tokens", plan.prefix_tokens, consequence, f"give more than {known.head}."))
     own = _own(plan, room - shared, known)
     groups = plan.groups if plan.kind == "shared_prefix" else 1
     prefixes = tuple(_LEAD + words.fill(max(0, shared), 3, group) for group in range(groups))
@@ -218,11 +273,12 @@ def _own(plan: PromptPlan, room: int, known: Vocabulary) -> int:
     """
     needed = math.ceil(_BITS / math.log2(len(known.words)))
     if room < needed and not known.doubt:
-        raise UserError(
-            f"input_tokens={plan.input_tokens}: beside the template and what is shared there is room for "
-            f"{max(0, room)} words, so prompts would begin alike and come from the cache. "
-            f"Give {plan.input_tokens - room + needed} or more."
+        consequence = (
+            f"the template and the shared prefix leave room for {max(0, room)} words, so prompts would begin alike and "
+            "be served from the cache."
         )
+        repair = f"give {plan.input_tokens - room + needed} or more."
+        raise UserError(Problem("--input-tokens", plan.input_tokens, consequence, repair))
     return max(needed, min(_OWN, room))
 
 

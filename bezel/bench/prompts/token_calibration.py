@@ -10,17 +10,19 @@ import itertools
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from bezel.bench.load.plan import Load
-from bezel.bench.prompts.words import WORDS
 from bezel.bench.server.http_probe import Ask
 
+WORDS = tuple(Path(__file__).with_name("words.txt").read_text(encoding="utf-8").split())
+"""Short and common words, most of them one token in most tokenizers."""
 LEAD = "Read"
 """Begins each text, so that every word has a space in front."""
 _SEPARATOR = "the"
 _RUN = 8  # additional separators at the end
 _TABLE = 256  # words are picked by the bytes of a digest
-_FEWEST = 32
+_MIN_WORDS = 32
 # Assumed without /tokenize: a template's marks around a text are some ten tokens.
 _ASSUMED_FRAME = 10
 # Fields of a request that change its rendered template; /tokenize takes them too.
@@ -60,11 +62,11 @@ class Tokenizer:
     def tokens(self, body: bytes) -> list[int] | str:
         """Return the ids of a request's prompt, or the reason why they are unavailable."""
         request = json.loads(body)
-        said = {name: request[name] for name in ("messages", "prompt") if name in request}
-        answer = self._ask("/tokenize", {"model": self._model, **self._shaping, **said})
-        tokens = answer.json().get("tokens")
+        prompt = {name: request[name] for name in ("messages", "prompt") if name in request}
+        response = self._ask("/tokenize", {"model": self._model, **self._shaping, **prompt})
+        tokens = response.json().get("tokens")
         if not isinstance(tokens, list) or not tokens:
-            what = f"HTTP {answer.status}" if answer.status else answer.body.decode(errors="replace")
+            what = f"HTTP {response.status}" if response.status else response.text
             return f"the server counts no tokens (POST /tokenize: {what})"
         return tokens
 
@@ -74,12 +76,12 @@ class Tokenizer:
         text = " ".join([LEAD, _SEPARATOR, *(f"{word} {_SEPARATOR}" for word in others), *[_SEPARATOR] * _RUN])
         tokens = self.tokens(body_of(text))
         if isinstance(tokens, str):
-            return Vocabulary(doubt=f"{tokens}: a word of a prompt is taken for one token")
+            return Vocabulary(doubt=f"{tokens}: a word of a prompt is counted as one token")
         run, separator = max((len(list(same)), token) for token, same in itertools.groupby(tokens))
         # A template's own words come first: the last separators, as many as were sent, are those of the text.
-        places = [at for at, token in enumerate(tokens) if token == separator][-len(others) - 1 - _RUN :]
-        spans = [after - before - 1 for before, after in itertools.pairwise(places)]
+        positions = [at for at, token in enumerate(tokens) if token == separator][-len(others) - 1 - _RUN :]
+        spans = [after - before - 1 for before, after in itertools.pairwise(positions)]
         single = [word for word, span in zip(others, spans, strict=False) if span == 1]
-        if run != _RUN + 1 or len(single) < _FEWEST:
-            return Vocabulary(doubt=f"too few of {len(WORDS)} words are one token for the server: lengths are of words")
-        return Vocabulary(tuple(single[:_TABLE]), places[0], len(tokens) - places[-1] - 1)
+        if run != _RUN + 1 or len(single) < _MIN_WORDS:
+            return Vocabulary(doubt=f"too few of {len(WORDS)} words are one token for the server: lengths are in words")
+        return Vocabulary(tuple(single[:_TABLE]), positions[0], len(tokens) - positions[-1] - 1)

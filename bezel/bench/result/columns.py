@@ -3,20 +3,13 @@
 Owns the conversion and the selection of rows. Leaves every definition of a figure to bezel.bench.metrics.definitions.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bezel.bench.result.sample import INSTANTS, KINDS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bezel.bench.result.sample import Sample
+from bezel.bench.result.sample import INSTANTS, KINDS, Sample
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -47,7 +40,7 @@ class Columns:
     chunk_counts: Ints
 
     @classmethod
-    def of(cls, samples: Sequence[Sample]) -> Columns:
+    def of(cls, samples: Sequence[Sample]) -> "Columns":
         """Convert samples to columns, in their order."""
         size = len(samples)
         return cls(
@@ -63,7 +56,7 @@ class Columns:
     def __getitem__(self, name: str) -> Ints:
         return self.fields[name]
 
-    def where(self, chosen: Flags | Ints) -> Columns:
+    def where(self, chosen: Flags | Ints) -> "Columns":
         """Return the rows of a mask, or of indices in that order."""
         rows = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
         ends = np.cumsum(self.chunk_counts)
@@ -78,11 +71,11 @@ class Columns:
             counts,
         )
 
-    def by_end(self) -> Columns:
+    def by_end(self) -> "Columns":
         """Return all rows, in the order in which they ended."""
         return self.where(np.argsort(self["done"], kind="stable"))
 
-    def good(self) -> Columns:
+    def good(self) -> "Columns":
         """Return the requests that succeeded."""
         return self.where(self.failure == 0)
 

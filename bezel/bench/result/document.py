@@ -13,19 +13,15 @@ The rules of the document:
 - **The raw samples are named by digest**, so that a changed file is detected.
 """
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AwareDatetime, BaseModel, Field, ValidationError, model_validator
 
 from bezel.atomic_write import write_whole
 from bezel.bench.result.records import STRICT, Amount, Count, Distribution, Manifest, Metric, ServedBy
 from bezel.errors import Problem, UserError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SCHEMA: Literal["bezel.bench/1"] = "bezel.bench/1"
 

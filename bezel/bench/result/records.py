@@ -4,8 +4,6 @@ Owns their shape: finite numbers only, no null without a reason, no unknown fiel
 values to bezel.bench.server.manifest, and the whole document to bezel.bench.result.document.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Self
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator

@@ -8,8 +8,6 @@ Instants are integer nanoseconds of CLOCK_MONOTONIC, 0 where a request did not g
 server did not report them.
 """
 
-from __future__ import annotations
-
 import functools
 from array import array
 from dataclasses import dataclass, field
@@ -101,7 +99,7 @@ class Sample:
     cached_tokens: int = -1
     reasoning_tokens: int = -1
     asked_tokens: int = -1
-    chunks: array[int] = field(default_factory=functools.partial(array, "q"))
+    chunks: "array[int]" = field(default_factory=functools.partial(array, "q"))
 
 
 @dataclass(slots=True)

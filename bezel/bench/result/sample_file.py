@@ -8,26 +8,19 @@ Owns the file's columns; `docs/metrics.md` lists `COLUMNS`. One array a column a
 request, or since `first`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import zipfile
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 
 from bezel.atomic_write import write_whole
-from bezel.bench.result.columns import FIELDS, Columns
+from bezel.bench.result.columns import FIELDS, Columns, Ints
 from bezel.bench.result.document import ResultError, SampleFile
 from bezel.bench.result.sample import INSTANTS, KINDS
 from bezel.errors import Problem
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from bezel.bench.result.columns import Ints
 
 NOT_REACHED = -(2**63)  # an instant may be before `began`, where several machines' clocks were merged
 COLUMNS = {

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -57,39 +58,39 @@ def reading(text: str) -> Reading | None:
     # Imported late: a load begins without the models of its result.
     from bezel.bench.result.document import Reading
 
-    sums: dict[str, int] = {}
-    positions: dict[int, int] = {}
+    sums: Counter[str] = Counter()
+    positions: Counter[int] = Counter()
     engines: set[str] = set()
     started: float | None = None
     for name, labels, value in series(text):
         if field := _COUNTERS.get(name):
-            sums[field] = sums.get(field, 0) + int(value)
+            sums[field] += int(value)
             engines.add(labels.get("engine", ""))
         elif name == _SUCCESS:
-            sums["requests"] = sums.get("requests", 0) + (labels.get("finished_reason") not in _NO_SUCCESS) * int(value)
+            sums["requests"] += (labels.get("finished_reason") not in _NO_SUCCESS) * int(value)
         elif name == _PER_POSITION and labels.get("position", "").isdecimal():
-            positions[int(labels["position"])] = positions.get(int(labels["position"]), 0) + int(value)
+            positions[int(labels["position"])] += int(value)
         elif name == "process_start_time_seconds":
             started = value
     if not sums:
         return None
-    accepted = [positions[place] for place in sorted(positions)] if positions else None
+    accepted = [positions[position] for position in sorted(positions)] or None
     return Reading(process_started=started, engines=len(engines), accepted_per_position=accepted, **sums)
 
 
 def running(text: str) -> tuple[int, int] | None:
     """Return the requests that run and wait at the server, from a `/metrics` response; None where not reported."""
-    sums: dict[str, float] = {}
+    sums: Counter[str] = Counter()
     for name, _, value in series(text):
         if name in {_RUNNING, _WAITING}:
-            sums[name] = sums.get(name, 0.0) + value
-    return (int(sums[_RUNNING]), int(sums[_WAITING])) if len(sums) == 2 else None
+            sums[name] += int(value)
+    return (sums[_RUNNING], sums[_WAITING]) if len(sums) == 2 else None
 
 
 def readings(texts: Sequence[str]) -> list[Reading]:
     """Return the counters of several `/metrics` responses; empty where one is not vLLM's."""
-    found = [reading(text) for text in texts]
-    return [one for one in found if one is not None] if None not in found else []
+    results = [reading(text) for text in texts]
+    return [result for result in results if result is not None] if None not in results else []
 
 
 def over(before: Sequence[str], after: Sequence[str] | None, *, instances: int | None) -> Counters:
@@ -114,7 +115,7 @@ def gained(before: Sequence[Reading], after: Sequence[Reading], *, instances: in
 
     first, last = (before[-1] if before else None), (after[-1] if after else None)
     if first is None or last is None:
-        return Counters(before=first, after=last, gained=None, why="the server shows no counters at /metrics")
+        return Counters(before=first, after=last, gained=None, why="the server reports no counters at /metrics")
     why = _void(before, after, instances)
     return Counters(before=first, after=last, gained=None if why else _difference(first, last), why=why)
 
@@ -122,16 +123,19 @@ def gained(before: Sequence[Reading], after: Sequence[Reading], *, instances: in
 def _void(before: Sequence[Reading], after: Sequence[Reading], instances: int | None) -> str:
     """Return why a difference of readings is invalid, "" where it is valid."""
     if instances is not None and instances > 1:
-        return f"{instances} instances stand behind the address, and each counts its own requests"
-    if len({one.process_started for one in before}) > 1 or len({one.process_started for one in after}) > 1:
-        return "several processes answer at the address, and each counts its own requests"
+        return f"{instances} instances serve at the address, and each counts its own requests"
+    if (
+        len({reading.process_started for reading in before}) > 1
+        or len({reading.process_started for reading in after}) > 1
+    ):
+        return "several processes serve at the address, and each counts its own requests"
     first, last = before[-1], after[-1]
     if first.process_started != last.process_started:
-        return "another process answered after the load: the server was restarted, or there are several"
+        return "another process responded after the load: the server was restarted, or there are several"
     for name in type(first).model_fields:
         old, new = getattr(first, name), getattr(last, name)
         if (old is None) != (new is None):
-            return f"{name} was counted at one end of the load only: another server answered"
+            return f"{name} was counted at one end of the load only: another server responded"
         if isinstance(old, int) and new < old:
             return f"{name} fell from {old} to {new}: the server was restarted, or there are several"
     return ""

@@ -4,24 +4,18 @@ Owns that wait: requests still running from the last load would slow the next an
 in. Leaves the meaning of the counters to bezel.bench.server.counters.
 """
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bezel.bench.server.counters import running
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bezel.bench.server.http_probe import Ask
+from bezel.bench.server.http_probe import Ask, ProbeResponse
 
 DEADLINE_SECONDS = 120.0
 _POLL_SECONDS = 0.2
 _SHOWN_EVERY = 10
 # Reads on separate connections: a platform routes them to different instances, if there are several.
-_LOOKS = 3
+_READS = 3
 _METRICS = "/metrics"
 
 
@@ -70,11 +64,11 @@ def drain(
     began = clock.now()
     turn = 0
     while True:
-        answer = ask(_METRICS, None)
-        busy = running(answer.body.decode("utf-8", "replace")) if answer.status == 200 else None
+        response = ask(_METRICS, None)
+        busy = running(response.text) if response.status == 200 else None
         spent = clock.now() - began
         if busy is None:
-            return Drained(None, spent, why=_unknown(answer.status, answer.body))
+            return Drained(None, spent, why=_unknown(response))
         if busy == (0, 0):
             return Drained(True, spent, 0, 0)
         if spent >= deadline_seconds:
@@ -85,19 +79,18 @@ def drain(
         turn += 1
 
 
-def looks(ask: Ask) -> list[str]:
+def read_metrics(ask: Ask) -> list[str]:
     """Read `/metrics` several times and return the texts; empty where one is not vLLM's."""
-    found = []
-    for _ in range(_LOOKS):
-        answer = ask(_METRICS, None)
-        text = answer.body.decode("utf-8", "replace")
-        if answer.status != 200 or running(text) is None:
+    texts = []
+    for _ in range(_READS):
+        response = ask(_METRICS, None)
+        texts.append(response.text)
+        if response.status != 200 or running(response.text) is None:
             return []
-        found.append(text)
-    return found
+    return texts
 
 
-def _unknown(status: int, body: bytes) -> str:
-    if status == 200:
-        return "/metrics does not say how many requests run and wait: another server than vLLM answers"
-    return f"/metrics answered {f'HTTP {status}' if status else body[:100].decode('utf-8', 'replace')}"
+def _unknown(response: ProbeResponse) -> str:
+    if response.status == 200:
+        return "/metrics does not report running and waiting requests: another server than vLLM responds"
+    return f"/metrics returned {f'HTTP {response.status}' if response.status else response.text[:100]}"

@@ -8,6 +8,7 @@ import http.client
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,6 +26,11 @@ class ProbeResponse:
 
     status: int
     body: bytes
+
+    @property
+    def text(self) -> str:
+        """Return the body as text."""
+        return self.body.decode("utf-8", "replace")
 
     def json(self) -> dict[str, Any]:
         """Return the JSON object of a 200, {} otherwise."""
@@ -48,32 +54,23 @@ def asker(target: Target, headers: TokenSource, *, seconds: float = 60.0) -> Ask
         seconds: The timeout for connecting, and for each read.
 
     Raises:
-        UserError: The target's CA file is not one.
+        UserError: The target's CA file holds no certificate.
     """
     parts = urlsplit(target.url)
     host, prefix = parts.hostname or "", parts.path.rstrip("/")
-    context = None
+    connect: Callable[..., http.client.HTTPConnection] = http.client.HTTPConnection
     if parts.scheme == "https":
         from bezel.bench.client.tls import trusting
 
-        context = trusting(target.ca_file)
+        connect = partial(http.client.HTTPSConnection, context=trusting(target.ca_file))
 
     def ask(path: str, body: Mapping[str, Any] | None = None) -> ProbeResponse:
-        connection = (
-            http.client.HTTPSConnection(host, parts.port, timeout=seconds, context=context)
-            if context
-            else http.client.HTTPConnection(host, parts.port, timeout=seconds)
-        )
-        sent = None if body is None else json.dumps(body).encode()
+        connection = connect(host, parts.port, timeout=seconds)
+        method, data = ("GET", None) if body is None else ("POST", json.dumps(body).encode())
         try:
-            connection.request(
-                "GET" if sent is None else "POST",
-                prefix + path,
-                sent,
-                {**headers(), "Content-Type": "application/json"},
-            )
-            answer = connection.getresponse()
-            return ProbeResponse(answer.status, answer.read())
+            connection.request(method, prefix + path, data, {**headers(), "Content-Type": "application/json"})
+            response = connection.getresponse()
+            return ProbeResponse(response.status, response.read())
         except (OSError, http.client.HTTPException) as error:
             return ProbeResponse(0, (str(error) or type(error).__name__).encode())
         finally:

@@ -3,19 +3,14 @@
 Leaves the shape to bezel.bench.result.records. A value that no source reports is null, never guessed.
 """
 
-from __future__ import annotations
-
 import os
 import platform as host
-from importlib.metadata import version
+from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bezel.bench.result.records import Client, Machine, ServedBy
 from bezel.bench.server.counters import series
-
-if TYPE_CHECKING:
-    from bezel.bench.server.http_probe import Ask
+from bezel.bench.server.http_probe import Ask
 
 _SECRET_OPTIONS = ("--header", "--api-key", "--token", "--extra-body")
 _HIDDEN = "(hidden)"
@@ -24,22 +19,25 @@ _HIDDEN = "(hidden)"
 def this_client(*, workers: int, tls: bool) -> Client:
     """Return this machine as a client."""
     return Client(
-        bezel=version("bezel"), python=host.python_version(), machine=this_machine(), workers=workers, tls=tls
+        bezel=metadata.version("bezel"), python=host.python_version(), machine=this_machine(), workers=workers, tls=tls
     )
 
 
 def this_machine() -> Machine:
     """Return the cores that this process may use, the processor's name, memory and kernel."""
-    lines = _lines("/proc/cpuinfo")
-    cpu = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), host.machine())
-    memory = next(
-        (int(line.split()[1]) * 1024 for line in _lines("/proc/meminfo") if line.startswith("MemTotal:")), None
-    )
+    cpu = _value("/proc/cpuinfo", "model name") or host.machine()
+    kibibytes = _value("/proc/meminfo", "MemTotal").removesuffix("kB")
+    memory = int(kibibytes) * 1024 if kibibytes else None
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return Machine(cores=cores, cpu=cpu, memory_bytes=memory, kernel=f"{host.system()} {host.release()}")
+    return Machine(
+        cores=cores,
+        cpu=cpu,
+        memory_bytes=memory,
+        kernel=f"{host.system()} {host.release()}",
+    )
 
 
-def told_by_server(ask: Ask, model: str, known: ServedBy) -> ServedBy:
+def reported_by_server(ask: Ask, model: str, known: ServedBy) -> ServedBy:
     """Return the server's own report, completed by the values that the caller knows.
 
     Args:
@@ -47,30 +45,23 @@ def told_by_server(ask: Ask, model: str, known: ServedBy) -> ServedBy:
         model: The served id.
         known: The caller's values, which take precedence.
     """
-    version_said = ask("/version", None).json().get("version")
+    version = ask("/version", None).json().get("version")
     entries = ask("/v1/models", None).json().get("data")
-    entry = next(
-        (one for one in entries if isinstance(one, dict) and one.get("id") == model)
-        if isinstance(entries, list)
-        else iter(()),
-        {},
-    )
+    listed = entries if isinstance(entries, list) else []
+    entry = next((entry for entry in listed if isinstance(entry, dict) and entry.get("id") == model), {})
     length = entry.get("max_model_len")
-    cache = cache_config(ask)
-    found = {
-        "vllm_version": version_said if isinstance(version_said, str) else None,
+    reported = {
+        "vllm_version": version if isinstance(version, str) else None,
         "max_model_len": length if isinstance(length, int) else None,
-        "kv_cache_dtype": cache.get("cache_dtype"),
+        "kv_cache_dtype": cache_config(ask).get("cache_dtype"),
     }
-    return known.model_copy(update={name: value for name, value in found.items() if getattr(known, name) is None})
+    return known.model_copy(update={name: value for name, value in reported.items() if getattr(known, name) is None})
 
 
 def cache_config(ask: Ask) -> dict[str, str]:
     """Return the labels of `vllm:cache_config_info`, {} where there is none."""
-    answer = ask("/metrics", None)
-    if answer.status != 200:
-        return {}
-    lines = series(answer.body.decode("utf-8", "replace"))
+    response = ask("/metrics", None)
+    lines = series(response.text) if response.status == 200 else ()
     return next((labels for name, labels, _ in lines if name == "vllm:cache_config_info"), {})
 
 
@@ -95,8 +86,10 @@ def shown(command: list[str]) -> list[str]:
     return result
 
 
-def _lines(path: str) -> list[str]:
+def _value(path: str, name: str) -> str:
+    """Return the value of the first line of that name in a file of `/proc`; "" where there is none."""
     try:
-        return Path(path).read_text(encoding="utf-8").splitlines()
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
     except OSError:
-        return []
+        return ""
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith(name)), "")

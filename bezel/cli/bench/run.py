@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from bezel.bench.cell.measure import measure_load
+from bezel.bench.cell.cell import measure_load
 from bezel.bench.client.load_engine import run_load
 from bezel.bench.load.plan import Bodies, Load, TokenSource, to_json
 from bezel.bench.metrics.statistics import CONFIDENCE, of_repeats

@@ -158,7 +158,7 @@ def test_a_server_that_closes_after_each_answer_is_asked_anew_each_time(head: by
 def test_a_server_that_is_not_there_is_no_measurement() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    with pytest.raises(UserError, match=r"takes no connection \(Connection refused\).*nothing can be measured"):
+    with pytest.raises(UserError, match=r"accepts no connection \(Connection refused\).*nothing can be measured"):
         send(f"http://127.0.0.1:{port}")
 
 
@@ -178,7 +178,7 @@ def test_a_server_that_goes_away_refuses_what_follows() -> None:
 
 
 def test_a_name_that_nobody_has_is_told() -> None:
-    with pytest.raises(UserError, match="cannot be looked up"):
+    with pytest.raises(UserError, match="cannot be resolved"):
         send("http://nobody.invalid")
 
 

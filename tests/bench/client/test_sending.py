@@ -17,13 +17,12 @@ from typing import Any
 import pytest
 
 from bezel.bench.client.connection import Connection
-from bezel.bench.client.lag import Lag
-from bezel.bench.client.loop import Loop
+from bezel.bench.client.loop import Lag, Loop
 from bezel.bench.client.pool import Pool
 from bezel.bench.client.response_buffer import ResponseBuffer
 from bezel.bench.client.route import Route
+from bezel.bench.load.patterns import User
 from bezel.bench.load.plan import Body, Closed, Constant, Replay, Stage, Staged, Target
-from bezel.bench.load.virtual_user import User
 from bezel.bench.result.failures import of_connecting
 from bezel.bench.result.sample import Sample
 from bezel.errors import UserError
@@ -273,7 +272,7 @@ def test_a_server_without_tls_is_refused_where_tls_is_asked_for(tmp_path: Path) 
 
         thread = threading.Thread(target=plain)
         thread.start()
-        with pytest.raises(UserError, match="takes no connection"):
+        with pytest.raises(UserError, match="accepts no connection"):
             send(f"https://127.0.0.1:{port}", ca_file=ca_file)
         thread.join()
 

@@ -33,7 +33,7 @@ LOADED = (
     *("pulumi", "pulumi.dynamic", "pulumi.policy", "pulumi_policy", "pulumi_docker", "dill"),
     *("anyio", "certifi", "google.oauth2.service_account", "h11", "httpcore", "httptools", "httpx", "numpy", "orjson"),
     *(
-        "bezel.bench.cell.measure",
+        "bezel.bench.cell.cell",
         "bezel.leases.inventory",
         "bezel.planner",
         "components.dynamic",

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from bezel.bench.cell.plan import ServerView
+from bezel.bench.cell.cell import ServerView
 from bezel.bench.result.records import Manifest, Platform, PriceBasis, ServedBy
 from bezel.bench.server import manifest
 from bezel.cli.bench.measure.target import TargetConnection
@@ -38,7 +38,7 @@ def view(project: Project, options: argparse.Namespace, reached: TargetConnectio
     }
     if options.usd_per_hour is not None:
         price = PriceBasis(usd_per_hour=options.usd_per_hour, source="--usd-per-hour")
-    served = manifest.told_by_server(reached.ask, reached.target.model, known)
+    served = manifest.reported_by_server(reached.ask, reached.target.model, known)
     return ServerView(
         ask=reached.ask,
         manifest=Manifest(
