@@ -205,10 +205,10 @@ def test_what_a_killed_run_had_measured_is_kept_and_said_and_the_load_measured_a
     after(server, 8, lambda: os.kill(os.getpid(), signal.SIGTERM))
     assert main(given) == 1
     kept = tmp_path / "run.killed-1.json"
-    assert f"kept in {kept}; measures anew" in capsys.readouterr().err
+    assert f"stored in {kept}; measuring again" in capsys.readouterr().err
     (cell,) = read_result(kept).cells
     assert cell.state == "failed"
-    assert cell.reason.startswith(f"the run was killed after {cell.requests} answers")
+    assert cell.reason.startswith(f"the run was killed after {cell.requests} responses")
     assert cell.requests >= 10
     assert cell.value("ttft_p50") is not None
     samples = read_samples(kept.with_name("run.killed-1.samples.npz"))

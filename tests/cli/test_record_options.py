@@ -212,10 +212,10 @@ def test_what_cannot_be_recorded_leaves_the_catalogue_as_it_was(tmp_path: Path) 
     build = Build(tmp_path)
     before = {file.name: file.read_bytes() for file in build.recordings.iterdir()}
     for arguments, words in {
-        (): "is no release, so its recording needs a name of its own: --name",
-        ("--name", "0.33.0"): "0.33.0 is recorded already. Add --replace",
-        ("--name", "0.33.0", "--replace"): "another release than the installed 0.34.0.dev7",
-        ("--name", "../x"): "is no name of a recording",
+        (): "is not a release, so its recording needs a name of its own",
+        ("--name", "0.33.0"): "--name = 0.33.0\n   it is recorded already.\n   Repair: add --replace",
+        ("--name", "0.33.0", "--replace"): "stacks of that release would be checked against wrong options",
+        ("--name", "../x"): "a name has letters, digits, dots",
     }.items():
         code, said = build.bezel("catalog", "record-options", sys.executable, *arguments)
         assert code != 0

@@ -32,7 +32,7 @@ def answered(monkeypatch: pytest.MonkeyPatch, line: str, then: Callable[[], None
 
 
 def test_a_list_shows_every_lease_of_ours_over_both_apis_and_nobody_elses(cloud: Cloud) -> None:
-    assert "no lease of ours" in cloud.tpu("list", *HERE).error
+    assert "no leases of this program" in cloud.tpu("list", *HERE).error
     cloud.lease("bezel-one")
     cloud.lease("bezel-two", vm=True)
     cloud.lease("research-box", ours=False)
@@ -67,7 +67,7 @@ def test_zones_that_only_a_stack_file_names_are_looked_into_too(
     monkeypatch.chdir(folder)
     said = cloud.tpu("list")
     assert said.code == 0
-    assert "zones that only the stack file of broken names are not looked into" in said.error
+    assert "zones that only the stack file of broken names are not searched" in said.error
     asked = [call.path for call in cloud.server.calls]
     for zone, looked in ((ZONE, True), ("us-west1-c", True), ("us-west4-a", True), ("us-west1-b", False)):
         assert any(f"/{zone}/" in path for path in asked) is looked
@@ -106,7 +106,7 @@ def test_a_name_that_nothing_of_ours_has_is_told(cloud: Cloud, action: str) -> N
     for name in ("bezel-none", "research-box"):
         said = cloud.tpu(action, name, *HERE, *(["--yes"] if action == "delete" else []))
         assert said.code == 1
-        assert f"no lease of ours is called {name}" in said.error
+        assert f"NAME = {name}\n   these zones contain no such lease" in said.error
         assert cloud.written == []
 
 
@@ -127,7 +127,7 @@ def test_a_sweep_deletes_what_failed_or_is_over_and_only_when_it_is_agreed_to(
 
     unasked = cloud.tpu("sweep", *HERE)
     assert unasked.code == 1
-    assert "nobody can be asked here. Add --yes." in unasked.error
+    assert "there is no terminal to confirm it" in unasked.error
     assert {line.split()[0] for line in unasked.out.splitlines()[1:]} == {"bezel-failed", "bezel-over"}
     assert "it uses quota until it is deleted" in unasked.out
     answered(monkeypatch, "n\n")
@@ -138,11 +138,11 @@ def test_a_sweep_deletes_what_failed_or_is_over_and_only_when_it_is_agreed_to(
     answered(monkeypatch, "y\n")
     done = cloud.tpu("sweep", *HERE)
     assert done.code == 0
-    assert "2 of 2 are gone" in done.error
+    assert "2 of 2 deleted" in done.error
     assert cloud.left() == before - {"bezel-failed", "bezel-over"}
     again = cloud.tpu("sweep", *HERE, "--yes")
     assert (again.code, again.out) == (0, "")
-    assert "nothing to sweep" in again.error
+    assert "nothing to delete" in again.error
 
 
 def test_a_sweep_of_a_stack_takes_everything_of_it_and_nothing_of_another(cloud: Cloud) -> None:
@@ -191,7 +191,7 @@ def test_what_stays_is_never_said_to_be_gone(cloud: Cloud, changed: dict[str, st
     cloud.lease("bezel-odd", vm=vm, more=changed)
     said = cloud.tpu("delete", "bezel-odd", *HERE, "--yes")
     assert said.code == 1
-    assert "0 of 1 are gone" in said.error
+    assert "0 of 1 deleted" in said.error
     assert "no lease of this name has these labels" in said.error
     assert "gcloud compute " in said.error
     assert cloud.left() == {"bezel-odd"}
@@ -203,7 +203,7 @@ def test_a_zone_that_does_not_exist_is_an_error_and_not_an_empty_one(cloud: Clou
     said = cloud.tpu(*action, "--zone", "mars", "--zone", ZONE)
     assert said.code == 1
     assert "--zone = mars\n   the zone does not exist" in said.error
-    assert "no lease of ours" not in said.error
+    assert "no leases of this program" not in said.error
     assert cloud.left() == {"bezel-one"}
     assert cloud.tpu("list", "--zone", EMPTY).code == 0
 
@@ -212,5 +212,5 @@ def test_a_zone_that_does_not_exist_is_an_error_and_not_an_empty_one(cloud: Clou
 def test_a_project_that_no_id_names_is_not_asked_for(cloud: Cloud, action: tuple[str, ...]) -> None:
     said = cloud.tpu(*action, "--project", "a b; rm")
     assert said.code == 1
-    assert "'a b; rm' is no project's ID" in said.error
+    assert "--project = a b; rm\n   it is not the ID of a Google Cloud project" in said.error
     assert cloud.server.calls == []

@@ -105,8 +105,8 @@ def test_a_probe_of_a_fleet_is_one_machine_and_its_price_that_of_the_zone(cloud:
 
 def test_without_any_network_nothing_is_asked_for_and_it_says_why(cloud: Cloud) -> None:
     said = cloud.tpu("find", "v6e4-moe", "--probe", "--wait", "2h", "--json", "--zone", ZONE)
-    assert rows(said)[ZONE]["capacity now"].startswith("? (no network to ask for a machine in")
-    assert "repair: probe while v6e4-moe is deployed" in said.error
+    assert rows(said)[ZONE]["capacity now"].startswith("? (no network for a probe")
+    assert "Repair: probe while v6e4-moe is deployed" in said.error
     assert cloud.written == []
 
 
@@ -114,12 +114,12 @@ def test_without_any_network_nothing_is_asked_for_and_it_says_why(cloud: Cloud) 
 def test_a_wait_that_is_none_is_refused_before_anything_is_asked(cloud: Cloud, wait: str) -> None:
     said = cloud.tpu("find", "v6e4-moe", "--probe", "--wait", wait)
     assert said.code == 1
-    assert f"--wait {wait}: a probe waits 1s to 2h" in said.error
+    assert f"--wait = {wait}\n   a probe waits from 1s to 2h" in said.error
     assert cloud.server.calls == []
 
 
 def test_a_stack_of_cloud_run_is_told_to_lease_nothing(cloud: Cloud) -> None:
     said = cloud.tpu("find", "l4-qat")
     assert said.code == 1
-    assert "l4-qat leases nothing" in said.error
+    assert "the stack leases nothing" in said.error
     assert cloud.server.calls == []

@@ -112,9 +112,9 @@ def test_what_is_sent_before_a_kill_and_made_after_the_recovery_is_found_by_the_
             attributes.write_text("")
             first = rehearsal.local("recover", "l4-qat")
             api.delete(HOLD)
-        assert (first.code, "not made: " in first.text) == (0, True), first.text
+        assert (first.code, "was not created: " in first.text) == (0, True), first.text
         second = rehearsal.local("up", "l4-qat")
-        assert (second.code, "made, and taken in: " in second.text) == (0, True), second.text
+        assert (second.code, "created, now in the state: " in second.text) == (0, True), second.text
     finally:
         rehearsal.local("stop")
 
@@ -139,8 +139,8 @@ def test_a_user_s_own_run_is_recovered_with_the_user_s_own_environment(grounds: 
             check=True,
         )
         first, second = (rehearsal.bezel("recover", "l4-qat", **mine) for _ in range(2))
-        assert (first.code, "made, and taken in: " in first.text) == (0, True), first.text
-        assert (second.code, second.text) == (0, "l4-qat: nothing is open\n")
+        assert (first.code, "created, now in the state: " in first.text) == (0, True), first.text
+        assert (second.code, second.text) == (0, "l4-qat: no open changes\n")
     finally:
         rehearsal.local("stop")
 
@@ -159,13 +159,13 @@ def test_what_exists_already_is_taken_in_only_when_asked_for_and_not_left_by_a_d
         # The account was there before; of the service the answer is lost, and the repeated request refused.
         for name in ("serviceAccounts/bezel-l4-qat@", "services/bezel-l4-qat"):
             refused = rehearsal.local("up", "l4-qat")
-            assert (refused.code, "taken in: " in refused.text) == (1, False), refused.text
+            assert (refused.code, "now in the state: " in refused.text) == (1, False), refused.text
             down = rehearsal.local("down", "l4-qat")
             assert (down.code, "Destroying" in down.text) == (1, False), down.text
             assert name in down.text
             assert f".venv/bin/{RECOVER} --adopt" in refused.text
             asked = as_written.run(rehearsal, as_written.named(down.text, f"{RECOVER} --adopt"), "l4-qat")
-            assert (asked.code, "made, and taken in: " in asked.text) == (0, True), asked.text
+            assert (asked.code, "created, now in the state: " in asked.text) == (0, True), asked.text
         down = rehearsal.local("down", "l4-qat")
         assert down.code == 0, down.text
         assert leftovers(rehearsal) == []
@@ -191,7 +191,7 @@ def test_a_stack_that_was_not_killed_has_nothing_to_recover(grounds: KillHarness
     rehearsal = grounds.copy("refresh", tmp_path / "point")
     try:
         run = rehearsal.local("recover", "l4-qat")
-        assert (run.code, run.text) == (0, "l4-qat: nothing is open\n")
+        assert (run.code, run.text) == (0, "l4-qat: no open changes\n")
         assert "earlier run" not in rehearsal.local("refresh", "l4-qat").text
     finally:
         rehearsal.local("stop")

@@ -35,7 +35,7 @@ def test_an_engine_that_still_runs_keeps_its_lock(grounds: KillHarness, tmp_path
         second = rehearsal.local("up", "l4-qat")
         rest, _ = process.communicate(timeout=SECONDS)
         assert second.code != 0, second.text
-        assert "another run on l4-qat goes on (pulumi, process " in second.text
+        assert "another run is active (pulumi, process " in second.text
         assert process.returncode == 0, rest
     finally:
         rehearsal.local("stop")

@@ -54,12 +54,12 @@ def test_the_whole_life(quick: Rehearsal, tmp_path: Path) -> None:
     assert re.search(use, unchanged.text), unchanged.text
     cut_by_a_full_disk(quick)
     told = quick.local("outputs", "l4-qat").text
-    assert told.startswith("bezel: the state of l4-qat was cut")
+    assert told.startswith("bezel: the state of l4-qat was truncated")
     assert set(json.loads(told[told.index("{") :])) <= set(first)
     cut_by_a_full_disk(quick)
     restored = quick.local("up", "l4-qat")
     assert restored.code == 0, restored.text
-    assert "the state of l4-qat was cut" in restored.text
+    assert "the state of l4-qat was truncated" in restored.text
     assert quick.outputs() == first
     assert list((quick.cloud / "state").rglob("*.history.json*"))
 
@@ -89,7 +89,7 @@ def test_the_whole_life(quick: Rehearsal, tmp_path: Path) -> None:
     with using(quick.cloud):  # as a run on another stack does
         gone = elsewhere.local("down", "l4-qat")
     assert gone.code == 0, gone.text
-    assert "localcloud goes on: another command uses it" in gone.text
+    assert "localcloud keeps running: another command uses it" in gone.text
     assert weights_only(quick) == before
 
 

@@ -58,7 +58,7 @@ def test_a_prod_stack_is_mended_and_taken_down_by_what_the_messages_say(rehearsa
     code, text = up(rehearsal)
     assert (code, "already exists" in text) == (1, True), text
     adopted = run(rehearsal, named(text, f"bezel local recover {STACK} --adopt"), STACK)
-    assert (adopted.code, "made, and taken in: " in adopted.text) == (0, True), adopted.text
+    assert (adopted.code, "created, now in the state: " in adopted.text) == (0, True), adopted.text
     code, text = up(rehearsal)
     assert code == 0, text
     first = serving(rehearsal)["name"]
@@ -102,7 +102,7 @@ def test_a_prod_stack_is_mended_and_taken_down_by_what_the_messages_say(rehearsa
     destroyed = run(rehearsal, "pulumi destroy", STACK)
     assert (destroyed.code != 0, "deletion_protection=false" in destroyed.text) == (True, True), destroyed.text
     down = rehearsal.local("down", STACK)
-    assert (down.code, "nothing was taken down" in down.text) == (1, True), down.text
+    assert (down.code, "nothing was deleted" in down.text) == (1, True), down.text
     assert serving(rehearsal)
     line = down.text.partition("`bezel:")[2].partition("`")[0]
     ((key, value),) = yaml.safe_load(line).items()

@@ -92,6 +92,6 @@ def test_a_state_that_is_cut_with_the_one_before_it_stops_the_deploy_with_its_re
     finally:
         file.write_text(whole)
     assert (run.code, "Traceback" in run.text) == (1, False), run.text
-    assert "both were cut, so nobody knows what l4-qat has made" in run.text
+    assert "so is l4-qat.json.bak beside it, so the resources of l4-qat are unknown" in run.text
     assert "bezel local recover l4-qat" in run.text
     assert shared.local("preview", "l4-qat").code == 0

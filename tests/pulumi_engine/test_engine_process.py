@@ -45,7 +45,7 @@ from bezel.localcloud.core.locks import using
 from bezel.pulumi_engine.engine_process import end_with_make, run_to_end
 end_with_make()
 with using(Path("cloud")) as use:
-    ended = run_to_end([sys.executable, *sys.argv[1:]], Path.cwd(), os.environ, (use.descriptor,), patience=(1, 1))
+    ended = run_to_end([sys.executable, *sys.argv[1:]], Path.cwd(), os.environ, (use.descriptor,), grace=(1, 1))
 print(ended, flush=True)
 sys.exit(ended.code)
 """
@@ -124,15 +124,15 @@ def test_a_signal_is_handed_on_once_and_the_end_is_waited_for(
     told, said = run.end()
     assert told == "SIGINT"
     assert "saved\n" in said
-    assert said.endswith("Ended(code=3, interrupted=True)\n")
-    assert ("asked to end (SIG" in said) is (number != signal.SIGINT)
+    assert said.endswith("End(code=3, interrupted=True)\n")
+    assert ("completes its running operations" in said) is (number != signal.SIGINT)
     assert run.command.returncode == 3
 
 
 def test_an_engine_that_ends_by_itself_was_not_interrupted(start: Callable[..., Run]) -> None:
     run = start()
     signal.pidfd_send_signal(run.engine, signal.SIGTERM)
-    assert run.end() == ("SIGTERM", "saved\nEnded(code=3, interrupted=False)\n")
+    assert run.end() == ("SIGTERM", "saved\nEnd(code=3, interrupted=False)\n")
 
 
 def test_ctrl_c_is_handed_on_as_often_as_it_comes_and_nothing_else_hurries_the_engine(
@@ -196,4 +196,4 @@ def test_what_the_shell_lets_it_ignore_stays_ignored(start: Callable[..., Run]) 
     run.command.send_signal(signal.SIGINT)
     told, said = run.end()
     assert told == "SIGINT"
-    assert "asked to end" not in said
+    assert "completes its running" not in said

@@ -119,7 +119,7 @@ def test_an_engine_whose_command_was_killed_is_waited_for_and_then_unlocked(
         assert made.recover("one") == Recovered()
     assert not lock.exists()
     said = capsys.readouterr().out
-    assert f"the last run on one lost its command, and ends (process {ending.pid}): waiting for it" in said
+    assert f"the last run on one lost its command and is ending (process {ending.pid}): waiting for it" in said
 
 
 def test_a_stack_without_a_file_makes_nothing(project: Project, tmp_path: Path) -> None:
@@ -175,5 +175,5 @@ def test_what_a_run_made_after_the_state_that_was_put_back_is_looked_for(
     )
     state_of(made)
     made.outputs("one")
-    assert "what the last run did since is looked for in the cloud" in capsys.readouterr().err
+    assert "looks in the cloud for the later changes" in capsys.readouterr().err
     assert made.recover("one").checked == 1

@@ -6,6 +6,7 @@ shortly before the start, because servers close idle ones. A task that cannot be
 in place of its part, and ends. Leaves out the storage of the documents and the identity of the task.
 """
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -47,7 +48,8 @@ def run_task(
     try:
         part = _measured(exchange, task, headers_for, show)
     except UserError as error:
-        exchange.write(protocol.part(task), {"task": task, "failed": str(error)})
+        with contextlib.suppress(UserError):  # the bucket itself may refuse: the first error is the reason
+            exchange.write(protocol.part(task), {"task": task, "failed": str(error)})
         raise
     exchange.put(protocol.samples(task), protocol.pack(part.measured.samples))
     # Written last: a reader of the part relies on its samples.

@@ -17,11 +17,19 @@ _SECONDS = 24 * 3600.0  # the platform ends a task by its own timeout
 
 
 def run(options: argparse.Namespace) -> int:
-    """Send this task's share; return exit code 1 where it could not be sent."""
+    """Send this task's share; return the exit code.
+
+    Raises:
+        UserError: It could not be sent.
+    """
     index = os.environ.get(_INDEX, "")
     if not index.isdecimal():
         consequence = "this command runs only as a task of a Cloud Run job."
         raise UserError(Problem(_INDEX, index or NOT_SET, consequence, "use `bezel bench job`."))
-    with BucketExchange(options.place, _SECONDS) as exchange:
-        run_task(exchange, int(index), headers_of, say)
+    try:
+        with BucketExchange(options.place, _SECONDS) as exchange:
+            run_task(exchange, int(index), headers_of, say)
+    except UserError as error:
+        # On one line: Cloud Run stores each line as a log entry, and the job shows the last one.
+        raise UserError(" ".join(str(error).split())) from None
     return 0

@@ -293,9 +293,9 @@ def message_of(text: str) -> str:
     if "unlocking the stack" in text:
         said.append("unlocked")
     for line in text.splitlines():
-        if "never heard how" in line:
-            said.append(line.partition("never heard how ")[2].partition(" ended")[0] + " open")
-        found = re.match(r"  (made, and taken in|not made): (.*)", line)
+        if "of an earlier run unknown" in line:
+            said.append(line.partition("outcome of ")[2].partition(" of an earlier")[0] + " open")
+        found = re.match(r"  (created, now in the state|was not created): (.*)", line)
         said += [f"{found[1]}: {found[2].rpartition('/')[2]}"] if found else []
     return "; ".join(said)
 

@@ -93,8 +93,8 @@ def headers_of(target: Target, impersonate: str | None = None) -> TokenSource:
         credentials = Credentials(impersonate)
         return RenewedHeaders(fetch)
     except RestError as error:
-        repair = "log in as an account that may call it, or add --public if the server needs no token."
-        raise UserError(Problem("identity token", None, str(error), repair)) from None
+        title = "No identity token for the server (add --public if it needs none)"
+        raise UserError(*error.problems, title=title) from None
 
 
 def renewals(headers: TokenSource) -> list[str]:
