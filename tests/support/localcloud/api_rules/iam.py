@@ -1,0 +1,89 @@
+"""Rules of IAM, IAM Credentials and Service Usage; see the package."""
+
+IAM = "iam.v1"
+
+RULES = [
+    (
+        "a policy has version 0, 1 or 3",
+        ["iam_policies.a_policy_that_cannot_be_is_refused"],
+        IAM,
+        "schemas/Policy/properties/version/description",
+        "Requests that specify an invalid value are rejected",
+    ),
+    (
+        "conditions are read and written in version 3; a write without an etag may lose them",
+        ["iam_policies.conditions_are_read_and_written_in_version_3_only"],
+        IAM,
+        "schemas/Policy/properties/version/description",
+        "all of the conditions in the version `3` policy are lost",
+    ),
+    (
+        "a conditional grant applies where its condition is true; an unsupported condition is refused when written",
+        [
+            "iam_policies.a_conditional_grant_holds_where_its_condition_does_and_nowhere_else",
+            "iam_policies.a_condition_that_is_not_understood_is_not_guessed",
+        ],
+        IAM,
+        "schemas/Binding/properties/condition/description",
+        "If the condition evaluates to `true`, then this binding applies to the current request",
+    ),
+    (
+        "the default mask of a policy is bindings and etag",
+        ["iam_policies.a_mask_changes_what_it_names_of_a_policy"],
+        IAM,
+        "schemas/SetIamPolicyRequest/properties/updateMask/description",
+        'paths: "bindings, etag"',
+    ),
+    (
+        "a policy with a stale etag is refused: 409, in Cloud Storage 412",
+        [
+            "google_apis.a_policy_written_with_a_stale_etag_is_refused",
+            "api/methods.every_served_method_answers_validly_and_refuses_what_is_wrong",
+        ],
+        IAM,
+        "schemas/Policy/properties/etag/description",
+        "optimistic concurrency control",
+    ),
+    (
+        "permissions with wildcards cannot be tested",
+        ["api/methods.every_served_method_answers_validly_and_refuses_what_is_wrong"],
+        IAM,
+        "schemas/TestIamPermissionsRequest/properties/permissions/description",
+        "are not allowed",
+    ),
+    (
+        "the etag of a service account has no effect",
+        ["google_apis.an_account_is_made_once_changed_by_mask_and_gone_when_deleted"],
+        IAM,
+        "schemas/ServiceAccount/properties/etag/description",
+        "Deprecated. Do not use",
+    ),
+    (
+        "an account id has 6 to 30 characters of a fixed form",
+        ["google_apis.an_account_id_has_its_form"],
+        IAM,
+        "schemas/CreateServiceAccountRequest/properties/accountId/description",
+        "6-30 characters",
+    ),
+    (
+        "an access token is valid for at most an hour and needs a scope",
+        ["api/methods.every_served_method_answers_validly_and_refuses_what_is_wrong"],
+        "iamcredentials.v1",
+        "schemas/GenerateAccessTokenRequest/properties/lifetime/description",
+        "maximum allowed value is 1 hour",
+    ),
+    (
+        "at most 20 services are enabled in one call, all or none",
+        ["api/refusals.what_a_method_cannot_do_is_refused_with_the_reason"],
+        "serviceusage.v1",
+        "schemas/BatchEnableServicesRequest/properties/serviceIds/description",
+        "maximum of 20 services at a time",
+    ),
+    (
+        "the list of services accepts two filters",
+        ["api/methods.every_served_method_answers_validly_and_refuses_what_is_wrong"],
+        "serviceusage.v1",
+        "resources/services/methods/list/parameters/filter/description",
+        "`state:ENABLED` and `state:DISABLED`",
+    ),
+]
