@@ -99,8 +99,8 @@ class Cloud:
 
     def is_enabled(self, api: str) -> bool:
         """Whether the project has enabled an API."""
-        found = self.store.get("api", api)
-        return found is not None and found["state"] == "ENABLED"
+        row = self.store.get("api", api)
+        return row is not None and row["state"] == "ENABLED"
 
     def prepare(self) -> None:
         """Create the initial resources, repair the state after a kill, and write the key file with its address."""
@@ -123,8 +123,8 @@ class Cloud:
         if account is None:
             return
         path = self.layout.credentials
-        kept = json.loads(path.read_text())["private_key"] if path.exists() else None
-        key = keys.load_private(kept) if kept else keys.new_key()
+        pem = json.loads(path.read_text())["private_key"] if path.exists() else None
+        key = keys.load_private(pem) if pem else keys.new_key()
         self.store.put("key", f"{DEPLOYER}/{keys.key_id(key)}", {"publicKeyPem": keys.public_pem(key)})
         content = keys.key_file(key, email=DEPLOYER, unique_id=account["uniqueId"], project=PROJECT, base=self.base)
         write_whole(path, json.dumps(content, indent=2), mode=0o600)

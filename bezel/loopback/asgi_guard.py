@@ -19,21 +19,21 @@ from urllib.parse import urlsplit
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 OWN = "localcloud.own"
-OTHER_USER = "localcloud answers processes of the user that started it only: run this as that user."
+OTHER_USER = "localcloud serves only the user that started it: run this command as that user."
 LINGER, LINGER_SECONDS = 1 << 20, 2.0  # bytes and seconds in which a client that still sends can receive the response
 
 
 class Door:
     """An application behind the checks of a port."""
 
-    def __init__(self, app: ASGIApp, most: Callable[[str], int]) -> None:
+    def __init__(self, app: ASGIApp, max_body: Callable[[str], int]) -> None:
         """Guard an application.
 
         Args:
             app: The guarded application.
-            most: Path -> limit of a request's body there in bytes.
+            max_body: Path -> limit of a request's body there in bytes.
         """
-        self._app = Bounded(app, most)
+        self._app = Bounded(app, max_body)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it; the server has set `scope[OWN]` to whether the daemon's own user sent it."""
@@ -47,23 +47,23 @@ class Door:
 class Bounded:
     """An application behind a limit of the body's length."""
 
-    def __init__(self, app: ASGIApp, most: Callable[[str], int]) -> None:
+    def __init__(self, app: ASGIApp, max_body: Callable[[str], int]) -> None:
         """As `Door`."""
         self._app = app
-        self._most = most
+        self._most = max_body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
-        most = self._most(scope["path"])
-        body = _Body(scope, receive, send, most)
-        if body.announced > most:
-            await _refuse(body.send, 413, _too_long(most))
+        max_body = self._most(scope["path"])
+        body = _Body(scope, receive, send, max_body)
+        if body.announced > max_body:
+            await _refuse(body.send, 413, _too_long(max_body))
             return
         try:
             await self._app(scope, body.receive, body.send_unless_refused)
         finally:
             if body.too_long:
-                await _refuse(body.send, 413, _too_long(most))
+                await _refuse(body.send, 413, _too_long(max_body))
 
 
 def foreign(scope: Scope) -> str:
@@ -71,10 +71,10 @@ def foreign(scope: Scope) -> str:
     headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
     host = headers.get(b"host", "")
     if not _is_loopback(host):
-        return f"Host {host!r} is not this machine's loopback: ask 127.0.0.1 or localhost."
+        return f"Host {host!r} is not this machine's loopback: use 127.0.0.1 or localhost."
     origin = headers.get(b"origin")
     if origin is not None and not _is_loopback(urlsplit(origin).netloc):
-        return f"Origin {origin!r} is not this machine's loopback: a page from elsewhere may ask nothing here."
+        return f"Origin {origin!r} is not this machine's loopback: pages of other hosts have no access."
     return ""
 
 
@@ -96,14 +96,14 @@ class _Body:
         too_long: Whether it exceeded the limit and no response has been sent yet.
     """
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, most: int) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send, max_body: int) -> None:
         headers = dict(scope["headers"])
         self.announced = int(headers.get(b"content-length", b"0"))
         self.too_long = False
         self._ended = not self.announced and b"transfer-encoding" not in headers
         self._receive = receive
         self._send = send
-        self._left = most
+        self._left = max_body
         self._answered = False
 
     async def receive(self) -> Message:
@@ -152,5 +152,5 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _too_long(most: int) -> str:
-    return f"Request payload size exceeds the limit: {most} bytes."
+def _too_long(max_body: int) -> str:
+    return f"Request payload size exceeds the limit: {max_body} bytes."

@@ -36,7 +36,7 @@ class OwnCalls(grpc.ServerInterceptor):
 
         def checked(request: Any, context: grpc.ServicerContext) -> Any:
             if not self._is_own(context.peer()):
-                context.abort(grpc.StatusCode.PERMISSION_DENIED, "this plugin answers the user that started it only")
+                context.abort(grpc.StatusCode.PERMISSION_DENIED, "this plugin serves only the user that started it")
             return answer(request, context)
 
         make = getattr(grpc, f"{kind}_rpc_method_handler")

@@ -71,8 +71,8 @@ def _asked(kernel: socket.socket, peer: Address, here: Address) -> Owner | None:
             _NO_COOKIE,
         )
     )
-    asked = struct.pack("=BBBxI", socket.AF_INET, socket.IPPROTO_TCP, 0, _ANY_STATE) + ends
-    kernel.send(_HEADER.pack(_HEADER.size + len(asked), _BY_FAMILY, _REQUEST, 1, 0) + asked)
+    request = struct.pack("=BBBxI", socket.AF_INET, socket.IPPROTO_TCP, 0, _ANY_STATE) + ends
+    kernel.send(_HEADER.pack(_HEADER.size + len(request), _BY_FAMILY, _REQUEST, 1, 0) + request)
     answer = kernel.recv(4096)
     if _HEADER.unpack_from(answer)[1] != _BY_FAMILY:
         code = -struct.unpack_from("=i", answer, _HEADER.size)[0]
@@ -88,9 +88,9 @@ def _in_table(peer: Address, here: Address) -> Owner | None:
     line = re.compile(rf"^ *\d+: {ends} .*$", re.MULTILINE)
     for _ in range(_LOOKS):
         try:
-            found = line.search(Path("/proc/net/tcp").read_text())
+            row = line.search(Path("/proc/net/tcp").read_text())
         except OSError:
             return None
-        if found and (inode := int((columns := found[0].split())[_INODE])):
+        if row and (inode := int((columns := row[0].split())[_INODE])):
             return Owner(int(columns[_UID]), inode)
     return None

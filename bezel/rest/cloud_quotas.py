@@ -53,19 +53,19 @@ def quota_of(client: GoogleClient, project: str, limit: Limit) -> Allowed | None
     name = f"services/{limit.service}/quotaInfos/{quote(limit.quota_id, safe='')}"
     path = f"projects/{project}/locations/global/{name}"
     try:
-        found = client.get(f"{endpoint('CLOUD_QUOTAS')}{path}")
+        quota = client.get(f"{endpoint('CLOUD_QUOTAS')}{path}")
     except ApiError as error:
         if error.status == 404:
             return None
         raise
     places = {limit.place, limit.place.rpartition("-")[0]}
-    for info in found.get("dimensionsInfos") or []:
+    for info in quota.get("dimensionsInfos") or []:
         own = info.get("dimensions") or {}
-        if any(own.get(name, wanted) != wanted for name, wanted in limit.dimensions):
+        if any(own.get(name, required) != required for name, required in limit.dimensions):
             continue
         if places & {*own.values(), *(info.get("applicableLocations") or [])}:
             value = int((info.get("details") or {}).get("value") or 0)
-            return Allowed(math.inf if value == _UNLIMITED else value, str(found.get("metric") or ""))
+            return Allowed(math.inf if value == _UNLIMITED else value, str(quota.get("metric") or ""))
     return None
 
 

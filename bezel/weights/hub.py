@@ -151,11 +151,11 @@ class Hub:
         revision = quote(repository.revision, safe="")
         commit = str(self._json(f"{self.base}/api/models/{repository.id}/revision/{revision}", repository)[0]["sha"])
         url = f"{self.base}/api/models/{repository.id}/tree/{commit}?recursive=true"
-        found: list[HubFile] = []
+        files: list[HubFile] = []
         while url:
             page, url = self._json(url, repository)
-            found += [_file(row, repository) for row in page if row.get("type") == "file"]
-        return commit, found
+            files += [_file(row, repository) for row in page if row.get("type") == "file"]
+        return commit, files
 
     @contextmanager
     def open(self, repository: Repository, commit: str, path: str, begin: int) -> Iterator[Iterator[bytes]]:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from bezel.localcloud.cloud import largest_body
 from bezel.localcloud.node.reachability import NODE_VARIABLE
 from bezel.localcloud.processes.process_status import DIRECTORY_VARIABLE, marked
-from bezel.localcloud.processes.variables import handed_on, note_of_kept_back
+from bezel.localcloud.processes.variables import notes_of_withheld, passed_on
 from bezel.localcloud.services.cloud_run.runtime.ingress import Ingress, listen
 from bezel.localcloud.services.cloud_run.runtime.metadata import TaskMetadata
 from bezel.loopback import peer_uid
@@ -212,16 +212,16 @@ def test_a_command_reads_and_writes_nothing_beside_the_machines_disk(world, tmp_
 @pytest.mark.parametrize("name", MACHINES_OWN.split())
 def test_no_variable_of_a_container_stands_before_the_daemons_own(name):
     given = {name: "/theirs", "VLLM_LOGGING_LEVEL": "DEBUG"}
-    assert handed_on(given) == {"VLLM_LOGGING_LEVEL": "DEBUG"}
-    (note,) = note_of_kept_back(given)
+    assert passed_on(given) == {"VLLM_LOGGING_LEVEL": "DEBUG"}
+    (note,) = notes_of_withheld(given)
     assert name in note
     assert "/theirs" not in note
 
 
 @pytest.mark.parametrize("name", ["HF_TOKEN", "VLLM_CACHE_ROOT", "MODEL_PATH", "MY_PYTHON", "LOCALCLOUD_SERVING_SPEED"])
 def test_a_containers_own_variables_are_handed_on(name):
-    assert handed_on({name: "x"}) == {name: "x"}
-    assert note_of_kept_back({name: "x"}) == ()
+    assert passed_on({name: "x"}) == {name: "x"}
+    assert notes_of_withheld({name: "x"}) == ()
 
 
 def test_a_container_has_no_port_and_its_socket_is_the_users_alone(world):

@@ -309,11 +309,11 @@ def test_the_inventory_shows_what_is_left_and_nothing_that_was_there_before(star
 
 def test_a_log_stays_below_twice_its_size_and_is_made_of_whole_lines(tmp_path):
     path = tmp_path / "log"
-    log = LogFile(path, most=1000)
+    log = LogFile(path, max_bytes=1000)
     for number in range(500):
         log.write(f"line {number}\n")
         if number == 250:
-            log = LogFile(path, most=1000)  # another process goes on where the first one was killed
+            log = LogFile(path, max_bytes=1000)  # another process goes on where the first one was killed
     kept = (path.with_name("log.1").read_text() + path.read_text()).splitlines()
     assert path.stat().st_size <= 1000 >= path.with_name("log.1").stat().st_size
     assert kept == [f"line {number}" for number in range(500 - len(kept), 500)]

@@ -61,7 +61,7 @@ def test_the_stacks_model_is_copied_from_the_embedded_hub_and_listed_and_replace
     listed = bezel(cloud, "list", "l4-qat")
     assert listed.returncode == 0
     assert f"gs://{BUCKET}/{FOLDER}: {len(files)} files" in listed.stdout
-    assert "whole, of l4-qat" in listed.stdout
+    assert "complete, of l4-qat" in listed.stdout
 
     cloud.make("other-bucket")
     for name, content in files.items():
@@ -100,7 +100,7 @@ def test_a_killed_copy_shows_nothing_half_and_the_next_sends_only_the_rest(cloud
         hub.held.set()
         again = bezel(cloud, "copy", "l4-qat", HF_ENDPOINT=hub.base)
         assert again.returncode == 0, again.stderr
-        assert f"{LARGE}: goes on at {32 * MIB} of {40 * MIB} bytes" in again.stdout
+        assert f"{LARGE}: resumes at {32 * MIB} of {40 * MIB} bytes" in again.stdout
         assert cloud.held(FOLDER) == files
 
 
@@ -111,7 +111,7 @@ def test_the_draft_model_of_a_stack_is_copied_beside_its_model(cloud):
     assert cloud.held(FOLDER) == synthetic_weights.model_files(ID)
     assert cloud.held("gemma-4-12B-it-assistant") == synthetic_weights.model_files("google/gemma-4-12B-it-assistant")
     listed = bezel(cloud, "list", "l4-qat-mtp")
-    assert (listed.returncode, listed.stdout.count("whole, of l4-qat-mtp")) == (0, 2)
+    assert (listed.returncode, listed.stdout.count("complete, of l4-qat-mtp")) == (0, 2)
 
 
 def test_a_gated_model_is_copied_with_the_token_of_the_environment_which_is_never_shown(cloud):
@@ -156,9 +156,9 @@ def test_the_token_is_read_from_the_secret_that_the_stack_names(cloud, tmp_path)
     ("words", "code", "told"),
     [
         (("copy", "absent"), 1, "Pulumi.absent.yaml"),
-        (("copy", "l4-qat", "--from", "hf:no-owner"), 1, "names no model"),
+        (("copy", "l4-qat", "--from", "hf:no-owner"), 1, "is not the name of a model"),
         (("copy",), 2, "stack"),
-        (("copy", "l4-qat"), 1, f"Bucket {BUCKET} does not exist"),
+        (("copy", "l4-qat"), 1, f"bucket {BUCKET}\n   does not exist"),
     ],
 )
 def test_a_slip_is_told_without_a_traceback(cloud, words, code, told):

@@ -212,7 +212,7 @@ def test_an_upload_that_was_given_up_is_taken_up_by_the_next_copy(shelf, hub):
     assert LARGE not in shelf.held()
     hub.faults.clear()
     assert shelf.copy().failures == []
-    assert f"{LARGE}: goes on at {2 * PIECE} of {len(FILES[LARGE])} bytes" in shelf.told()
+    assert f"{LARGE}: resumes at {2 * PIECE} of {len(FILES[LARGE])} bytes" in shelf.told()
     assert shelf.held() == WANTED
 
 

@@ -10,9 +10,8 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 
-Test = Callable[["Asked"], bool]
-
-Asked = tuple[str, float]  # name of a resource, Unix seconds
+Request = tuple[str, float]  # name of a resource, Unix seconds
+Test = Callable[[Request], bool]
 
 _TOKEN = re.compile(
     r"""\s*(?:(?P<text>"[^"\\]*"|'[^'\\]*')|(?P<word>[A-Za-z_][\w.]*)|(?P<sign>&&|\|\||[=!<>]=|[!<>()]))""", re.ASCII
@@ -96,18 +95,18 @@ class _Parser:
         tests = [self._both()]
         while self._accept("||"):
             tests.append(self._both())
-        return lambda asked: any(test(asked) for test in tests)
+        return lambda request: any(test(request) for test in tests)
 
     def _both(self) -> Test:
         tests = [self._single()]
         while self._accept("&&"):
             tests.append(self._single())
-        return lambda asked: all(test(asked) for test in tests)
+        return lambda request: all(test(request) for test in tests)
 
     def _single(self) -> Test:
         if self._accept("!"):
             test = self._single()
-            return lambda asked: not test(asked)
+            return lambda request: not test(request)
         if self._accept("("):
             test = self.either()
             self._expect(")")
@@ -122,17 +121,17 @@ class _Parser:
             text = self._text()
             self._expect(")")
             begins = function == "startsWith"
-            return lambda asked: (str.startswith if begins else str.endswith)(_attribute(attribute, asked[0]), text)
+            return lambda request: (str.startswith if begins else str.endswith)(_attribute(attribute, request[0]), text)
         sign = self._next()
         if word in _ATTRIBUTES and sign in {"==", "!="}:
             text = self._text()
-            return lambda asked: (_attribute(word, asked[0]) == text) == (sign == "==")
+            return lambda request: (_attribute(word, request[0]) == text) == (sign == "==")
         if word == "request.time" and sign in _COMPARISONS:
             self._expect("timestamp")
             self._expect("(")
             moment = _moment(self._text())
             self._expect(")")
-            return lambda asked: bool(_COMPARISONS[sign](asked[1], moment))
+            return lambda request: bool(_COMPARISONS[sign](request[1], moment))
         raise ConditionError(rest)
 
     def _accept(self, token: str) -> bool:
@@ -158,12 +157,12 @@ class _Parser:
 
 def _moment(text: str) -> float:
     try:
-        found = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         raise ConditionError(text) from None
-    if found.tzinfo is None:
+    if moment.tzinfo is None:
         raise ConditionError(text)
-    return found.timestamp()
+    return moment.timestamp()
 
 
 def _attribute(name: str, resource: str) -> str:

@@ -9,9 +9,9 @@ _MOST = 16 * 1024 * 1024
 class LogFile:
     """A text stream to append lines to; a full file becomes `<name>.1` and replaces the previous one."""
 
-    def __init__(self, path: Path, most: int = _MOST) -> None:
+    def __init__(self, path: Path, max_bytes: int = _MOST) -> None:
         self._path = path
-        self._most = most
+        self._most = max_bytes
         self._open()
 
     def write(self, text: str) -> None:

@@ -163,8 +163,8 @@ class ObjectFiles:
             if not path.exists():
                 self._store.delete("object", name)
             elif path.is_file() and path.stat().st_size != int(row["size"]):
-                found = measured(path)
-                self._store.put("object", name, row | {"size": str(found.size), "md5Hash": found.md5})
+                content = measured(path)
+                self._store.put("object", name, row | {"size": str(content.size), "md5Hash": content.md5})
         for path in sorted(self._layout.objects.rglob("*"), reverse=True):
             bucket, _, name = path.relative_to(self._layout.objects).as_posix().partition("/")
             if path.is_file() and f"{bucket}/{name}" not in rows:

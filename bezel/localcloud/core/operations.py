@@ -34,11 +34,11 @@ class Operations:
 
     def finish(self, name: str, *, response: Json | None = None, error: ApiError | None = None) -> None:
         """End an open operation; one that has ended or is unknown is left unchanged."""
-        found = self._store.operation(name)
-        if found is None or found[1] is not None:
+        stored = self._store.operation(name)
+        if stored is None or stored[1] is not None:
             return
         outcome = {"error": error.rpc_status()} if error else {"response": response or {}}
-        self._store.put_operation(name, found[0] | outcome, self._pace.now())
+        self._store.put_operation(name, stored[0] | outcome, self._pace.now())
 
     def timed(self, parent: str, metadata: Json, response: Json, simulated_seconds: float) -> Json:
         """Begin an operation that succeeds after some seconds of the platform's time. Return its current state."""
@@ -53,10 +53,10 @@ class Operations:
         Raises:
             ApiError: NOT_FOUND.
         """
-        found = self._store.operation(name)
-        if found is None:
+        stored = self._store.operation(name)
+        if stored is None:
             raise ApiError("NOT_FOUND", f"Requested entity was not found: operation {name}")
-        body, ends = found
+        body, ends = stored
         if ends is not None and self._pace.now() >= ends:
             return {"done": True} | body
         return {"name": body["name"], "metadata": body["metadata"]}

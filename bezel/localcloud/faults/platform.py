@@ -75,11 +75,11 @@ class FaultyTokens(Tokens):
         Raises:
             TokenError: Also where the clocks are too far apart.
         """
-        found = super().asserted(assertion, token_uri)
+        result = super().asserted(assertion, token_uri)
         fault = self._faults.find("clock-skew")
         if fault and abs(fault.number("seconds")) > _ALLOWED_SECONDS:
             raise TokenError(_TIME_OFF)
-        return found
+        return result
 
 
 class FaultyOperations(Operations):

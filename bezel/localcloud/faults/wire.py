@@ -119,10 +119,10 @@ class _Truncated:
         if self._ended:
             return
         *events, rest = message.get("body", b"").split(b"\n\n")
-        kept = events[: self._left]
-        self._left -= len(kept)
+        passed = events[: self._left]
+        self._left -= len(passed)
         self._ended = not self._left or not message.get("more_body")
-        body = b"".join(event + b"\n\n" for event in kept) + (b"" if self._ended else rest)
+        body = b"".join(event + b"\n\n" for event in passed) + (b"" if self._ended else rest)
         await self._send({"type": "http.response.body", "body": body, "more_body": not self._ended})
 
 
@@ -155,8 +155,8 @@ class _Malformed:
 
 
 def _content_type(start: Message) -> str:
-    found = (value for key, value in start.get("headers", []) if key.lower() == b"content-type")
-    return bytes(next(found, b"")).decode("latin-1")
+    content_types = (value for key, value in start.get("headers", []) if key.lower() == b"content-type")
+    return bytes(next(content_types, b"")).decode("latin-1")
 
 
 Headers = list[tuple[bytes, bytes]]

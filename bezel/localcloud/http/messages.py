@@ -64,10 +64,10 @@ def checked_message(body: Json, message: str, where: str, *, keep_null: bool = F
         ApiError: INVALID_ARGUMENT with every wrong field.
     """
     check = _Check(message.partition(".")[0], keep_null)
-    found: Json = check.message(body, message, where)
+    normal: Json = check.message(body, message, where)
     if check.problems:
         raise invalid("\n".join(text for _, text in check.problems), *check.problems)
-    return found
+    return normal
 
 
 class _Check:
@@ -83,7 +83,7 @@ class _Check:
             self.problems.append((where, f"Invalid value at '{where}' ({message.partition('.')[2]})"))
             return body
         fields = definitions()[message]
-        kept = {}
+        normal = {}
         for given, value in body.items():
             name = camel(given)
             if name not in fields and (value is None or value == []):
@@ -98,8 +98,8 @@ class _Check:
                 path = f"{where}.{snake(name)}" if where else snake(name)
                 checked = self._value(value, fields[name].removeprefix("!"), path)
                 if not fields[name].startswith("!"):
-                    kept[name] = checked
-        return kept
+                    normal[name] = checked
+        return normal
 
     def _value(self, value: Any, kind: str, where: str) -> Any:
         if value is None and self._keep_null:
@@ -153,11 +153,11 @@ def scalar(value: Any, kind: str) -> Any:
 
 def _whole(value: Any, kind: str) -> int | str:
     text = str(value)
-    least, most = _RANGES[kind]
+    minimum, maximum = _RANGES[kind]
     if isinstance(value, bool) or not isinstance(value, int | float | str) or len(text) > 40:
         raise NotOfKindError
     match = re.fullmatch(r"(-?[0-9]+)(\.0+)?", text)
-    if match is None or not least <= int(match[1]) <= most:
+    if match is None or not minimum <= int(match[1]) <= maximum:
         raise NotOfKindError
     number = int(match[1])
     return str(number) if kind.endswith("64") else number

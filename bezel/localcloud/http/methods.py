@@ -105,7 +105,7 @@ def check_query(method: Method, given: Iterable[tuple[str, str]], heeded: frozen
         known = name if name in method.query else camel(name)
         if name in _OF_EVERY_METHOD:
             if (name == "alt" and value not in {"", "json", "media"}) or (name == "callback" and value):
-                raise ApiError("UNIMPLEMENTED", f"localcloud answers in JSON: leave {name}={value} out.")
+                raise ApiError("UNIMPLEMENTED", f"localcloud responds in JSON only: leave {name}={value} out.")
             values[name] = value
             continue
         kind = method.query.get(known, "").removeprefix("[]")

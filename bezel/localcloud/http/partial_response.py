@@ -27,15 +27,15 @@ def picked(answer: Json, fields: str) -> Json:
     selection, rest = _selection(tokens, fields)
     if rest:
         raise _wrong(fields)
-    kept: Json = _pick(answer, selection)
-    return kept
+    part: Json = _pick(answer, selection)
+    return part
 
 
 def _selection(tokens: list[str], fields: str) -> tuple[Selection, list[str]]:
     """Return (selection of the tokens up to a closing parenthesis, remaining tokens)."""
-    found: Selection = {}
+    selection: Selection = {}
     while True:
-        at = found
+        at = selection
         while True:
             if not tokens or tokens[0] in {"/", "(", ")", ","}:
                 raise _wrong(fields)
@@ -51,7 +51,7 @@ def _selection(tokens: list[str], fields: str) -> tuple[Selection, list[str]]:
                 raise _wrong(fields)
             tokens = tokens[1:]
         if tokens[:1] != [","]:
-            return found, tokens
+            return selection, tokens
         tokens = tokens[1:]
 
 

@@ -170,16 +170,16 @@ class _Server(uvicorn.Server):
 class HttpServer:
     """One listening socket and the application behind its guard."""
 
-    def __init__(self, app: ASGIApp, listener: socket.socket, most: Callable[[str], int]) -> None:
+    def __init__(self, app: ASGIApp, listener: socket.socket, max_body: Callable[[str], int]) -> None:
         """Serve an application on a socket.
 
         Args:
             app: The served application.
             listener: Bound and listening.
-            most: Path -> limit of a request's body there in bytes.
+            max_body: Path -> limit of a request's body there in bytes.
         """
         config = uvicorn.Config(
-            Door(app, most),
+            Door(app, max_body),
             http=_Protocol,
             ws="none",
             interface="asgi3",

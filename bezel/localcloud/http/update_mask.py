@@ -28,18 +28,18 @@ def masked(old: Json, body: Json, mask: list[str], message: str, settable: Abstr
     """
     if mask == ["*"]:
         return {key: value for key, value in body.items() if key in settable}
-    wanted = copy.deepcopy({key: value for key, value in old.items() if key in settable})
+    updated = copy.deepcopy({key: value for key, value in old.items() if key in settable})
     for path in mask:
         *parents, last = [camel(part) for part in path.split(".")]
         _check(path, [*parents, last], message, settable)
-        target, source = wanted, body
+        target, source = updated, body
         for parent in parents:
             target, source = target.setdefault(parent, {}), source.get(parent) or {}
         if last in source:
             target[last] = source[last]
         else:
             target.pop(last, None)
-    return wanted
+    return updated
 
 
 def _check(path: str, names: list[str], message: str, settable: AbstractSet[str]) -> None:

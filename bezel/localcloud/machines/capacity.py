@@ -86,7 +86,7 @@ def goods() -> dict[str, Goods]:
 
 def goods_of_machine_type(machine_type: str) -> Goods | None:
     """The kind of machine with a machine type of Compute Engine."""
-    return next((one for one in goods().values() if one.machine_type == machine_type), None)
+    return next((machine for machine in goods().values() if machine.machine_type == machine_type), None)
 
 
 @cache
@@ -98,14 +98,14 @@ def zones() -> dict[str, Zone]:
 def left(zone: str, kind: str, held: Iterable[Held]) -> int:
     """Machines of a kind that a zone has left."""
     there = zones()[zone].stock.get(kind, 0) if zone in zones() else 0
-    return there - sum(one.zone == zone and one.goods == kind and one.state in HOLDING for one in held)
+    return there - sum(machine.zone == zone and machine.goods == kind and machine.state in HOLDING for machine in held)
 
 
 def quota_ids(api: str, kind: str, model: str) -> list[str]:
     """The quotas that a request counts towards: of a zone for the TPU API, of a region for Compute Engine."""
     family = api if api == "tpu" else kind.partition("-")[0].replace("v6e", "ct6e")
-    found: list[str] = _table()["quotas"][family]["standard" if model == "STANDARD" else "preemptible"]
-    return found
+    result: list[str] = _table()["quotas"][family]["standard" if model == "STANDARD" else "preemptible"]
+    return result
 
 
 def quota_values() -> dict[str, int]:
@@ -126,26 +126,30 @@ def is_counted(quota: str) -> bool:
 def quota_places(quota: str) -> tuple[str, str, list[str]]:
     """(service, dimension, locations) of a quota: zones of the TPU API, regions of Compute Engine."""
     families = [family for family, ids in _table()["quotas"].items() if any(quota in names for names in ids.values())]
-    kinds = {name for name, one in goods().items() if ("tpu" if one.topology else "g2") in families}
-    kinds |= {name for name, one in goods().items() if one.topology and "ct6e" in families}
-    found = sorted(name for name, zone in zones().items() if kinds & zone.stock.keys())
+    kinds = {name for name, machine in goods().items() if ("tpu" if machine.topology else "g2") in families}
+    kinds |= {name for name, machine in goods().items() if machine.topology and "ct6e" in families}
+    result = sorted(name for name, zone in zones().items() if kinds & zone.stock.keys())
     if "tpu" in families:
-        return "tpu.googleapis.com", "zone", found
-    return "compute.googleapis.com", "region", sorted({zone.rpartition("-")[0] for zone in found})
+        return "tpu.googleapis.com", "zone", result
+    return "compute.googleapis.com", "region", sorted({zone.rpartition("-")[0] for zone in result})
 
 
-def exceeded(wanted: Held, held: Iterable[Held], allowed: dict[str, int]) -> Iterator[tuple[str, int, int]]:
+def exceeded(new: Held, held: Iterable[Held], allowed: dict[str, int]) -> Iterator[tuple[str, int, int]]:
     """(quota, use, limit) of each quota that a further request would exceed.
 
     Every request that has not been deleted counts, in any state.
     """
-    others = [one for one in held if one.api == wanted.api and place_of(one) == place_of(wanted)]
-    for quota in quota_ids(wanted.api, wanted.goods, wanted.model):
-        used = sum(goods()[one.goods].units for one in others if quota in quota_ids(one.api, one.goods, one.model))
-        if used + goods()[wanted.goods].units > allowed[quota]:
+    others = [machine for machine in held if machine.api == new.api and place_of(machine) == place_of(new)]
+    for quota in quota_ids(new.api, new.goods, new.model):
+        used = sum(
+            goods()[machine.goods].units
+            for machine in others
+            if quota in quota_ids(machine.api, machine.goods, machine.model)
+        )
+        if used + goods()[new.goods].units > allowed[quota]:
             yield quota, used, allowed[quota]
 
 
-def place_of(one: Held) -> str:
+def place_of(machine: Held) -> str:
     """Location in which a request counts: its zone for the TPU API, its region for Compute Engine."""
-    return one.zone if one.api == "tpu" else one.zone.rpartition("-")[0]
+    return machine.zone if machine.api == "tpu" else machine.zone.rpartition("-")[0]

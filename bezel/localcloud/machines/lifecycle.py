@@ -144,14 +144,14 @@ def over_quota(quota: str, used: int, allowed: int, place: str) -> ApiError:
     return ApiError("RESOURCE_EXHAUSTED", text, [info, detail])
 
 
-def failed(failure: str, zone: str, machine_type: str, said: str) -> ApiError:
+def failed(failure: str, zone: str, machine_type: str, stock_out_code: str) -> ApiError:
     """The error of a request that failed after it was stored.
 
     Args:
         failure: The life cycle's name of the failure.
         zone: Zone of the request.
         machine_type: The requested machine type.
-        said: The zone's stock-out message: one of the two codes, "" for the TPU API's own sentence.
+        stock_out_code: The zone's stock-out message: one of the two codes, "" for the TPU API's own sentence.
     """
     if failure == INVALID_NOW:
         text = f"No capacity for {machine_type} in zone {zone} was found while the request was valid."
@@ -162,7 +162,7 @@ def failed(failure: str, zone: str, machine_type: str, said: str) -> ApiError:
     if failure == NO_ADDRESS:
         text = f"IP space of the subnetwork is exhausted: no address is left for {machine_type}."
         return ApiError("RESOURCE_EXHAUSTED", text, [error_info("IP_SPACE_EXHAUSTED", {"zone": zone})])
-    return _stock_out(zone, machine_type, said or PLAIN)
+    return _stock_out(zone, machine_type, stock_out_code or PLAIN)
 
 
 def _stock_out(zone: str, machine_type: str, code: str) -> ApiError:

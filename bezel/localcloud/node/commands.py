@@ -28,7 +28,7 @@ class CommandResult:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise RefusedError(f"docker: localcloud's stand-in does not know this command line: {message}", 125)
+        raise RefusedError(f"docker: localcloud's stand-in does not support this command line: {message}", 125)
 
 
 async def answer(engine: DockerDaemon, program: str, argv: Sequence[str], given: str, config: Path) -> CommandResult:
@@ -90,11 +90,11 @@ async def _container(engine: DockerDaemon, argv: Sequence[str]) -> CommandResult
             await engine.container(name).stop()
             return CommandResult(out=name)
         case ["inspect", "--format", "{{.State.Status}} {{.RestartCount}} {{.State.ExitCode}}", name]:
-            found = engine.container(name)
-            return CommandResult(out=f"{found.status} {found.restarts} {found.code}")
+            container = engine.container(name)
+            return CommandResult(out=f"{container.status} {container.restarts} {container.code}")
         case ["logs", "--tail", lines, name]:
             return CommandResult(out="\n".join(list(engine.container(name).log)[-int(lines) :]))
-    raise RefusedError(f"docker: localcloud's stand-in does not know this command line: {' '.join(argv)}", 125)
+    raise RefusedError(f"docker: localcloud's stand-in does not support this command line: {' '.join(argv)}", 125)
 
 
 def _on_disk(engine: DockerDaemon, path: Path) -> Path:
@@ -138,12 +138,12 @@ def _run_words(engine: DockerDaemon, words: Sequence[str]) -> tuple[RunOptions, 
     parser.add_argument("image")
     parser.add_argument("command", nargs=argparse.REMAINDER)
     given = parser.parse_args(words)
-    policy, _, most = given.restart.partition(":")
+    policy, _, max_restarts = given.restart.partition(":")
     if policy not in {"", "no", "on-failure"}:
-        raise RefusedError(f"docker: localcloud's stand-in does not know the restart policy {given.restart!r}", 125)
+        raise RefusedError(f"docker: localcloud's stand-in does not support the restart policy {given.restart!r}", 125)
     options = RunOptions(
         name=given.name,
-        restarts=int(most or 10**6) if policy == "on-failure" else 0,
+        restarts=int(max_restarts or 10**6) if policy == "on-failure" else 0,
         host_network=given.net == "host",
         privileged=given.privileged,
         gpus=given.gpus == "all",

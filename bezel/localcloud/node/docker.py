@@ -16,7 +16,7 @@ from bezel.localcloud.node.process import Container
 from bezel.localcloud.node.reachability import NODE_VARIABLE, Ways, owner
 from bezel.localcloud.node.relay import Relay
 from bezel.localcloud.processes.process_status import DIRECTORY_VARIABLE
-from bezel.localcloud.processes.variables import handed_on
+from bezel.localcloud.processes.variables import passed_on
 from bezel.localcloud.routing.context import Context
 from bezel.localcloud.services.artifact_registry.images import parse_reference
 from bezel.localcloud.services.artifact_registry.registry import find_image
@@ -220,7 +220,7 @@ class DockerDaemon:
 
     def _environment(self, given: Mapping[str, str]) -> dict[str, str]:
         own = {NODE_VARIABLE: self._spec.name, DIRECTORY_VARIABLE: str(self._cloud.layout.root)}
-        return {"HF_ENDPOINT": self.hub} | handed_on(given) | own
+        return {"HF_ENDPOINT": self.hub} | passed_on(given) | own
 
 
 def _port(arguments: tuple[str, ...]) -> int:

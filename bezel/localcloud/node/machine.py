@@ -114,10 +114,12 @@ class Machine:
         async def command(request: Request) -> JSONResponse:
             given_key = request.headers.get("authorization", "").encode()
             if not hmac.compare_digest(given_key, f"Bearer {self._key}".encode()):
-                return JSONResponse({"error": "commands of a machine take its key"}, 401)
-            asked = json.loads(await request.body())
-            config = Path(asked["config"])
-            given = await commands.answer(self._engine, asked["program"], asked["argv"], asked["stdin"], config)
+                return JSONResponse({"error": "the commands of a machine need its key"}, 401)
+            command_line = json.loads(await request.body())
+            config = Path(command_line["config"])
+            given = await commands.answer(
+                self._engine, command_line["program"], command_line["argv"], command_line["stdin"], config
+            )
             return JSONResponse({"code": given.code, "out": given.out, "err": given.err})
 
         return Starlette(routes=[*self._metadata.routes(), Route(_COMMANDS, command, methods=["POST"])])

@@ -57,9 +57,9 @@ def end_marked(variable: str, value: str) -> int:
 
 def marked(variable: str, value: str) -> list[int]:
     """The other processes of this user that have the variable in their environment. Linux only."""
-    mark, found = f"{variable}={value}".encode(), []
+    mark, processes = f"{variable}={value}".encode(), []
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if mark in (entry / "environ").read_bytes().split(b"\0") and int(entry.name) != os.getpid():
-                found.append(int(entry.name))
-    return found
+                processes.append(int(entry.name))
+    return processes

@@ -19,14 +19,16 @@ _MACHINE = re.compile(
 )
 
 
-def handed_on(given: Mapping[str, str]) -> dict[str, str]:
+def passed_on(given: Mapping[str, str]) -> dict[str, str]:
     """The variables of a container that are passed to its process."""
     return {name: value for name, value in given.items() if not _MACHINE.fullmatch(name)}
 
 
-def note_of_kept_back(given: Mapping[str, str]) -> tuple[str, ...]:
+def notes_of_withheld(given: Mapping[str, str]) -> tuple[str, ...]:
     """Messages of the platform's log about the withheld variables, without their values."""
-    kept_back = sorted(given.keys() - handed_on(given).keys())
-    if not kept_back:
+    withheld = sorted(given.keys() - passed_on(given).keys())
+    if not withheld:
         return ()
-    return (f"{', '.join(kept_back)} left out: on this machine they would change what the daemon's own programs run.",)
+    return (
+        f"{', '.join(withheld)} not passed on: on this machine they would change the programs that the daemon runs.",
+    )

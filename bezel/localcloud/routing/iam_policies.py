@@ -72,10 +72,10 @@ def read_policy(store: Store, name: str, version: str = "") -> Json:
     if version not in {"", "0", "1", "3"}:
         text = f"Requested policy version {version} is none of 0, 1 and 3."
         raise invalid(text, ("options.requested_policy_version", version))
-    found = _current(store, name)
-    if version == "3" or found["version"] < 3:
-        return found
-    return found | {"version": 1, "bindings": [_without_condition(binding) for binding in found["bindings"]]}
+    current = _current(store, name)
+    if version == "3" or current["version"] < 3:
+        return current
+    return current | {"version": 1, "bindings": [_without_condition(binding) for binding in current["bindings"]]}
 
 
 def write_policy(store: Store, name: str, request: Json, *, stale: ApiError | None = None) -> Json:
@@ -201,13 +201,13 @@ def _check_member(store: Store, member: str) -> None:
         raise invalid(f"Service account {email} does not exist.")
 
 
-def held_permissions(call: Call, name: str, asked: list[str]) -> Json:
+def held_permissions(call: Call, name: str, requested: list[str]) -> Json:
     """Response of every testIamPermissions: the requested permissions that the caller has on a resource.
 
     Raises:
         ApiError: INVALID_ARGUMENT for a permission with a wildcard.
     """
-    if wild := [permission for permission in asked if "*" in permission]:
+    if wild := [permission for permission in requested if "*" in permission]:
         raise invalid(f"Permissions with wildcards are not allowed: {', '.join(wild)}.", ("permissions", wild[0]))
-    held = [permission for permission in asked if call.cloud.access.allows(call.caller, permission, name)]
+    held = [permission for permission in requested if call.cloud.access.allows(call.caller, permission, name)]
     return {"permissions": held} if held else {}

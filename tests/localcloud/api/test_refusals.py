@@ -39,7 +39,7 @@ def said(answer):
         ("GET", SECRETS, {"pageSize": -1}, None, 400, "page_size -1 is negative"),
         ("GET", SECRETS, {"pageSize": "-1.0"}, None, 400, "page_size -1 is negative"),
         ("GET", SECRETS, {"fields": "a(b"}, None, 400, "Invalid field selection"),
-        ("GET", SECRETS, {"alt": "proto"}, None, 501, "answers in JSON"),
+        ("GET", SECRETS, {"alt": "proto"}, None, 501, "responds in JSON only"),
         ("POST", SECRETS, {"secretId": "x"}, {}, 400, "replication is required"),
         ("POST", f"{SECRETS}/kept:addVersion", {}, {"payload": {}}, 400, "between 1 and 65536 bytes"),
         ("POST", f"{SECRETS}/kept:addVersion", {}, {"payload": {"data": "A" * 87_384}}, 400, "between 1 and 65536"),

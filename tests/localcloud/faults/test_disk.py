@@ -7,8 +7,7 @@ import sys
 import pytest
 
 from bezel.localcloud import control
-from bezel.localcloud.core import store
-from bezel.localcloud.core.store import Store
+from bezel.localcloud.core.store import Store, is_full
 from bezel.localcloud.seed import SeedError, seed
 from tests.support.localcloud.client import PARENT, SERVICES, Client, until
 
@@ -92,7 +91,7 @@ def test_a_transaction_that_meets_the_end_of_the_file_is_taken_back_whole(tmp_pa
 
     with pytest.raises(sqlite3.OperationalError) as caught:
         grow()
-    assert store.is_full(caught.value)
+    assert is_full(caught.value)
     assert store.get("kind", "kept") == {"value": 1}
     assert store.get("kind", "new") is None
     store.limit(full=False)
@@ -104,12 +103,11 @@ def test_a_transaction_that_meets_the_end_of_the_file_is_taken_back_whole(tmp_pa
 def test_a_file_that_may_grow_no_more_is_a_full_disk_too(tmp_path) -> None:
     script = (
         "import resource, sys; sys.path.insert(0, sys.argv[2])\n"
-        "from pathlib import Path; from bezel.localcloud.core import store\n"
-        "from bezel.localcloud.core.store import Store\n"
+        "from pathlib import Path; from bezel.localcloud.core.store import Store, is_full\n"
         "store = Store(Path(sys.argv[1])); store.put('kind', 'kept', {'value': 1})\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))\n"
         "try:\n    store.put('kind', 'new', {'value': 'x' * 1_000_000})\n"
-        "except Exception as error:\n    print(store.is_full(error))\n"
+        "except Exception as error:\n    print(is_full(error))\n"
         "print(store.get('kind', 'kept'), store.get('kind', 'new'))\n"
     )
     root = __file__.rpartition("/tests/")[0]
@@ -130,4 +128,4 @@ def test_a_file_that_may_grow_no_more_is_a_full_disk_too(tmp_path) -> None:
     ],
 )
 def test_other_failures_are_no_full_disk(error: Exception, expected: bool) -> None:
-    assert store.is_full(error) is expected
+    assert is_full(error) is expected

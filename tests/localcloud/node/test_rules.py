@@ -211,7 +211,7 @@ def test_a_command_line_that_is_not_known_is_refused_and_named(words):
     engine = SimpleNamespace(installed=True, run=None, disk=Path.cwd())
     refused = asyncio.run(answer(engine, "docker", words, "", Path("nowhere")))
     assert refused.code == 125
-    assert "stand-in does not know" in refused.err
+    assert "stand-in does not support" in refused.err
 
 
 def test_docker_is_missing_until_it_is_installed_over_the_internet():

@@ -13,14 +13,14 @@ def main() -> int:
     """Send the command line and return the exit status."""
     program, *argv = sys.argv[1:]
     home = Path(os.environ.get("HOME", "/"))
-    asked = {
+    command = {
         "program": program,
         "argv": argv,
         "stdin": sys.stdin.read() if "--password-stdin" in argv else "",
         "config": os.environ.get("DOCKER_CONFIG", str(home / ".docker")),
     }
     key = {"Authorization": f"Bearer {os.environ['LOCALCLOUD_MACHINE_KEY']}"}
-    request = urllib.request.Request(os.environ["LOCALCLOUD_MACHINE"], json.dumps(asked).encode(), key)  # noqa: S310
+    request = urllib.request.Request(os.environ["LOCALCLOUD_MACHINE"], json.dumps(command).encode(), key)  # noqa: S310
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(request, timeout=60) as reply:
         answer = json.load(reply)

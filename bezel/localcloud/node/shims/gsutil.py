@@ -31,7 +31,7 @@ def main() -> int:
         case ["du", "-s", address]:
             print(f"{sum(int(item['size']) for item in _objects(address))}  {address}")
         case words:
-            _give_up(f"CommandException: localcloud's gsutil does not know: {' '.join(words)}")
+            _give_up(f"CommandException: localcloud's gsutil does not support: {' '.join(words)}")
     return 0
 
 
@@ -62,23 +62,23 @@ def _upload(source: Path, target: str) -> None:
 
 
 def _objects(address: str) -> list[dict[str, Any]]:
-    found = _listed(address)
-    if not found:
+    items = _listed(address)
+    if not items:
         _give_up(f"CommandException: arg ({address}) does not name a directory, bucket, or bucket subdir.")
-    return found
+    return items
 
 
 def _listed(address: str) -> list[dict[str, Any]]:
     bucket, prefix = _place(address)
-    found: list[dict[str, Any]] = []
+    items: list[dict[str, Any]] = []
     token = ""
     while True:
         query = urlencode({"prefix": prefix, "pageToken": token} if token else {"prefix": prefix})
         page = json.loads(_ask(f"b/{bucket}/o?{query}"))
-        found += page.get("items", [])
+        items += page.get("items", [])
         token = page.get("nextPageToken", "")
         if not token:
-            return found
+            return items
 
 
 def _place(address: str) -> tuple[str, str]:

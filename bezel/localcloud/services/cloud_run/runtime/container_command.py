@@ -15,7 +15,7 @@ from pathlib import Path
 from bezel.localcloud.core.paths import HUB_PREFIX
 from bezel.localcloud.processes.process_status import DIRECTORY_VARIABLE
 from bezel.localcloud.processes.sockets import LISTEN_VARIABLE, PREFIX
-from bezel.localcloud.processes.variables import handed_on, note_of_kept_back
+from bezel.localcloud.processes.variables import notes_of_withheld, passed_on
 from bezel.localcloud.routing.context import Context
 from bezel.localcloud.services.artifact_registry.images import program_of
 from bezel.localcloud.services.cloud_run.failures import ContainerFailureError
@@ -163,7 +163,7 @@ def container_command(
         RevisionFailureError: A secret, a bucket or the program does not exist, or is not readable.
     """
     runs, given = program_of(spec.image), resolve_environment(cloud, spec)
-    own = {"HF_ENDPOINT": f"{cloud.base}{HUB_PREFIX}"} | handed_on(given)
+    own = {"HF_ENDPOINT": f"{cloud.base}{HUB_PREFIX}"} | passed_on(given)
     container = Container(
         args=() if runs else serve_arguments(spec.command, spec.args),
         environment={**own, **platform, DIRECTORY_VARIABLE: str(cloud.layout.root)},
@@ -174,4 +174,4 @@ def container_command(
         speed=speed,
     )
     command = program(container, runs) if runs else launcher(container)
-    return replace(command, notes=(*command.notes, *note_of_kept_back(given)))
+    return replace(command, notes=(*command.notes, *notes_of_withheld(given)))
