@@ -80,20 +80,20 @@ def read_config(model: type[C], given: Mapping[str, object], *, policy: str) -> 
     try:
         return model.model_validate(dict(given))
     except ValidationError as error:
-        raise ConfigError(*(_problem(policy, found, model) for found in error.errors(include_url=False))) from None
+        raise ConfigError(*(_problem(policy, detail, model) for detail in error.errors(include_url=False))) from None
 
 
 class ConfigError(UserError):
     """An invalid configuration, so nothing passes."""
 
 
-def _problem(policy: str, found: Mapping[str, Any], model: type[PolicyConfig]) -> Problem:
-    key = ".".join([policy, *(str(part) for part in found["loc"])])
+def _problem(policy: str, detail: Mapping[str, Any], model: type[PolicyConfig]) -> Problem:
+    key = ".".join([policy, *(str(part) for part in detail["loc"])])
     known = ", ".join(model.model_fields) or "none"
     return Problem(
         key,
-        found["input"],
-        f"the policy's configuration is invalid, so nothing passes: {found['msg'].rstrip('.')}.",
+        detail["input"],
+        f"the policy's configuration is invalid, so nothing passes: {detail['msg'].rstrip('.')}.",
         f"correct it in the file of --policy-pack-config. Keys of this policy: {known}.",
     )
 

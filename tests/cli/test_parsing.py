@@ -1,9 +1,12 @@
 """An invalid command line is reported in two lines, by the command that it was for, or as JSON."""
 
+import importlib
 import json
+from collections.abc import Iterator
 
 import pytest
 
+from bezel.cli.argparser import Parser, root_parser
 from bezel.cli.main import main, parse
 
 RUN = ("bench", "run", "--url", "http://127.0.0.1:1")
@@ -63,3 +66,26 @@ def test_what_is_right_is_read_whole() -> None:
     up = parse((*UP, "--deadline", "3", "--", "--diff", "x"))
     assert (up.action, up.stack, up.deadline, up.pulumi) == ("up", "l4-qat", 3.0, ["--diff", "x"])
     assert not hasattr(up, "parser")
+
+
+def commands(parser: Parser) -> Iterator[Parser]:
+    """The parsers of a command's subcommands, down to those that run."""
+    parser.fill()
+    if parser._subparsers is None:
+        yield parser
+    else:
+        for command in parser._subparsers._group_actions[0].choices.values():
+            yield from commands(command)
+
+
+@pytest.mark.parametrize("command", [*commands(root_parser())], ids=lambda command: command.prog)
+def test_every_command_has_a_function_and_explains_each_argument(command: Parser) -> None:
+    words = command.prog.split()[1:]
+    parents = [root_parser().fill()]
+    for word in words[:-1]:
+        parents.append(parents[-1]._subparsers._group_actions[0].choices[word].fill())
+    run = next(run for parser in (command, *reversed(parents)) if (run := parser.get_default("run")))
+    module, _, function = run.partition(":")
+    assert callable(getattr(importlib.import_module(module), function))
+    assert [action.dest for action in command._actions if not action.help] == []
+    assert command.format_help().startswith(f"usage: {command.prog}")

@@ -39,7 +39,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
         UserError: Nothing can be compared.
     """
     check_out(options.out)
-    wanted = CellRequest(
+    request = CellRequest(
         options.input_tokens,
         options.output_tokens,
         options.requests or 10 * options.users,
@@ -47,10 +47,10 @@ def run(project: Project, options: argparse.Namespace) -> int:
         seed=options.seed,
     )
     servers = servers_of(options)
-    plan = checked(Comparison(tuple(servers), wanted, options.rounds))
+    plan = checked(Comparison(tuple(servers), request, options.rounds))
     show, files = Line(sys.stderr), ResultFiles(options.out)
     try:
-        variants = variants_of(project, options, servers, wanted, show)
+        variants = variants_of(project, options, servers, request, show)
         limits = limits_of(options, variants.usd_per_hour)
         with files.ledger(_settings(plan, servers, options)) as ledger:
 

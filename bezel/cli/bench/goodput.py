@@ -47,21 +47,21 @@ def run(project: Project, options: argparse.Namespace) -> int:
                 show.prefix = f"{amounts(ledger.spent, limits)} | {text}: "
 
             measure = measuring(lambda _: variant, options, files.keep, ledger.note, show, slos)
-            found = search(plan, Once(measure, ledger, limits, time.monotonic), progress, options.runs)
+            outcome = search(plan, Once(measure, ledger, limits, time.monotonic), progress, options.runs)
     finally:
         show.end()
     result = Result(
         kind="goodput",
         nature="simulated" if reached.simulated else "measured",
         manifest=variant.server.manifest,
-        cells=found.cells,
-        findings=[conclude(plan, found)],
-        notes=[*notes(limits, found.lost_seconds), *ledger.notes],
+        cells=outcome.cells,
+        findings=[conclude(plan, outcome)],
+        notes=[*notes(limits, outcome.lost_seconds), *ledger.notes],
     )
     offered = ["offered_requests_per_second"] if plan.request.rate is not None else []
     figures = [*plan.limits, "goodput", *offered, "requests_per_second"]
     finish(result, files, options, partial(search_text, figures=figures))
-    if not found.ended:
+    if not outcome.ended:
         return 0
     files.print_continuation()
     return 1
@@ -108,7 +108,7 @@ def plan_of(options: argparse.Namespace) -> tuple[Search, list[Slo]]:
     except ValueError:
         repair = f"write LOW:HIGH, e.g. {option} 1:256."
         raise UserError(Problem(option, text, "expected a range of loads.", repair)) from None
-    wanted = CellRequest(
+    request = CellRequest(
         options.input_tokens,
         options.output_tokens,
         requests,
@@ -117,4 +117,4 @@ def plan_of(options: argparse.Namespace) -> tuple[Search, list[Slo]]:
         seed=options.seed,
     )
     loads = levels(lowest, highest, options.step / 100, whole=not by_rate)
-    return Search(wanted, loads, limits, seconds=options.seconds), list(slos.values())
+    return Search(request, loads, limits, seconds=options.seconds), list(slos.values())

@@ -38,30 +38,34 @@ def variant_of(
     project: Project,
     options: argparse.Namespace,
     reached: TargetConnection,
-    wanted: CellRequest,
+    request: CellRequest,
     title: str,
     show: Line,
 ) -> Variant:
-    """The variant of a reached server; `wanted` is any of its cells."""
+    """The variant of a reached server; `request` is any of its cells."""
     show("reads the server's manifest, and calibrates its token counts")
     server = view(project, options, reached, title=f"{reached.target.model}: {title}")
-    return Variant(reached, server, learn(load_of(wanted, options, reached), reached.ask))
+    return Variant(reached, server, learn(load_of(request, options, reached), reached.ask))
 
 
-def load_of(wanted: CellRequest, options: argparse.Namespace, reached: TargetConnection) -> Load:
+def load_of(request: CellRequest, options: argparse.Namespace, reached: TargetConnection) -> Load:
     """The load of a cell.
 
     Raises:
         UserError: It cannot be sent; the error has every problem.
     """
-    seconds = wanted.deadline_seconds
+    seconds = request.deadline_seconds
     return checked(
         Load(
             reached.target,
-            Closed(wanted.users or 1) if wanted.rate is None else Poisson(wanted.rate),
-            Stop(wanted.requests, seconds),
+            Closed(request.users or 1) if request.rate is None else Poisson(request.rate),
+            Stop(request.requests, seconds),
             PromptPlan(
-                "unique", wanted.context_tokens, wanted.output_tokens, seed=wanted.seed, run=wanted.run or wanted.id
+                "unique",
+                request.context_tokens,
+                request.output_tokens,
+                seed=request.seed,
+                run=request.run or request.id,
             ),
             deadline_seconds=min(options.deadline, seconds or options.deadline),
             workers=options.workers,
@@ -88,21 +92,21 @@ def measuring(
         slos: Limits that a request must keep to count for goodput.
     """
 
-    def measure(wanted: CellRequest) -> Cell:
+    def measure(request: CellRequest) -> Cell:
         begun = time.monotonic()
-        variant = variant_for(wanted)
-        if wanted.deadline_seconds is not None:  # starting the server has used part of it
-            left = wanted.deadline_seconds - (time.monotonic() - begun)
-            wanted = replace(wanted, deadline_seconds=max(_MIN_SECONDS, left))
+        variant = variant_for(request)
+        if request.deadline_seconds is not None:  # starting the server has used part of it
+            left = request.deadline_seconds - (time.monotonic() - begun)
+            request = replace(request, deadline_seconds=max(_MIN_SECONDS, left))
         measured, notes = measure_load(
-            wanted.id,
-            load_of(wanted, options, variant.reached),
+            request.id,
+            load_of(request, options, variant.reached),
             variant.server,
             variant.reached.headers,
             show,
             vocabulary=variant.vocabulary,
-            variant=wanted.variant,
-            repeat=wanted.repeat,
+            variant=request.variant,
+            repeat=request.repeat,
             slos=slos,
         )
         for text in notes:

@@ -31,7 +31,7 @@ class Variants(NamedTuple):
 
 
 def variants_of(
-    project: Project, options: argparse.Namespace, servers: Mapping[str, str], wanted: CellRequest, show: Line
+    project: Project, options: argparse.Namespace, servers: Mapping[str, str], request: CellRequest, show: Line
 ) -> Variants:
     """The variants that the options name.
 
@@ -39,7 +39,7 @@ def variants_of(
         project: Project of the stacks.
         options: `arm`, or `start` and `url`.
         servers: Each variant's name with its URL, stack or value.
-        wanted: Any cell.
+        request: Any cell.
         show: Takes progress messages.
 
     Raises:
@@ -51,7 +51,7 @@ def variants_of(
         for name, server in servers.items():
             address = {"url": server, "stack": None} if "://" in server else {"url": None, "stack": server}
             of_server = argparse.Namespace(**{**vars(options), **address})
-            variants[name] = variant_of(project, of_server, reach(project, of_server), wanted, title, show)
+            variants[name] = variant_of(project, of_server, reach(project, of_server), request, title, show)
         prices = [variant.server.manifest.price.usd_per_hour for variant in variants.values()]
         known = [price for price in prices if price is not None]
         total = sum(known) if len(known) == len(prices) else None
