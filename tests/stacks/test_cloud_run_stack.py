@@ -37,6 +37,7 @@ def test_the_plan_arrives_at_cloud_run() -> None:
     )
     assert {env["name"]: env["value"] for env in container["envs"]} == dict(wanted.environment)
     assert container["startupProbe"]["failureThreshold"] == wanted.startup_probe.failure_threshold
+    assert container["startupProbe"]["httpGet"]["path"] == container["livenessProbe"]["httpGet"]["path"] == "/health"
     assert found["maxInstanceRequestConcurrency"] == wanted.request_concurrency
     assert found["serviceAccount"] == f"{wanted.service_account_id}@acme-llm.iam.gserviceaccount.com"
     assert found["volumes"][0]["gcs"]["mountOptions"][:2] == ["uid=1001", "gid=1001"]

@@ -149,7 +149,7 @@ def test_a_lease_that_no_zone_has_quota_for_is_refused(run: FakeRun) -> None:
     (problem,) = refused.value.problems
     assert problem.key == "bezel:lease.zones"
     assert (
-        f"need 4 of {TPU} (4 chips), and this project has 3 in europe-west4-a, 3 in us-east5-a" in problem.consequence
+        f"needs 4 of {TPU} (4 chips), and this project has 3 in europe-west4-a, 3 in us-east5-a" in problem.consequence
     )
     assert "--dimensions=zone=europe-west4-a --preferred-value=4" in problem.repair
     run.quotas[TPU] = 4

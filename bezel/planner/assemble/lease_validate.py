@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from bezel.errors import Problem
-    from bezel.planner.base.hardware import BackEnd, Leased
+    from bezel.planner.base.hardware import BackEnd, LeasedHardware
     from bezel.planner.base.settings import Settings
     from bezel.planner.cost.lease_cost import LeaseTotal
     from bezel.planner.rules.memory_checks import LeasedFit
@@ -44,9 +44,9 @@ GPU_MODELS = "/var/lib/bezel/models"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidatedLease(ValidatedStack):
-    """Leased machines that pass every rule. `folder` is that of the model on the machine, "" with the hub."""
+    """LeasedHardware machines that pass every rule. `folder` is that of the model on the machine, "" with the hub."""
 
-    hardware: Leased
+    hardware: LeasedHardware
     back_end: BackEnd
     folder: str
     fit: LeasedFit
@@ -55,7 +55,7 @@ class ValidatedLease(ValidatedStack):
 
 
 def validate_lease(
-    config: Mapping[str, object], hardware: Leased, *, project: str | None, stack: str, today: date | None
+    config: Mapping[str, object], hardware: LeasedHardware, *, project: str | None, stack: str, today: date | None
 ) -> ValidatedLease:
     """Run every rule whose inputs are known.
 
@@ -122,7 +122,7 @@ def _machine_variables(*, tpu: bool, offline: bool) -> dict[str, str]:
     return dict.fromkeys(names, "")
 
 
-def _cost(settings: Settings, hardware: Leased, problems: list[Problem]) -> LeaseTotal:
+def _cost(settings: Settings, hardware: LeasedHardware, problems: list[Problem]) -> LeaseTotal:
     """The cost, checked against the spending limits."""
     lease, own = settings.lease, settings.cost.prices
     cost = lease_total(

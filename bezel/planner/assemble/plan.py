@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bezel.planner.base.deployment import ImagePlan, ServicePlan, SmokePlan, WeightsPlan
-    from bezel.planner.base.hardware import BackEnd, Leased
+    from bezel.planner.base.hardware import BackEnd, LeasedHardware
     from bezel.planner.base.settings import Settings
     from bezel.planner.cost.lease_cost import LeaseTotal
     from bezel.planner.cost.service_cost import Cost
@@ -119,7 +119,7 @@ class LeaseTerms:
     """
 
     names: tuple[str, ...]
-    hardware: Leased
+    hardware: LeasedHardware
     back_end: BackEnd
     provisioning: Literal["flex-start", "spot", "on-demand"]
     zones: tuple[ZonePlan, ...]

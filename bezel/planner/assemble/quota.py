@@ -138,7 +138,7 @@ def lease_shortage(plan: LeasePlan, allowed: Mapping[Need, float]) -> Problem:
     return Problem(
         setting("lease.zones"),
         ", ".join(zone.zone for zone in plan.terms.zones),
-        f"{count} lease{'s' if count > 1 else ''} of {plan.terms.hardware.id} need "
+        f"{count} lease{'s' if count > 1 else ''} of {plan.terms.hardware.id} {'need' if count > 1 else 'needs'} "
         f"{first.quota.describe(first.amount * count)}, and this project has {limits}: no zone would grant "
         f"{'them all' if count > 1 else 'it'}.",
         f"list a zone with quota (`bezel tpu find` shows them), or request it: "

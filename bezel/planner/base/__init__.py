@@ -1,1 +1,1 @@
-"""Basics that every rule of the plan uses: settings, parsing, problems, names, money, durations, hardware."""
+"""Basics that every rule of the plan uses: settings, parsing, problems, names, money, quantities, hardware."""

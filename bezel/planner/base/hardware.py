@@ -1,4 +1,4 @@
-"""Leased hardware in one shape: TPU slices and machines with several GPUs.
+"""LeasedHardware hardware in one shape: TPU slices and machines with several GPUs.
 
 Owns what both have in common: chips that share a model, zones, price rows and machine types. Leaves the records to
 bezel.catalog and what Cloud Run offers to bezel.planner.assemble.validate.
@@ -43,7 +43,7 @@ class Quota:
 
 
 @dataclass(frozen=True, slots=True)
-class Leased:
+class LeasedHardware:
     """One kind of hardware.
 
     Attributes:
@@ -100,10 +100,10 @@ V6E_IN_COMPUTE = (
 )
 
 
-def leased_hardware() -> dict[str, Leased]:
+def leased_hardware() -> dict[str, LeasedHardware]:
     """All hardware that can be leased, by id."""
     hardware = {
-        tpu.id: Leased(
+        tpu.id: LeasedHardware(
             id=tpu.id,
             device="tpu",
             chips=tpu.chips,
@@ -125,7 +125,7 @@ def leased_hardware() -> dict[str, Leased]:
         for tpu in tpus().values()
     }
     for machine in gpu_machines().values():
-        hardware[machine.id] = Leased(
+        hardware[machine.id] = LeasedHardware(
             id=machine.id,
             device="gpu",
             chips=machine.gpus,
@@ -149,6 +149,6 @@ def leased_hardware() -> dict[str, Leased]:
     return hardware
 
 
-def leased(name: str) -> Leased | None:
+def leased(name: str) -> LeasedHardware | None:
     """The leased hardware of that id; None for an unknown id."""
     return leased_hardware().get(name)

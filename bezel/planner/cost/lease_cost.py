@@ -20,7 +20,7 @@ from bezel.planner.cost.service_cost import SERVICE, CostLine, own_row
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from bezel.planner.base.hardware import Leased
+    from bezel.planner.base.hardware import LeasedHardware
     from bezel.planner.base.money import Amount
     from bezel.planner.base.settings import Cost, PriceRow
 
@@ -32,7 +32,7 @@ GATEWAY_CPU, GATEWAY_MEMORY_GIB, GATEWAY_INSTANCES = 1, Decimal("0.5"), 2
 
 
 def lease_cost(
-    hardware: Leased, *, zone: str, provisioning: Provisioning, own_prices: Sequence[PriceRow] = ()
+    hardware: LeasedHardware, *, zone: str, provisioning: Provisioning, own_prices: Sequence[PriceRow] = ()
 ) -> CostLine:
     """The cost of one machine; a chip's price includes its share of the host.
 
@@ -128,7 +128,7 @@ class LeaseTotal:
 
 
 def lease_total(
-    hardware: Leased,
+    hardware: LeasedHardware,
     *,
     zones: Sequence[str],
     provisioning: Provisioning,

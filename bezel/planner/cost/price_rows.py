@@ -46,10 +46,8 @@ class Unit:
 def priced_items() -> dict[str, Unit]:
     """All items whose price a plan looks up, with the unit of each price."""
     gpus = [f"gpu {name} {kind} redundancy" for name in accelerators() for kind in ("no zonal", "zonal")]
-    leased = {
-        hardware.price_item: _unit("chip-hour" if hardware.gpu is None else "machine-hour", "second of one {}")
-        for hardware in leased_hardware().values()
-    }
+    chip, machine = _unit("chip-hour", "second of one chip"), _unit("machine-hour", "second of one machine")
+    leased = {kind.price_item: chip if kind.gpu is None else machine for kind in leased_hardware().values()}
     return {
         **dict.fromkeys(gpus, _unit("gpu-second", "second of one GPU")),
         "vcpu": _unit("vcpu-second", "second of one vCPU"),
@@ -61,7 +59,7 @@ def priced_items() -> dict[str, Unit]:
 
 def _unit(unit: str, words: str) -> Unit:
     low, high = (_per_second(unit, Decimal(bound)) for bound in BOUNDS[unit])
-    return Unit(words.format(unit.partition("-")[0]), low, high)
+    return Unit(words, low, high)
 
 
 def rows_to_add(missing: Iterable[Unpriced]) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from bezel.planner.base.hardware import BackEnd, Leased
+    from bezel.planner.base.hardware import BackEnd, LeasedHardware
     from bezel.planner.base.settings import Settings
     from bezel.planner.rules.startup import StartEstimate
 
@@ -80,7 +80,7 @@ def check_lease_only(settings: Settings) -> Iterator[Problem]:
     )
 
 
-def check_lease(lease: LeaseSettings, hardware: Leased, back_end: BackEnd) -> Iterator[Problem]:
+def check_lease(lease: LeaseSettings, hardware: LeasedHardware, back_end: BackEnd) -> Iterator[Problem]:
     """Check durations, zones and control plane, each by itself and together."""
     queued_vm = lease.provisioning == "flex-start" and back_end == "flex_start_vm"
     patience = VM_PATIENCE_SECONDS if queued_vm else PATIENCE_SECONDS
@@ -105,7 +105,7 @@ def check_lease(lease: LeaseSettings, hardware: Leased, back_end: BackEnd) -> It
     yield from _zones(lease, hardware)
 
 
-def _zones(lease: LeaseSettings, hardware: Leased) -> Iterator[Problem]:
+def _zones(lease: LeaseSettings, hardware: LeasedHardware) -> Iterator[Problem]:
     known = ", ".join(hardware.zones)
     if not lease.zones:
         yield Problem(
@@ -129,7 +129,7 @@ def _zones(lease: LeaseSettings, hardware: Leased) -> Iterator[Problem]:
             yield Problem(key, zone, "it is listed twice: a second request there has no effect.", "remove it.")
 
 
-def check_egress(settings: Settings, hardware: Leased, back_end: BackEnd) -> Iterator[Problem]:
+def check_egress(settings: Settings, hardware: LeasedHardware, back_end: BackEnd) -> Iterator[Problem]:
     """Refuse sources that a machine without an external address cannot reach: all but Google's APIs."""
     unreachable = "and machines cannot reach the internet: the boot would fail after the machine is paid for."
     nat = f"set `{setting('network')}: {{nat: true}}`"
@@ -152,7 +152,7 @@ def check_lease_loading(settings: Settings) -> Iterator[Problem]:
         )
 
 
-def check_tpu_arguments(values: Mapping[str, Any], hardware: Leased, *, assistant: bool) -> Iterator[Problem]:
+def check_tpu_arguments(values: Mapping[str, Any], hardware: LeasedHardware, *, assistant: bool) -> Iterator[Problem]:
     """Refuse options that need CUDA, or whose memory on a TPU cannot be planned."""
     if hardware.device != "tpu":
         return

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from bezel.catalog import Accelerator, Model
-    from bezel.planner.base.hardware import Leased
+    from bezel.planner.base.hardware import LeasedHardware
     from bezel.planner.vllm.engine_args import EngineArgs
 
 LeasedFit = TpuFit | MemoryFit
@@ -58,7 +58,7 @@ def gpu_memory(model: Model, gpu: Accelerator, engine: EngineArgs, *, memory_gib
     )
 
 
-def leased_memory(model: Model, hardware: Leased, engine: EngineArgs) -> LeasedFit:
+def leased_memory(model: Model, hardware: LeasedHardware, engine: EngineArgs) -> LeasedFit:
     """The memory of one machine: over all chips of a TPU slice, or of each GPU."""
     if hardware.slice is None:
         assert hardware.gpu is not None  # noqa: S101 - leased hardware has one or the other
@@ -72,12 +72,12 @@ def leased_memory(model: Model, hardware: Leased, engine: EngineArgs) -> LeasedF
     )
 
 
-def kv_element_bytes(hardware: Leased, engine: EngineArgs) -> int:
+def kv_element_bytes(hardware: LeasedHardware, engine: EngineArgs) -> int:
     """Bytes of one element of the cache: two on a TPU, whatever kv-cache-dtype is."""
     return TPU_ELEMENT_BYTES if hardware.device == "tpu" else KV_ELEMENT_BYTES[engine.kv_cache_dtype]
 
 
-def max_batch(fit: LeasedFit, model: Model, hardware: Leased, engine: EngineArgs, tokens: int) -> int:
+def max_batch(fit: LeasedFit, model: Model, hardware: LeasedHardware, engine: EngineArgs, tokens: int) -> int:
     """Number of sequences of a length that decode together on one machine."""
     if isinstance(fit, TpuFit):
         return fit.sequences_at_a_time(tokens)
@@ -175,7 +175,9 @@ def _gentler(fit: MemoryFit, strategy: str, model: Model) -> str:
     return "set vllm.safetensors-load-strategy: lazy, or "
 
 
-def check_leased_memory(fit: LeasedFit, engine: EngineArgs, model: Model, hardware: Leased) -> Iterator[Problem]:
+def check_leased_memory(
+    fit: LeasedFit, engine: EngineArgs, model: Model, hardware: LeasedHardware
+) -> Iterator[Problem]:
     """Check the memory of a leased machine."""
     if isinstance(fit, MemoryFit):
         assert hardware.gpu is not None  # noqa: S101 - this fit is of GPUs

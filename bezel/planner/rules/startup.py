@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from bezel.catalog import Model
-    from bezel.planner.base.hardware import Leased
+    from bezel.planner.base.hardware import LeasedHardware
     from bezel.planner.base.settings import ProbeSettings
     from bezel.planner.sizing.memory import MemoryFit
     from bezel.planner.sizing.roofline import Range
@@ -77,7 +77,7 @@ def estimate_start(fit: MemoryFit, loading: Loading = PREFETCH) -> StartEstimate
     return StartEstimate((low + read / fast, high + read / slow), basis)
 
 
-def lease_start(model: Model, hardware: Leased, *, keeps_cache: bool) -> LeaseStart:
+def lease_start(model: Model, hardware: LeasedHardware, *, keeps_cache: bool) -> LeaseStart:
     """The start of one leased machine.
 
     Args:
