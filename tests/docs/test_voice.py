@@ -1,4 +1,4 @@
-"""Docstrings and comments of the product are plain engineering English: the forms of voice.toml stay out of them."""
+"""Texts of the product and the documents are plain engineering English: the forms of voice.toml stay out of them."""
 
 from __future__ import annotations
 
@@ -17,25 +17,50 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 VOICE = tomllib.loads(Path(__file__).with_name("voice.toml").read_text(encoding="utf-8"))
-FILES = [
-    path
-    for room in ("bezel", "components", "policies", "smoke", "stacks", "tools")
-    for path in sorted((ROOT / room).rglob("*.py"))
+MODULES = [
+    ROOT / "__main__.py",
+    *(
+        path
+        for folder in ("bezel", "components", "policies", "smoke", "stacks", "tools")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+    ),
 ]
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), *sorted(ROOT.glob("Pulumi*.yaml"))]
 
 
-def prose(tree: ast.Module, source: str) -> Iterator[str]:
-    """Docstrings and comments."""
+def docstrings(tree: ast.Module) -> Iterator[ast.Constant]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            yield ast.get_docstring(node) or ""
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT:
-            yield token.string
+            first = node.body[0] if node.body else None
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+                yield first.value
 
 
-def slips(source: str) -> list[str]:
-    """What a source says in a form that the list keeps out, with the reason."""
+def prose(tree: ast.Module, source: str) -> str:
+    """Docstrings and comments."""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    comments = [token.string for token in tokens if token.type == tokenize.COMMENT]
+    return "\n".join([str(node.value) for node in docstrings(tree)] + comments)
+
+
+def texts(tree: ast.Module) -> str:
+    """Literals of more than one word, docstrings left out: what a user may read at run time."""
+    own = set(docstrings(tree))
+    literals = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and node not in own]
+    return "\n".join(text for text in literals if isinstance(text, str) and " " in text.strip())
+
+
+def slips(text: str, *kinds: str) -> list[str]:
+    """Each place where a text has a form that the list keeps out, with the reason."""
+    return [
+        f"{match[0]!r} in {text[max(0, match.start() - 40) : match.end() + 30]!r}: {form['reason']}"
+        for kind in kinds
+        for form in VOICE[kind]
+        for match in re.finditer(form["pattern"], text, re.IGNORECASE)
+    ]
+
+
+def slips_of_module(source: str) -> list[str]:
     tree = ast.parse(source)
     opening = (ast.get_docstring(tree) or "").partition(" ")[0]
     found = [
@@ -43,14 +68,18 @@ def slips(source: str) -> list[str]:
         for form in VOICE["opening"]
         if re.fullmatch(form["pattern"], opening)
     ]
-    text = "\n".join(prose(tree, source))
-    for form in VOICE["phrase"]:
-        found += [f"{match[0]!r}: {form['reason']}" for match in re.finditer(form["pattern"], text, re.IGNORECASE)]
-    return found
+    return found + slips(prose(tree, source), "phrase") + slips(texts(tree), "phrase", "text")
 
 
 def test_every_module_is_written_in_plain_words() -> None:
-    found = {str(path.relative_to(ROOT)): slips(path.read_text(encoding="utf-8")) for path in FILES}
+    found = {str(path.relative_to(ROOT)): slips_of_module(path.read_text(encoding="utf-8")) for path in MODULES}
+    assert {path: said for path, said in found.items() if said} == {}
+
+
+def test_every_document_is_written_in_plain_words() -> None:
+    found = {
+        str(path.relative_to(ROOT)): slips(path.read_text(encoding="utf-8"), "phrase", "text") for path in DOCUMENTS
+    }
     assert {path: said for path, said in found.items() if said} == {}
 
 
@@ -61,12 +90,14 @@ def test_every_module_is_written_in_plain_words() -> None:
         ('"""Changes whose end is unknown."""', 0),
         ('"""Whatever."""', 0),
         ('"""Locks."""\n# as the caller is told\n', 1),
-        ('"""Locks."""\ntold = "is told"\n', 0),
+        ('"""Locks."""\ntold = "told"\n', 0),
+        ('"""Locks."""\nTEXT = "x is no number"\n', 1),
+        ('"""A lock is no number."""\n', 0),
         ('def f():\n    """Durations as they are spoken."""\n', 1),
     ],
 )
-def test_a_form_of_the_list_is_found_in_prose_and_nowhere_else(source: str, count: int) -> None:
-    assert len(slips(source)) == count
+def test_a_form_of_the_list_is_found_in_prose_and_texts_and_nowhere_else(source: str, count: int) -> None:
+    assert len(slips_of_module(source)) == count
 
 
 def test_each_form_has_its_reason() -> None:

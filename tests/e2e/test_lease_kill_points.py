@@ -48,7 +48,7 @@ TABLE = {
     "(SIGKILL) a part at a call, and what the next command says of it stands beside. The command after a kill is "
     "struck as well, up to the last row of a step, after which one is let through. What is there then is read from the "
     "cloud: its requests and machines in all zones. A further `up` has nothing to do. Whether a change of another "
-    "resource was open too, which the engine makes meanwhile, is chance, and not told here.",
+    "resource was open too, which the engine makes meanwhile, is chance, and left out here.",
     "command": ".venv/bin/pytest tests/e2e/test_lease_kill_points.py",
     "stamp": None,
     "columns": ["step", "victim", "boundary", "next command said", "after the step"],

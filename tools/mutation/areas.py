@@ -68,8 +68,8 @@ AREAS = {
         kinds=("statements",),
         tests=("tests/simulated_vllm",),
         harmless=(
-            ("*: del scope", "marks an argument that the protocol gives and nothing here needs"),
-            ("*: del index", "marks an argument that the interface gives and nothing here needs"),
+            ("*: del scope", "marks an argument that the protocol passes and the method does not need"),
+            ("*: del index", "marks an argument that the interface passes and the method does not need"),
             (
                 "*streams.py: EventStream.__init__: super().__init__()",
                 "fills fields of the parent that its own way of sending reads, and EventStream has another",

@@ -46,13 +46,13 @@ class Answers:
 
     Attributes:
         rate: Requests per second; of output tokens without a length, responses of one token.
-        told: The printed figure, and what it is divided by.
+        printed: The printed figure, and what it is divided by.
         unit: Unit of a time computed as a number of requests over the rate.
     """
 
     row: Row
     rate: Figure
-    told: str
+    printed: str
     unit: str
 
 

@@ -67,7 +67,7 @@ class RenewedHeaders:
     def _renew(self) -> None:
         try:
             self._take(self._fetch())
-        except Exception:  # noqa: BLE001 - whatever it was, the load goes on and it is tried again
+        except Exception:  # noqa: BLE001 - any failure: the load continues, and the token is requested again
             self.failed += 1
             self._due = self._clock() + _RETRY_SECONDS
 

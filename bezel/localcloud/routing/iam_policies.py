@@ -96,7 +96,9 @@ def write_policy(store: Store, name: str, request: Json, *, stale: ApiError | No
         raise invalid("Policy is required.", ("policy", "must be given"))
     mask = {path for path in request.get("updateMask", "").split(",") if path} or {"bindings", "etag"}
     if not mask <= {"bindings", "etag", "version", "auditConfigs", "audit_configs"}:
-        raise invalid("The update mask names what is no field of a policy.", ("update_mask", ",".join(sorted(mask))))
+        raise invalid(
+            "The update mask names a field that a policy does not have.", ("update_mask", ",".join(sorted(mask)))
+        )
     with store.transaction():
         current = _current(store, name)
         if policy.get("etag", "") not in {"", current["etag"]}:

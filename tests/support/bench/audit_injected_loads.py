@@ -35,7 +35,7 @@ def _above_claim(dice: Dice) -> Way:
     )  # fmt: skip
 
 
-def _queueing_told_ok(dice: Dice) -> Way:
+def _queueing_labelled_ok(dice: Dice) -> Way:
     served = some_server(dice)
     document = result(served, dice, shared=False)
     queueing = [cell for cell in document["cells"] if cell["state"] == "queueing"]
@@ -232,7 +232,7 @@ def _summed_result(dice: Dice) -> Way:
 
 
 WAYS: dict[int, tuple[Callable[[Dice], Way], ...]] = {
-    7: (_above_concurrency, _above_claim, _queueing_told_ok, _unequal_sides),
+    7: (_above_concurrency, _above_claim, _queueing_labelled_ok, _unequal_sides),
     8: (_capped_table, _few_requests, _capped_run, _capped_report, _cap_claim),
     9: (_mixed_lengths, _unequal_lengths),
     10: (_one_token, _one_token_grid, _no_drafts, _short_run, _ttft_credited),

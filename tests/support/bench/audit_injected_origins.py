@@ -283,7 +283,7 @@ def _oom_claim(dice: Dice) -> Way:
     )
 
 
-def _told_as_timeout(dice: Dice) -> Way:
+def _labelled_timeout(dice: Dice) -> Way:
     """What was refused for its length stands there as a timeout, beside the limit."""
     served = some_server(dice)
     contexts, users = axes(dice)
@@ -321,5 +321,5 @@ WAYS: dict[int, tuple[Callable[[Dice], Way], ...]] = {
     3: (_cached_grid, _cached_claim, _too_many_outputs, _held_back, _share_of_peak, _one_prompt),
     4: (_undrained, _undrained_result),
     5: (_timed_out, _timed_out_claim),
-    6: (_oom_claim, _told_as_timeout, _all_fail),
+    6: (_oom_claim, _labelled_timeout, _all_fail),
 }

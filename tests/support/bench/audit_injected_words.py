@@ -159,7 +159,7 @@ def _dropped_failures(dice: Dice) -> Way:
     return (case_of(served, File(name, left)), name) if len(left) > len(contexts) * len(users) / 2 else None
 
 
-def _failed_told_ok(dice: Dice) -> Way:
+def _failed_labelled_ok(dice: Dice) -> Way:
     served = some_server(dice)
     name, rows, _, _ = grid(dice, served)
     bad = [row for row in rows if row["status"] != "ok"] or dice.sample(rows, 2)
@@ -194,5 +194,5 @@ WAYS: dict[int, tuple[Callable[[Dice], Way], ...]] = {
     13: (_bare_unit, _two_units, _both_in_run, _both_in_table, _unnamed_cost),
     14: (_measured_elsewhere, _filed_wrong, _misdated, _too_large, _prices),
     15: (_kv_refuted,),
-    16: (_dropped, _dropped_failures, _failed_told_ok, _lone_failure, _gone),
+    16: (_dropped, _dropped_failures, _failed_labelled_ok, _lone_failure, _gone),
 }

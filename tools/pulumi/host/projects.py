@@ -44,7 +44,7 @@ def interpreter(venv: Path) -> str:
     """
     python = venv / "bin" / "python"
     if not python.exists():
-        raise ProjectError(f"{venv} is no virtual environment, so the program cannot start: run `uv sync`.")
+        raise ProjectError(f"{venv} has no bin/python, so the program cannot start: run `uv sync`.")
     return str(python)
 
 

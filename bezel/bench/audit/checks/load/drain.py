@@ -96,7 +96,7 @@ def _left(before: Answers, after: Answers) -> _Left | None:
     return _Left(
         max(0.0, lost - half) * row.users / rate.high,
         (lost + half) * row.users / rate.low,
-        f"the cell before ({row.cell}) had left {lost:.0%} x {row.users} users / {before.told} = "
+        f"the cell before ({row.cell}) had left {lost:.0%} x {row.users} users / {before.printed} = "
         f"{lost * row.users / rate.value:.3g} {before.unit}",
     )
 
@@ -121,8 +121,10 @@ def _promises(speeds: Sequence[Answers]) -> dict[int, tuple[float, str]]:
         sound = row.good and not (success and success.value < _SOUND) and not row.system.cache_study
         users, low = row.users or 1, speed.rate.low if sound else 0.0
         kind = row.system, row.output_tokens, speed.unit
-        by_context.setdefault((row.context, kind), []).append((users, low / users, f"{speed.told} / {users} x "))
-        by_users.setdefault((users, kind), []).append((row.context or 0, low, f"{speed.told} at {row.context} tokens"))
+        by_context.setdefault((row.context, kind), []).append((users, low / users, f"{speed.printed} / {users} x "))
+        by_users.setdefault((users, kind), []).append(
+            (row.context or 0, low, f"{speed.printed} at {row.context} tokens")
+        )
     of_loads = {key: _best_above(told) for key, told in by_context.items()}
     of_lengths = {key: _best_above(told) for key, told in by_users.items()}
     found: dict[int, tuple[float, str]] = {}
@@ -157,10 +159,13 @@ def _slow(speed: Answers, most: float, why: str) -> _Slow | None:
     sent = _requests(row)
     fewest, longest = sent / rate.high - sent / most, sent / rate.low - sent / most if rate.low else math.inf
     exact = rate.low > 0
-    took = f"{sent} / {speed.told} - {sent} / {most:.3g} = {sent / rate.value - sent / most:.3g}" if exact else ""
+    took = f"{sent} / {speed.printed} - {sent} / {most:.3g} = {sent / rate.value - sent / most:.3g}" if exact else ""
     text = took or f"at least {sent} / {rate.high:.3g} - {sent} / {most:.3g} = {fewest:.3g}"
     return _Slow(
-        row, fewest, longest, f"{row.cell}: {speed.told}, where {why} promises {most:.3g}: {text} {speed.unit} too long"
+        row,
+        fewest,
+        longest,
+        f"{row.cell}: {speed.printed}, where {why} promises {most:.3g}: {text} {speed.unit} too long",
     )
 
 
