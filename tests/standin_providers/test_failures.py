@@ -9,7 +9,7 @@ import pytest
 from pulumi.runtime.proto import provider_pb2 as pb
 
 from bezel.standin_providers.lifecycle.values import decode
-from bezel.standin_providers.plugin.google_plugin import GooglePlugin, take_over
+from bezel.standin_providers.plugin.google_plugin import GooglePlugin, adoption_advice
 from bezel.standin_providers.resources import TYPES
 from bezel.standin_providers.resources.iam_members import MemberType
 from tests.support.standin_providers.client import FailedError, Provider, ServedProvider, urn
@@ -50,7 +50,7 @@ def test_an_existing_bucket_is_not_adopted(google: FakeGoogle, gcp: Provider) ->
         gcp.create(BUCKET, PROGRAMS[BUCKET])
     assert failed.value.text == (
         "1 error occurred:\n\t* googleapi: Error 409: you already own it.\n"
-        "More details:\nReason: conflict, Message: x\n\n\n" + take_over(urn(BUCKET))
+        "More details:\nReason: conflict, Message: x\n\n\n" + adoption_advice(urn(BUCKET))
     )
 
 
@@ -62,7 +62,7 @@ def test_a_repair_is_named_where_something_is_in_the_way(
     with pytest.raises(FailedError) as failed:
         gcp.create(SECRET, PROGRAMS[SECRET])
     assert failed.value.text.startswith("1 error occurred:\n\t* Error creating Secret: googleapi: Error 409: no\n\n")
-    assert failed.value.text.endswith(take_over(urn(SECRET))) is named
+    assert failed.value.text.endswith(adoption_advice(urn(SECRET))) is named
 
 
 def test_a_service_whose_create_fails_late_is_kept_and_the_next_update_only_reads(

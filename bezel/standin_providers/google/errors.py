@@ -26,7 +26,7 @@ class GoogleError(ProviderError):
         error = error if isinstance(error, Mapping) else {}
         self.status = str(error.get("status", ""))
         self.message = str(error.get("message", ""))
-        super().__init__(_wording(code, error, body))
+        super().__init__(_text(code, error, body))
 
 
 class ExistsError(ProviderError):
@@ -80,7 +80,7 @@ def one_error(text: str) -> str:
     return f"1 error occurred:\n\t* {text}\n\n"
 
 
-def _wording(code: int, error: Mapping[str, Any], body: str) -> str:
+def _text(code: int, error: Mapping[str, Any], body: str) -> str:
     message = str(error.get("message", ""))
     if not message:
         return f"googleapi: got HTTP response code {code} with body: {body[:500]}"

@@ -23,16 +23,16 @@ class Checked:
     failures: list[tuple[str, str]] = field(default_factory=list)
 
 
-def check(fields: Fields, wanted: Mapping[str, Any], token: str) -> Checked:
+def check(fields: Fields, inputs: Mapping[str, Any], token: str) -> Checked:
     """Convert the inputs to their kinds, fill in the defaults, and collect every failure.
 
     Args:
         fields: The type's properties.
-        wanted: The inputs of the program, or of a state.
+        inputs: The inputs of the program, or of a state.
         token: The type, for the messages.
     """
     work = _Check(token, [])
-    return Checked(work.object(fields, wanted, ""), work.failures)
+    return Checked(work.object(fields, inputs, ""), work.failures)
 
 
 def autoname(name: str, seed: bytes, longest: int) -> str:
@@ -46,31 +46,31 @@ class _Check:
     token: str
     failures: list[tuple[str, str]]
 
-    def object(self, fields: Fields, wanted: Mapping[str, Any], path: str) -> Properties:
+    def object(self, fields: Fields, inputs: Mapping[str, Any], path: str) -> Properties:
         known = {field.name: field for field in fields}
         result: Properties = {}
-        filled: list[str] = []
-        for name, value in wanted.items():
+        defaulted: list[str] = []
+        for name, value in inputs.items():
             if name == DEFAULTS or value is None:
                 continue
-            found = known.get(name)
-            if found is None or found.marks & (Mark.OUTPUT | Mark.REFUSED):
-                output = found is not None and not found.marks & Mark.REFUSED
-                self.failures.append((path + name, self._stranger(name, output=output)))
+            declared = known.get(name)
+            if declared is None or declared.marks & (Mark.OUTPUT | Mark.REFUSED):
+                output = declared is not None and not declared.marks & Mark.REFUSED
+                self.failures.append((path + name, self._unsupported(name, output=output)))
             else:
-                result[name] = self._value(found, value, path + name)
-        for name, found in known.items():
+                result[name] = self._value(declared, value, path + name)
+        for name, declared in known.items():
             # deletionPolicy has a default in the provider's state, but none in Check, as recorded.
-            if name not in result and found.default not in (None, "", 0) and name != "deletionPolicy":
-                result[name] = found.default
-                filled.append(name)
-            elif name not in result and found.marks & Mark.REQUIRED:
+            if name not in result and declared.default not in (None, "", 0) and name != "deletionPolicy":
+                result[name] = declared.default
+                defaulted.append(name)
+            elif name not in result and declared.marks & Mark.REQUIRED:
                 reason = f'Missing required argument: {self.token} cannot be created without "{path}{name}". Set it.'
                 self.failures.append((path + name, reason))
-        result[DEFAULTS] = filled
+        result[DEFAULTS] = defaulted
         return result
 
-    def _stranger(self, name: str, *, output: bool) -> str:
+    def _unsupported(self, name: str, *, output: bool) -> str:
         if output:
             return f'"{name}" of {self.token} is set by Google and cannot be set here. Remove it.'
         return (

@@ -13,7 +13,7 @@ from bezel.standin_providers.lifecycle.mapping import zero
 from bezel.standin_providers.lifecycle.values import Properties
 
 
-def refreshed(fields: Fields, inputs: Mapping[str, Any], found: Mapping[str, Any]) -> Properties:
+def refreshed(fields: Fields, inputs: Mapping[str, Any], actual: Mapping[str, Any]) -> Properties:
     """Return the program's inputs with the values of the actual resource."""
     by_name = {field.name: field for field in fields}
     result: Properties = {}
@@ -21,39 +21,43 @@ def refreshed(fields: Fields, inputs: Mapping[str, Any], found: Mapping[str, Any
         if name == DEFAULTS or name not in by_name:
             result[name] = value
             continue
-        now = _one(by_name[name], value, found.get(name))
-        if now is not None:
-            result[name] = now
+        current = _refreshed_value(by_name[name], value, actual.get(name))
+        if current is not None:
+            result[name] = current
     if DEFAULTS in inputs:
         result[DEFAULTS] = [name for name in inputs[DEFAULTS] if result.get(name) == inputs.get(name)]
     return result
 
 
-def _one(field: Field, value: Any, now: Any) -> Any:
-    if field.kind is Kind.BLOCK and isinstance(value, Mapping) and isinstance(now, Mapping):
-        return refreshed(field.fields, value, now)
-    if field.kind is Kind.BLOCKS and isinstance(value, list) and isinstance(now, list):
-        befores = _matched(value, now) if field.marks & Mark.SET else [(index, item) for index, item in enumerate(now)]
+def _refreshed_value(field: Field, value: Any, current: Any) -> Any:
+    if field.kind is Kind.BLOCK and isinstance(value, Mapping) and isinstance(current, Mapping):
+        return refreshed(field.fields, value, current)
+    if field.kind is Kind.BLOCKS and isinstance(value, list) and isinstance(current, list):
+        befores = (
+            _matched(value, current)
+            if field.marks & Mark.SET
+            else [(index, item) for index, item in enumerate(current)]
+        )
         return [
             refreshed(field.fields, value[index], item) if index < len(value) else imported(field.fields, item)
             for index, item in befores
         ]
-    if zero(now) and zero(value):
+    if zero(current) and zero(value):
         return value
-    return value if field.same and field.same(now, value) and now is None else now
+    return value if field.same and field.same(current, value) and current is None else current
 
 
-def _matched(value: list[Any], now: list[Any]) -> list[tuple[int, Any]]:
+def _matched(value: list[Any], current: list[Any]) -> list[tuple[int, Any]]:
     """Return the members of a set in the order in which the program lists them, by their name."""
     order = {item.get("name"): index for index, item in enumerate(value) if isinstance(item, Mapping)}
-    return sorted(((order.get(item.get("name"), len(value)), item) for item in now), key=lambda pair: pair[0])
+    return sorted(((order.get(item.get("name"), len(value)), item) for item in current), key=lambda pair: pair[0])
 
 
-def imported(fields: Fields, found: Mapping[str, Any]) -> Properties:
+def imported(fields: Fields, actual: Mapping[str, Any]) -> Properties:
     """Return the inputs that would create the actual resource."""
     result: Properties = {DEFAULTS: []}
     for field in fields:
-        value = found.get(field.name)
+        value = actual.get(field.name)
         if (
             value is None
             or field.marks & (Mark.OUTPUT | Mark.REFUSED)

@@ -22,28 +22,28 @@ def invoke(cloud: Cloud, token: str, arguments: Mapping[str, Any]) -> Properties
     Raises:
         ProviderError: It is unknown, or Google refuses it.
     """
-    found = _INVOKES.get(token)
-    if found is None:
+    look_up = _INVOKES.get(token)
+    if look_up is None:
         known = ", ".join(sorted(_INVOKES))
         raise ProviderError(
             f"The stand-in provider has no look-up {token}, so this program cannot run on localcloud. It has: {known}. "
             "Use one of these, or run with PROVIDER=real."
         )
-    return found(cloud, arguments)
+    return look_up(cloud, arguments)
 
 
 def _project(cloud: Cloud, arguments: Mapping[str, Any]) -> Properties:
     name = str(arguments.get("projectId") or cloud.project or "")
     if not name:
         raise ProviderError("projectId is not set, and there is no default project. Set gcp:project or GOOGLE_PROJECT.")
-    found = _get(cloud, "RESOURCE_MANAGER", f"projects/{name}", GO_CLIENT)
-    parent = found.get("parent") or {}
-    labels = dict(found.get("labels") or {})
+    response = _get(cloud, "RESOURCE_MANAGER", f"projects/{name}", GO_CLIENT)
+    parent = response.get("parent") or {}
+    labels = dict(response.get("labels") or {})
     return {
         "id": f"projects/{name}",
-        "projectId": str(found.get("projectId", name)),
-        "number": str(found.get("projectNumber", "")),
-        "name": str(found.get("name", "")),
+        "projectId": str(response.get("projectId", name)),
+        "number": str(response.get("projectNumber", "")),
+        "name": str(response.get("name", "")),
         "orgId": str(parent.get("id", "")) if parent.get("type") == "organization" else "",
         "folderId": str(parent.get("id", "")) if parent.get("type") == "folder" else "",
         "billingAccount": "",
@@ -57,8 +57,8 @@ def _project(cloud: Cloud, arguments: Mapping[str, Any]) -> Properties:
 
 
 def _projects(cloud: Cloud, arguments: Mapping[str, Any]) -> Properties:
-    wanted = str(arguments.get("filter", ""))
-    found = _get(cloud, "RESOURCE_MANAGER", "projects", {**GO_CLIENT, "filter": wanted})
+    query = str(arguments.get("filter", ""))
+    response = _get(cloud, "RESOURCE_MANAGER", "projects", {**GO_CLIENT, "filter": query})
     projects = [
         {
             "projectId": str(item.get("projectId", "")),
@@ -69,9 +69,9 @@ def _projects(cloud: Cloud, arguments: Mapping[str, Any]) -> Properties:
             "labels": dict(item.get("labels") or {}),
             "parent": {key: str(value) for key, value in (item.get("parent") or {}).items()},
         }
-        for item in found.get("projects", [])
+        for item in response.get("projects", [])
     ]
-    return {"id": wanted, "filter": wanted, "projects": projects}
+    return {"id": query, "filter": query, "projects": projects}
 
 
 def _account(cloud: Cloud, arguments: Mapping[str, Any]) -> Properties:
@@ -80,17 +80,17 @@ def _account(cloud: Cloud, arguments: Mapping[str, Any]) -> Properties:
     if "@" not in email:
         email = f"{email}@{project}.iam.gserviceaccount.com"
     path = f"projects/{project}/serviceAccounts/{email}"
-    found = _get(cloud, "IAM", path, GO_CLIENT)
+    response = _get(cloud, "IAM", path, GO_CLIENT)
     return {
         "id": path,
         "accountId": name,
         "project": project,
         "email": email,
         "member": f"serviceAccount:{email}",
-        "name": str(found.get("name", path)),
-        "uniqueId": str(found.get("uniqueId", "")),
-        "displayName": str(found.get("displayName", "")),
-        "disabled": bool(found.get("disabled")),
+        "name": str(response.get("name", path)),
+        "uniqueId": str(response.get("uniqueId", "")),
+        "displayName": str(response.get("displayName", "")),
+        "disabled": bool(response.get("disabled")),
     }
 
 

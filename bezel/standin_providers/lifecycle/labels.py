@@ -12,7 +12,7 @@ from bezel.standin_providers.lifecycle.values import UNKNOWN, Properties, unknow
 
 
 def add_labels(
-    planned: Properties, known: Mapping[str, Any] | None, defaults: Mapping[str, str], mark: Mapping[str, str]
+    planned: Properties, known: Mapping[str, Any] | None, defaults: Mapping[str, str], attribution: Mapping[str, str]
 ) -> None:
     """Complete the planned labels and annotations in place.
 
@@ -20,34 +20,36 @@ def add_labels(
         planned: The planned properties, with the program's own labels.
         known: The outputs so far, or None on a create.
         defaults: The provider's default labels.
-        mark: The provider's attribution; added at creation and then retained, never added later.
+        attribution: The provider's attribution label; added at creation and then retained, never added later.
     """
     if "effectiveLabels" in planned:
-        marked = mark if known is None or mark.items() <= (known.get("pulumiLabels") or {}).items() else {}
+        marked = (
+            attribution if known is None or attribution.items() <= (known.get("pulumiLabels") or {}).items() else {}
+        )
         own = planned.get("labels")
         if unknown(own):
             planned["pulumiLabels"] = planned["effectiveLabels"] = UNKNOWN
         else:
             planned["pulumiLabels"] = {**defaults, **(own or {}), **marked}
-            planned["effectiveLabels"] = _all(planned["pulumiLabels"], known, "effectiveLabels", "pulumiLabels")
+            planned["effectiveLabels"] = _with_others(planned["pulumiLabels"], known, "effectiveLabels", "pulumiLabels")
     if "effectiveAnnotations" in planned and not unknown(planned.get("annotations")):
         own = planned.get("annotations") or {}
-        planned["effectiveAnnotations"] = _all(own, known, "effectiveAnnotations", "annotations")
+        planned["effectiveAnnotations"] = _with_others(own, known, "effectiveAnnotations", "annotations")
 
 
-def _all(own: Mapping[str, str], known: Mapping[str, Any] | None, every: str, ours: str) -> Any:
+def _with_others(own: Mapping[str, str], known: Mapping[str, Any] | None, every: str, own_part: str) -> Any:
     """Return the stack's own entries and those of other writers; unknown before the resource exists."""
     if known is None:
         return dict(own) if own else UNKNOWN
-    others = {key: value for key, value in (known.get(every) or {}).items() if key not in (known.get(ours) or {})}
+    others = {key: value for key, value in (known.get(every) or {}).items() if key not in (known.get(own_part) or {})}
     return {**others, **own}
 
 
-def show_labels(found: Properties, prior: Mapping[str, Any], *, fresh: bool) -> None:
+def show_labels(outputs: Properties, prior: Mapping[str, Any], *, fresh: bool) -> None:
     """Complete the outputs in place: the program's and the provider's own parts of the labels that Google has."""
     for every, parts in (("effectiveLabels", ("labels", "pulumiLabels")), ("effectiveAnnotations", ("annotations",))):
-        for part in parts if every in found else ():
+        for part in parts if every in outputs else ():
             before = prior.get(part)
             keys = before if isinstance(before, Mapping) else {}
-            shown = {key: found[every][key] for key in keys if key in found[every]}
-            found[part] = None if fresh and not shown and before is None else shown
+            shown = {key: outputs[every][key] for key in keys if key in outputs[every]}
+            outputs[part] = None if fresh and not shown and before is None else shown

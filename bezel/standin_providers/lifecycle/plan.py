@@ -16,7 +16,7 @@ from bezel.standin_providers.lifecycle.values import UNKNOWN, Properties, unknow
 
 def plan(
     fields: Fields,
-    wanted: Mapping[str, Any],
+    inputs: Mapping[str, Any],
     known: Mapping[str, Any] | None,
     project: str | None = None,
     *,
@@ -26,7 +26,7 @@ def plan(
 
     Args:
         fields: The type's properties.
-        wanted: The checked inputs.
+        inputs: The checked inputs.
         known: The outputs so far, or None where the object does not exist yet: then Google's choices are unknown.
         project: The value of a property marked PROJECT that the program does not set.
         creating: Whether the whole resource does not exist yet; `known` may also be None for an object inside an
@@ -35,10 +35,10 @@ def plan(
     creating = known is None if creating is None else creating
     result: Properties = {}
     for field in fields:
-        value = None if field.marks & Mark.OUTPUT else wanted.get(field.name)
+        value = None if field.marks & Mark.OUTPUT else inputs.get(field.name)
         before = None if known is None else known.get(field.name)
         if value is not None:
-            result[field.name] = _wanted(field, value, before, creating=creating)
+            result[field.name] = _planned_value(field, value, before, creating=creating)
         elif field.marks & Mark.PROJECT and known is None:
             result[field.name] = project
         elif field.marks & (Mark.COMPUTED | Mark.OUTPUT):
@@ -52,7 +52,7 @@ def plan(
     return result
 
 
-def _wanted(field: Field, value: Any, before: Any, *, creating: bool) -> Any:
+def _planned_value(field: Field, value: Any, before: Any, *, creating: bool) -> Any:
     if unknown(value):
         return UNKNOWN
     if field.kind is Kind.BLOCK:
@@ -98,22 +98,22 @@ def _filled(field: Field, planned: Properties) -> Properties:
     return {name: empty.get(kinds[name]) if value is None else value for name, value in planned.items()}
 
 
-def heeded(found: Iterable["Difference"], ignored: Collection[str]) -> Iterator["Difference"]:
-    """Yield the differences that are neither in an ignored property nor only beside ignored ones.
+def without_ignored(found: Iterable["Difference"], ignored: Collection[str]) -> Iterator["Difference"]:
+    """Yield the differences that are neither in an ignored property nor secondary to ignored ones.
 
     Args:
         found: All differences.
         ignored: Paths of properties whose changes the program ignores.
     """
-    left = [one for one in found if not any(_within(one.path, path) for path in ignored)]
-    for one in left:
-        place = one.path.rpartition(".")[0]
-        if not one.beside or any(_within(other.path, place) for other in left if not other.beside):
-            yield one
+    left = [difference for difference in found if not any(_within(difference.path, path) for path in ignored)]
+    for difference in left:
+        parent = difference.path.rpartition(".")[0]
+        if not difference.secondary or any(_within(other.path, parent) for other in left if not other.secondary):
+            yield difference
 
 
-def _within(path: str, place: str) -> bool:
-    return path == place or path.startswith((place + ".", place + "["))
+def _within(path: str, parent: str) -> bool:
+    return path == parent or path.startswith((parent + ".", parent + "["))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +124,13 @@ class Difference:
         path: Path of the value.
         kind: ADD, DELETE or UPDATE.
         replaces: Whether it requires a new resource.
-        beside: Whether it is reported only together with another difference in the same object.
+        secondary: Whether it is reported only together with another difference in the same object.
     """
 
     path: str
     kind: str
     replaces: bool
-    beside: bool = False
+    secondary: bool = False
 
     @property
     def top(self) -> str:
@@ -166,21 +166,21 @@ def _field(field: Field, old: Any, new: Any, path: str, *, replaces: bool) -> It
         found = list(differences(field.fields, old, new, path + "."))
         yield from _replaced(field, old, new, path) if found and field.marks & Mark.SET else found
         if found and not field.marks & Mark.SET:
-            yield from _shown_beside(field, old, new, path)
+            yield from _secondary(field, old, new, path)
     elif field.kind is Kind.TABLE and not (zero(old) and zero(new)):
         yield from _table(old or {}, new or {}, path, replaces=replaces)
     elif field.kind in (Kind.BLOCKS, Kind.ITEMS) and not (zero(old) and zero(new)):
         yield from _list(field, old or [], new or [], path, replaces=replaces)
     elif not _same(field, old, new):
         replaces = replaces or bool(field.renews and field.renews(old, new))
-        yield Difference(path, _kind(old, new), replaces or _settled(field, new if old is None else old))
+        yield Difference(path, _kind(old, new), replaces or _needs_new(field, new if old is None else old))
 
 
-def _shown_beside(field: Field, old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[Difference]:
+def _secondary(field: Field, old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[Difference]:
     """Report maps that were never read as added where another value of their object changes, as recorded."""
     for inner in field.fields:
         if inner.kind is Kind.TABLE and old.get(inner.name) is None and zero(new.get(inner.name)):
-            yield Difference(f"{path}.{inner.name}", "ADD", replaces=False, beside=True)
+            yield Difference(f"{path}.{inner.name}", "ADD", replaces=False, secondary=True)
 
 
 def _replaced(field: Field, old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[Difference]:
@@ -191,12 +191,12 @@ def _replaced(field: Field, old: Mapping[str, Any], new: Mapping[str, Any], path
             yield Difference(f"{path}.{inner.name}", _kind(before, after), bool(inner.marks & Mark.NEW))
 
 
-def _settled(field: Field, value: Any) -> bool:
+def _needs_new(field: Field, value: Any) -> bool:
     """Whether an object that is added or removed sets a property that requires a new resource (NEW)."""
     if not isinstance(value, Mapping):
         return False
-    says = [(inner, value.get(inner.name)) for inner in field.fields if not zero(value.get(inner.name))]
-    return any(inner.marks & Mark.NEW or _settled(inner, said) for inner, said in says)
+    values = [(inner, value.get(inner.name)) for inner in field.fields if not zero(value.get(inner.name))]
+    return any(inner.marks & Mark.NEW or _needs_new(inner, inner_value) for inner, inner_value in values)
 
 
 def _same(field: Field, old: Any, new: Any) -> bool:
@@ -220,8 +220,8 @@ def _list(field: Field, old: list[Any], new: list[Any], path: str, *, replaces: 
         if isinstance(before, Mapping) and isinstance(after, Mapping):
             yield from differences(field.fields, before, after, where + ".")
         elif before != after:
-            settled = _settled(field, after if before is None else before)
-            yield Difference(where, _kind(before, after), replaces or settled)
+            needs_new = _needs_new(field, after if before is None else before)
+            yield Difference(where, _kind(before, after), replaces or needs_new)
 
 
 def _kind(old: Any, new: Any) -> str:

@@ -85,7 +85,7 @@ class Operations:
         self.kind, self.cloud, self.until = kind, cloud, until
 
     @staticmethod
-    def foretell(planned: Properties, known: Mapping[str, Any] | None) -> None:
+    def derive(planned: Properties, known: Mapping[str, Any] | None) -> None:
         """Complete planned properties, in place, with those that follow from the others without a request."""
 
     def create(self, planned: Mapping[str, Any]) -> tuple[str, Properties]:
@@ -106,8 +106,8 @@ class Operations:
             try:
                 self.finished(answer)
             except ProviderError as error:
-                said = f"Error waiting to create {kind.title}: {error}"
-                raise (PartlyDoneError(said, resource_id) if kind.keeps_failed else ProviderError(said)) from None
+                text = f"Error waiting to create {kind.title}: {error}"
+                raise (PartlyDoneError(text, resource_id) if kind.keeps_failed else ProviderError(text)) from None
         return self.made(resource_id, planned)
 
     def made(self, resource_id: str, values: Mapping[str, Any]) -> tuple[str, Properties]:
@@ -179,8 +179,8 @@ class Operations:
         """Delete the resource; it is no error if it does not exist."""
         kind = self.kind
         if kind.protected and known.get("deletionProtection"):
-            wish = "setting deletion_protection=false and running `terraform apply`"
-            raise ProviderError(f"cannot destroy {kind.protected} without {wish}")
+            advice = "setting deletion_protection=false and running `terraform apply`"
+            raise ProviderError(f"cannot destroy {kind.protected} without {advice}")
         self._delete("DELETE", resource_id, kind.query)
 
     def _delete(self, method: str, path: str, query: Mapping[str, str] | None = None, content: object = None) -> None:
@@ -209,10 +209,10 @@ def fill(template: str, values: Mapping[str, Any]) -> str:
         ProviderError: A value is missing, such as a project that is not set.
     """
 
-    def value(found: re.Match[str]) -> str:
-        if values.get(found[1]) in (None, ""):
-            raise ProviderError(f"{found[1]}: required field is not set")
-        return str(values[found[1]])
+    def value(match: re.Match[str]) -> str:
+        if values.get(match[1]) in (None, ""):
+            raise ProviderError(f"{match[1]}: required field is not set")
+        return str(values[match[1]])
 
     return re.sub(r"{(\w+)}", value, template)
 
@@ -224,8 +224,8 @@ def parse(template: str, resource_id: str) -> Properties:
     projects/{project}/locations/{location}/services/{name}.
     """
     pattern = re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", template)
-    if found := re.fullmatch(pattern, resource_id):
-        return found.groupdict()
+    if match := re.fullmatch(pattern, resource_id):
+        return match.groupdict()
     names = re.findall(r"{(\w+)}", template)
     parts = resource_id.split("/")
     return dict(zip(names[-len(parts) :], parts, strict=True)) if len(parts) <= len(names) else {}

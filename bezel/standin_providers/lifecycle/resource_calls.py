@@ -16,7 +16,7 @@ from bezel.standin_providers.lifecycle.fields import Fields, Mark
 from bezel.standin_providers.lifecycle.inputs import imported, refreshed
 from bezel.standin_providers.lifecycle.labels import add_labels, show_labels
 from bezel.standin_providers.lifecycle.mapping import Nulls, outputs, sealed
-from bezel.standin_providers.lifecycle.plan import Difference, differences, heeded, plan
+from bezel.standin_providers.lifecycle.plan import Difference, differences, plan, without_ignored
 from bezel.standin_providers.lifecycle.resource import Operations, ResourceType, parse
 from bezel.standin_providers.lifecycle.values import UNKNOWN, Properties, unknown
 
@@ -25,19 +25,19 @@ from bezel.standin_providers.lifecycle.values import UNKNOWN, Properties, unknow
 class Changes:
     """The result of a diff: every differing value, and the properties that can never change in place."""
 
-    found: tuple[Difference, ...]
+    differing: tuple[Difference, ...]
     stables: tuple[str, ...]
     delete_first: bool
 
     @property
     def names(self) -> list[str]:
         """The properties that differ."""
-        return sorted({item.top for item in self.found})
+        return sorted({item.top for item in self.differing})
 
     @property
     def replaces(self) -> list[str]:
         """The differing properties that require a new resource."""
-        return sorted({item.top for item in self.found if item.replaces})
+        return sorted({item.top for item in self.differing if item.replaces})
 
 
 class ResourceCalls:
@@ -59,32 +59,32 @@ class ResourceCalls:
             seed: The engine's random seed for a name.
             proposed: The name from the stack's own autonaming; empty where it forbids a generated name.
         """
-        named = kind.autoname
-        given = dict(news)
-        auto = bool(named) and news.get(named) is None and proposed != ""
+        name_field = kind.autoname
+        inputs = dict(news)
+        auto = bool(name_field) and news.get(name_field) is None and proposed != ""
         if auto:
-            kept = olds.get(named) if named in (olds.get(DEFAULTS) or []) else None
-            given[named] = kept or proposed or autoname(name, seed, kind.longest)
-        checked = check(kind.fields, given, kind.pulumi_type)
+            state = olds.get(name_field) if name_field in (olds.get(DEFAULTS) or []) else None
+            inputs[name_field] = state or proposed or autoname(name, seed, kind.longest)
+        checked = check(kind.fields, inputs, kind.pulumi_type)
         if auto:
-            checked.inputs[DEFAULTS].append(named)
+            checked.inputs[DEFAULTS].append(name_field)
         return checked
 
     def planned(self, kind: ResourceType, news: Mapping[str, Any], known: Mapping[str, Any] | None) -> Properties:
         """Return all planned properties, labels included."""
         result = plan(kind.fields, news, known, self.cloud.project)
         add_labels(result, known, self.cloud.default_labels, self.cloud.attribution)
-        (kind.operations or Operations).foretell(result, known)
+        (kind.operations or Operations).derive(result, known)
         return result
 
     def diff(self, kind: ResourceType, news: Properties, known: Properties, ignored: list[str]) -> Changes:
         """Return the differences between the desired properties and the known ones."""
-        found = tuple(heeded(differences(kind.fields, known, self.planned(kind, news, known)), ignored))
-        replaced = {item.top for item in found if item.replaces}
+        differing = tuple(without_ignored(differences(kind.fields, known, self.planned(kind, news, known)), ignored))
+        replaced = {item.top for item in differing if item.replaces}
         fixed_name = bool(kind.autoname) and kind.autoname not in (news.get(DEFAULTS) or [])
         same_name = known.get(kind.autoname) == news.get(kind.autoname)
         stables = tuple(sorted(name for name in _fixed(kind.fields) if name not in replaced))
-        return Changes(found, stables, delete_first=bool(replaced) and fixed_name and same_name)
+        return Changes(differing, stables, delete_first=bool(replaced) and fixed_name and same_name)
 
     def create(self, kind: ResourceType, news: Properties, timeout: float, *, preview: bool) -> tuple[str, Properties]:
         """Create a resource (or preview it); returns its id and outputs.
@@ -103,8 +103,8 @@ class ResourceCalls:
         try:
             resource_id, answer = self._operations(kind, timeout).create(planned)
         except PartlyDoneError as error:
-            kept = self.seal(kind, {**planned, "id": error.id})
-            raise PartlyDoneError(str(error), error.id, kept) from None
+            state = self.seal(kind, {**planned, "id": error.id})
+            raise PartlyDoneError(str(error), error.id, state) from None
         return resource_id, self._outputs(kind, resource_id, answer, planned, Nulls.ALL)
 
     def update(
@@ -137,8 +137,8 @@ class ResourceCalls:
         except ProviderError as error:
             # The Terraform SDK stores the requested properties, whether Google accepted them or not: the next update
             # finds nothing to change, and reads the resource.
-            kept = known if kind.partial else planned
-            raise PartlyDoneError(str(error), resource_id, self.seal(kind, {**kept, "id": resource_id})) from None
+            state = known if kind.partial else planned
+            raise PartlyDoneError(str(error), resource_id, self.seal(kind, {**state, "id": resource_id})) from None
         return self._outputs(kind, resource_id, answer, planned, Nulls.TOP)
 
     def read(
@@ -153,9 +153,9 @@ class ResourceCalls:
         answer = operations.read(whole_id, prior)
         if answer is None:
             return None
-        found = self._outputs(kind, whole_id, answer, prior, Nulls.NONE, seal=False)
-        shown = refreshed(kind.fields, inputs, found) if inputs else imported(kind.fields, found)
-        return whole_id, self.seal(kind, found), self.seal(kind, shown)
+        result = self._outputs(kind, whole_id, answer, prior, Nulls.NONE, seal=False)
+        shown_inputs = refreshed(kind.fields, inputs, result) if inputs else imported(kind.fields, result)
+        return whole_id, self.seal(kind, result), self.seal(kind, shown_inputs)
 
     def delete(self, kind: ResourceType, resource_id: str, known: Properties, timeout: float) -> None:
         """Delete a resource, unless its deletion policy forbids it; it is no error if it does not exist.
@@ -165,8 +165,8 @@ class ResourceCalls:
         """
         policy = known.get("deletionPolicy")
         if policy == "PREVENT":
-            wish = 'setting deletion_policy="DELETE" and running `terraform apply`'
-            raise ProviderError(f"cannot destroy {kind.title} without {wish}")
+            advice = 'setting deletion_policy="DELETE" and running `terraform apply`'
+            raise ProviderError(f"cannot destroy {kind.title} without {advice}")
         if policy == "ABANDON":
             return  # it is removed from the state and stays at Google
         self._operations(kind, timeout).delete(resource_id, known)
@@ -184,10 +184,10 @@ class ResourceCalls:
         *,
         seal: bool = True,
     ) -> Properties:
-        found = outputs(kind.fields, answer, prior, nulls)
-        show_labels(found, prior, fresh=nulls is not Nulls.NONE)
-        found["id"] = resource_id
-        return self.seal(kind, found) if seal else found
+        result = outputs(kind.fields, answer, prior, nulls)
+        show_labels(result, prior, fresh=nulls is not Nulls.NONE)
+        result["id"] = resource_id
+        return self.seal(kind, result) if seal else result
 
     def seal(self, kind: ResourceType, values: Properties) -> Properties:
         """Return the properties with the type's secret ones in the engine's envelope."""

@@ -14,8 +14,8 @@ from bezel.standin_providers.lifecycle.fields import Field, Kind, Mark
 
 def in_set_order(field: Field, members: list[Any]) -> list[Any]:
     """Return the members in the provider's order."""
-    told = str if field.kind is Kind.ITEMS else lambda member: _member(field, member)
-    return sorted(members, key=lambda member: str(zlib.crc32(told(member).encode())))
+    text_of = str if field.kind is Kind.ITEMS else lambda member: _member(field, member)
+    return sorted(members, key=lambda member: str(zlib.crc32(text_of(member).encode())))
 
 
 def _member(field: Field, member: Any) -> str:

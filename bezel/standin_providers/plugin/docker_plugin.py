@@ -123,16 +123,16 @@ class DockerPlugin(Plugin):
             digest = digest_of(name, os.environ.get("BEZEL_REGISTRY_ENDPOINT", ""))
         except ProviderError as error:
             refuse(context, f"invoking {request.tok}: {error}")
-        found = {
+        result = {
             "id": digest,
             "name": name,
             "sha256Digest": digest,
             "insecureSkipVerify": bool(arguments.get("insecureSkipVerify")),
         }
-        return _answer(found)
+        return _invoke_response(result)
 
 
-def _answer(found: Properties) -> pb.InvokeResponse:
+def _invoke_response(result: Properties) -> pb.InvokeResponse:
     response = pb.InvokeResponse()
-    getattr(response, "return").CopyFrom(encode(found))  # a Python keyword
+    getattr(response, "return").CopyFrom(encode(result))  # a Python keyword
     return response

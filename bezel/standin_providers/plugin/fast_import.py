@@ -31,6 +31,6 @@ def lighten() -> None:
 def sdk_version(package: str) -> str:
     """Return the version of an installed Pulumi SDK from its pulumi-plugin.json, without importing the SDK."""
     spec = importlib.machinery.PathFinder.find_spec(package)
-    places = spec.submodule_search_locations if spec is not None else None
-    file = Path(next(iter(places or [""]))) / "pulumi-plugin.json"
+    folders = spec.submodule_search_locations if spec is not None else None
+    file = Path(next(iter(folders or [""]))) / "pulumi-plugin.json"
     return str(json.loads(file.read_text(encoding="utf-8"))["version"]) if file.is_file() else ""

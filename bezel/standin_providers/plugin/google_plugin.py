@@ -71,10 +71,10 @@ class GooglePlugin(Plugin):
             "",
             lambda: self._engine.diff(kind, decode(request.news), decode(request.olds), list(request.ignoreChanges)),
         )
-        some = pb.DiffResponse.DIFF_SOME if changes.found else pb.DiffResponse.DIFF_NONE
+        some = pb.DiffResponse.DIFF_SOME if changes.differing else pb.DiffResponse.DIFF_NONE
         detailed = {
             item.path: pb.PropertyDiff(kind=_KINDS.Value(item.kind + ("_REPLACE" if item.replaces else "")))
-            for item in changes.found
+            for item in changes.differing
         }
         return pb.DiffResponse(
             changes=some,
@@ -134,7 +134,7 @@ class GooglePlugin(Plugin):
         found = self._try(
             context, f"invoking {request.tok}", lambda: invoke(self._engine.cloud, request.tok, decode(request.args))
         )
-        return _answer(found)
+        return _invoke_response(found)
 
     def _kind(self, urn: str, context: Context) -> ResourceType:
         token = urn.split("::")[2].rsplit("$", 1)[-1]
@@ -147,11 +147,11 @@ class GooglePlugin(Plugin):
             )
         return kind
 
-    def _try(self, context: Context, doing: str, work: Callable[[], _Answer], inputs: object = None) -> _Answer:
+    def _try(self, context: Context, operation: str, work: Callable[[], _Answer], inputs: object = None) -> _Answer:
         try:
             return work()
         except PartlyDoneError as error:
-            text = f"{doing}: {one_error(str(error))}"
+            text = f"{operation}: {one_error(str(error))}"
             detail = pb.ErrorResourceInitFailed(
                 id=error.id, properties=encode(error.properties), reasons=[one_error(str(error))]
             )
@@ -159,19 +159,21 @@ class GooglePlugin(Plugin):
                 detail.inputs.CopyFrom(inputs)  # type: ignore[arg-type]
             refuse(context, text, detail)
         except ExistsError as error:
-            refuse(context, one_error(str(error)) + take_over(doing))
+            refuse(context, one_error(str(error)) + adoption_advice(operation))
         except ProviderError as error:
-            creating = doing.startswith("creating ")
-            refuse(context, one_error(str(error)) if creating or not doing else f"{doing}: {one_error(str(error))}")
+            creating = operation.startswith("creating ")
+            refuse(
+                context, one_error(str(error)) if creating or not operation else f"{operation}: {one_error(str(error))}"
+            )
 
 
-def take_over(doing: str) -> str:
+def adoption_advice(operation: str) -> str:
     """Return the advice for the user about a resource that exists already.
 
     Args:
-        doing: The operation that failed, with the resource's URN.
+        operation: The operation that failed, with the resource's URN.
     """
-    stack = doing.partition("urn:pulumi:")[2].partition("::")[0]
+    stack = operation.partition("urn:pulumi:")[2].partition("::")[0]
     return (
         "It exists, and is not in the state of this stack. If an earlier run of this stack created it (the run was "
         f"killed, or a response was lost), adopt it: `.venv/bin/bezel local recover {stack} --adopt`. If it has "
@@ -179,7 +181,7 @@ def take_over(doing: str) -> str:
     )
 
 
-def _answer(found: Properties) -> pb.InvokeResponse:
+def _invoke_response(found: Properties) -> pb.InvokeResponse:
     response = pb.InvokeResponse()
     getattr(response, "return").CopyFrom(encode(found))  # a Python keyword
     return response

@@ -33,7 +33,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
     """The calls of the engine to every provider that concern no resource."""
 
     sdk = ""  # the package whose resources the provider serves
-    called_off = False  # whether the engine has cancelled
+    cancelled = False  # whether the engine has cancelled
 
     def GetPluginInfo(self, request: empty_pb2.Empty, context: Context) -> plugin_pb2.PluginInfo:
         """Return the version of the published plugin that this one replaces."""
@@ -61,7 +61,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
     def Cancel(self, request: empty_pb2.Empty, context: Context) -> empty_pb2.Empty:
         """End every wait of the provider."""
         del request, context
-        self.called_off = True
+        self.cancelled = True
         self.stop()
         return empty_pb2.Empty()
 
@@ -94,9 +94,9 @@ def serve(plugin: Plugin) -> NoReturn:
     server.start()
     sys.stdout.write(f"{port}\n")
     sys.stdout.flush()
-    if not end.asked_for():
+    if not end.wait():
         os._exit(1)  # the engine was killed: no one reads a response
-    if not plugin.called_off:
+    if not plugin.cancelled:
         # Interrupted by another process: the engine still reads the results of its calls.
         plugin.stop()
         server.stop(1).wait(2)
@@ -114,7 +114,7 @@ class _End:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: None)
 
-    def asked_for(self) -> bool:
+    def wait(self) -> bool:
         """Wait for the end; returns True for a signal, False where the engine is gone."""
         # A plugin that is started by hand has no pipe: then only the parent can be watched.
         piped = stat.S_ISFIFO(os.fstat(0).st_mode)

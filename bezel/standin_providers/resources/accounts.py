@@ -15,7 +15,7 @@ class Account(Operations):
     """Operations of a service account: a create sends the id beside the account, and disabling is a verb of its own."""
 
     @staticmethod
-    def foretell(planned: Properties, known: Mapping[str, Any] | None) -> None:
+    def derive(planned: Properties, known: Mapping[str, Any] | None) -> None:
         """Compute the e-mail from id and project, so that it is known in a preview."""
         del known
         if isinstance(planned.get("accountId"), str) and planned.get("project"):

@@ -53,8 +53,8 @@ class ComputeOperations(Operations):
         errors = (ended.get("error") or {}).get("errors") or []
         if errors:
             doing = _DOING.get(str(operation.get("operationType")), "Updating")
-            told = "\n".join(str(error.get("message") or error.get("code")) for error in errors)
-            raise ProviderError(f"Error waiting for {doing} {self.kind.title}: {told}")
+            reasons = "\n".join(str(error.get("message") or error.get("code")) for error in errors)
+            raise ProviderError(f"Error waiting for {doing} {self.kind.title}: {reasons}")
 
 
 def _plain(operation: Mapping[str, Any]) -> dict[str, Any]:

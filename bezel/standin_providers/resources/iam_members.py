@@ -76,8 +76,8 @@ class Member(Operations):
         binding = next((item for item in policy.get("bindings", []) if _is(item, values)), None)
         if binding is None or values.get("member") not in binding.get("members", []):
             return None
-        found = {name: values.get(name) for name in ("role", "member")}
-        answer = {**found, "etag": policy.get("etag"), "condition": binding.get("condition")}
+        own = {name: values.get(name) for name in ("role", "member")}
+        answer = {**own, "etag": policy.get("etag"), "condition": binding.get("condition")}
         for item in self.kind.fields:
             answer.setdefault(item.name, named.get(item.name))
         return {**answer, self.kind.parent: self._whole(path)}
@@ -129,11 +129,11 @@ class Member(Operations):
         """Return the values with the parent's bare name, and project and location from a full path of the parent."""
         whole = str(values.get(self.kind.parent, ""))
         parts = whole.split("/")
-        found = {"projects": "project", "locations": "location"}
-        said = {found[key]: value for key, value in itertools.pairwise(parts) if key in found}
+        kinds = {"projects": "project", "locations": "location"}
+        from_path = {kinds[key]: value for key, value in itertools.pairwise(parts) if key in kinds}
         base = {"project": self.cloud.project, "location": self.cloud.region}
         given = {name: value for name, value in values.items() if value is not None}
-        return {**base, **given, **said, self.kind.parent: parts[-1]}
+        return {**base, **given, **from_path, self.kind.parent: parts[-1]}
 
     def _whole(self, path: str) -> str:
         """Return the parent's name in the state: its path, but the id for a project."""

@@ -19,7 +19,7 @@ class Object(Operations):
     """Operations of an object: small content or a file, uploaded as a whole."""
 
     @staticmethod
-    def foretell(planned: Properties, known: Mapping[str, Any] | None) -> None:
+    def derive(planned: Properties, known: Mapping[str, Any] | None) -> None:
         """Compute the checksum of the upload, so that a changed file shows as a change and nothing else does."""
         content = _content(planned) if known is not None else None
         if content is not None:

@@ -57,10 +57,10 @@ class Enabled(Operations):
         resource_id = fill(self.kind.id, planned)
         return resource_id, self.expect(resource_id, planned)
 
-    def enable(self, project: str, wanted: list[str]) -> None:
+    def enable(self, project: str, services: list[str]) -> None:
         """Enable, with one request, those APIs that are not enabled, and wait for the operation."""
         enabled = self._enabled(project)
-        names = [name for name in wanted if name not in enabled]
+        names = [name for name in services if name not in enabled]
         if not names:
             return
         path, content = f"projects/{project}/services:batchEnable", {"serviceIds": names}

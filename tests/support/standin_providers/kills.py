@@ -12,7 +12,7 @@ import grpc
 from pulumi.runtime.proto import provider_pb2 as pb
 
 from bezel.standin_providers.lifecycle.values import decode, encode
-from bezel.standin_providers.plugin.google_plugin import GooglePlugin, take_over
+from bezel.standin_providers.plugin.google_plugin import GooglePlugin, adoption_advice
 from tests.support.standin_providers.client import FailedError, ServedProvider, urn
 from tests.support.standin_providers.google import Boundary, FakeGoogle
 from tests.support.standin_providers.killable_process import Prefork
@@ -108,7 +108,7 @@ class Scene:
             said = error.text
         # A part of another resource's body has no create of its own that Google could refuse.
         assert "googleapi: Error 409: " in said or "existing object already found" in said
-        assert said.endswith(take_over(urn(kind))), "the refusal names the repair"
+        assert said.endswith(adoption_advice(urn(kind))), "the refusal names the repair"
         resource_id = LOG[kind]["state"]["id"]
         state = decode(self.provider.read(kind, resource_id).properties)
         assert not self.provider.diff(kind, resource_id, state, wanted).replaces
