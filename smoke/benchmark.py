@@ -152,7 +152,8 @@ def _load(props: dict[str, Any]) -> "Load":
 
 
 def _measured(props: dict[str, Any], load: "Load", progress: Progress) -> "tuple[MeasuredCell, tuple[str, ...]]":
-    from bezel.bench.cell.cell import ServerView, measure_load
+    from bezel.bench.cell.cell import measure_load
+    from bezel.bench.cell.plan import ServerView
     from bezel.bench.result.records import Manifest, ServedBy
     from bezel.bench.server.http_probe import asker
     from bezel.bench.server.manifest import this_client

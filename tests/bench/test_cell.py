@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bezel.bench.cell.cell import CellPlan, MeasuredCell, ServerView, measure_cell
+from bezel.bench.cell.cell import MeasuredCell, measure_cell
+from bezel.bench.cell.plan import CellPlan, ServerView
 from bezel.bench.load.plan import Body, Closed, Constant, Load, PromptPlan, Replay, Stop, Target
 from bezel.bench.metrics.definitions import DEFINITIONS
 from bezel.bench.report.export import as_csv, as_vllm

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bezel.bench.cell.cell import ServerView, measure_load
+from bezel.bench.cell.cell import measure_load
+from bezel.bench.cell.plan import ServerView
 from bezel.bench.load.plan import Closed, Constant, Load, PromptPlan, Stop, Target
 from bezel.bench.result.records import Manifest, ServedBy
 from bezel.bench.server import manifest

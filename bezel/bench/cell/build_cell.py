@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bezel.bench.cell.cell import CellPlan, ServerView
+from bezel.bench.cell.plan import CellPlan, ServerView
 from bezel.bench.load.plan import Burst, Closed, Constant, Load, Poisson, Replay, Staged, is_closed, to_json
 from bezel.bench.metrics import statistics
 from bezel.bench.metrics.definitions import distributions, measure

@@ -9,62 +9,24 @@ begins sooner.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from bezel.bench.cell.plan import CellPlan, ServerView
 from bezel.bench.client.load_engine import run_load
 from bezel.bench.load.plan import Bodies, Load, TokenSource
 from bezel.bench.prompts.prompts import make_prompts
 from bezel.bench.result import cell_status
 from bezel.bench.result.sample import Measured
-from bezel.bench.server.drain import DEADLINE_SECONDS, DrainClock, drain, read_metrics
+from bezel.bench.server.drain import drain, read_metrics
 
 if TYPE_CHECKING:
     from bezel.bench.prompts.token_calibration import Vocabulary
     from bezel.bench.result.columns import Columns
     from bezel.bench.result.document import Cell, Slo
-    from bezel.bench.result.records import Manifest, ServedBy
-    from bezel.bench.server.http_probe import Ask
 
 Send = Callable[[Load, Bodies, TokenSource, Callable[[str], None]], Measured]
-
-
-@dataclass(frozen=True)
-class ServerView:
-    """Access to a server outside its load.
-
-    Attributes:
-        ask: Sends it a single request.
-        manifest: Its manifest.
-        served: The model and engine that serve; the manifest's where there are no variants.
-        kv_cache_tokens: Tokens that its cache holds; None where unknown.
-        drain_seconds: The longest wait for it to become idle.
-    """
-
-    ask: Ask
-    manifest: Manifest
-    served: ServedBy
-    kv_cache_tokens: int | None = None
-    drain_seconds: float = DEADLINE_SECONDS
-    clock: DrainClock = field(default_factory=DrainClock)
-
-
-@dataclass(frozen=True)
-class CellPlan:
-    """Plan of one cell.
-
-    Attributes:
-        id: Unique in its document.
-        slos: Limits that a request must meet to count for goodput.
-    """
-
-    id: str
-    load: Load
-    bodies: Bodies
-    variant: str = ""
-    repeat: int = 0
-    slos: Sequence[Slo] = ()
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from bezel.bench.cell.cell import MeasuredCell, ServerView, measure_load
+from bezel.bench.cell.cell import MeasuredCell, measure_load
+from bezel.bench.cell.plan import ServerView
 from bezel.bench.load.plan import Closed, Load, Poisson, PromptPlan, Stop
 from bezel.bench.load.plan_rules import checked
 from bezel.bench.prompts.prompts import learn, make_prompts

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bezel.bench.cell.build_cell import recorded
-from bezel.bench.cell.cell import CellPlan, ServerView
+from bezel.bench.cell.plan import CellPlan, ServerView
 from bezel.bench.load.plan import Load
 from bezel.bench.prompts.prompts import make_prompts
 from bezel.bench.prompts.token_calibration import Vocabulary

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from bezel.bench.cell.cell import ServerView
+from bezel.bench.cell.plan import ServerView
 from bezel.bench.result.records import Manifest, Platform, PriceBasis, ServedBy
 from bezel.bench.server import manifest
 from bezel.cli.bench.measure.target import TargetConnection
