@@ -208,7 +208,7 @@ class Sender:
         """The connection ended before the response did."""
         del self._asking[answer]
         if isinstance(error, httptools.HttpParserError):
-            answer.failure = (kinds.BAD_JSON, f"the answer is no HTTP: {short(str(error))}")
+            answer.failure = (kinds.BAD_JSON, f"the response is not HTTP: {short(str(error))}")
         elif not begun:
             answer.failure = (
                 (kinds.RESET, short(str(error)))

@@ -137,9 +137,9 @@ class AnswerReader:
             if data.strip() == b"[DONE]":
                 self._end()
             elif data.strip():
-                self._fail(kinds.BAD_JSON, f"an event is no JSON: {data[:80].decode(errors='replace')}")
+                self._fail(kinds.BAD_JSON, f"an event is not JSON: {data[:80].decode(errors='replace')}")
         except (AttributeError, TypeError):
-            self._fail(kinds.BAD_JSON, f"an event is no completion: {data[:80].decode(errors='replace')}")
+            self._fail(kinds.BAD_JSON, f"an event is not a completion: {data[:80].decode(errors='replace')}")
 
     def _choices(self, at: int, choices: Sequence[dict[str, Any]]) -> None:
         content = text = call = False
@@ -191,7 +191,7 @@ class AnswerReader:
             if cut:
                 self._fail(kinds.TRUNCATED, "the connection closed inside the answer")
             else:
-                self._fail(kinds.BAD_JSON, f"the answer is no completion: {said(document[:80])}")
+                self._fail(kinds.BAD_JSON, f"the response is not a completion: {said(document[:80])}")
         else:
             if content or text or call:
                 self._token(at, content=content, text=content or text)

@@ -133,7 +133,7 @@ def test_comments_and_other_fields_of_a_stream_are_no_events() -> None:
         (CONTENT + USAGE % 1, "truncated", "[DONE]"),
         (b'{"error":{"message":"no","code":500}}', "error_in_body", "no"),
         (b"{}", "no_token", "no token"),
-        (b'{"choices":', "bad_json", "no completion"),
+        (b'{"choices":', "bad_json", "not a completion"),
         (b"<html>Sorry</html>", "bad_json", "Sorry"),
         (b"upstream connect error", "bad_json", "upstream"),
     ],
