@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Mapping
 
-    from bezel.simulated_vllm.configuration.checkpoint import Checkpoint
     from bezel.simulated_vllm.configuration.hardware import SimulatedMachine
 
 # Measured on a real server: a refused configuration ends it after 7-8 s, a refused engine not before 20 s.
@@ -93,11 +92,6 @@ def _configured(settings: EngineSettings) -> None:
         log(drafting.method)
 
 
-def load_seconds(model: Checkpoint, machine: SimulatedMachine) -> float:
-    """Return the seconds that reading the weights from the mount takes."""
-    return model.weight_bytes / machine.accelerator.load_bytes_per_second
-
-
 def _loaded(
     settings: EngineSettings, graphs: tpu.Graphs, sleep: Callable[[float], None], ordered: faults.StartFaults
 ) -> None:
@@ -107,7 +101,7 @@ def _loaded(
         downloading = settings.model.weight_bytes / HUB_BYTES_PER_SECOND * ordered.slowness
         sleep(downloading)
         log("download", model=settings.model_path, seconds=downloading)
-    loading = load_seconds(settings.model, settings.machine) * ordered.slowness
+    loading = settings.model.weight_bytes / chip.load_bytes_per_second * ordered.slowness
     compiling = (graphs.seconds(chip.xla) if chip.xla else chip.compile_seconds) * ordered.slowness
     sleep(loading)
     log("weights", seconds=loading)

@@ -162,14 +162,10 @@ def variables(module: Any) -> dict[str, object]:
     (comma-separated) where they apply.
     """
     readers: Mapping[str, Callable[[], object]] = module.environment_variables
-    return {name: _type(name, readers[name]) for name in sorted(readers)} | _logging_level(readers)
-
-
-def _logging_level(readers: Mapping[str, Callable[[], object]]) -> dict[str, object]:
-    """Return the choices of VLLM_LOGGING_LEVEL: vLLM reads it as text, then logging refuses an unknown level."""
-    level = "VLLM_LOGGING_LEVEL"
-    known = {"choices": sorted(logging.getLevelNamesMapping()), "any_case": True}
-    return {level: known} if level in readers else {}
+    types = {name: _type(name, readers[name]) for name in sorted(readers)}
+    if "VLLM_LOGGING_LEVEL" in readers:  # vLLM reads it as text, then logging refuses an unknown level
+        types["VLLM_LOGGING_LEVEL"] = {"choices": sorted(logging.getLevelNamesMapping()), "any_case": True}
+    return types
 
 
 def _type(name: str, read: Callable[[], object]) -> object:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bezel.simulated_vllm.scheduling.engine import Engine
 
 
-async def answer_chat(engine: Engine, body: ChatBody, fingerprint: str, receive: Receive) -> Response:
+async def answer_chat(engine: Engine, body: ChatBody, receive: Receive) -> Response:
     """Return the response to a chat call.
 
     Raises:
@@ -34,9 +34,9 @@ async def answer_chat(engine: Engine, body: ChatBody, fingerprint: str, receive:
         call.count_parsed(pieces)
         prompt = call.choices[0].request.prompt if body.return_token_ids else None
         extra: dict[str, object] = {"prompt_logprobs": None, "prompt_token_ids": prompt, "prompt_text": None}
-        return call.answer("chat.completion", [_choice(call, body, piece) for piece in pieces], fingerprint, extra)
+        return call.answer("chat.completion", [_choice(call, body, piece) for piece in pieces], extra)
 
-    stream = ChatStream(call, body, fingerprint) if body.stream else None
+    stream = ChatStream(call, body) if body.stream else None
     return await streams.respond(call, receive, stream, completion)
 
 
@@ -133,8 +133,8 @@ class ChatStream(streams.OpenAiStream):
 
     kind = "chat.completion.chunk"
 
-    def __init__(self, call: Call, body: ChatBody, fingerprint: str) -> None:
-        super().__init__(call, fingerprint)
+    def __init__(self, call: Call, body: ChatBody) -> None:
+        super().__init__(call)
         self._body = body
         self._parses = parses(call)
         self._tool = required_tool(body)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bezel.simulated_vllm.scheduling.engine import Engine
 
 
-async def answer_completion(engine: Engine, body: CompletionBody, fingerprint: str, receive: Receive) -> Response:
+async def answer_completion(engine: Engine, body: CompletionBody, receive: Receive) -> Response:
     """Return the response to a completion call.
 
     Raises:
@@ -46,9 +46,9 @@ async def answer_completion(engine: Engine, body: CompletionBody, fingerprint: s
     call = start_call(engine, body, prompts, max_tokens=body.max_tokens, scripted=scripted_answer(body))
 
     def completion(pieces: list[Piece]) -> dict[str, object]:
-        return call.answer("text_completion", [_choice(call, body, piece) for piece in pieces], fingerprint)
+        return call.answer("text_completion", [_choice(call, body, piece) for piece in pieces])
 
-    stream = CompletionStream(call, body, fingerprint) if body.stream else None
+    stream = CompletionStream(call, body) if body.stream else None
     return await streams.respond(call, receive, stream, completion)
 
 
@@ -90,8 +90,8 @@ class CompletionStream(streams.OpenAiStream):
 
     kind = "text_completion"
 
-    def __init__(self, call: Call, body: CompletionBody, fingerprint: str) -> None:
-        super().__init__(call, fingerprint)
+    def __init__(self, call: Call, body: CompletionBody) -> None:
+        super().__init__(call)
         self._body = body
         self._echoes = set(range(len(call.choices))) if body.echo else set()
 

@@ -101,14 +101,13 @@ class Call:
         return found if all_keys else {key: value for key, value in found.items() if value is not None}
 
     def answer(
-        self, kind: str, choices: list[dict[str, object]], fingerprint: str, extra: dict[str, object] | None = None
+        self, kind: str, choices: list[dict[str, object]], extra: dict[str, object] | None = None
     ) -> dict[str, object]:
         """Return the body of a response that is not streamed.
 
         Args:
             kind: its `object`.
             choices: the choices, in order.
-            fingerprint: the server's fingerprint.
             extra: the keys that only this kind has.
         """
         return {
@@ -118,7 +117,7 @@ class Call:
             "model": self.model,
             "choices": choices,
             "service_tier": None,
-            "system_fingerprint": fingerprint,
+            "system_fingerprint": self.engine.settings.fingerprint,
             "usage": self.usage(details=True),
             **(extra or {}),
             "kv_transfer_params": None,

@@ -131,12 +131,11 @@ class OpenAiStream(EventStream):
 
     kind: str
 
-    def __init__(self, call: Call, fingerprint: str) -> None:
+    def __init__(self, call: Call) -> None:
         super().__init__(call)
         options = call.body.stream_options
         self._head = {"id": call.id, "object": self.kind, "created": call.created, "model": call.model}
         self._open = f'data: {compact(self._head)[:-1]},"choices":['
-        self._fingerprint = fingerprint
         self._usage = bool(options and options.include_usage) or call.engine.settings.force_usage
         self._continuous = bool(self._usage and options and options.continuous_usage_stats)
 
@@ -160,13 +159,13 @@ class OpenAiStream(EventStream):
 
     def finishing(self) -> dict[str, Any] | None:
         """Return the extra keys of the chunk that ends a choice; where there is a usage chunk, they are in it."""
-        return None if self._usage else {"system_fingerprint": self._fingerprint}
+        return None if self._usage else {"system_fingerprint": self.call.engine.settings.fingerprint}
 
     def ended(self) -> str:
         """Return the usage, if requested, and the end mark."""
         if not self._usage:
             return _DONE
-        usage = {"usage": self.call.usage(details=False), "system_fingerprint": self._fingerprint}
+        usage = {"usage": self.call.usage(details=False), "system_fingerprint": self.call.engine.settings.fingerprint}
         return f"data: {compact({**self._head, 'choices': [], **usage})}\n\n{_DONE}"
 
 

@@ -28,7 +28,7 @@ def scripted_answer(body: ChatBody | CompletionBody) -> list[int] | None:
     """
     tool = required_tool(body) if isinstance(body, ChatBody) else None
     if tool is not None:
-        return encode(_text(smallest(tool.get("parameters") or {"type": "object"})), specials=False)
+        return _tokens(tool.get("parameters") or {"type": "object"})
     form, outputs = body.response_format or {}, body.structured_outputs or {}
     if form.get("type") == "json_schema" and not form.get("json_schema"):
         raise refused("no-schema")
@@ -39,7 +39,11 @@ def scripted_answer(body: ChatBody | CompletionBody) -> list[int] | None:
     schema = form["json_schema"].get("schema") if form.get("type") == "json_schema" else outputs.get("json")
     if schema is None:
         return None
-    return encode(_text(smallest(json.loads(schema) if isinstance(schema, str) else schema)), specials=False)
+    return _tokens(json.loads(schema) if isinstance(schema, str) else schema)
+
+
+def _tokens(schema: dict[str, Any]) -> list[int]:
+    return encode(json.dumps(smallest(schema), separators=(", ", ": ")), specials=False)
 
 
 def tool_call_id() -> str:
@@ -82,7 +86,3 @@ def required_tool(body: ChatBody) -> dict[str, Any] | None:
         name = (body.tool_choice.get("function") or {}).get("name")
         return next((tool for tool in tools if tool.get("name") == name), None)
     return None
-
-
-def _text(value: object) -> str:
-    return json.dumps(value, separators=(", ", ": "))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import secrets
 import time
@@ -36,10 +35,10 @@ from bezel.simulated_vllm.scheduling.engine_metrics import TOOL_CALLS, http_fami
 from bezel.simulated_vllm.scheduling.tokenizer import decode, encode, token_strings
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Callable
 
     from starlette.requests import Request
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Receive
 
     from bezel.simulated_vllm.scheduling.engine import Engine
 
@@ -50,8 +49,6 @@ class Server:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._settings = engine.settings
-        digest = hashlib.sha256(repr(engine.settings).encode()).hexdigest()[:8]
-        self._fingerprint = f"vllm-{VERSION}-{digest}"
         self._load = 0
         self._registry = CollectorRegistry()
 
@@ -66,15 +63,15 @@ class Server:
             Route("/v1/models", self._models, methods=["GET"]),
             Route("/tokenize", self._tokenize, methods=["POST"]),
             Route("/detokenize", self._detokenize, methods=["POST"]),
-            Route("/v1/completions", self._completions, methods=["POST"]),
-            Route("/v1/chat/completions", self._chat, methods=["POST"]),
+            Route("/v1/completions", self._generating(CompletionBody, answer_completion), methods=["POST"]),
+            Route("/v1/chat/completions", self._generating(ChatBody, answer_chat), methods=["POST"]),
             Route("/v1/messages", self._anthropic, methods=["POST"]),
             Route("/v1/messages/count_tokens", self._count_tokens, methods=["POST"]),
-            Route("/v1/responses", self._responses, methods=["POST"]),
+            Route("/v1/responses", self._generating(ResponsesBody, answer_responses), methods=["POST"]),
             Route("/v1/responses/{response_id}", self._unknown_response, methods=["GET"]),
             Route("/v1/responses/{response_id}/cancel", self._unknown_response, methods=["POST"]),
             Route("/invocations", self._invocations, methods=["POST"]),
-            Route("/generative_scoring", self._scoring, methods=["POST"]),
+            Route("/generative_scoring", self._generating(ScoringBody, answer_scoring), methods=["POST"]),
             Route("/openapi.json", self._description, methods=["GET"]),
             *administration_routes(),
         ]
@@ -153,10 +150,6 @@ class Server:
         body = await self._body(DetokenizeBody, request)
         return json_response({"prompt": decode(body.tokens)})
 
-    async def _chat(self, request: Request) -> Response:
-        body = await self._body(ChatBody, request)
-        return await self._counted(answer_chat(self._engine, body, self._fingerprint, request.receive))
-
     async def _anthropic(self, request: Request) -> Response:
         body = await self._read(MessagesBody, request)
         try:
@@ -173,16 +166,8 @@ class Server:
         except ApiError as error:
             return refusal(error)
 
-    async def _responses(self, request: Request) -> Response:
-        body = await self._body(ResponsesBody, request)
-        return await self._counted(answer_responses(self._engine, body, request.receive))
-
     async def _unknown_response(self, request: Request) -> Response:
         raise refused("unknown-response", name=request.path_params["response_id"])
-
-    async def _scoring(self, request: Request) -> Response:
-        body = await self._body(ScoringBody, request)
-        return await self._counted(answer_scoring(self._engine, body, request.receive))
 
     async def _description(self, _: Request) -> Response:
         return json_response(description(self._paths))
@@ -195,11 +180,18 @@ class Server:
             content = None  # the chat handler reports the error
         # A body that fits neither is refused as a completion, which the real server tries first.
         completion = isinstance(content, dict) and ("prompt" in content or "messages" not in content)
-        return await (self._completions(request) if completion else self._chat(request))
+        generating = (CompletionBody, answer_completion) if completion else (ChatBody, answer_chat)
+        return await self._generating(*generating)(request)
 
-    async def _completions(self, request: Request) -> Response:
-        body = await self._body(CompletionBody, request)
-        return await self._counted(answer_completion(self._engine, body, self._fingerprint, request.receive))
+    def _generating(
+        self, kind: type[BodyT], answer: Callable[[Engine, BodyT, Receive], Awaitable[Response]]
+    ) -> Callable[[Request], Awaitable[Response]]:
+        """Return the handler that reads a body of that kind and has the engine answer it."""
+
+        async def handle(request: Request) -> Response:
+            return await self._counted(answer(self._engine, await self._body(kind, request), request.receive))
+
+        return handle
 
     async def _counted(self, answer: Awaitable[Response]) -> Response:
         """Count a call in /load until its response begins to be sent."""

@@ -6,6 +6,8 @@ checks to `checks.py`, and the delay and the log lines of a refusal to `startup.
 
 from __future__ import annotations
 
+import functools
+import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,7 @@ from bezel.simulated_vllm.configuration.failures import refusal
 from bezel.simulated_vllm.configuration.fields import check_fields
 from bezel.simulated_vllm.configuration.hub import is_hub_id
 from bezel.simulated_vllm.configuration.memory import MemoryUse, memory_use
+from bezel.simulated_vllm.configuration.options import VERSION
 from bezel.simulated_vllm.configuration.speculation import Speculation, read_model, speculation
 
 if TYPE_CHECKING:
@@ -59,6 +62,11 @@ class EngineSettings:
     # Excluded from every printed or hashed form of the settings.
     api_keys: tuple[str, ...] = field(repr=False)
 
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """The `system_fingerprint` of the responses."""
+        return f"vllm-{VERSION}-{hashlib.sha256(repr(self).encode()).hexdigest()[:8]}"
+
 
 _STREAMER_BYTES = 40_000_000_000  # the default memory limit of Run:ai's streamer
 
@@ -93,7 +101,9 @@ def make_settings(
     judge = "SpeculativeConfig" if drafting else "VllmConfig"
     parallel = checks.check_parallelism(options, model, machine, judge)
     checks.check_load_format(options)
-    utilization = _utilization(options)
+    utilization = float(options.gpu_memory_utilization)
+    if not 0 < utilization <= 1:
+        raise refusal("utilization-high" if utilization > 1 else "utilization-low")
     # N-gram drafts are made from the last step's tokens: the next batch cannot be prepared before that step ends.
     overlapping = options.async_scheduling is not False and not (drafting and drafting.method == "ngram")
     memory = memory_use(
@@ -159,10 +169,3 @@ def _loader_bytes(options: argparse.Namespace, model: Checkpoint) -> int:
         return model.largest_shard_bytes
     limit = int(checks.streamer_config(options).get("memory_limit", _STREAMER_BYTES))
     return model.weight_bytes if limit < 0 else min(model.weight_bytes, limit)
-
-
-def _utilization(options: argparse.Namespace) -> float:
-    share = float(options.gpu_memory_utilization)
-    if not 0 < share <= 1:
-        raise refusal("utilization-high" if share > 1 else "utilization-low")
-    return share

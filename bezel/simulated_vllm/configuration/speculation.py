@@ -75,7 +75,9 @@ def speculation(options: argparse.Namespace, machine: SimulatedMachine) -> Specu
         return replace(_KINDS["ngram"], tokens=int(tokens))
     if method not in _MTP_SPELLINGS or not config.get("model"):
         raise refusal("draft-method", method=method)
-    draft = _assistant(str(config["model"]), machine)
+    draft = read_model(str(config["model"]), machine)
+    if not draft.assistant:
+        raise refusal("draft-method", method=draft.model_type)
     if tokens is None:
         raise refusal("draft-tokens-none")
     return replace(_KINDS["mtp"], tokens=int(tokens), draft=draft)
@@ -109,13 +111,6 @@ def _check_values(config: dict[str, Any]) -> None:
         raise refusal("draft-tokens-type") from None
     if number < 1:
         raise refusal("draft-tokens-low")
-
-
-def _assistant(path: str, machine: SimulatedMachine) -> Checkpoint:
-    draft = read_model(path, machine)
-    if not draft.assistant:
-        raise refusal("draft-method", method=draft.model_type)
-    return draft
 
 
 def read_model(path: str, machine: SimulatedMachine) -> Checkpoint:

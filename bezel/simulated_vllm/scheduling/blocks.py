@@ -46,10 +46,8 @@ class BlockPool:
 
     def cached(self, hashes: Sequence[int]) -> int:
         """Return the number of leading hashes that are in the pool."""
-        for count, value in enumerate(hashes):
-            if value not in self._users and value not in self._idle:
-                return count
-        return len(hashes)
+        missing = (at for at, value in enumerate(hashes) if value not in self._users and value not in self._idle)
+        return next(missing, len(hashes))
 
     def use(self, hashes: Iterable[int]) -> None:
         """Add a user to cached blocks; every hash must be in the pool."""
