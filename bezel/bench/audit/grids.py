@@ -16,7 +16,7 @@ def main_rate(row: Row) -> tuple[str, Figure] | None:
     return next(((name, found) for name in RATES if (found := row.figure(name))), None)
 
 
-def answered(row: Row) -> Figure | None:
+def success_share(row: Row) -> Figure | None:
     """Return the share of a load's requests that succeeded, as stated or from their numbers."""
     if row.success is None and row.users is not None and row.completed is not None and row.requests:
         return Figure(min(1.0, row.completed / row.requests), 0.0)
@@ -41,7 +41,7 @@ def series(rows: Iterable[Row]) -> list[list[tuple[Row, Figure]]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class ResponseRate:
     """The rate of a row in responses, whatever unit it is printed in.
 
     Attributes:
@@ -56,15 +56,15 @@ class Answers:
     unit: str
 
 
-def answers(row: Row, rate: Figure) -> Answers | None:
+def response_rate(row: Row, rate: Figure) -> ResponseRate | None:
     """Return the rate in responses; None where the tokens of a request are not stated."""
     name = next((name for name in RATES if row.figure(name)), None)
     if name == REQUESTS:
-        return Answers(row, rate, f"{rate.value:g}", "s")
+        return ResponseRate(row, rate, f"{rate.value:g}", "s")
     if name == OUTPUT and row.output_tokens is None:
-        return Answers(row, rate, f"{rate.value:g}", "s for each token of an answer")
+        return ResponseRate(row, rate, f"{rate.value:g}", "s for each token of a response")
     taken, given = row.context if name in (INPUT, TOTAL) else 0, row.output_tokens if name in (OUTPUT, TOTAL) else 0
     if name not in (INPUT, OUTPUT, TOTAL) or taken is None or given is None or not taken + given:
         return None
     each = f"({taken} + {given})" if name == TOTAL else str(taken + given)
-    return Answers(row, rate.scaled(1 / (taken + given)), f"({rate.value:g} / {each})", "s")
+    return ResponseRate(row, rate.scaled(1 / (taken + given)), f"({rate.value:g} / {each})", "s")

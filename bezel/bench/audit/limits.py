@@ -73,15 +73,15 @@ def decode_roof(system: System, output_per_second: float, users: int | None, con
     return Roof(output_per_second, most, text)
 
 
-def token_roof(system: System, told: Figure, context: int | None) -> Roof:
+def token_roof(system: System, tpot: Figure, context: int | None) -> Roof:
     """Return the time for each token of one response, against the time of reading the weights for it.
 
     Drafts count as used unless the source denies them. Where machine or model is unknown, the catalogue's smallest
     checkpoint on its fastest machine is assumed.
     """
-    seconds = told.high
+    seconds = tpot.high
     roof = decode_roof(replace(system, instances=1, speculation=system.speculation or "any"), 1 / seconds, 1, context)
-    text = f"{told.value * 1e3:.4g} ms a token are {1 / told.value:,.0f} output tokens/s for one user"
+    text = f"{tpot.value * 1e3:.4g} ms a token are {1 / tpot.value:,.0f} output tokens/s for one user"
     if roof:
         return Roof(roof.needed, roof.peak, f"{text}; {roof.text.partition('; ')[2]}")
     machine, weights = _fastest()

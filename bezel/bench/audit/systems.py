@@ -27,27 +27,27 @@ from bezel.bench.audit.words import names
 _NAMES = names("settings")
 
 
-def stated(said: Mapping[str, Any], kind: str) -> Any:
+def stated(fields: Mapping[str, Any], kind: str) -> Any:
     """Return the first field of a kind that is stated and not empty."""
-    return next((said[name] for name in _NAMES[kind] if said.get(name) not in (None, "")), None)
+    return next((fields[name] for name in _NAMES[kind] if fields.get(name) not in (None, "")), None)
 
 
-def system_of(said: Mapping[str, Any], label: str = "") -> System:
+def system_of(fields: Mapping[str, Any], label: str = "") -> System:
     """Return the system that the fields and the label describe.
 
     Args:
-        said: named fields, e.g. of a claim or a row.
+        fields: named fields, e.g. of a claim or a row.
         label: words for values without a field, e.g. a file's name.
     """
-    told = tuple(str(value) if (value := stated(said, kind)) is not None else "" for kind in _NAMES)
-    offloaded = any("offload" in str(value) for value in said.values() if isinstance(value, str))
-    return _system(told, label, offloaded=offloaded, simulated=said.get("nature") == "simulated")
+    values = tuple(str(value) if (value := stated(fields, kind)) is not None else "" for kind in _NAMES)
+    offloaded = any("offload" in str(value) for value in fields.values() if isinstance(value, str))
+    return _system(values, label, offloaded=offloaded, simulated=fields.get("nature") == "simulated")
 
 
 @functools.lru_cache(maxsize=4096)
-def _system(told: tuple[str, ...], label: str, *, offloaded: bool, simulated: bool) -> System:
+def _system(values: tuple[str, ...], label: str, *, offloaded: bool, simulated: bool) -> System:
     """Build a system; cached, because rows of one file repeat the same values."""
-    text = dict(zip(_NAMES, told, strict=True))
+    text = dict(zip(_NAMES, values, strict=True))
     chips = whole(text["chips"])
     machine = machine_in(text["hardware"], chips) or machine_in(label, chips)
     named = named_model(text["model"])

@@ -150,7 +150,7 @@ class Claim:
         item: Its id.
         metric: Its name in lower case.
         value: None where the claim's value is a text or a list.
-        said: All statements of the source, by name.
+        fields: All statements of the source, by name.
         sides: The two sides of a ratio.
     """
 
@@ -158,14 +158,14 @@ class Claim:
     metric: str
     value: Figure | None
     unit: str
-    said: Mapping[str, Any]
+    fields: Mapping[str, Any]
     row: Row
     sides: tuple[Row, ...] = ()
 
     @property
     def counts(self) -> str:
         """Return the tokens that its rate counts, as stated, e.g. "output"; "" where that is not stated."""
-        return str(self.said.get("throughput_counts") or self.said.get("direction") or "")
+        return str(self.fields.get("throughput_counts") or self.fields.get("direction") or "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,7 +207,7 @@ class Table:
 
     def compared_with(self, claim: Claim) -> Claim | None:
         """Return the claim that another one is compared with, where it states that."""
-        return next((other for other in self.claims if other.item == str(claim.said.get("compared_with"))), None)
+        return next((other for other in self.claims if other.item == str(claim.fields.get("compared_with"))), None)
 
     def statements(self) -> Iterator[tuple[str, Row]]:
         """Yield every row with the item it belongs to: its file, or the claim."""

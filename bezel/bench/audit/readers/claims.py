@@ -32,63 +32,63 @@ def read_claims(document: Any, item: str, label: str) -> ResultSource:
         ValueError: two claims have one id.
     """
     del label
-    said = document["claims"] if isinstance(document, Mapping) else document
-    claims = [_claim(claim, index) for index, claim in enumerate(said)]
+    fields = document["claims"] if isinstance(document, Mapping) else document
+    claims = [_claim(claim, index) for index, claim in enumerate(fields)]
     names = [claim.item for claim in claims]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"several claims have the id {', '.join(twice)}")
     return ResultSource(item=item, format="claims", claims=tuple(claims))
 
 
-def _claim(said: Mapping[str, Any], index: int) -> Claim:
-    name = str(said.get("id") or f"claim {index + 1}")
-    metric, unit, raw = str(said.get("metric", "")).lower(), str(said.get("unit") or ""), said.get("value")
+def _claim(fields: Mapping[str, Any], index: int) -> Claim:
+    name = str(fields.get("id") or f"claim {index + 1}")
+    metric, unit, raw = str(fields.get("metric", "")).lower(), str(fields.get("unit") or ""), fields.get("value")
     value = figure(raw) if isinstance(raw, int | float) and not isinstance(raw, bool) else None
-    row = _row(said, name, metric, unit, value, index)
+    row = _row(fields, name, metric, unit, value, index)
     sides = tuple(
         _row(side, f"{name}: {key}", "", "", None, index)
         for key in ("a", "b")
-        if isinstance(side := said.get(key), Mapping)
+        if isinstance(side := fields.get(key), Mapping)
     )
-    return Claim(item=name, metric=metric, value=value, unit=unit, said=said, row=row, sides=sides)
+    return Claim(item=name, metric=metric, value=value, unit=unit, fields=fields, row=row, sides=sides)
 
 
-def _row(said: Mapping[str, Any], where: str, metric: str, unit: str, value: Figure | None, order: int) -> Row:
+def _row(fields: Mapping[str, Any], where: str, metric: str, unit: str, value: Figure | None, order: int) -> Row:
     figures: dict[str, Figure] = {}
-    direction = str(said.get("throughput_counts") or said.get("direction") or "")
+    direction = str(fields.get("throughput_counts") or fields.get("direction") or "")
     counts = "" if direction in ("not stated", "unknown") else direction
-    if not counts and "chunk" in str(said.get("counted")).lower():
+    if not counts and "chunk" in str(fields.get("counted")).lower():
         counts = "output"  # prompts are not streamed in chunks
     if value and metric in LATENCIES and unit in _SECONDS:
         figures[metric] = value.scaled(_SECONDS[unit])
     elif value and (rate := rate_of(unit, counts)):
         figures[rate] = value
     for name in LATENCIES:
-        if name not in figures and (found := figure(said.get(name))):
+        if name not in figures and (found := figure(fields.get(name))):
             figures[name] = found
-    if "throughput" in said and (found := figure(said["throughput"])):
+    if "throughput" in fields and (found := figure(fields["throughput"])):
         # Beside a success rate the throughput is one of requests; beside a cost it is one of tokens.
         figures[rate_of("tok/s", counts) or TOKENS if counts or "cost" in metric else REQUESTS] = found
-    if "req_per_s" in said and (found := figure(said["req_per_s"])):
+    if "req_per_s" in fields and (found := figure(fields["req_per_s"])):
         figures[REQUESTS] = found
     success = value.scaled(0.01) if value and metric.startswith("success") and unit == "%" else None
     return Row(
         where=where,
         order=order,
-        context=whole(said.get("context", said.get("context_tokens"))),
-        users=whole(said.get("users")),
-        output_tokens=whole(said.get("output_tokens")),
+        context=whole(fields.get("context", fields.get("context_tokens"))),
+        users=whole(fields.get("users")),
+        output_tokens=whole(fields.get("output_tokens")),
         success=success,
         figures=figures,
-        requests=whole(said.get("requests")),
-        prompt_tokens=whole(said.get("prompt_tokens")),
-        cached_tokens=whole(said.get("cached_tokens")),
-        generated_tokens=whole(said.get("generated_tokens")),
-        drafts=whole(said.get("drafts")),
-        draft_tokens=whole(said.get("draft_tokens")),
-        accepted=whole(said.get("accepted")),
-        timeout=number(said.get("timeout_s")),
-        cap=next((whole(said[name]) for name in _CAPS if name in said), None),
-        counted=str(said["counted"]) if said.get("counted") else None,
-        system=system_of(said),
+        requests=whole(fields.get("requests")),
+        prompt_tokens=whole(fields.get("prompt_tokens")),
+        cached_tokens=whole(fields.get("cached_tokens")),
+        generated_tokens=whole(fields.get("generated_tokens")),
+        drafts=whole(fields.get("drafts")),
+        draft_tokens=whole(fields.get("draft_tokens")),
+        accepted=whole(fields.get("accepted")),
+        timeout=number(fields.get("timeout_s")),
+        cap=next((whole(fields[name]) for name in _CAPS if name in fields), None),
+        counted=str(fields["counted"]) if fields.get("counted") else None,
+        system=system_of(fields),
     )

@@ -94,12 +94,12 @@ def _row(header: _Header, line: Sequence[str], order: int, label: str) -> Row:
             given[name] = found.scaled(factor)
     if value := figure(cells["value"]):
         given[rate_of(cells["unit"] or "req/s") or cells["unit"]] = value
-    said = dict(zip(header.names, (cell.strip() for cell in line), strict=True))
+    fields = dict(zip(header.names, (cell.strip() for cell in line), strict=True))
     users, where = whole(cells["users"]), f"line {order}"
     if cells["users"] and users is None:
         raise ValueError(f"{where}: expected an integer as users, got {cells['users']!r}")
     success, cached, completed = figure(cells["success"]), whole(cells["cached"]), whole(cells["completed"])
-    if success and ("success_pct" in said or "%" in cells["success"] or success.value > 1):
+    if success and ("success_pct" in fields or "%" in cells["success"] or success.value > 1):
         success = success.scaled(0.01)
     return Row(
         where=where,
@@ -121,13 +121,13 @@ def _row(header: _Header, line: Sequence[str], order: int, label: str) -> Row:
         timeout=number(cells["timeout"]),
         cap=whole(cells["cap"]),
         counted=cells["counted"] or None,
-        system=system_of(said, label),
+        system=system_of(fields, label),
     )
 
 
-def _name(told: str) -> str:
+def _name(column: str) -> str:
     """Return a column's name in lower case, with the unit from the brackets behind it: "ttft [ms]" is ttft_ms."""
-    name, _, unit = told.strip().lower().replace("]", "").partition("[")
+    name, _, unit = column.strip().lower().replace("]", "").partition("[")
     name = name.strip().replace(" ", "_")
     return f"{name}_{unit}" if unit in ("ms", "s") else name
 

@@ -40,7 +40,7 @@ def _claimed(claim: Claim, other: Claim | None) -> str | None:
         prompts = requests.value * row.context
         if abs(prompts / rate.value - 1) <= _WITHIN:
             texts.append(f"{requests.value:g} requests/s x {row.context} = {prompts:,.0f}: input tokens")
-    price = claim.said.get("price_per_h")
+    price = claim.fields.get("price_per_h")
     if cost and rate and isinstance(price, int | float) and claim.value:
         usd = price / 3600 / rate.value * 1e6
         texts.append(

@@ -22,7 +22,7 @@ _RULE = Rule(LENGTHS, "report it as infeasible, with the rule, or raise max-mode
 def find(table: Table) -> Iterator[Finding]:
     """Yield findings for claims of a cause, rows with one, and contexts that fail at every load."""
     for claim in table.claims:
-        if str(claim.said.get("value")).lower() in (*_MEMORY, *_WAITING) and (text := _refuted(claim.row)):
+        if str(claim.fields.get("value")).lower() in (*_MEMORY, *_WAITING) and (text := _refuted(claim.row)):
             yield _RULE.finding("contradiction", claim.item, text)
     for source in table.sources:
         refuted = [(row, text) for row in source.rows if _another_cause(row) and (text := _refuted(row))]

@@ -38,7 +38,7 @@ def find(table: Table) -> Iterator[Finding]:
 
 
 def _claimed(claim: Claim) -> Iterator[Finding]:
-    stated = claim.said.get("runs")
+    stated = claim.fields.get("runs")
     runs = [run for value in stated if (run := figure(value))] if isinstance(stated, list) else []
     if claim.value is None or len(runs) < _TWO:
         return

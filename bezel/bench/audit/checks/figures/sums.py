@@ -85,7 +85,7 @@ def _span(row: Row) -> tuple[Figure | None, str]:
 def _short(row: Row) -> str | None:
     """Return why gaps are far too short for the time between the first and the last token."""
     tokens = _tokens(row)
-    for name, said in ((str, ""), (median_of, "median ")):
+    for name, prefix in ((str, ""), (median_of, "median ")):
         ttft, tpot, e2e = (row.figure(name(latency)) for latency in ("ttft", "tpot", "e2e"))
         if not (ttft and tpot and e2e and tokens and tokens >= _LEAST_TOKENS):
             continue
@@ -93,8 +93,8 @@ def _short(row: Row) -> str | None:
         span = e2e.low - ttft.high
         if tpot.high * (tokens - 1) * _ABOVE < span and e2e.value - total > _SHORT * e2e.value:
             return (
-                f"{said}ttft {ttft.value:.3g} s + {tokens - 1} gaps x {said}tpot {_ms(tpot.value)} = {total:.3g} s, "
-                f"but {said}e2e = {e2e.value:.3g} s: {e2e.value - total:.3g} s are unaccounted for"
+                f"{prefix}ttft {ttft.value:.3g} s + {tokens - 1} gaps x {prefix}tpot {_ms(tpot.value)} = {total:.3g} "
+                f"s, but {prefix}e2e = {e2e.value:.3g} s: {e2e.value - total:.3g} s are unaccounted for"
             )
     return None
 

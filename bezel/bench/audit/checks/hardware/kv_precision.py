@@ -31,7 +31,7 @@ def find(table: Table) -> Iterator[Finding]:
 
 def _refuted(claim: Claim) -> str | None:
     system = claim.row.system
-    claimed = str(claim.said.get("value") if claim.metric.startswith("kv") else system.kv_dtype or "").lower()
+    claimed = str(claim.fields.get("value") if claim.metric.startswith("kv") else system.kv_dtype or "").lower()
     element = KV_ELEMENT_BYTES.get(claimed)
     token = _token_bytes(claim)
     if element is None or token is None or system.shape is None:
@@ -44,7 +44,7 @@ def _refuted(claim: Claim) -> str | None:
     if other is None or any(abs(token / one - 1) <= _APART for one in fits[element]):
         return None
     expected = min(fits[other], key=lambda one: abs(token / one - 1))
-    gib, tokens = figure(claim.said.get("kv_gib")), figure(claim.said.get("kv_tokens"))
+    gib, tokens = figure(claim.fields.get("kv_gib")), figure(claim.fields.get("kv_tokens"))
     origin = f"{gib.value:g} GiB / {tokens.value:,.0f} tokens = " if gib and tokens else ""
     return (
         f"{origin}{token:,.0f} B a token; {system.shape.id} on {count(shards, 'chip')} takes {expected:,} B in "
@@ -54,10 +54,10 @@ def _refuted(claim: Claim) -> str | None:
 
 
 def _token_bytes(claim: Claim) -> float | None:
-    gib, tokens = figure(claim.said.get("kv_gib")), figure(claim.said.get("kv_tokens"))
+    gib, tokens = figure(claim.fields.get("kv_gib")), figure(claim.fields.get("kv_tokens"))
     if gib and tokens and tokens.value:
         return gib.value * 2**30 / tokens.value
-    return number(claim.said.get("kv_bytes_per_token"))
+    return number(claim.fields.get("kv_bytes_per_token"))
 
 
 def _layouts(shape: Architecture, element: int, shards: int) -> tuple[int, ...]:

@@ -47,7 +47,7 @@ def find(table: Table) -> Iterator[Finding | Open]:
         rows.sort(key=lambda judged: -judged[0])
         worst, row, text = rows[0]
         more = f"; {count(len(rows) - 1, 'more cell')} above {SUSPECT:.0%} of the peak" if len(rows) > 1 else ""
-        same = "; one prompt for all requests: the prefix cache answered" if row.system.prompts == "identical" else ""
+        same = "; one prompt for all requests: the prefix cache served it" if row.system.prompts == "identical" else ""
         severity: Severity = "impossible" if worst > 1 else "suspect"
         yield _RULE.finding(severity, item, f"{text}{same}{more}", (row for _, row, _ in rows))
     for claim in table.claims:
@@ -148,13 +148,13 @@ def _token_times(table: Table) -> Iterator[Finding]:
     """Report mean and median times per token that are shorter than any step."""
     short: dict[str, list[tuple[float, Row, str]]] = {}
     for item, row in table.statements():
-        for name, said in (("tpot", "tpot"), (median_of("tpot"), "the median tpot")):
+        for name, words in (("tpot", "tpot"), (median_of("tpot"), "the median tpot")):
             seconds = row.figure(name)
             if not (row.good and seconds and seconds.value):
                 continue
             roof = token_roof(row.system, seconds, row.context)
             if roof.share > 1:
-                short.setdefault(item, []).append((roof.share, row, f"{said}: {roof.text}"))
+                short.setdefault(item, []).append((roof.share, row, f"{words}: {roof.text}"))
     for item, rows in short.items():
         _, row, text = max(rows, key=lambda judged: judged[0])
         cells = dict.fromkeys(row.cell for _, row, _ in rows)
@@ -203,7 +203,7 @@ def _identical(row: Row) -> bool:
 
 def _same_prompt(item: str, whose: str, rows: Sequence[Row]) -> Finding:
     text = (
-        f"the figure {whose}rests on one prompt for all requests: from the second one on the prefix cache answers, and "
-        "prompt tokens are counted that were not computed"
+        f"the figure {whose}rests on one prompt for all requests: from the second one on the prefix cache serves it, "
+        "and prompt tokens are counted that were not computed"
     )
     return _RULE.finding("suspect", item, text, rows, _CACHED)

@@ -57,7 +57,7 @@ def find(table: Table) -> Iterator[Finding]:
 
 def _claimed(claim: Claim) -> Iterator[Finding]:
     """Report a claim that rests on another system's file, or one file used for several systems."""
-    origin, served = claim.said.get("same_file_as"), claim.said.get("same_file_for")
+    origin, served = claim.fields.get("same_file_as"), claim.fields.get("same_file_for")
     if origin:
         text = f"its figures are those of {origin}, labelled {claim.row.system.label}"
     elif isinstance(served, list) and len(served) > 1:
@@ -88,20 +88,20 @@ def _pair(first: ResultSource, second: ResultSource) -> Iterator[Finding]:
         if stretch.bits > best.bits:
             best = stretch
     labels = f"{systems[0].label or first.item} and {systems[1].label or second.item}"
-    said = f"labelled {labels}" if differ else "reported as two measurements"
+    claim = f"labelled {labels}" if differ else "reported as two measurements"
     if best.bits < _BITS or len(best.values) < _CELLS:
-        yield from _multiplied(first, second, columns, said)
+        yield from _multiplied(first, second, columns, claim)
         return
     text = (
         f"{len(best.cells)} neighbouring cells of {len(ones.keys() & others.keys())} are equal to the last printed "
-        f"digit, {said}; by chance one time in 2^{best.bits:.0f}"
+        f"digit, {claim}; by chance one time in 2^{best.bits:.0f}"
     )
     cells = [row for row in first.rows if _key(row, columns) in best.cells]
     severity: Severity = "contradiction" if differ else "suspect"
     yield _RULE.finding(severity, (second.item, first.item), text, cells, "" if differ else _SAME_SYSTEM)
 
 
-def _multiplied(first: ResultSource, second: ResultSource, columns: frozenset[str], said: str) -> Iterator[Finding]:
+def _multiplied(first: ResultSource, second: ResultSource, columns: frozenset[str], claim: str) -> Iterator[Finding]:
     """Report cells that equal another file's cells times one factor."""
     found = scaled.best(_cells(first.rows, columns), _cells(second.rows, columns))
     if found is None or found.bits < _BITS or found.values < _CELLS:
@@ -110,8 +110,8 @@ def _multiplied(first: ResultSource, second: ResultSource, columns: frozenset[st
     factor = f"{found.factor:.5g}"
     text = (
         f"{len(found.cells)} neighbouring cells are {factor} times those of {first.item} to the last printed digit "
-        f"({one.value:g} x {factor} = {other.value:g}), {said}, where a file's own figures vary by {found.spread:.1%}; "
-        f"by chance one time in 2^{found.bits:.0f}"
+        f"({one.value:g} x {factor} = {other.value:g}), {claim}, where a file's own figures vary by {found.spread:.1%}"
+        f"; by chance one time in 2^{found.bits:.0f}"
     )
     cells = [row for row in first.rows if _key(row, columns) in found.cells]
     yield _RULE.finding("suspect", (second.item, first.item), text, cells, f"{_SAME_SYSTEM} and its factor")

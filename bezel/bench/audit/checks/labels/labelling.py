@@ -51,7 +51,7 @@ def find(table: Table) -> Iterator[Finding]:
 
 
 def _measured_elsewhere(claim: Claim) -> str | None:
-    label, actual = claim.said.get("hardware"), claim.said.get("measured_on")
+    label, actual = claim.fields.get("hardware"), claim.fields.get("measured_on")
     if not actual or not label:
         return None
     one, other = machine_in(str(label)), machine_in(str(actual))
@@ -130,9 +130,9 @@ def _option(claim: Claim) -> str | None:
     if claim.metric != "setting":
         return None
     known = {name for version in vllm_versions() for name in vllm_options(version).names()}
-    words = set(re.findall(r"[a-z0-9]+", str(claim.said.get("value")).lower()))
+    words = set(re.findall(r"[a-z0-9]+", str(claim.fields.get("value")).lower()))
     meant = [name for name in known if _what(name) <= words]
-    for cited in re.findall(r"--([A-Za-z][\w-]+)", str(claim.said.get("text", ""))):
+    for cited in re.findall(r"--([A-Za-z][\w-]+)", str(claim.fields.get("text", ""))):
         name = cited.lower().replace("_", "-")
         if meant and known & {name, name.removeprefix("no-")} and not _what(name) <= words:
             return f"--{name} is another option than --{max(meant, key=len)}, which is the one meant"
@@ -146,7 +146,7 @@ def _what(option: str) -> set[str]:
 
 def _prices(claim: Claim) -> str | None:
     """Report several prices under one name."""
-    stated = claim.said.get("value")
+    stated = claim.fields.get("value")
     values = [price.value for text in stated if (price := figure(text))] if isinstance(stated, list) else []
     if len(values) < 2 or "USD" not in claim.unit or min(values) <= 0 or max(values) < _PRICES_OFF * min(values):
         return None

@@ -49,10 +49,10 @@ def _below_users(row: Row) -> bool:
     return bool(row.cap and row.users and row.cap < row.users)
 
 
-def _capped(items: tuple[str, ...], rows: Sequence[Row], cap: int, said: str) -> Finding:
+def _capped(items: tuple[str, ...], rows: Sequence[Row], cap: int, origin: str) -> Finding:
     worst = max(rows, key=lambda row: row.users or 0)
     text = (
-        f"the client sends at most {cap} requests at once{said}: {worst.users} users are {cap}, and "
+        f"the client sends at most {cap} requests at once{origin}: {worst.users} users are {cap}, and "
         f"{(worst.users or 0) - cap} wait in the client"
     )
     return _RULE.finding("contradiction", items, text, rows)
@@ -75,8 +75,8 @@ def _missing_users(row: Row) -> str | None:
     sent = row.planned or row.requests or row.completed
     if sent is not None and sent < users:
         return f"{sent} requests cannot keep {users} users busy"
-    answered = row.success.value if row.success else row.completed / sent if row.completed is not None and sent else 1.0
-    if answered < _ANSWERED:
+    success = row.success.value if row.success else row.completed / sent if row.completed is not None and sent else 1.0
+    if success < _ANSWERED:
         return None
     if row.peak_in_flight is not None:
         peak = row.peak_in_flight

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bezel.bench.audit.findings import DRAIN, Finding, Rule
-from bezel.bench.audit.grids import Answers, answered, answers, series
+from bezel.bench.audit.grids import ResponseRate, response_rate, series, success_share
 from bezel.bench.audit.table import ResultSource, Row, Table
 from bezel.bench.audit.words import count
 
@@ -59,12 +59,14 @@ class _Slow:
 def find(table: Table) -> Iterator[Finding]:
     """Yield the cells of each file that are late by the work that the cell before them left."""
     for source in table.sources:
-        speeds = [speed for rows in series(source.rows) if len(rows) > 2 for row in rows if (speed := answers(*row))]
+        speeds = [
+            speed for rows in series(source.rows) if len(rows) > 2 for row in rows if (speed := response_rate(*row))
+        ]
         if finding := _late(source, speeds):
             yield finding
 
 
-def _late(source: ResultSource, speeds: Sequence[Answers]) -> Finding | None:
+def _late(source: ResultSource, speeds: Sequence[ResponseRate]) -> Finding | None:
     by_row = {speed.row.order: speed for speed in speeds}
     promised = _promises(speeds)
     left = {
@@ -85,9 +87,9 @@ def _late(source: ResultSource, speeds: Sequence[Answers]) -> Finding | None:
     return _RULE.finding("contradiction", source.item, text, (slow.row for slow in late))
 
 
-def _left(before: Answers, after: Answers) -> _Left | None:
+def _left(before: ResponseRate, after: ResponseRate) -> _Left | None:
     """Return the work that the cell before left; None where it lost nothing, or its rate is in another unit."""
-    row, rate, success = before.row, before.rate, answered(before.row)
+    row, rate, success = before.row, before.rate, success_share(before.row)
     if success is None or row.users is None or rate.low <= 0 or before.unit != after.unit:
         return None
     lost, half = 1 - success.value, success.half
@@ -102,7 +104,7 @@ def _left(before: Answers, after: Answers) -> _Left | None:
 
 
 def _slow_anyhow(
-    late: Sequence[_Slow], slow: Sequence[_Slow], speeds: Sequence[Answers], left: Mapping[int, _Left]
+    late: Sequence[_Slow], slow: Sequence[_Slow], speeds: Sequence[ResponseRate], left: Mapping[int, _Left]
 ) -> bool:
     """Whether cells are slow without work left: most with as many users as the late ones, or more than are late."""
     users = {one.row.users for one in late}
@@ -111,13 +113,13 @@ def _slow_anyhow(
     return len(anyhow) >= len(late) or (bool(alike) and 2 * len(anyhow & set(alike)) >= len(alike))
 
 
-def _promises(speeds: Sequence[Answers]) -> dict[int, tuple[float, str]]:
+def _promises(speeds: Sequence[ResponseRate]) -> dict[int, tuple[float, str]]:
     """Return for each cell the largest rate that the others promise, and its origin."""
     by_context: dict[object, list[tuple[int, float, str]]] = {}
     by_users: dict[object, list[tuple[int, float, str]]] = {}
     for speed in speeds:
         row = speed.row
-        success = answered(row)
+        success = success_share(row)
         sound = row.good and not (success and success.value < _SOUND) and not row.system.cache_study
         users, low = row.users or 1, speed.rate.low if sound else 0.0
         kind = row.system, row.output_tokens, speed.unit
@@ -125,23 +127,23 @@ def _promises(speeds: Sequence[Answers]) -> dict[int, tuple[float, str]]:
         by_users.setdefault((users, kind), []).append(
             (row.context or 0, low, f"{speed.printed} at {row.context} tokens")
         )
-    of_loads = {key: _best_above(told) for key, told in by_context.items()}
-    of_lengths = {key: _best_above(told) for key, told in by_users.items()}
+    of_loads = {key: _best_above(rates) for key, rates in by_context.items()}
+    of_lengths = {key: _best_above(rates) for key, rates in by_users.items()}
     found: dict[int, tuple[float, str]] = {}
     for speed in speeds:
         row = speed.row
         users, kind = row.users or 1, (row.system, row.output_tokens, speed.unit)
-        share, said = of_loads[row.context, kind][users]
+        share, origin = of_loads[row.context, kind][users]
         longer = of_lengths[users, kind][row.context or 0]
-        found[row.order] = max((share * users, f"{said}{users}"), longer)
+        found[row.order] = max((share * users, f"{origin}{users}"), longer)
     return found
 
 
-def _best_above(told: list[tuple[int, float, str]]) -> dict[int, tuple[float, str]]:
+def _best_above(rates: list[tuple[int, float, str]]) -> dict[int, tuple[float, str]]:
     """Return for each number the largest figure, with its text, among those of larger numbers."""
     best: dict[int, tuple[float, str]] = {}
     most: tuple[float, str] = (0.0, "")
-    for number, group in itertools.groupby(sorted(told, reverse=True), key=lambda one: one[0]):
+    for number, group in itertools.groupby(sorted(rates, reverse=True), key=lambda rate: rate[0]):
         best[number] = most
         most = max([most, *((value, text) for _, value, text in group)])
     return best
@@ -152,7 +154,7 @@ def _requests(row: Row) -> int:
     return row.completed or row.requests or row.users or 1
 
 
-def _slow(speed: Answers, most: float, why: str) -> _Slow | None:
+def _slow(speed: ResponseRate, most: float, why: str) -> _Slow | None:
     row, rate = speed.row, speed.rate
     if not row.good or row.system.cache_study or rate.high * _FACTOR >= most:
         return None
@@ -169,6 +171,6 @@ def _slow(speed: Answers, most: float, why: str) -> _Slow | None:
     )
 
 
-def _shows(speed: Answers, most: float, left: _Left) -> bool:
+def _shows(speed: ResponseRate, most: float, left: _Left) -> bool:
     """Whether the work left over is so much that the cell after it must be slow."""
     return bool(speed.row.good and most and _LEAST * left.low > (_FACTOR - 1) * _requests(speed.row) / most)

@@ -10,7 +10,7 @@ Needs a grid for the first, a state beside a success rate for the second, or the
 from collections.abc import Iterator, Mapping, Sequence
 
 from bezel.bench.audit.findings import MISSING, Finding, Rule, Severity
-from bezel.bench.audit.grids import answered, main_rate
+from bezel.bench.audit.grids import main_rate, success_share
 from bezel.bench.audit.table import ResultSource, Row, Table
 from bezel.bench.audit.words import count, grouped
 
@@ -50,18 +50,18 @@ def _holes(source: ResultSource) -> Iterator[Finding]:
 
 def _reported_good(source: ResultSource) -> Iterator[Finding]:
     rows = [row for row in source.rows if row.good]
-    none = [row for row in rows if _answered(row) == 0 and (row.state is not None or main_rate(row))]
+    none = [row for row in rows if _success(row) == 0 and (row.state is not None or main_rate(row))]
     empty = [row for row in rows if row.state is not None and main_rate(row) is None]
     whole = _heaviest_whole(rows)
-    few = [row for row in rows if 0 < (_answered(row) or 0) < _GOOD and (row.state is not None or _lone(row, whole))]
+    few = [row for row in rows if 0 < (_success(row) or 0) < _GOOD and (row.state is not None or _lone(row, whole))]
     alike = grouped(rows, lambda row: row.context)
     zero = [stalled for row in rows if (stalled := _between(row, alike[row.context]))]
     texts = [f"{count(len(none), 'cell')} {_state(none[0])} with a success of 0 ({none[0].cell})"] if none else []
     texts += [f"{count(len(empty), 'cell')} {_state(empty[0])} without a figure ({empty[0].cell})"] if empty else []
     if few:
-        worst = min(few, key=lambda row: _answered(row) or 0)
+        worst = min(few, key=lambda row: _success(row) or 0)
         cells = f"{count(len(few), 'cell')} {_state(worst)}"
-        texts.append(f"{cells} although requests failed ({worst.cell}: {1 - (_answered(worst) or 0):.0%} of them)")
+        texts.append(f"{cells} although requests failed ({worst.cell}: {1 - (_success(worst) or 0):.0%} of them)")
     if zero:
         texts.append(f"{count(len(zero), 'cell')} {_state(zero[0][0])} without a response ({zero[0][1]})")
     if texts:
@@ -74,8 +74,8 @@ def _state(row: Row) -> str:
     return repr(row.state) if row.state else "without a state"
 
 
-def _answered(row: Row) -> float | None:
-    success = answered(row)
+def _success(row: Row) -> float | None:
+    success = success_share(row)
     return success.value if success else None
 
 
@@ -83,7 +83,7 @@ def _heaviest_whole(rows: Sequence[Row]) -> dict[int | None, int]:
     """Return for each context the most users that lost nothing."""
     heaviest: dict[int | None, int] = {}
     for row in rows:
-        if (_answered(row) or 0) >= _WHOLE:
+        if (_success(row) or 0) >= _WHOLE:
             heaviest[row.context] = max(heaviest.get(row.context, 0), row.users or 0)
     return heaviest
 
@@ -99,7 +99,7 @@ def _between(row: Row, rows: Sequence[Row]) -> tuple[Row, str] | None:
     It was not merely slow: even its users' first requests would have taken longer than any start or compilation.
     """
     rate = main_rate(row)
-    if rate is None or rate[1].value or _answered(row) is not None or row.users is None:
+    if rate is None or rate[1].value or _success(row) is not None or row.users is None:
         return None
     if row.users < _SLOWEST * rate[1].high:
         return None
