@@ -236,7 +236,7 @@ def test_a_run_that_is_killed_anywhere_leaves_nothing_after_the_next(site):
 @pytest.fixture
 def foreign(site):
     """A function that makes a job of the run's own name, with labels, as another machine or person would have."""
-    name = Fleet("bezel-local", REGION, 2, "x", site.account, "loads", 60, 120).made(site.url).job
+    name = Fleet("bezel-local", REGION, 2, "x", site.account, "loads", 60, 120).record_for(site.url).job
 
     def make(labels):
         container = {"image": "localhost/bezel-bench:0.1.0", "command": ["sleep"], "args": ["100"]}
