@@ -40,9 +40,13 @@ class Problem:
         """The parts by their names."""
         return {"key": self.key, "value": self.value, "consequence": self.consequence, "repair": self.repair}
 
+    @property
+    def head(self) -> str:
+        """The key, with the value if it is shown."""
+        return self.key if self.value is None else f"{self.key} = {self.value}"
+
     def __str__(self) -> str:
-        head = self.key if self.value is None else f"{self.key} = {self.value}"
-        return f"{head}\n   {self.consequence}\n   Repair: {self.repair}"
+        return f"{self.head}\n   {self.consequence}\n   Repair: {self.repair}"
 
     def __repr__(self) -> str:
         return f"Problem({self.key!r}, {self.value!r}, {self.consequence!r}, {self.repair!r})"
@@ -84,6 +88,15 @@ class UserError(Exception):
         return "\n\n".join([f"{self.title}: {count}." if self.title else f"{count}.", *blocks])
 
 
+def one_line(error: Exception) -> str:
+    """An error as one line, for notes and progress; the repair of each problem follows it."""
+    problems = error.problems if isinstance(error, UserError) else (str(error),)
+    return " ".join(
+        f"{problem.head}: {problem.consequence} Repair: {problem.repair}" if isinstance(problem, Problem) else problem
+        for problem in problems
+    )
+
+
 def caused_by(error: Exception, key: str, consequence: str, repair: str) -> Problem:
     """A problem that follows from an error, in whose own words it ends; the error's own repair comes first.
 
@@ -95,8 +108,7 @@ def caused_by(error: Exception, key: str, consequence: str, repair: str) -> Prob
     """
     cause = error.problems[0] if isinstance(error, UserError) else str(error)
     if isinstance(cause, Problem):
-        key_of_cause = cause.key if cause.value is None else f"{cause.key} = {cause.value}"
-        return Problem(key, None, f"{consequence}: {key_of_cause}: {cause.consequence}", cause.repair)
+        return Problem(key, None, f"{consequence}: {cause.head}: {cause.consequence}", cause.repair)
     return Problem(key, None, f"{consequence}: {error}", repair)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bezel.errors import one_line
 from bezel.rest import GoogleClient, RestError, endpoint
 from components.config.revision_traffic import is_gated, shares
 
@@ -151,7 +152,7 @@ def report(
             revision = client.get(f"{endpoint('CLOUD_RUN_V2')}{service}/revisions/{state.created_revision}")
             conditions += [Condition.read(condition) for condition in revision.get("conditions") or ()]
     except (RestError, ValueError) as error:
-        notes.append(f"the service's conditions could not be read: {error}")
+        notes.append(f"the service's conditions could not be read: {one_line(error)}")
     try:
         for pause in (2.0, 2.0, None):
             lines = log_lines(client, service, state.created_revision)
@@ -159,7 +160,7 @@ def report(
                 break
             sleep(pause)
     except (RestError, ValueError) as error:
-        notes.append(f"the container's log could not be read: {error}")
+        notes.append(f"the container's log could not be read: {one_line(error)}")
     failed = [
         condition
         for condition in conditions

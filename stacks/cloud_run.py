@@ -9,6 +9,7 @@ from typing import Any
 
 import pulumi
 
+from bezel.errors import one_line
 from bezel.planner import Plan, Problem
 from bezel.planner.base.deployment import HEALTH_PATH
 from bezel.planner.base.settings import ProbeSettings
@@ -60,7 +61,7 @@ def _subnetwork_problems(plan: Plan) -> list[Problem]:
         return list(check_subnetwork(name, look_up_subnetwork(name), plan.service))
     except RestError as error:
         if pulumi.runtime.is_dry_run():
-            pulumi.log.warn(f"{name} could not be checked ({error}). If it does not exist, the deploy fails.")
+            pulumi.log.warn(f"{name} could not be checked: {one_line(error)} If it does not exist, the deploy fails.")
         return []
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from bezel.errors import UserError
+from bezel.errors import UserError, one_line
 from bezel.leases import messages, reconcile
 from bezel.leases.backend import CONFLICT, is_transient, not_yet_deletable, refusal
 from bezel.leases.names import SPEC, labels, request_id
@@ -183,5 +183,5 @@ class LeaseController:
         self._failures += 1
         if self._failures > MAX_FAILURES:
             raise LeaseError(messages.no_response(name, str(error)))
-        self.show(f"Google's API failed, attempt {self._failures} of {MAX_FAILURES}: {error}")
+        self.show(f"Google's API failed, attempt {self._failures} of {MAX_FAILURES}: {one_line(error)}")
         self.clock.sleep(FAILURE_SECONDS)

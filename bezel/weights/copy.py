@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from bezel.errors import Problem
+from bezel.errors import Problem, one_line
 from bezel.rest import ApiError, RestError, UnreachableError
 from bezel.weights.bucket import Bucket, Stored
 from bezel.weights.errors import StoppedError, WeightsError
@@ -145,7 +145,9 @@ class _Work:
                 return
             except (RestError, OSError) as error:  # OSError: the journal cannot be written
                 with self._lock:
-                    self.outcome.failures.append(str(error) if item.path in str(error) else f"{item.path}: {error}")
+                    self.outcome.failures.append(
+                        text if item.path in (text := one_line(error)) else f"{item.path}: {text}"
+                    )
                 self._watch.stop()
 
     def _copy(self, item: Item) -> None:

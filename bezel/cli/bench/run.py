@@ -29,7 +29,7 @@ from bezel.cli.bench.measure.manifest import view
 from bezel.cli.bench.measure.target import TargetConnection, reach, renewals
 from bezel.cli.bench.render.status_line import Line
 from bezel.cli.bench.render.tables import run_text
-from bezel.errors import Problem, UserError
+from bezel.errors import Problem, UserError, one_line
 from bezel.pulumi_engine.project import Project
 
 # Figures whose spread over the repeats is reported.
@@ -134,7 +134,7 @@ def _measure(
         except UserError as error:
             if not cells:
                 raise
-            ended = f"{name} could not be measured: {error}"
+            ended = f"{name} could not be measured: {one_line(error)}"
             break
         for text in notes:
             ledger.note(text)

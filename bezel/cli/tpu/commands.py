@@ -13,7 +13,7 @@ from typing import Any
 
 from bezel.cli.tpu.find import FINDING_COLUMNS, find
 from bezel.console import aligned, note, say
-from bezel.errors import NOT_SET, Problem, UserError
+from bezel.errors import NOT_SET, Problem, UserError, one_line
 from bezel.leases.clock import clock_of, rfc3339
 from bezel.leases.inventory import LeaseInventory, Leftover, new_client, sweep_plan
 from bezel.leases.observation import Observation
@@ -63,7 +63,7 @@ def _zones(project: Project, options: argparse.Namespace) -> tuple[str, ...]:
         try:
             known |= _zones_named(project.configuration(stack))
         except ProjectError as error:
-            note(f"zones that only the stack file of {stack} names are not searched: {error}")
+            note(f"zones that only the stack file of {stack} names are not searched: {one_line(error)}")
     return tuple(sorted(known))
 
 

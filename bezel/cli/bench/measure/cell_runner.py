@@ -20,7 +20,7 @@ from bezel.bench.sweep.cell_request import CellRequest, Measure
 from bezel.cli.bench.measure.manifest import view
 from bezel.cli.bench.measure.target import TargetConnection
 from bezel.cli.bench.render.status_line import Line
-from bezel.errors import Problem, UserError
+from bezel.errors import Problem, UserError, one_line
 from bezel.pulumi_engine.project import Project
 
 _MIN_SECONDS = 1.0  # for a load: the time limit may be reached while its server starts
@@ -126,7 +126,7 @@ def infeasible_contexts(cells: Iterable[CellRequest], options: argparse.Namespac
         try:
             make_prompts(load, variant.reached.ask, variant.vocabulary)
         except UserError as error:
-            reasons[cell.context_tokens] = f"such a prompt cannot be made: {error}"
+            reasons[cell.context_tokens] = f"such a prompt cannot be made: {one_line(error)}"
         else:
             break
     return reasons
