@@ -55,7 +55,7 @@ async def serve(
 
     Args:
         settings: the settings of the engine.
-        listen: address as HOST:PORT, or unix:PATH:PORT for a socket file, where the port is the container's.
+        listen: address as HOST:PORT, or unix:PATH:PORT for the socket file PATH:PORT of a container's port.
         speed: seconds of the engine per real second.
         log_level: uvicorn's log level.
         access_log: whether each request is logged.
@@ -66,7 +66,7 @@ async def serve(
         The exit status.
     """
     address, _, port = listen.rpartition(":")
-    path = address.removeprefix("unix:") if address.startswith("unix:") else ""
+    path = listen.removeprefix("unix:") if listen.startswith("unix:") else ""
     host = settings.host if path else address
     uvicorn_logging(log_level, access=access_log)
     engine = Engine(settings, RealClock(speed), faults)
