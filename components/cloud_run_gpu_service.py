@@ -31,8 +31,8 @@ import pulumi
 from pulumi_gcp import cloudrunv2
 from pydantic import Field, model_validator
 
-from components.arguments import ComponentArgs
-from components.cloud_run_service import CloudRunServiceArgs, declare_service
+from components.base.arguments import ComponentArgs
+from components.base.cloud_run_service import CloudRunServiceArgs, declare_service
 from components.config.revision_traffic import (
     ATTEMPT,
     DIRECT,

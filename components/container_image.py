@@ -26,7 +26,7 @@ from pulumi_gcp import artifactregistry
 from pydantic import Field
 
 from bezel.errors import Problem, UserError
-from components.arguments import ComponentArgs, child_options
+from components.base.arguments import ComponentArgs, child_options
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 

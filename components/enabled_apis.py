@@ -12,7 +12,7 @@ Example:
 import pulumi
 from pulumi_gcp.projects import Service
 
-from components.arguments import ComponentArgs, child_options
+from components.base.arguments import ComponentArgs, child_options
 
 
 class EnabledApisArgs(ComponentArgs):

@@ -42,8 +42,8 @@ import pulumi
 from pulumi_gcp import cloudrunv2
 from pydantic import Field
 
-from components.arguments import Text, child_options
-from components.cloud_run_service import CloudRunServiceArgs, declare_service
+from components.base.arguments import Text, child_options
+from components.base.cloud_run_service import CloudRunServiceArgs, declare_service
 from components.config.gateway import PROBE_ATTEMPTS, PROBE_PATH, NodeAddressError, gateway_configuration
 from components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs
 

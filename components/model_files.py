@@ -18,7 +18,7 @@ Example:
 import pulumi
 from pulumi.dynamic import Resource
 
-from components.arguments import ComponentArgs, Text
+from components.base.arguments import ComponentArgs, Text
 from components.providers.model_files import ModelFilesProvider
 
 

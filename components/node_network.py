@@ -31,7 +31,7 @@ from typing import Any
 import pulumi
 from pydantic import Field, field_validator
 
-from components.arguments import ComponentArgs, child_options
+from components.base.arguments import ComponentArgs, child_options
 from components.config.subnet_ranges import gateway_range, node_range
 
 TAG = "bezel-node"

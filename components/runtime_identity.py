@@ -19,7 +19,7 @@ import pulumi
 from pulumi_gcp.serviceaccount import Account
 
 from bezel.errors import Problem
-from components.arguments import ComponentArgs, child_options
+from components.base.arguments import ComponentArgs, child_options
 
 
 class RuntimeIdentityArgs(ComponentArgs):

@@ -36,8 +36,8 @@ import pulumi
 from pulumi.dynamic import Resource
 
 from bezel.leases.requests import BackEndName, ZoneChoice
-from components.arguments import ComponentArgs, Text, child_options
-from components.dynamic import own_urn
+from components.base.arguments import ComponentArgs, Text, child_options
+from components.base.dynamic import own_urn
 from components.providers.tpu_node import TpuNodeProvider
 from components.providers.tpu_request import TpuRequestProvider
 

@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from pulumi_gcp import cloudrunv2
 from pydantic import Field, model_validator
 
-from components.arguments import ComponentArgs, Text
+from components.base.arguments import ComponentArgs, Text
 
 IMAGE_USER = 1001
 """User and group that runs vLLM's image here; a mount of another owner cannot be read."""

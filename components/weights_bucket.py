@@ -21,7 +21,7 @@ import pulumi
 from pulumi_gcp.storage import Bucket, BucketIAMMember, BucketIAMMemberConditionArgs
 from pydantic import Field
 
-from components.arguments import ComponentArgs, Text, child_options
+from components.base.arguments import ComponentArgs, Text, child_options
 
 
 class WeightsBucketArgs(ComponentArgs):

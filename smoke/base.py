@@ -11,7 +11,7 @@ from pulumi.dynamic import CheckFailure, CheckResult, CreateResult, DiffResult, 
 
 from bezel.errors import Problem, UserError
 from bezel.rest import guarded
-from components.dynamic import DeployError, Progress, differ
+from components.base.dynamic import DeployError, Progress, differ
 
 _SERVICE = re.compile("projects/[^/]+/locations/[^/]+/services/[^/]+")
 

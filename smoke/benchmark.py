@@ -13,7 +13,7 @@ import pulumi
 from pulumi.dynamic import Resource
 
 from bezel.errors import Problem
-from components.dynamic import Progress, own_urn
+from components.base.dynamic import Progress, own_urn
 from smoke.base import SmokeError, SmokeProvider, diagnosed
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pulumi
 from pulumi.dynamic import DiffResult, Resource
 
 from bezel.errors import Problem
-from components.dynamic import Progress, own_urn
+from components.base.dynamic import Progress, own_urn
 from smoke.base import SmokeError, SmokeProvider
 
 if TYPE_CHECKING:

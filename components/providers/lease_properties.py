@@ -15,7 +15,7 @@ from bezel.leases.names import plain
 from bezel.leases.observation import DesiredState, Goal, Observation
 from bezel.leases.requests import LeaseSpec, ZoneChoice
 from bezel.rest import RestError
-from components.dynamic import DeployError, Progress
+from components.base.dynamic import DeployError, Progress
 
 OVER = frozenset({"expired", "gone"})
 """States of a lease that has ended."""

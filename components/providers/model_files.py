@@ -16,7 +16,7 @@ from pulumi.dynamic import CheckFailure, CheckResult, CreateResult, DiffResult, 
 from bezel.errors import Problem, caused_by
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
 from bezel.weights.layout import missing_parts
-from components.dynamic import DeployError
+from components.base.dynamic import DeployError
 
 _LOCATION = ("bucket", "path")
 _PREVIEW_SECONDS = 5.0

@@ -15,8 +15,8 @@ from pulumi.output import contains_unknowns
 
 from bezel.errors import Problem, caused_by
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
+from components.base.dynamic import DeployError
 from components.config.revision_traffic import has_all_traffic, moved_to, shares
-from components.dynamic import DeployError
 
 _PREVIEW_SECONDS = 5.0
 _REQUEST_SECONDS = 30.0

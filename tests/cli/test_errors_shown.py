@@ -23,11 +23,11 @@ CONTEXT = Problem(
 )
 RAISED = """
 import traceback
-import components.dynamic
+import components.base.dynamic
 from bezel.errors import Problem
-components.dynamic.in_plugin = lambda: True
+components.base.dynamic.in_plugin = lambda: True
 try:
-    raise components.dynamic.DeployError(Problem("zone", "us-east5-a", "it has no capacity.", "add another zone."))
+    raise components.base.dynamic.DeployError(Problem("zone", "us-east5-a", "it has no capacity.", "add another zone."))
 except Exception:
     print(traceback.format_exc())
 """

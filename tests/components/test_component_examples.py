@@ -62,4 +62,4 @@ def test_a_component_that_needs_no_other_stands_alone(module: str) -> None:
 def test_every_component_has_an_example_and_only_helpers_have_none() -> None:
     with_example = {module.name for module in pkgutil.iter_modules(components.__path__) if examples(module.name)}
     assert with_example == set(ORDER)
-    assert not examples("arguments")
+    assert not examples("base.arguments")

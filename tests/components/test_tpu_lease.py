@@ -11,7 +11,7 @@ import pytest
 from pulumi.output import Unknown
 
 from bezel.leases.requests import ZoneChoice
-from components.dynamic import DeployError
+from components.base.dynamic import DeployError
 from components.providers.tpu_node import TpuNodeProvider
 from components.providers.tpu_request import TpuRequestProvider
 from components.tpu_lease import TpuLease, TpuLeaseArgs

@@ -14,7 +14,7 @@ from bezel.standin_providers.google.cloud import Cloud
 from bezel.standin_providers.google.errors import ProviderError
 from bezel.standin_providers.lifecycle.resource_calls import ResourceCalls
 from bezel.standin_providers.resources import TYPES
-from components.dynamic import Progress
+from components.base.dynamic import Progress
 from smoke.base import SmokeError
 from smoke.health import HealthCheckProvider
 from tests.support.e2e.fault_harness import SERVICE, FaultHarness, check_golden, error_text, normalized

@@ -13,7 +13,7 @@ from bezel.bench.result.document import Cell, Check
 from bezel.bench.result.records import Distribution, Histogram, Metric
 from bezel.errors import UserError
 from bezel.rest import Credentials
-from components.dynamic import Progress
+from components.base.dynamic import Progress
 from smoke.base import SmokeError
 from smoke.benchmark import ShortBenchmarkProvider, figures
 from tests.support.bench.runs import answered, closed, failed

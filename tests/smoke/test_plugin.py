@@ -13,7 +13,7 @@ import pytest
 from pulumi.dynamic.dynamic import serialize_provider
 from pulumi.runtime.proto import provider_pb2
 
-from components.dynamic import DeployError, Progress
+from components.base.dynamic import DeployError, Progress
 from smoke.benchmark import ShortBenchmarkProvider
 from smoke.health import HealthCheckProvider
 from tests.support.rest.fake_google import PLANTED, Answer

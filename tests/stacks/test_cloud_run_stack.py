@@ -193,7 +193,7 @@ def test_a_network_that_is_not_there_stops_before_anything_is_declared(run: Fake
 def test_a_network_that_nobody_may_see_is_said_to_be_unknown(run: FakeRun, caplog: pytest.LogCaptureFixture) -> None:
     run.subnetworks = None
     assert deployed(preview=True, vpc={"network": "llm"}).one(SERVICE)
-    assert "subnetworks/llm could not be checked (" in caplog.text
+    assert "subnetworks/llm could not be checked: " in caplog.text
 
 
 def test_without_a_network_nobody_asks_for_one(run: FakeRun) -> None:

@@ -36,7 +36,7 @@ LOADED = (
         "bezel.bench.cell.cell",
         "bezel.leases.inventory",
         "bezel.planner",
-        "components.dynamic",
+        "components.base.dynamic",
         "bezel.weights.layout",
     ),
 )

@@ -11,7 +11,7 @@ import pulumi
 from pulumi_gcp import cloudrunv2
 from pydantic import Field, model_validator
 
-from components.arguments import ComponentArgs, Text, child_options
+from components.base.arguments import ComponentArgs, Text, child_options
 
 INVOKER = "roles/run.invoker"
 EVERYONE = frozenset({"allUsers", "allAuthenticatedUsers"})
