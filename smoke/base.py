@@ -92,7 +92,7 @@ def diagnosed(service: str, failure: str, errors: tuple[str, ...], *, repeat_err
     """The problem of a failed service, with the cause that its conditions and its log show now.
 
     Args:
-        service: ``projects/P/locations/L/services/S``.
+        service: `projects/P/locations/L/services/S`.
         failure: What failed, as a sentence; "" where the reader has seen it.
         errors: Errors that are known already.
         repeat_errors: Whether to show these.

@@ -1,4 +1,4 @@
-"""``ShortBenchmark``: resource that measures the first figures of a deployment, as outputs of its stack.
+"""`ShortBenchmark`: resource that measures the first figures of a deployment, as outputs of its stack.
 
 Runs after the health check, again when the revision or its settings change, and fails only when no request succeeds.
 """
@@ -45,19 +45,19 @@ class ShortBenchmarkArgs:
 
     Attributes:
         url: The address for the requests, and the audience of the identity token.
-        audience: As of ``HealthCheckArgs``.
-        revision: As of ``HealthCheckArgs``: a new value runs the benchmark again.
-        service: As of ``HealthCheckArgs``; with it the conditions and the log explain a failed benchmark.
+        audience: As of `HealthCheckArgs`.
+        revision: As of `HealthCheckArgs`: a new value runs the benchmark again.
+        service: As of `HealthCheckArgs`; with it the conditions and the log explain a failed benchmark.
         served_model: The model's id at the server.
-        requests: Number of requests; fewer than three times ``concurrency`` is noted in the figures.
+        requests: Number of requests; fewer than three times `concurrency` is noted in the figures.
         concurrency: Concurrent requests: the number that the plan expects one instance to hold.
         prompt_tokens: Exact length of a prompt, where the server counts tokens.
         output_tokens: Exact length of a response.
         seed: Seed of the prompts' words.
         public: Whether anyone may call the service.
         deadline_seconds: Time limit for beginning a request, and for its response.
-        impersonate: As of ``HealthCheckArgs``.
-        simulated: Marks the figures as a simulated server's; ``BEZEL_SIMULATED=1`` in the environment does so too.
+        impersonate: As of `HealthCheckArgs`.
+        simulated: Marks the figures as a simulated server's; `BEZEL_SIMULATED=1` in the environment does so too.
     """
 
     url: pulumi.Input[str]
@@ -85,7 +85,7 @@ class ShortBenchmarkProvider(SmokeProvider):
     settings = tuple(ShortBenchmarkArgs.__dataclass_fields__)
 
     def run(self, props: dict[str, Any], progress: Progress) -> dict[str, Any]:
-        """See ``SmokeProvider.run``: the output is ``figures``."""
+        """See `SmokeProvider.run`: the output is `figures`."""
         load = _load(props)
         measured, notes = _measured(props, load, progress)
         cell = measured.cell
@@ -100,10 +100,10 @@ class ShortBenchmark(Resource, module="smoke", name="ShortBenchmark"):
     """The first figures of one revision.
 
     Attributes:
-        figures: ``simulated, state, requests, completed, failed`` (by kind), ``concurrency, seed, run, seconds``,
-            ``checks`` (the result of each), ``notes, prompt_tokens, output_tokens, requests_per_second,
-            input_tokens_per_second, output_tokens_per_second``, and ``ttft_ms, tpot_ms, e2e_ms`` with ``p50``, ``max``
-            and, of a hundred requests or more, ``p99`` each.
+        figures: `simulated, state, requests, completed, failed` (by kind), `concurrency, seed, run, seconds`,
+            `checks` (the result of each), `notes, prompt_tokens, output_tokens, requests_per_second,
+            input_tokens_per_second, output_tokens_per_second`, and `ttft_ms, tpot_ms, e2e_ms` with `p50`, `max`
+            and, of a hundred requests or more, `p99` each.
     """
 
     figures: pulumi.Output[dict[str, Any]]

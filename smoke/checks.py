@@ -1,6 +1,6 @@
 """Checks of a deployed server, in order: each needs the result of the one before it.
 
-Owns the definition of "healthy". Leaves retries to ``smoke.poller``, and reading the platform to ``smoke.platform``.
+Owns the definition of "healthy". Leaves retries to `smoke.poller`, and reading the platform to `smoke.platform`.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -55,9 +55,9 @@ class Checks:
         self._described: Mapping[str, Any] = {}
 
     def run(self) -> dict[str, Any]:
-        """Run all checks; return the verdict: ``ok``, ``seconds``, and for each check ``ok, judged, detail, seconds``.
+        """Run all checks; return the verdict: `ok`, `seconds`, and for each check `ok, judged, detail, seconds`.
 
-        A check without anything to judge is ``judged: False``, with the reason in its ``detail``.
+        A check without anything to judge is `judged: False`, with the reason in its `detail`.
 
         Raises:
             CheckFailedError: A check failed; those after it were not run.

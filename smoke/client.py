@@ -1,6 +1,6 @@
 """Client for a vLLM server behind a platform's identity check: sends requests with a token, parses responses.
 
-Leaves out the expected responses (``smoke.checks``) and streams (``bezel.bench``).
+Leaves out the expected responses (`smoke.checks`) and streams (`bezel.bench`).
 """
 
 from collections import defaultdict
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Server:
-    """One server; closed at the end of its ``with``.
+    """One server; closed at the end of its `with`.
 
     Args:
         url: Its address, which is also the audience of the identity token.
@@ -40,7 +40,7 @@ class Server:
         self._client.close()
 
     def headers(self, *, fresh: bool = False) -> dict[str, str]:
-        """The headers that authorise a request; ``fresh`` mints a new token after one was refused.
+        """The headers that authorise a request; `fresh` mints a new token after one was refused.
 
         Raises:
             CredentialsError: No identity token can be obtained.
@@ -91,7 +91,7 @@ def json_object(response: "httpx.Response") -> dict[str, Any] | str:
 
 
 def error_text(response: "httpx.Response") -> str:
-    """The message of an error response, in vLLM's formats (an object, a string, ``detail``) or any other."""
+    """The message of an error response, in vLLM's formats (an object, a string, `detail`) or any other."""
     parsed = json_object(response)
     error = parsed.get("error", parsed.get("detail")) if isinstance(parsed, dict) else ""
     text = error.get("message") if isinstance(error, Mapping) else error
@@ -102,7 +102,7 @@ def usage_error(usage: Any, *, max_tokens: int) -> str | None:
     """The reason why the token counts of a response cannot be true, or None.
 
     Args:
-        usage: The response's ``usage``.
+        usage: The response's `usage`.
         max_tokens: The limit of the request.
     """
     if not isinstance(usage, Mapping):
@@ -119,9 +119,9 @@ def usage_error(usage: Any, *, max_tokens: int) -> str | None:
 
 
 def counters(metrics: str, prefix: str) -> dict[str, float]:
-    """Sums of the counters whose name starts with ``prefix``, over their labels, from Prometheus' text format.
+    """Sums of the counters whose name starts with `prefix`, over their labels, from Prometheus' text format.
 
-    Only names that end in ``_total``: each counter has a ``_created`` gauge beside it, which holds a date.
+    Only names that end in `_total`: each counter has a `_created` gauge beside it, which holds a date.
     """
     sums: defaultdict[str, float] = defaultdict(float)
     for name, _, value in series(metrics):

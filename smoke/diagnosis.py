@@ -1,7 +1,7 @@
 """Diagnosis of a failed service from the platform's and the container's messages, with the repair. Pure.
 
 A container logs its cause, often long before its last line; the platform only reports that nothing listened. So causes
-that a text names come first (``failure_patterns.toml``), then a process that ended by itself, then a probe that gave
+that a text names come first (`failure_patterns.toml`), then a process that ended by itself, then a probe that gave
 up on a live one; an unknown text is shown, not guessed at.
 """
 
@@ -47,7 +47,7 @@ _ERROR = re.compile(r"(?:\w+\.)*[A-Z]\w*(?:Error|Exception)\b(?:: .*)?$")
 
 @dataclass(frozen=True)
 class Rule:
-    """A known cause of failure: ``cause`` and ``repair`` may use the groups of ``pattern`` by name."""
+    """A known cause of failure: `cause` and `repair` may use the groups of `pattern` by name."""
 
     kind: str
     pattern: re.Pattern[str]
@@ -71,7 +71,7 @@ class Diagnosis:
     """The cause of a failure, by the best evidence.
 
     Attributes:
-        kind: The kind of failure, ``unknown`` where no rule fits.
+        kind: The kind of failure, `unknown` where no rule fits.
         evidence: The text that shows it, "" where there is none.
     """
 
@@ -186,7 +186,7 @@ def explain(report: Report, service: str, failure: str = "", *, repeat_errors: b
 
     Args:
         report: The report to explain.
-        service: ``projects/P/locations/L/services/S``.
+        service: `projects/P/locations/L/services/S`.
         failure: What failed, as a sentence; "" where the reader has seen it.
         repeat_errors: Whether to show the report's errors; not where the engine shows them itself.
     """

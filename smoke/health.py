@@ -1,4 +1,4 @@
-"""``HealthCheck``: resource that completes a deployment only when its server answers.
+"""`HealthCheck`: resource that completes a deployment only when its server answers.
 
 It depends on the resource that it checks, runs again when the newest revision or the declared inputs of the service
 change, and fails the update until it passes. Where neither has changed, one read compares the service with its declared
@@ -27,10 +27,10 @@ _LOOK_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class HealthCheckArgs:
-    """Arguments of ``HealthCheck``.
+    """Arguments of `HealthCheck`.
 
     Attributes:
-        service: ``projects/P/locations/L/services/S``, for reading the conditions and the log.
+        service: `projects/P/locations/L/services/S`, for reading the conditions and the log.
         url: The address for the requests, and the audience of the identity token.
         audience: Another audience: a tag's address is none, its tokens have the service's own address.
         revision: The newest revision that was **created** (not the newest ready one: after a failed update that stays
@@ -42,7 +42,7 @@ class HealthCheckArgs:
         speculative: Whether the server must draft tokens, and have some accepted.
         min_draft_acceptance: The smallest share of accepted draft tokens, 0 to 1, of at least 256 drafts.
         random_weights: Whether the model is a test model with random weights: the share is reported and not judged.
-        deadline_seconds: For the whole check; ``BEZEL_DEADLINE_SECONDS`` in the environment may lower it.
+        deadline_seconds: For the whole check; `BEZEL_DEADLINE_SECONDS` in the environment may lower it.
         impersonate: E-mail of the service account to call as; needed where the deployer is a user's own login.
     """
 
@@ -74,7 +74,7 @@ class HealthCheckProvider(SmokeProvider):
         return result if result.changes else DiffResult(changes=_differs(_news))
 
     def run(self, props: dict[str, Any], progress: Progress) -> dict[str, Any]:
-        """See ``SmokeProvider.run``: the output is ``verdict``."""
+        """See `SmokeProvider.run`: the output is `verdict`."""
         # Late, here and below: the program only declares the resource, in every preview.
         from bezel.rest import Credentials, GoogleClient
         from smoke.checks import Checks
@@ -91,7 +91,7 @@ class HealthCheck(Resource, module="smoke", name="HealthCheck"):
     """The check of one service.
 
     Attributes:
-        verdict: ``ok``, ``seconds`` and ``checks``: for each its ``ok``, ``judged``, ``detail`` and ``seconds``.
+        verdict: `ok`, `seconds` and `checks`: for each its `ok`, `judged`, `detail` and `seconds`.
     """
 
     verdict: pulumi.Output[dict[str, Any]]

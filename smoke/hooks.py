@@ -19,7 +19,7 @@ from smoke.base import diagnosed
 
 
 def service_failure_hook(name: str = "explain-service-failure") -> pulumi.ErrorHook:
-    """Make a hook for the options of a Cloud Run service: ``ResourceHookBinding(on_error=[service_failure_hook()])``.
+    """Make a hook for the options of a Cloud Run service: `ResourceHookBinding(on_error=[service_failure_hook()])`.
 
     On a failed create or update it logs the diagnosis at error level, under the service's own row. It never retries,
     never raises, and adds to the provider's error without replacing it.
@@ -44,7 +44,7 @@ async def _on_error(args: pulumi.ErrorHookArgs) -> bool:
 
 
 def service_of(args: pulumi.ErrorHookArgs, environ: Mapping[str, str]) -> str | None:
-    """``projects/P/locations/L/services/S`` of the resource that failed, or None where it cannot be known."""
+    """`projects/P/locations/L/services/S` of the resource that failed, or None where it cannot be known."""
     if args.id.startswith("projects/"):
         return args.id
     inputs: Mapping[str, Any] = args.new_inputs or {}

@@ -1,6 +1,6 @@
 """The platform's view of a service: its conditions, its revisions, and the last lines of its containers.
 
-Reads only, through the run v2 and logging v2 APIs. Leaves the interpretation to ``smoke.diagnosis``.
+Reads only, through the run v2 and logging v2 APIs. Leaves the interpretation to `smoke.diagnosis`.
 """
 
 import time
@@ -21,9 +21,9 @@ class Condition:
     """One condition of a service or revision in run v2.
 
     Attributes:
-        kind: E.g. ``Ready``, ``ContainerHealthy``.
-        state: ``CONDITION_PENDING``, ``_RECONCILING``, ``_FAILED`` or ``_SUCCEEDED``.
-        reason: The platform's reason of any family, e.g. ``HEALTH_CHECK_CONTAINER_ERROR``, or "".
+        kind: E.g. `Ready`, `ContainerHealthy`.
+        state: `CONDITION_PENDING`, `_RECONCILING`, `_FAILED` or `_SUCCEEDED`.
+        reason: The platform's reason of any family, e.g. `HEALTH_CHECK_CONTAINER_ERROR`, or "".
         message: The platform's text.
     """
 
@@ -48,8 +48,8 @@ class Condition:
 class ServiceState:
     """Progress of a service towards its requested state at one moment.
 
-    ``current``: the platform has seen the requested state. ``serving``: names of the revisions with traffic. ``gated``:
-    a new revision gets no traffic by itself. ``inside``: only the project's own networks may send requests.
+    `current`: the platform has seen the requested state. `serving`: names of the revisions with traffic. `gated`:
+    a new revision gets no traffic by itself. `inside`: only the project's own networks may send requests.
     """
 
     created_revision: str
@@ -123,7 +123,7 @@ def described(client: GoogleClient, service: str) -> dict[str, Any]:
 
     Args:
         client: Client for the request.
-        service: ``projects/P/locations/L/services/S``.
+        service: `projects/P/locations/L/services/S`.
 
     Raises:
         RestError: The service cannot be read.
@@ -138,7 +138,7 @@ def report(
 
     Args:
         client: Client for the requests.
-        service: ``projects/P/locations/L/services/S``.
+        service: `projects/P/locations/L/services/S`.
         errors: Errors that are known already.
         sleep: Waits; an empty log is read again a few times, because lines take seconds to arrive.
     """

@@ -87,7 +87,7 @@ class Poller:
         return self._clock() - self._start
 
     def until(self, check: str, what: str, attempt: Callable[[], _Result | str]) -> _Result:
-        """Call ``attempt`` until it returns a result; a text is shown as the reason for waiting.
+        """Call `attempt` until it returns a result; a text is shown as the reason for waiting.
 
         Raises:
             CheckFailedError: The deadline came first.
@@ -182,7 +182,7 @@ def server_of(props: Mapping[str, Any]) -> Server:
 
 @contextmanager
 def polling(props: Mapping[str, Any], show: Callable[[str], None], max_seconds: float = math.inf) -> Iterator[Poller]:
-    """Poll the server that a resource's properties describe; ``BEZEL_DEADLINE_SECONDS`` may lower the deadline."""
+    """Poll the server that a resource's properties describe; `BEZEL_DEADLINE_SECONDS` may lower the deadline."""
     limit = float(os.environ.get("BEZEL_DEADLINE_SECONDS") or "inf")
     with server_of(props) as server:
         yield Poller(

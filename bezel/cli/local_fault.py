@@ -14,7 +14,7 @@ from bezel.cli.local import Local
 from bezel.errors import Problem, UserError
 from bezel.localcloud import control
 from bezel.localcloud.core.paths import Endpoint
-from bezel.localcloud.faults.kinds import KINDS, checked, known, pairs
+from bezel.localcloud.faults.kinds import KINDS, kind_of, parse_pairs, parse_parameters
 from bezel.loopback.plain_http import NO_TLS
 from bezel.pulumi_engine.project import Project
 
@@ -57,8 +57,8 @@ def add_fault(endpoint: Endpoint, name: str, words: Sequence[str]) -> int:
     Raises:
         UserError: The kind or a parameter is wrong, or the fault cannot act on this localcloud.
     """
-    kind = known(name)
-    values = checked(name, pairs(words))
+    kind = kind_of(name)
+    values = parse_parameters(name, parse_pairs(words))
     if kind.place == "container" and endpoint.server == "vllm":
         consequence = "this fault acts in a simulated vLLM, and the services of this localcloud run a real one."
         repair = "start localcloud with --server sim, or choose another fault: `bezel local fault list`."

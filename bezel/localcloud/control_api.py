@@ -16,7 +16,7 @@ from bezel.localcloud.access.permissions import PROJECT_NAME
 from bezel.localcloud.core.errors import ApiError, invalid
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.paths import BUILT_IN_ACCOUNTS, BUILT_IN_BINDINGS, DEPLOYER, ENABLED_FROM_THE_START
-from bezel.localcloud.faults.kinds import FaultError, Value, checked, known, table
+from bezel.localcloud.faults.kinds import FaultError, Value, kind_of, parse_parameters, table
 from bezel.localcloud.http.request_log import Hold
 from bezel.localcloud.routing.router import Api, Call
 
@@ -92,9 +92,9 @@ async def add(call: Call) -> Json:
     body = await call.json()
     kind, given = str(body.get("kind", "")), body.get("parameters") or {}
     try:
-        if known(kind).place != "at once":
+        if kind_of(kind).place != "at once":
             return call.cloud.faults.add(kind, given).shown()
-        values = checked(kind, given)
+        values = parse_parameters(kind, given)
     except FaultError as error:
         raise invalid(str(error)) from None
     struck = await _change_at_once(call, kind, values)
@@ -114,7 +114,7 @@ def clear_all(call: Call) -> Json:
 def clear(call: Call) -> Json:
     """Clear the fault of one kind."""
     try:
-        return {"cleared": call.cloud.faults.clear(known(call.param("kind")).name)}
+        return {"cleared": call.cloud.faults.clear(kind_of(call.param("kind")).name)}
     except FaultError as error:
         raise ApiError("NOT_FOUND", str(error)) from None
 

@@ -32,7 +32,7 @@ class Backoff:
     longest: float = 16.0
 
     def delays(self, dice: Callable[[], float]) -> Iterator[float]:
-        """Endless waits, each between half and the whole of its step; ``dice`` yields numbers in [0, 1)."""
+        """Endless waits, each between half and the whole of its step; `dice` yields numbers in [0, 1)."""
         step = self.first
         while True:
             yield step * (0.5 + dice() / 2)
@@ -45,7 +45,7 @@ def is_retryable(status: int, *, idempotent: bool) -> bool:
 
 
 def retry_delay(retry_after: str | None) -> float:
-    """Return the seconds of a ``Retry-After`` header; 0 where there is none, or it names a date."""
+    """Return the seconds of a `Retry-After` header; 0 where there is none, or it names a date."""
     if retry_after is None or not retry_after.strip().isdecimal():
         return 0.0
     return float(retry_after)
@@ -53,7 +53,7 @@ def retry_delay(retry_after: str | None) -> float:
 
 @dataclass(eq=False)
 class GoogleClient:
-    """An authorised client; usable from several threads, closed by ``close`` or as a context manager.
+    """An authorised client; usable from several threads, closed by `close` or as a context manager.
 
     Args:
         credentials: The identity that sends the requests; the environment's by default.
@@ -90,11 +90,11 @@ class GoogleClient:
             self._client = None
 
     def get(self, url: str, **options: Any) -> dict[str, Any]:
-        """``request("GET", ...)``."""
+        """`request("GET", ...)`."""
         return self.request("GET", url, **options)
 
     def post(self, url: str, json: Any = None, **options: Any) -> dict[str, Any]:
-        """``request("POST", ...)``; repeated after a server error only with ``idempotent=True``."""
+        """`request("POST", ...)`; repeated after a server error only with `idempotent=True`."""
         return self.request("POST", url, json=json, **options)
 
     def request(
@@ -110,7 +110,7 @@ class GoogleClient:
 
         Args:
             method: The HTTP method.
-            url: The whole address, made from ``endpoint(...)``.
+            url: The whole address, made from `endpoint(...)`.
             json: The body.
             params: The query.
             idempotent: Whether it may be sent again when it is unknown if the server acted on it; by default that
@@ -162,7 +162,7 @@ class GoogleClient:
         return failed, retry_delay(response.headers.get("retry-after")) if again else None
 
     def pages(self, url: str, items: str, *, params: Mapping[str, str | int] | None = None) -> Iterator[dict[str, Any]]:
-        """Yields each object under the key ``items`` of each page of a list, in order."""
+        """Yields each object under the key `items` of each page of a list, in order."""
         token = ""
         while True:
             response = self.get(url, params={**(params or {}), **({"pageToken": token} if token else {})})

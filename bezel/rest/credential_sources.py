@@ -1,9 +1,9 @@
 """Credential sources, tried in the Pulumi provider's own order.
 
-A deployment and its checks then act as the same identity: ``GOOGLE_OAUTH_ACCESS_TOKEN``, ``GOOGLE_CREDENTIALS`` (a
-key, or the path of one), then Application Default Credentials (key file, ``gcloud auth application-default login``,
-workload identity federation, metadata server); on top of any of these ``GOOGLE_IMPERSONATE_SERVICE_ACCOUNT``.
-Leaves out the minting of tokens (``bezel.rest.credentials``).
+A deployment and its checks then act as the same identity: `GOOGLE_OAUTH_ACCESS_TOKEN`, `GOOGLE_CREDENTIALS` (a
+key, or the path of one), then Application Default Credentials (key file, `gcloud auth application-default login`,
+workload identity federation, metadata server); on top of any of these `GOOGLE_IMPERSONATE_SERVICE_ACCOUNT`.
+Leaves out the minting of tokens (`bezel.rest.credentials`).
 """
 
 import importlib
@@ -44,7 +44,7 @@ class CredentialSource:
     """The credentials of an environment.
 
     Attributes:
-        kind: ``token``, ``user``, ``service_account``, ``metadata``, ``impersonated`` or ``other``.
+        kind: `token`, `user`, `service_account`, `metadata`, `impersonated` or `other`.
         held: google-auth's object, None for a bare token.
         token: The bare token.
         account: The service account to act as, through the IAM Credentials API.

@@ -1,6 +1,6 @@
 """Access tokens for Google's APIs, and identity tokens for services that authenticate their callers.
 
-Leaves out where the credentials come from (``bezel.rest.credential_sources``). Tokens are held by this object only: its
+Leaves out where the credentials come from (`bezel.rest.credential_sources`). Tokens are held by this object only: its
 repr does not show them, and it cannot be pickled.
 """
 
@@ -29,7 +29,7 @@ class Credentials:
 
     Args:
         impersonate: E-mail of a service account to mint identity tokens for. The caller needs
-            ``roles/iam.serviceAccountOpenIdTokenCreator`` on it (or Token Creator, which includes that).
+            `roles/iam.serviceAccountOpenIdTokenCreator` on it (or Token Creator, which includes that).
         environ: The environment that names the credentials; the process's by default.
         clock: Seconds since the epoch.
     """
@@ -73,7 +73,7 @@ class Credentials:
         return self._cached("", self._new_access_token)
 
     def identity_token(self, audience: str) -> str:
-        """An identity token that identifies the caller to ``audience`` (a service's URL).
+        """An identity token that identifies the caller to `audience` (a service's URL).
 
         Raises:
             CredentialsError: These credentials cannot give one; the text names the setting that repairs it.
@@ -192,7 +192,7 @@ _IMPERSONATE = (
 
 
 def _end_of(token: str) -> float | None:
-    """The ``exp`` claim of a JSON Web Token, unverified: its own server minted it a moment ago."""
+    """The `exp` claim of a JSON Web Token, unverified: its own server minted it a moment ago."""
     jwt: Any = importlib.import_module("google.auth.jwt")
     try:
         return float(jwt.decode(token, verify=False)["exp"])

@@ -30,7 +30,7 @@ def endpoint(api: str, environ: Mapping[str, str] | None = None) -> str:
     """The base address of an API, with its version segment (where the provider has one there) and a slash at the end.
 
     Args:
-        api: The provider's name for it, as in ``GOOGLE_<api>_CUSTOM_ENDPOINT``.
+        api: The provider's name for it, as in `GOOGLE_<api>_CUSTOM_ENDPOINT`.
         environ: The environment to read the override from; the process's by default.
 
     Raises:
@@ -47,10 +47,10 @@ def endpoint(api: str, environ: Mapping[str, str] | None = None) -> str:
 
 
 def guarded(url: str, what: str) -> str:
-    """Returns ``url`` if a token may be sent to it: https anywhere, plain http on this machine only.
+    """Return `url` if a token may be sent to it: https anywhere, plain http on this machine only.
 
     Raises:
-        AddressError: It is neither; the text names ``what``.
+        AddressError: It is neither; the text names `what`.
     """
     parts, is_loopback = urlsplit(url), False
     with suppress(ValueError):

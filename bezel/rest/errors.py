@@ -21,7 +21,7 @@ _PATTERNS = (
 
 
 def redact(text: str, *secrets: str) -> str:
-    """Replaces every text in the form of a credential, and each of ``secrets``, by a placeholder.
+    """Replaces every text in the form of a credential, and each of `secrets`, by a placeholder.
 
     Args:
         text: Anything that may reach a message.
@@ -57,7 +57,7 @@ class ApiError(RestError):
 
     Attributes:
         status: The HTTP status.
-        reason: The most specific machine-readable code of the response, e.g. ``PERMISSION_DENIED``, ``notFound``, or
+        reason: The most specific machine-readable code of the response, e.g. `PERMISSION_DENIED`, `notFound`, or
             "" when the body has none.
         message: The server's text.
     """

@@ -56,7 +56,7 @@ class _Response:
 
 
 class AuthRequest:
-    """A ``google.auth.transport.Request`` on httpx."""
+    """A `google.auth.transport.Request` on httpx."""
 
     def __init__(self, client: "httpx.Client") -> None:
         self._client = client

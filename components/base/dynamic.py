@@ -1,7 +1,7 @@
 """Helpers of dynamic providers: progress messages to the engine, errors without traceback, a quick exit.
 
-The plugin process gets the engine's address as its first argument, and ``Engine.Log`` takes messages for a resource:
-an ephemeral one is shown in that resource's row while it works and removed afterwards. (``pulumi.log`` in a plugin
+The plugin process gets the engine's address as its first argument, and `Engine.Log` takes messages for a resource:
+an ephemeral one is shown in that resource's row while it works and removed afterwards. (`pulumi.log` in a plugin
 only prints, under the name of the stack, and stays.) For the quick exit see `_end_in_no_time`. Outside the
 engine all of this does nothing. Apart from the resources, because those of several folders use it; imports Pulumi only
 in the functions that need it.
@@ -34,7 +34,7 @@ class Progress:
         self._last = ""
 
     def __call__(self, message: str) -> None:
-        """Show ``message``; end the process if its engine is gone, as nothing else would."""
+        """Show `message`; end the process if its engine is gone, as nothing else would."""
         address = engine_address()
         if address is None or message == self._last:
             return
@@ -76,7 +76,7 @@ def in_plugin() -> bool:
 class DeployError(UserError):
     """A problem that ends the deploy and that the user has to repair; shown without a traceback.
 
-    The plugin sends the formatted traceback as the message. With ``sys.tracebacklimit`` at 0 that is the class and the
+    The plugin sends the formatted traceback as the message. With `sys.tracebacklimit` at 0 that is the class and the
     text alone; it is set in the plugin's process only, and only after such a failure.
     """
 
@@ -111,7 +111,7 @@ def engine_address() -> str | None:
 
 
 def differ(olds: Mapping[str, Any], news: Mapping[str, Any], keys: tuple[str, ...]) -> bool:
-    """Whether two property bags differ in any of ``keys``; a value not known yet differs from everything.
+    """Whether two property bags differ in any of `keys`; a value not known yet differs from everything.
 
     An absent key equals None, for the engine drops None; numbers arrive as floats and compare as such.
     """

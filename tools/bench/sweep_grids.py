@@ -24,7 +24,7 @@ from bezel.bench.sweep.journal import Ledger
 from bezel.bench.sweep.knees import knee
 from bezel.bench.sweep.run import SHARE, Sweep, run_sweep
 from bezel.bench.sweep.summarize import conclude
-from bezel.bench.sweep.validity import judged
+from bezel.bench.sweep.validity import usable_cells
 from bezel.simulated_vllm.scheduling.virtual_load import load
 from tools.docs.generated_sections import ROOT, put
 from tools.docs.timing_curves import MACHINES, settings_of
@@ -116,7 +116,7 @@ def score(oracle: Oracle) -> Score:
     ended = run_sweep(sweep, oracle.measure, Ledger("oracle"), lambda: 0.0, lambda _: None)
     summary = conclude(ended)
     whole = {place: oracle.measure(grid.request(place)) for place in grid.places()}
-    truth, _ = judged(grid, whole, METRIC)
+    truth, _ = usable_cells(grid, whole, METRIC)
     inferred = {(grid.contexts.index(one.context_tokens), grid.users.index(one.users)): one for one in summary.inferred}
     compared = [(one, truth[place]) for place, one in inferred.items() if place in truth]
     found = ended.status.judged[0] | {place: one.value for place, one in inferred.items()}

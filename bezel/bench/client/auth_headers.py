@@ -30,7 +30,7 @@ def in_thread(work: Callable[[], None]) -> None:
 
 
 class RenewedHeaders:
-    """A ``TokenSource`` whose headers are renewed before they expire.
+    """A `TokenSource` whose headers are renewed before they expire.
 
     Args:
         fetch: Returns new headers; may be slow, and may fail.
@@ -38,7 +38,7 @@ class RenewedHeaders:
         beside: Runs a function in the background.
 
     Raises:
-        Exception: Raised by the first call of ``fetch``; later failures are counted in ``failed``.
+        Exception: Raised by the first call of `fetch`; later failures are counted in `failed`.
     """
 
     def __init__(

@@ -53,7 +53,7 @@ class Owner(Protocol):
         """Enough of a response has arrived to be read."""
 
     def answered(self, connection: "Connection", answer: ResponseBuffer, *, kept: bool) -> None:
-        """A response is complete; ``kept`` is whether the connection can send another request."""
+        """A response is complete; `kept` is whether the connection can send another request."""
 
     def closed(self, connection: "Connection") -> None:
         """The server closed the connection while it was idle."""

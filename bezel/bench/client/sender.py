@@ -197,7 +197,7 @@ class Sender:
         self._backlog.add(answer)
 
     def answered(self, connection: Connection, answer: ResponseBuffer, *, kept: bool) -> None:
-        """A response is complete; ``kept`` is whether the connection can send another request."""
+        """A response is complete; `kept` is whether the connection can send another request."""
         del self._asking[answer]
         self._silence.hears(monotonic_ns())
         if kept:

@@ -36,7 +36,7 @@ class Alike:
         """Return the template of the event with these data; None where they do not hold one text.
 
         Args:
-            data: The event's data after ``data:``, without line ends.
+            data: The event's data after `data:`, without line ends.
             count: Called with the instant of each event.
         """
         texts = [*_TEXT.finditer(data)]

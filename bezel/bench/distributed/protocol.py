@@ -1,7 +1,7 @@
 """Exchange between the planner and the tasks of a many-machine load: small documents, and packed samples.
 
-Owns their names and shapes. Leaves out their storage (an ``Exchange`` is passed in), a task's work
-(``bezel.bench.distributed.worker``) and the merge of the parts (``bezel.bench.distributed.merge``).
+Owns their names and shapes. Leaves out their storage (an `Exchange` is passed in), a task's work
+(`bezel.bench.distributed.worker`) and the merge of the parts (`bezel.bench.distributed.merge`).
 """
 
 import gzip
@@ -70,9 +70,9 @@ class Plan:
     """Document that every task reads first.
 
     Attributes:
-        load: The load of all tasks together; its ``workers`` are the tasks.
+        load: The load of all tasks together; its `workers` are the tasks.
         wait_seconds: The time that a task waits for the start before it gives up.
-        code: ``code()`` of the planner.
+        code: `code()` of the planner.
         texts: Whether the texts of the prompts' file are stored beside it.
     """
 
@@ -88,7 +88,7 @@ class Plan:
 
     @classmethod
     def of(cls, document: dict[str, Any]) -> Self:
-        """Read the output of ``Plan.document``.
+        """Read the output of `Plan.document`.
 
         Raises:
             UserError: It is none of this version.
@@ -143,7 +143,7 @@ class Part:
 
     @classmethod
     def of(cls, document: dict[str, Any], packed: bytes) -> Self:
-        """Read the output of ``Part.document`` and ``pack``.
+        """Read the output of `Part.document` and `pack`.
 
         Raises:
             UserError: They are none of this version.
@@ -166,7 +166,7 @@ def pack(samples: list[Sample]) -> bytes:
 
 
 def unpack(packed: bytes) -> list[Sample]:
-    """Return the samples that ``pack`` was given.
+    """Return the samples that `pack` was given.
 
     Raises:
         OSError: It is not gzip's format.

@@ -60,8 +60,8 @@ def instants(pattern: Pattern, stop: Stop, seed: int) -> Iterator[float]:
 def user_windows(load: Load) -> list[list[Window]]:
     """Return for each user of a closed loop when it begins requests; requests open at a window's end are finished.
 
-    Users of one level start one after the other over ``ramp_seconds``, the first at once; those of a stage at its
-    begin. ``Stop.seconds`` closes open windows.
+    Users of one level start one after the other over `ramp_seconds`, the first at once; those of a stage at its
+    begin. `Stop.seconds` closes open windows.
 
     Raises:
         ValueError: An open loop has no users.

@@ -1,8 +1,8 @@
 """Definition of a load: target, pattern, duration and prompts. Frozen, and convertible to and from JSON.
 
 Owns the terms that every part of the benchmark uses for a load. Leaves out the rules for loads that can be sent
-(``bezel.bench.load.plan_rules``), the timing of requests (``bezel.bench.load.patterns``), their content
-(``bezel.bench.prompts.prompts``) and sending them (``bezel.bench.client.load_engine``). Imports the standard library
+(`bezel.bench.load.plan_rules`), the timing of requests (`bezel.bench.load.patterns`), their content
+(`bezel.bench.prompts.prompts`) and sending them (`bezel.bench.client.load_engine`). Imports the standard library
 only, because worker processes and jobs begin with it.
 """
 
@@ -27,7 +27,7 @@ class Target:
     Attributes:
         url: Its address, without the path.
         model: The served id.
-        endpoint: The endpoint, one of ``PATHS``.
+        endpoint: The endpoint, one of `PATHS`.
         public: Whether unauthenticated calls are allowed: then no identity token is requested.
         audience: Audience of the identity token; "" is the address itself.
         ca_file: PEM file of the authority that verifies the server's certificate; "" is the machine's own.
@@ -55,24 +55,24 @@ class Closed:
 
 @dataclass(frozen=True)
 class Constant:
-    """``rate`` requests per second, evenly spaced."""
+    """`rate` requests per second, evenly spaced."""
 
     rate: float
 
 
 @dataclass(frozen=True)
 class Poisson:
-    """``rate`` requests per second on average, each independent of the others."""
+    """`rate` requests per second on average, each independent of the others."""
 
     rate: float
 
 
 @dataclass(frozen=True)
 class Burst:
-    """``rate`` requests per second on average, with gamma-distributed gaps.
+    """`rate` requests per second on average, with gamma-distributed gaps.
 
     Attributes:
-        burstiness: Shape of the distribution, as ``vllm bench serve`` has it: 1 is Poisson, below 1 comes in bursts,
+        burstiness: Shape of the distribution, as `vllm bench serve` has it: 1 is Poisson, below 1 comes in bursts,
             above 1 is more even. The gaps' coefficient of variation is 1 / sqrt(burstiness).
     """
 
@@ -111,7 +111,7 @@ _PATTERNS: Mapping[str, type[Any]] = {pattern.__name__.lower(): pattern for patt
 class Stop:
     """End of sending: after a number of requests or of seconds, whichever comes first. Open responses are awaited.
 
-    Each turn of a conversation is a request. Both None is for ``Staged`` and ``Replay``, which end by themselves.
+    Each turn of a conversation is a request. Both None is for `Staged` and `Replay`, which end by themselves.
     """
 
     requests: int | None = None
@@ -123,16 +123,16 @@ class PromptPlan:
     """Content of the requests.
 
     Attributes:
-        kind: ``unique``: no two begin alike; ``shared_prefix``: those of one group begin with the same
-            ``prefix_tokens``; ``multi_turn``: conversations of ``turns``, each turn repeating the earlier ones;
-            ``file``: the texts of ``file``, in their order, over and over.
+        kind: `unique`: no two begin alike; `shared_prefix`: those of one group begin with the same
+            `prefix_tokens`; `multi_turn`: conversations of `turns`, each turn repeating the earlier ones;
+            `file`: the texts of `file`, in their order, over and over.
         input_tokens: Exact length of a prompt as the server counts it, chat template included; of a multi-turn
-            conversation, of its first turn and of what each later one adds. Unused by ``file``.
+            conversation, of its first turn and of what each later one adds. Unused by `file`.
         output_tokens: Exact length of a response: generation continues past the end of the text.
-        prefix_tokens: Of ``shared_prefix``: the part of ``input_tokens`` that a group shares, template included.
-        groups: Of ``shared_prefix``: number of different prefixes.
-        turns: Of ``multi_turn``: requests in a conversation.
-        file: Of ``file``: one text a line, plain or JSON (a string, or an object with ``prompt``).
+        prefix_tokens: Of `shared_prefix`: the part of `input_tokens` that a group shares, template included.
+        groups: Of `shared_prefix`: number of different prefixes.
+        turns: Of `multi_turn`: requests in a conversation.
+        file: Of `file`: one text a line, plain or JSON (a string, or an object with `prompt`).
         seed: Seed of the words.
         run: Makes the prompts differ from those of a run with the same settings, which the server may still hold in
             its cache; the same value makes the same prompts again.
@@ -154,9 +154,9 @@ class Load:
     """One load.
 
     Attributes:
-        deadline_seconds: Deadline of one request from its sending; if incomplete by then it fails as ``timeout``.
+        deadline_seconds: Deadline of one request from its sending; if incomplete by then it fails as `timeout`.
         ramp_seconds: In a closed loop, the time over which the users start, one after the other.
-        workers: Processes that send it; each takes every ``workers``-th request or user.
+        workers: Processes that send it; each takes every `workers`-th request or user.
         extra_body: Additional fields of every request's body; they override the plan's.
     """
 
@@ -175,7 +175,7 @@ class Body(NamedTuple):
 
     Attributes:
         data: The JSON of its body.
-        asked_tokens: The requested ``max_tokens``.
+        asked_tokens: The requested `max_tokens`.
         turn: Its number in its conversation, from 0.
         group: Its group of a shared prefix, -1 for none.
     """
@@ -191,10 +191,10 @@ class Bodies(Protocol):
 
     @property
     def turns(self) -> int:
-        """The requests that one user sends in order before the next ``index``; 1 except for conversations."""
+        """The requests that one user sends in order before the next `index`; 1 except for conversations."""
 
     def body(self, index: int, turn: int = 0) -> Body:
-        """Return the ``turn``-th request of conversation ``index``, both from 0."""
+        """Return the `turn`-th request of conversation `index`, both from 0."""
 
 
 def is_closed(pattern: Pattern) -> bool:
@@ -203,14 +203,14 @@ def is_closed(pattern: Pattern) -> bool:
 
 
 def to_json(load: Load) -> str:
-    """Return a load as JSON text, without secrets; ``from_json`` makes the same load of it."""
+    """Return a load as JSON text, without secrets; `from_json` makes the same load of it."""
     kind = type(load.pattern).__name__.lower()
     record = asdict(replace(load, extra_body={})) | {"extra_body": dict(load.extra_body)}
     return json.dumps(record | {"pattern": {"kind": kind, **asdict(load.pattern)}})
 
 
 def from_json(text: str) -> Load:
-    """Read the load that ``to_json`` wrote.
+    """Read the load that `to_json` wrote.
 
     Raises:
         UserError: It is not a load of this version.

@@ -68,7 +68,7 @@ def measure(inputs: MetricInputs) -> dict[str, Metric]:
 
 
 def _latency(name: str, statistic: str, share: float | None, inputs: MetricInputs) -> Figure:
-    """Compute a statistic of a latency: the mean, or the percentile of ``share``."""
+    """Compute a statistic of a latency: the mean, or the percentile of `share`."""
     values = inputs.latencies[name]
     if len(inputs.counted) == 0:
         raise NotMeasurableError(NO_SUCCESS)

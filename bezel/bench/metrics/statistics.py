@@ -23,7 +23,7 @@ Interval = tuple[float, float]
 
 
 def percentile(values: Floats, share: float) -> float:
-    """Return the value below which ``share`` (0 to 1) of ``values`` is, interpolated between its two neighbours.
+    """Return the value below which `share` (0 to 1) of `values` is, interpolated between its two neighbours.
 
     Raises:
         ValueError: There are no values.
@@ -89,10 +89,10 @@ def around(value: float, sections: Sequence[float], confidence: float = CONFIDEN
 
 @functools.cache
 def t_quantile(share: float, degrees: int) -> float:
-    """Return the quantile of Student's t with ``degrees`` degrees of freedom at probability ``share`` (0.5 to 1).
+    """Return the quantile of Student's t with `degrees` degrees of freedom at probability `share` (0.5 to 1).
 
     Raises:
-        ValueError: ``share`` or ``degrees`` is out of range.
+        ValueError: `share` or `degrees` is out of range.
     """
     if not 0.5 <= share < 1 or degrees < 1:
         raise ValueError(f"no t quantile at {share} with {degrees} degrees of freedom")

@@ -32,7 +32,7 @@ _GAIN = 0.5
 class Steady:
     """The part that counts: instants in nanoseconds, and the rule in words.
 
-    ``cut`` is whether anything was cut: otherwise no steady state is claimed.
+    `cut` is whether anything was cut: otherwise no steady state is claimed.
     """
 
     begins: int

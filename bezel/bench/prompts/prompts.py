@@ -1,8 +1,8 @@
 """Prompts of an exact length in tokens, by number, deterministic in every worker.
 
-A prompt is ``LEAD``, then its own words (which come first so that no cached prefix serves it), then words that fill it
+A prompt is `LEAD`, then its own words (which come first so that no cached prefix serves it), then words that fill it
 up. Its own words are picked by a digest of seed, run, every setting that shapes the run, and its number: prompts of
-another run differ. A word is one token (``bezel.bench.prompts.token_calibration``), so lengths are counted in words;
+another run differ. A word is one token (`bezel.bench.prompts.token_calibration`), so lengths are counted in words;
 the server counts the longest prompt of each load before it is sent.
 
 In a conversation the model's turns are generated words too, not the server's responses: every run of a plan sends the
@@ -38,7 +38,7 @@ class Frame:
         begin: The JSON before the texts.
         end: The JSON after them.
         chat: Whether texts are messages, alternately of the user and of the model; else one prompt, a text a line.
-        asked_tokens: The requested ``max_tokens``.
+        asked_tokens: The requested `max_tokens`.
     """
 
     begin: bytes
@@ -57,7 +57,7 @@ class Frame:
 
 
 def frame(load: Load) -> Frame:
-    """Return the frame of a load's requests: streamed, with ``usage``, of an exact length unless overridden."""
+    """Return the frame of a load's requests: streamed, with `usage`, of an exact length unless overridden."""
     fields: dict[str, Any] = {
         "model": load.target.model,
         "max_tokens": load.prompts.output_tokens,
@@ -202,7 +202,7 @@ def learn(load: Load, ask: Ask) -> Vocabulary:
 
 
 def read_texts(file: Path) -> list[str]:
-    """Read the texts of a file: one a line, plain, or as JSON (a string, or an object with ``prompt``).
+    """Read the texts of a file: one a line, plain, or as JSON (a string, or an object with `prompt`).
 
     Raises:
         UserError: It cannot be read, or holds none.

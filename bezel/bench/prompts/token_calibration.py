@@ -1,9 +1,9 @@
 """Token calibration with one request: which words are one token of a server, and what its template adds.
 
-vLLM's ``POST /tokenize`` returns ``{"count", "tokens"}`` for a prompt or for messages, template included. All words are
+vLLM's `POST /tokenize` returns `{"count", "tokens"}` for a prompt or for messages, template included. All words are
 sent at once, each between two of the same separator word, which is repeated several times at the end: the id repeated
 in a row is the separator's, and the ids between two separators are a word's tokens. That holds for any tokenizer that
-does not merge across words; a violation shows when whole prompts are counted (``bezel.bench.prompts.prompts``).
+does not merge across words; a violation shows when whole prompts are counted (`bezel.bench.prompts.prompts`).
 """
 
 import itertools
@@ -35,7 +35,7 @@ class Vocabulary:
 
     Attributes:
         words: Words that are each one token with a space in front.
-        head: Tokens of a prompt before its first word: the template's and ``LEAD``.
+        head: Tokens of a prompt before its first word: the template's and `LEAD`.
         tail: Tokens after its last word.
         doubt: Why lengths are approximate, "" if they are exact.
     """

@@ -28,8 +28,8 @@ class Columns:
     """Requests by field; instants in nanoseconds (0: not reached), counts -1 where the server did not report them.
 
     Attributes:
-        fields: One array of int64 for each of ``FIELDS``.
-        failure: Each request's index in ``("", *KINDS)``: 0 is a success.
+        fields: One array of int64 for each of `FIELDS`.
+        failure: Each request's index in `("", *KINDS)`: 0 is a success.
         chunks: The instants of all chunks with a token, request by request.
         chunk_counts: The number of chunks of each request.
     """

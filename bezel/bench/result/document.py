@@ -40,7 +40,7 @@ class _Record(BaseModel):
 
 
 class Check(_Record):
-    """Result of one validity check. ``numbers`` is its arithmetic; for ``unknown``, ``text`` names what is missing."""
+    """Result of one validity check. `numbers` is its arithmetic; for `unknown`, `text` names what is missing."""
 
     name: str
     state: Verdict
@@ -73,7 +73,7 @@ class Reading(_Record):
 
 
 class Counters(_Record):
-    """Counters before and after a load. ``gained`` is null where the difference is invalid; ``why`` says why."""
+    """Counters before and after a load. `gained` is null where the difference is invalid; `why` says why."""
 
     before: Reading | None
     after: Reading | None
@@ -82,7 +82,7 @@ class Counters(_Record):
 
 
 class Window(_Record):
-    """Part of a load that counts, in seconds from its start; ``rule`` is the rule that selected it."""
+    """Part of a load that counts, in seconds from its start; `rule` is the rule that selected it."""
 
     begins: Amount
     ends: Amount
@@ -97,7 +97,7 @@ class ClientFigures(_Record):
     Attributes:
         workers: Number of sending processes.
         busiest_cpu_share: CPU seconds per wall second of the busiest process; 1.0 is a whole core.
-        connections: All opened connections; ``reconnections`` are those opened after the start.
+        connections: All opened connections; `reconnections` are those opened after the start.
         schedule_delay_p99_ms: Delay from the planned instant to the beginning of the request.
         interrupted: Whether the user ended the load early.
         silent_seconds: Time without any response after which the load was ended; null if it was not.
@@ -118,7 +118,7 @@ class ClientFigures(_Record):
 
 
 class Slo(_Record):
-    """Service level objective of a request: its ``metric`` (ttft, tpot, e2e, ...) is at most ``limit_ms``."""
+    """Service level objective of a request: its `metric` (ttft, tpot, e2e, ...) is at most `limit_ms`."""
 
     metric: Literal["ttft", "ttfc", "tpot", "e2e", "itl_max"]
     limit_ms: Annotated[float, Field(gt=0)]
@@ -129,12 +129,12 @@ class Cell(_Record):
 
     Attributes:
         id: Unique in the document; also the name of its samples in the sample file.
-        variant: Name of the loaded server among the document's ``variants``; "" where there is one server.
+        variant: Name of the loaded server among the document's `variants`; "" where there is one server.
         context_tokens: Requested tokens of a prompt; the figures hold the sent ones.
-        users: Users of a closed loop; null for an open loop, which has a ``rate`` (requests per second) or a trace.
+        users: Users of a closed loop; null for an open loop, which has a `rate` (requests per second) or a trace.
         output_tokens: Requested tokens of a response.
-        pattern: E.g. "closed", "poisson"; the details are in ``load``.
-        prompts: E.g. "unique", "shared_prefix"; the details are in ``load``.
+        pattern: E.g. "closed", "poisson"; the details are in `load`.
+        prompts: E.g. "unique", "shared_prefix"; the details are in `load`.
         repeat: Number of earlier measurements of the same load.
         reason: Reason why the cell is not ok: the rule, with its arithmetic.
         seconds: Duration of the whole load, from the first request to the last response.
@@ -233,7 +233,7 @@ class Result(_Record):
 
     Attributes:
         nature: "simulated" for a simulated server: then no figure describes hardware.
-        variants: The servers by name, where several were measured (``Cell.variant``); else empty.
+        variants: The servers by name, where several were measured (`Cell.variant`); else empty.
         inferred: Figures of cells that were not measured.
         notes: Sentences for the reader.
     """
@@ -280,7 +280,7 @@ def load(path: Path) -> Result:
 
 
 def parse(text: bytes | str, name: str) -> Result:
-    """Read a result from a document's text; ``name`` is for the message.
+    """Read a result from a document's text; `name` is for the message.
 
     Raises:
         ResultError: It is not a result, or one of another version.

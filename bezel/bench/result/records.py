@@ -22,10 +22,10 @@ class Metric(_Record):
     """One figure.
 
     Attributes:
-        value: Null where it cannot be measured; then ``why`` names the missing value.
+        value: Null where it cannot be measured; then `why` names the missing value.
         unit: Unit of value, low and high.
-        low: Lower end of the confidence interval, and ``high`` its upper end, where there is an interval.
-        n: Number of requests (or repeats, where ``how`` says so) behind the figure.
+        low: Lower end of the confidence interval, and `high` its upper end, where there is an interval.
+        n: Number of requests (or repeats, where `how` says so) behind the figure.
         confidence: Confidence of the interval.
         how: Method of the interval.
     """
@@ -103,7 +103,7 @@ class Platform(_Record):
     Attributes:
         accelerator: Id of the catalogue: "nvidia-l4", "v6e-4".
         chips: Accelerators of one instance.
-        revision: Revision of the service; for a leased machine the ``lease`` is set instead.
+        revision: Revision of the service; for a leased machine the `lease` is set instead.
         instances: Instances behind the URL.
         concurrency: Requests that the platform sends to one instance at once.
     """

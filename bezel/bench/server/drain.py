@@ -26,7 +26,7 @@ class Drained:
     Attributes:
         idle: Whether nothing ran and nothing waited; None where the server does not report it.
         seconds: The duration of the wait.
-        running: Running requests at the last read, and ``waiting`` ones; -1 where the server does not report them.
+        running: Running requests at the last read, and `waiting` ones; -1 where the server does not report them.
         why: The reason why the state is unknown.
     """
 

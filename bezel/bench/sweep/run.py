@@ -19,7 +19,7 @@ from bezel.bench.sweep.grid import Bounds, Grid, Place, Refusal, refusals
 from bezel.bench.sweep.journal import Ledger
 from bezel.bench.sweep.run_once import INTERRUPTED, LostError, Once
 from bezel.bench.sweep.surface import Array, Fit, fit
-from bezel.bench.sweep.validity import judged
+from bezel.bench.sweep.validity import usable_cells
 
 SHARE = 0.25
 ERROR = 0.03
@@ -96,7 +96,7 @@ class SweepStatus:
     @cached_property
     def judged(self) -> tuple[dict[Place, float], dict[Place, str]]:
         """Return the values that enter the fit, and the reasons why the other measured ones do not."""
-        return judged(self.sweep.grid, self.cells, self.sweep.metric)
+        return usable_cells(self.sweep.grid, self.cells, self.sweep.metric)
 
     @cached_property
     def known(self) -> acquisition.Known:

@@ -13,7 +13,7 @@ from bezel.bench.sweep.grid import Grid, Place
 SUPERLINEAR = 1.3
 
 
-def judged(grid: Grid, cells: Mapping[Place, Cell], metric: str) -> tuple[dict[Place, float], dict[Place, str]]:
+def usable_cells(grid: Grid, cells: Mapping[Place, Cell], metric: str) -> tuple[dict[Place, float], dict[Place, str]]:
     """Return the values that enter the fit, and for each other cell the reason why it does not.
 
     Args:

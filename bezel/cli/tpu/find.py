@@ -66,23 +66,23 @@ def _row(
     terms = plan.terms
     hardware, back_end = terms.hardware, back_end_of(terms.back_end, client, plan.project)
     kind = hardware.id if terms.back_end == "queued_resource" else hardware.machine_type
-    present = _answer(lambda: "yes" if back_end.has_hardware(zone, kind) else "no", show)
+    present = _result_or_reason(lambda: "yes" if back_end.has_hardware(zone, kind) else "no", show)
     cost = lease_cost(hardware, zone=zone, provisioning=terms.provisioning, own_prices=plan.settings.cost.prices)
     capacity = "not probed (--probe)" if probe_seconds is None else "-"
     if probe_seconds is not None and present == "yes":
         wait, limit = probe_seconds, text(lasting(cost.hourly, PROBE_RUN_SECONDS), 2)
         show(f"{zone}: requests one real {hardware.id} that ends by itself after 10 min; USD at most: {limit}")
-        capacity = _answer(
+        capacity = _result_or_reason(
             lambda: probe(back_end, _spec(plan, zone, wait, _network(client, plan, zone)), clock, wait, show).result,
             show,
         )
     taken = "accepted" if zone in hardware.zones else "refused" if zone in hardware.zones_refused else "unknown"
     model = taken if terms.provisioning == "flex-start" else "unknown"
-    quota = _answer(lambda: _quota(client, plan, zone), show)
+    quota = _result_or_reason(lambda: _quota(client, plan, zone), show)
     return dict(zip(FINDING_COLUMNS, (zone, present, model, quota, text(cost.hourly, 2), capacity), strict=True))
 
 
-def _answer(request: Callable[[], str], show: Callable[[str], None]) -> str:
+def _result_or_reason(request: Callable[[], str], show: Callable[[str], None]) -> str:
     """Return the response, or the reason of a failure in short: the other columns and zones are still useful."""
     try:
         return request()

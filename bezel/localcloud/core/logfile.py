@@ -3,21 +3,21 @@
 import os
 from pathlib import Path
 
-_MOST = 16 * 1024 * 1024
+_MAX_BYTES = 16 * 1024 * 1024
 
 
 class LogFile:
     """A text stream to append lines to; a full file becomes `<name>.1` and replaces the previous one."""
 
-    def __init__(self, path: Path, max_bytes: int = _MOST) -> None:
+    def __init__(self, path: Path, max_bytes: int = _MAX_BYTES) -> None:
         self._path = path
-        self._most = max_bytes
+        self._max_bytes = max_bytes
         self._open()
 
     def write(self, text: str) -> None:
         """Append whole lines in one write: a kill leaves all of them or none."""
         data = text.encode()
-        if self._size and self._size + len(data) > self._most:
+        if self._size and self._size + len(data) > self._max_bytes:
             os.close(self._descriptor)
             self._path.replace(self._path.with_name(f"{self._path.name}.1"))
             self._open()

@@ -82,7 +82,7 @@ def _kinds() -> Iterable[Kind]:
 KINDS: dict[str, Kind] = {kind.name: kind for kind in _kinds()}
 
 
-def known(name: str) -> Kind:
+def kind_of(name: str) -> Kind:
     """A kind by its name.
 
     Raises:
@@ -94,13 +94,13 @@ def known(name: str) -> Kind:
     return KINDS[name]
 
 
-def checked(name: str, given: object) -> dict[str, Value]:
+def parse_parameters(name: str, given: object) -> dict[str, Value]:
     """All parameters of a kind: the given ones (texts, or numbers for numbers) and the defaults of the others.
 
     Raises:
         FaultError: A parameter is wrong; the text names every error at once.
     """
-    parameters = known(name).parameters
+    parameters = kind_of(name).parameters
     if not isinstance(given, Mapping):
         problem = Problem(f"parameters of {name}", given, f"is not an object, {_NOTHING}", "send names with values.")
         raise FaultError(problem)
@@ -119,7 +119,7 @@ def checked(name: str, given: object) -> dict[str, Value]:
     return values
 
 
-def pairs(words: Iterable[str]) -> dict[str, str]:
+def parse_pairs(words: Iterable[str]) -> dict[str, str]:
     """Parse the `key=value` words of a command line.
 
     Raises:

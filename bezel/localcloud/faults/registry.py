@@ -13,7 +13,7 @@ from typing import Any
 
 from bezel.atomic_write import write_whole
 from bezel.errors import Problem
-from bezel.localcloud.faults.kinds import KINDS, FaultError, Value, checked
+from bezel.localcloud.faults.kinds import KINDS, FaultError, Value, parse_parameters
 
 _FILE = "faults.json"
 _CONTAINER_FILE = "container-faults.json"
@@ -96,7 +96,7 @@ class Faults:
         Raises:
             FaultError: There is no such kind, or a parameter is wrong.
         """
-        fault = Fault(kind, checked(kind, given))
+        fault = Fault(kind, parse_parameters(kind, given))
         self._on.pop(kind, None)
         self._on[kind] = fault
         self._changed()
@@ -165,7 +165,9 @@ def _read(file: Path) -> dict[str, Fault]:
     faults: dict[str, Fault] = {}
     for row in content if isinstance(content, list) else []:
         with suppress(FaultError, KeyError, TypeError, ValueError):
-            faults[row["kind"]] = Fault(row["kind"], checked(row["kind"], row["parameters"]), int(row.get("met", 0)))
+            faults[row["kind"]] = Fault(
+                row["kind"], parse_parameters(row["kind"], row["parameters"]), int(row.get("met", 0))
+            )
     return faults
 
 

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from bezel.localcloud.faults.kinds import KINDS, FaultError, checked, pairs, table
+from bezel.localcloud.faults.kinds import KINDS, FaultError, parse_pairs, parse_parameters, table
 from bezel.localcloud.faults.registry import Faults
 
 
 def test_every_kind_can_be_put_on_with_its_defaults(tmp_path: Path) -> None:
     faults = Faults(tmp_path)
     for kind in KINDS:
-        assert faults.add(kind, {}).values == checked(kind, {})
+        assert faults.add(kind, {}).values == parse_parameters(kind, {})
     assert [fault.kind for fault in faults.all()] == list(KINDS)
     assert [row["kind"] for row in table()] == list(KINDS)
 
@@ -57,9 +57,9 @@ def test_what_cannot_be_is_refused_with_what_can(tmp_path: Path, kind: str, give
 
 
 def test_words_without_a_value_are_no_parameters() -> None:
-    assert pairs(["path=/a=b", "count=3"]) == {"path": "/a=b", "count": "3"}
+    assert parse_pairs(["path=/a=b", "count=3"]) == {"path": "/a=b", "count": "3"}
     with pytest.raises(FaultError, match=r"(?s)1. count\n.*write count=VALUE.*2. after\n"):
-        pairs(["count", "at=api", "after"])
+        parse_pairs(["count", "at=api", "after"])
 
 
 def test_the_next_requests_that_match_are_struck_and_no_others(tmp_path: Path) -> None:

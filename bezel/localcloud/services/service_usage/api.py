@@ -22,33 +22,33 @@ def list_services(call: Call) -> Json:
     Raises:
         ApiError: INVALID_ARGUMENT for another filter than the two that Google has.
     """
-    chosen = call.query("filter")
-    if chosen not in {"", "state:ENABLED", "state:DISABLED"}:
-        text = f"Invalid filter {chosen!r}: allowed are state:ENABLED and state:DISABLED."
-        raise invalid(text, ("filter", chosen))
+    state_filter = call.query("filter")
+    if state_filter not in {"", "state:ENABLED", "state:DISABLED"}:
+        text = f"Invalid filter {state_filter!r}: allowed are state:ENABLED and state:DISABLED."
+        raise invalid(text, ("filter", state_filter))
     states = {name: body["state"] for name, body in call.cloud.store.rows("api")}
-    items = [(name, _service(name, state)) for name, state in states.items() if chosen in {"", f"state:{state}"}]
+    items = [(name, _service(name, state)) for name, state in states.items() if state_filter in {"", f"state:{state}"}]
     return call.page(items, "services", default=50, max_size=200)
 
 
 @api.route("GET", _ROOT + "/{service:id}", needs="serviceusage.services.get")
 def get_service(call: Call) -> Json:
     """One service, enabled or not."""
-    name = _checked(call.param("service"))
+    name = _valid_name(call.param("service"))
     return _service(name, "ENABLED" if call.cloud.is_enabled(name) else "DISABLED")
 
 
 @api.route("POST", _ROOT + "/{service:id}:enable", needs="serviceusage.services.enable")
 def enable(call: Call) -> Json:
     """Enable one service."""
-    name = _checked(call.param("service"))
+    name = _valid_name(call.param("service"))
     return _switch(call, [name], "ENABLED", "EnableServiceResponse", service=_service(name, "ENABLED"))
 
 
 @api.route("POST", _ROOT + "/{service:id}:disable", needs="serviceusage.services.disable")
 def disable(call: Call) -> Json:
     """Disable one service; its resources stay, its calls are refused."""
-    name = _checked(call.param("service"))
+    name = _valid_name(call.param("service"))
     if not call.cloud.is_enabled(name):
         raise ApiError("FAILED_PRECONDITION", f"Service {name} is not enabled for consumer projects/{PROJECT_NUMBER}.")
     return _switch(call, [name], "DISABLED", "DisableServiceResponse", service=_service(name, "DISABLED"))
@@ -57,7 +57,7 @@ def disable(call: Call) -> Json:
 @api.route("POST", _ROOT + ":batchEnable", needs="serviceusage.services.enable")
 def batch_enable(call: Call) -> Json:
     """Enable up to 20 services, all or none."""
-    names = [_checked(name) for name in call.body.get("serviceIds") or []]
+    names = [_valid_name(name) for name in call.body.get("serviceIds") or []]
     if not 1 <= len(names) <= 20:
         raise invalid("Between 1 and 20 services must be given.", ("service_ids", f"{len(names)} given"))
     services = [_service(name, "ENABLED") for name in names]
@@ -79,7 +79,7 @@ def _switch(call: Call, names: list[str], state: str, kind: str, **response: Any
         return call.cloud.operations.timed("", metadata, {"@type": f"{_TYPE}.{kind}"} | response, _SECONDS)
 
 
-def _checked(name: str) -> str:
+def _valid_name(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise ApiError("PERMISSION_DENIED", f"Not found or permission denied for service(s): {name}.")
     return name
