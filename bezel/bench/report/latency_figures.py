@@ -45,7 +45,7 @@ def shape_figures(subjects: Sequence[Subject]) -> tuple[list[Figure], list[str]]
 
 
 def _selected(subjects: Sequence[Subject], name: str) -> list[_LoadDistribution]:
-    """Up to four loads of one subject, in the context with most of them; of several subjects, the highest common load."""
+    """Up to four loads of one subject, in its most frequent context; of several subjects, their highest common load."""
     spots_of = {id(subject): [spot for spot in subject.spots if _cell(spot, name)] for subject in subjects}
     with_figure = [subject for subject in subjects if spots_of[id(subject)]]
     if len(with_figure) == 1:
