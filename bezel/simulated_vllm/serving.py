@@ -65,15 +65,13 @@ async def serve(
     Returns:
         The exit status.
     """
-    address, _, port = listen.rpartition(":")
-    path = listen.removeprefix("unix:") if listen.startswith("unix:") else ""
-    host = settings.host if path else address
+    host, port, path = listen_address(listen, settings.host)
     uvicorn_logging(log_level, access=access_log)
     engine = Engine(settings, RealClock(speed), faults)
     config = uvicorn.Config(
         Bounded(Server(engine).application(), lambda _: _LARGEST),
         host=host,
-        port=int(port),
+        port=port,
         log_config=None,
         lifespan="off",
         backlog=_BACKLOG,
@@ -97,6 +95,14 @@ async def serve(
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
     return 0
+
+
+def listen_address(listen: str, container_host: str) -> tuple[str, int, str]:
+    """Host, port and socket file of a listen address; the file is "" for TCP, and keeps the :PORT at its end."""
+    host, _, port = listen.rpartition(":")
+    if listen.startswith("unix:"):
+        return container_host, int(port), listen.removeprefix("unix:")
+    return host, int(port), ""
 
 
 def _bound_socket(path: str) -> socket.socket:

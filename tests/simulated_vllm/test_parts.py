@@ -13,6 +13,7 @@ from bezel.simulated_vllm.scheduling.blocks import BlockPool, chained_hashes
 from bezel.simulated_vllm.scheduling.channel import Channel
 from bezel.simulated_vllm.scheduling.detokenize import Choice
 from bezel.simulated_vllm.scheduling.tokenizer import SPECIAL, TURN_END, decode, encode, token_strings
+from bezel.simulated_vllm.serving import listen_address
 
 
 @given(st.text(max_size=200))
@@ -196,3 +197,14 @@ def test_a_character_of_several_bytes_is_written_when_it_is_whole():
 )
 def test_the_smallest_value_fits_its_schema(schema, value):
     assert json.loads(json.dumps(smallest(schema))) == value
+
+
+@pytest.mark.parametrize(
+    ("listen", "address"),
+    [
+        ("127.0.0.1:8000", ("127.0.0.1", 8000, "")),
+        ("unix:/run/sockets/9f:8080", ("0.0.0.0", 8080, "/run/sockets/9f:8080")),  # the daemon connects to this name
+    ],
+)
+def test_a_listen_address_names_a_port_or_a_socket_file_with_the_port_in_its_name(listen, address):
+    assert listen_address(listen, "0.0.0.0") == address
