@@ -62,7 +62,7 @@ def test_beginnings_are_those_of_the_prompts_themselves():
         ([128, 128], 900, True, "passed"),
     ],
 )
-def test_lengths_are_as_asked_for_or_told(given, drafts, fixed, state):
+def test_lengths_are_as_asked_for_or_reported(given, drafts, fixed, state):
     found = load_checks.output_length(
         np.array([128, 128]), np.array(given), np.array([True, True]), drafts, fixed=fixed
     )
@@ -76,7 +76,7 @@ def test_drafts_are_not_judged_by_one_token():
     assert load_checks.output_length(one, one, text, 0, fixed=True).state == "passed"
 
 
-def test_answers_without_a_text_are_told():
+def test_answers_without_a_text_are_reported():
     lengths = np.array([128, 128, 128])
     found = load_checks.output_length(lengths, lengths, np.array([True, False, True]), None, fixed=True)
     assert (found.state, found.numbers["without_text"]) == ("suspect", 1)

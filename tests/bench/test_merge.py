@@ -37,7 +37,7 @@ def test_what_was_not_reached_stays_not_reached():
     assert found.samples[0].done > 50 * SECOND
 
 
-def test_the_start_and_what_the_clocks_allow_are_told():
+def test_the_start_and_what_the_clocks_allow_are_reported():
     late = answered(1, SECOND + 3 * MS, planned=SECOND)
     found = merge([part(0, answered(0, SECOND)), part(1, late, off=10 * MS, drift=2 * MS)], 2, WALL, 0)
     assert found.skew.first_sends == 3 * MS

@@ -94,7 +94,7 @@ def test_what_cannot_be_sent_is_refused_by_its_value(change: dict[str, Any], wor
     assert told.repair
 
 
-def test_everything_wrong_is_told_at_once_and_a_password_never() -> None:
+def test_everything_wrong_is_reported_at_once_and_a_password_never() -> None:
     wrong = replace(GOOD, target=Target("http://u:secret@h", ""), stop=Stop(requests=0), workers=0)
     with pytest.raises(UserError) as caught:
         checked(wrong)

@@ -86,7 +86,7 @@ def test_another_version_is_named_with_the_repair(tmp_path):
         load(tmp_path / "r.json")
 
 
-def test_what_is_no_result_is_told_with_every_fault(tmp_path):
+def test_what_is_no_result_is_reported_with_every_fault(tmp_path):
     (tmp_path / "r.json").write_text(result(cell()).as_json().replace('"users": 8', '"users": -8, "uzers": 8'))
     with pytest.raises(ResultError, match=r"(?s)cells.0.users: .*cells.0.uzers: "):
         load(tmp_path / "r.json")

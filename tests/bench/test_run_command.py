@@ -168,7 +168,7 @@ def test_an_identity_token_is_sent_unless_anybody_may_ask(
         (["--stack", "none"], "there is no Pulumi.none.yaml"),
     ],
 )
-def test_a_user_s_mistake_is_told_in_a_sentence(
+def test_a_user_s_mistake_is_reported_in_a_sentence(
     arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["bench", "run", *arguments]) == 1
@@ -190,7 +190,7 @@ def test_a_user_s_mistake_is_told_in_a_sentence(
         (["sweep", "--out", "r.json"], "--url = http://127.0.0.1:9\n   no server responds there"),
     ],
 )
-def test_a_mistake_of_a_sweep_or_a_search_is_told_before_anybody_is_asked(
+def test_a_mistake_of_a_sweep_or_a_search_is_reported_before_anybody_is_asked(
     arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["bench", *arguments, "--url", "http://127.0.0.1:9", "--public"]) == 1

@@ -58,7 +58,7 @@ def test_another_file_is_found_out(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"no zip at all"])
-def test_what_holds_no_samples_is_told(tmp_path, content):
+def test_what_holds_no_samples_is_reported(tmp_path, content):
     (tmp_path / "r.samples.npz").write_bytes(content)
     with pytest.raises(ResultError, match="is not a sample file"):
         read_samples(tmp_path / "r.samples.npz")

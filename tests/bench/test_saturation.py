@@ -211,7 +211,7 @@ def test_a_rate_that_is_not_of_what_was_completed_fails_the_check():
     assert "!= 32 completed" in conservation(known.columns, known.steady, 4, 4, wrong).text
 
 
-def test_a_failed_request_leaves_the_queue_and_is_told_so():
+def test_a_failed_request_leaves_the_queue_and_gets_an_error_that_says_so():
     run = measured([*closed(4, 10).samples, failed(40, BEGAN + 300 * MS, "http_5xx", after=MS, user=9)])
     numbers = record(run).cell.check("conservation").numbers
     assert (numbers["sent"], numbers["completed"], numbers["failed"]) == (41, 40, 1)

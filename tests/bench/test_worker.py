@@ -128,7 +128,7 @@ def test_a_task_whose_clock_is_off_does_not_take_part(ahead):
         task(shelf, 0)
 
 
-def test_a_server_that_takes_no_connection_is_told_in_the_part():
+def test_a_server_that_takes_no_connection_is_reported_in_the_part():
     shelf = shelf_of(plan("http://127.0.0.1:1", 1))
     shelf.write(protocol.START, {"at": time.time_ns() + AHEAD})
     with pytest.raises(UserError, match="accepts no connection"):

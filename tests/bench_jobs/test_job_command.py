@@ -71,7 +71,7 @@ def test_a_job_that_may_end_before_its_load_is_refused(pattern, stop, seconds):
             job._ByTasks(FLEET).send(made, None, None, print)
 
 
-def test_the_cost_is_told_by_the_minute_and_at_most():
+def test_the_cost_is_reported_by_the_minute_and_at_most():
     # 2 vCPU at 0.000018 and 2 GiB at 0.000002 a second, three times.
     assert job._cost(FLEET) == (
         "3 tasks of 2 vCPU and 2 GiB cost about $0.0072 a minute, at most $0.07 in the 600 s of each job "

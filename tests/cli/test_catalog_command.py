@@ -196,7 +196,7 @@ def test_a_list_that_is_not_read_whole_changes_nothing(api, file, answers, words
 
 
 @pytest.mark.parametrize("service", [RUN, COMPUTE])
-def test_a_service_without_any_sku_is_told_and_changes_nothing(api, file, service):
+def test_a_service_without_any_sku_is_reported_and_changes_nothing(api, file, service):
     api.skus[service] = []
     with pytest.raises(UserError, match=f"billing_service = {service}\n.*lists no SKU of this service"):
         run(file, write=True)
@@ -211,7 +211,7 @@ def test_an_edit_that_is_made_meanwhile_is_not_overwritten(api, file):
     assert file.read_text() == edited
 
 
-def test_a_price_file_that_is_none_is_told_before_anything_is_asked(api, file):
+def test_a_price_file_that_is_none_is_reported_before_anything_is_asked(api, file):
     file.write_text("service,item\n")
     with pytest.raises(DataFileError, match="the columns are service"):
         run(file, write=True)

@@ -49,7 +49,7 @@ def test_a_plan_for_a_named_project_says_nothing_else() -> None:
         (("local", "up", "l4-qat", "--server", "vllm"), "has no model to serve"),
     ],
 )
-def test_a_mistake_is_told_without_a_traceback(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
+def test_a_mistake_is_reported_without_a_traceback(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
     place = ("--dir", str(tmp_path / "cloud")) if arguments[0] == "local" else ()
     code, out, err = bezel(*arguments, *place)
     assert (code, out) == (1, "")
@@ -57,7 +57,7 @@ def test_a_mistake_is_told_without_a_traceback(tmp_path: Path, arguments: tuple[
     assert "Traceback" not in err
 
 
-def test_a_folder_without_a_project_is_told(tmp_path: Path) -> None:
+def test_a_folder_without_a_project_is_reported(tmp_path: Path) -> None:
     code, _, err = bezel("plan", "l4-qat", cwd=tmp_path)
     assert code == 1
     assert "so no Pulumi project" in err

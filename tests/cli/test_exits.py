@@ -33,7 +33,7 @@ def test_a_command_whose_reader_has_gone_ends_silently_as_any_other_program_does
 
 
 @pytest.mark.slow
-def test_output_that_finds_no_room_is_told() -> None:
+def test_output_that_finds_no_room_is_reported() -> None:
     with Path("/dev/full").open("wb") as full:
         ran = subprocess.run(
             [BEZEL, "catalog", "show", "models"], stdout=full, stderr=subprocess.PIPE, check=False, timeout=60, env={}
@@ -74,7 +74,7 @@ def test_a_connection_that_breaks_is_no_reader_that_has_gone() -> None:
         (OSError("no number"), None),
     ],
 )
-def test_a_failure_of_the_file_system_is_told_with_its_place_and_repair(error: OSError, words: str | None) -> None:
+def test_a_failure_of_the_file_system_is_reported_with_its_place_and_repair(error: OSError, words: str | None) -> None:
     found = exits.user_error(error)
     assert (words in str(found)) if words else found is None
 
@@ -98,7 +98,7 @@ def test_a_failure_of_the_file_system_is_told_with_its_place_and_repair(error: O
         ("bench", "run", "--url", "http://127.0.0.1:9", "--public", "--model", "m", "--file", LONG),
     ],
 )
-def test_a_path_that_cannot_be_one_is_told(
+def test_a_path_that_cannot_be_one_is_reported(
     words: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)

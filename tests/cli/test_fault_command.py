@@ -70,7 +70,7 @@ def test_a_fault_is_put_on_shown_and_taken_off(bezel: Bezel, place: tuple[str, s
         (("clear", "nonsense"), "is not a kind of fault"),
     ],
 )
-def test_a_mistake_is_told_with_what_would_be_right(
+def test_a_mistake_is_reported_with_what_would_be_right(
     bezel: Bezel, place: tuple[str, str], words: tuple[str, ...], told: str
 ) -> None:
     code, out, err = bezel("fault", words[0], *place, *words[1:])
@@ -78,7 +78,7 @@ def test_a_mistake_is_told_with_what_would_be_right(
     assert told in err
 
 
-def test_a_real_server_cannot_be_told_to_fail(tmp_path: Path) -> None:
+def test_a_real_server_cannot_be_made_to_fail(tmp_path: Path) -> None:
     real = Endpoint(tmp_path, 1, "http://127.0.0.1:1", "vllm", 60)
     with pytest.raises(UserError, match="the services of this localcloud run a real one"):
         add_fault(real, "never-healthy", ())

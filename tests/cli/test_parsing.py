@@ -50,7 +50,7 @@ COPY = ("weights", "copy", "l4-qat")
         ((*UP, "x", "--", "--diff"), "bezel: options for pulumi must follow --: x precedes it"),
     ],
 )
-def test_a_mistake_is_told_with_what_was_perhaps_meant(
+def test_a_mistake_is_reported_with_what_was_perhaps_meant(
     capsys: pytest.CaptureFixture[str], given: tuple[str, ...], told: str
 ) -> None:
     program, _, text = told.partition(": ")

@@ -31,7 +31,7 @@ def planned(folder: Path, more: str) -> int:
 
 
 @pytest.mark.parametrize(("more", "origin"), [("", "catalogue default"), ("  bezel:environment: dev\n", "stack file")])
-def test_a_default_that_the_file_says_is_told_as_the_files(
+def test_a_default_that_the_file_says_is_reported_as_the_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], more: str, origin: str
 ) -> None:
     assert planned(tmp_path, more) == 0

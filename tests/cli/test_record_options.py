@@ -236,7 +236,7 @@ def test_what_cannot_be_recorded_leaves_the_catalogue_as_it_was(tmp_path: Path) 
         ("/bin/false", r"no output\.\n"),
     ],
 )
-def test_an_interpreter_without_vllm_is_told(tmp_path: Path, python: str, words: str) -> None:
+def test_an_interpreter_without_vllm_is_reported(tmp_path: Path, python: str, words: str) -> None:
     with pytest.raises(UserError, match=words):
         record_options(python, name=None, replace=False, folder=tmp_path)
     assert list(tmp_path.iterdir()) == []

@@ -82,7 +82,7 @@ def test_the_next_commands_name_another_stack(outputs: dict[str, Any]) -> None:
     assert "make down\n" in summary("l4-qat", outputs, behind="x")
 
 
-def test_requests_of_the_benchmark_that_failed_are_told_by_their_kinds(outputs: dict[str, Any]) -> None:
+def test_requests_of_the_benchmark_that_failed_are_reported_by_their_kinds(outputs: dict[str, Any]) -> None:
     outputs["smoke"]["figures"] |= {"completed": 21, "failed": {"truncated": 2, "http_503": 1}}
     text = summary("l4-qat", outputs, behind="x")
     assert "21 of 24 requests answered, the others failed (http_503: 1, truncated: 2)" in text

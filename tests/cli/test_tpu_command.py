@@ -83,7 +83,7 @@ def test_a_zone_that_cannot_be_asked_fails_the_list(cloud: Cloud) -> None:
     assert cloud.tpu("list", "--zone", ZONE).out.count("bezel-one") == 1
 
 
-def test_an_api_that_the_project_has_not_enabled_has_no_leases_and_is_told(cloud: Cloud) -> None:
+def test_an_api_that_the_project_has_not_enabled_has_no_leases_and_is_reported(cloud: Cloud) -> None:
     cloud.lease("bezel-two", vm=True)
     cloud.project.cloud.store.delete("api", "tpu.googleapis.com")
     said = cloud.tpu("list", *HERE)
@@ -101,7 +101,7 @@ def test_a_description_holds_the_boot_and_the_console(cloud: Cloud) -> None:
 
 
 @pytest.mark.parametrize("action", ["describe", "delete"])
-def test_a_name_that_nothing_of_ours_has_is_told(cloud: Cloud, action: str) -> None:
+def test_a_name_that_nothing_of_ours_has_is_reported(cloud: Cloud, action: str) -> None:
     cloud.lease("research-box", ours=False)
     for name in ("bezel-none", "research-box"):
         said = cloud.tpu(action, name, *HERE, *(["--yes"] if action == "delete" else []))

@@ -118,7 +118,7 @@ def test_a_wait_that_is_none_is_refused_before_anything_is_asked(cloud: Cloud, w
     assert cloud.server.calls == []
 
 
-def test_a_stack_of_cloud_run_is_told_to_lease_nothing(cloud: Cloud) -> None:
+def test_a_stack_of_cloud_run_is_reported_to_lease_nothing(cloud: Cloud) -> None:
     said = cloud.tpu("find", "l4-qat")
     assert said.code == 1
     assert "the stack leases nothing" in said.error

@@ -117,7 +117,7 @@ def test_the_startup_probe_lasts_until_it_passes_without_a_node() -> None:
     assert probe["failureThreshold"] * probe["periodSeconds"] <= 240
 
 
-def test_what_is_no_address_is_told_without_a_traceback() -> None:
+def test_what_is_no_address_is_reported_without_a_traceback() -> None:
     with pytest.raises(pulumi.RunError, match="chat-tpu: nodes = node 1: 'node'"):
         declared(nodes=("10.64.0.5", "node"))
 

@@ -180,7 +180,7 @@ def test_a_stream_that_nobody_takes_any_more_ends_at_the_node(single: Single) ->
     until(lambda: node.left == 1, "the node is told")
 
 
-def test_a_node_that_breaks_off_is_told_of_and_the_request_is_not_sent_twice(fleet: Fleet) -> None:
+def test_a_node_that_breaks_off_is_reported_of_and_the_request_is_not_sent_twice(fleet: Fleet) -> None:
     gateway, first, second = fleet
     status, told = gateway.ask("/v1/break", "POST", b"{}")
     assert (status, told["error"]["code"]) == (502, 502)
@@ -214,7 +214,7 @@ def test_a_node_that_cannot_be_reached_costs_no_request(fleet: Fleet) -> None:
     assert [(status, told["node"]) for status, told in answers] == [(200, second.address)] * 6
 
 
-def test_a_sick_node_leaves_and_returns_and_without_any_the_caller_is_told(fleet: Fleet) -> None:
+def test_a_sick_node_leaves_and_returns_and_without_any_the_caller_gets_an_error(fleet: Fleet) -> None:
     gateway, first, second = fleet
     assert {gateway.ask("/version")[1]["node"] for _ in range(4)} == {first.address, second.address}
     first.well = False
@@ -258,7 +258,7 @@ def test_a_node_that_is_not_there_keeps_its_number() -> None:
 
 
 @pytest.mark.parametrize("places", [1, 2])
-def test_without_any_node_the_caller_is_told(places: int) -> None:
+def test_without_any_node_the_caller_gets_an_error(places: int) -> None:
     with Gateway([], absent=places) as gateway:
         status, told = gateway.ask("/metrics")
         assert status == 503

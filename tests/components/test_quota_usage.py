@@ -100,7 +100,7 @@ def test_nobody_waits_for_an_answer_beyond_the_deadline(run: FakeRun) -> None:
         (Answer(json={"timeSeries": [{"points": [{"value": 3}]}]}), "an answer of another form"),
     ],
 )
-def test_whatever_monitoring_answers_the_quota_is_told(run: FakeRun, answer: Answer, why: str) -> None:
+def test_whatever_monitoring_answers_the_quota_is_reported(run: FakeRun, answer: Answer, why: str) -> None:
     run.server.routes[:] = [lambda call: answer if call.path.startswith("/monitoring/") else run.route(call)]
     found = look_up("acme-llm", [L4])
     assert (found.allowed, found.counted) == ((3,), (why,))

@@ -183,7 +183,7 @@ def test_a_node_that_cannot_serve_says_why_and_what_to_do(node, name):
     assert traces(node, run.stdout) == []
 
 
-def test_everything_wrong_with_the_attributes_is_told_at_once(node):
+def test_everything_wrong_with_the_attributes_is_reported_at_once(node):
     wrong = {
         "image": "vllm:latest",
         "device": "abacus",

@@ -127,7 +127,7 @@ def test_a_machine_waits_two_hours_at_most_and_a_queued_resource_longer(stack: S
 
 
 @pytest.mark.slow
-def test_a_lease_that_ended_is_told_and_not_bought_again(stack: Stack, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_lease_that_ended_is_reported_and_not_bought_again(stack: Stack, capfd: pytest.CaptureFixture[str]) -> None:
     stack.up()
     stack.world.advance(15000)
     stack.refresh()
@@ -210,7 +210,7 @@ def test_a_lease_that_went_before_its_end_is_gone_and_keeps_what_was_reckoned_la
 
 
 @pytest.mark.slow
-def test_one_lease_too_many_is_told_by_the_preview_and_deleted_by_the_deploy(
+def test_one_lease_too_many_is_reported_by_the_preview_and_deleted_by_the_deploy(
     stack: Stack, capfd: pytest.CaptureFixture[str]
 ) -> None:
     stack.world.zones[SECOND] = Zone(queue_seconds=0, provision_seconds=0)

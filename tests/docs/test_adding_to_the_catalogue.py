@@ -94,7 +94,7 @@ def test_the_page_adds_an_accelerator_and_a_model_by_data_files_alone(copy):
         ("comparison.toml", '"13.3504"', '"about 13"', "usd_per_hour = about 13\n   expected a number"),
     ],
 )
-def test_a_slip_in_a_row_is_told_with_its_file_and_field(copy, file, good, bad, words):
+def test_a_slip_in_a_row_is_reported_with_its_file_and_field(copy, file, good, bad, words):
     path = copy.folder / "bezel" / "catalog" / "data" / file
     before = path.read_text()
     assert good in before

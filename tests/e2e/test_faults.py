@@ -110,7 +110,9 @@ def test_an_image_that_nobody_has_stops_the_preview(stage: FaultHarness) -> None
     )
 
 
-def test_what_somebody_else_did_is_told_by_the_next_deploy_and_undone_by_the_one_after_it(stage: FaultHarness) -> None:
+def test_what_somebody_else_did_is_reported_by_the_next_deploy_and_undone_by_the_one_after_it(
+    stage: FaultHarness,
+) -> None:
     stage.settle()
     command = stage.add("service-changed")
     text, state = error_text(stage.up()), stage.state()

@@ -57,7 +57,7 @@ def test_a_zone_that_gives_something_is_not_left(trial: LeaseHarness) -> None:
     assert len(trial.world.leases) == 1
 
 
-def test_when_no_zone_gives_anything_each_is_told_with_its_reason_and_nothing_is_left(trial: LeaseHarness) -> None:
+def test_when_no_zone_gives_anything_each_is_reported_with_its_reason_and_nothing_is_left(trial: LeaseHarness) -> None:
     trial.world.zones[FIRST] = Zone(refusal=(400, "FLEX_START provisioning model is not supported"))
     trial.world.zones[SECOND] = Zone(queue_seconds=math.inf)
     with pytest.raises(LeaseError) as caught:
@@ -121,7 +121,7 @@ def test_a_slow_deletion_is_waited_for(trial: LeaseHarness) -> None:
     assert any("waiting for the deletion" in line for line in trial.lines)
 
 
-def test_a_deletion_that_does_not_end_is_told_in_bounded_time(trial: LeaseHarness) -> None:
+def test_a_deletion_that_does_not_end_is_reported_in_bounded_time(trial: LeaseHarness) -> None:
     trial.world.zone(FIRST).delete_seconds = math.inf
     trial.run(Goal.STORED)
     begun = trial.world.now
@@ -156,14 +156,14 @@ def test_an_endless_operation_is_reported_in_bounded_time_and_its_request_is_fou
     assert trial.left() == []
 
 
-def test_a_refusal_that_is_the_callers_own_is_told_as_it_is(trial: LeaseHarness) -> None:
+def test_a_refusal_that_is_the_callers_own_is_reported_as_it_is(trial: LeaseHarness) -> None:
     trial.world.faults.append(answers(10**9, error(403, "Permission tpu.queuedResources.get denied"), method="GET"))
     with pytest.raises(RestError, match="Permission"):
         trial.run()
     assert trial.left() == []
 
 
-def test_a_lease_that_is_never_provisioned_is_told_and_stays(trial: LeaseHarness) -> None:
+def test_a_lease_that_is_never_provisioned_is_reported_and_stays(trial: LeaseHarness) -> None:
     trial.world.zone(FIRST).provision_seconds = math.inf
     with pytest.raises(LeaseError, match=r"still PROVISIONING after 6\d s") as caught:
         trial.run(provisioning_seconds=60)
@@ -178,7 +178,7 @@ def test_a_phase_that_failed_ends_the_wait_with_its_text(trial: LeaseHarness) ->
     assert "the lease continues at 5.40 USD/h" in str(caught.value)
 
 
-def test_a_node_that_never_gets_healthy_is_told_with_its_last_phase_and_what_goes_on(trial: LeaseHarness) -> None:
+def test_a_node_that_never_gets_healthy_is_reported_with_its_last_phase_and_what_goes_on(trial: LeaseHarness) -> None:
     trial.world.zone(FIRST).boot_seconds = 36000
     with pytest.raises(LeaseError, match=r"not healthy\n   network running") as caught:
         trial.run(hourly_usd={}, boot_seconds=60)

@@ -153,7 +153,7 @@ def test_a_phase_that_cannot_be_read_is_none() -> None:
     assert (found["image"].state, found["image"].at, found["image"].detail) == ("done", 1.0, "d")
 
 
-def test_a_waiting_deploy_is_told_details_of_what_is_not_done_and_an_error_has_them_all() -> None:
+def test_a_waiting_deploy_is_reported_details_of_what_is_not_done_and_an_error_has_them_all() -> None:
     phases = [
         Phase("image", "done", 2, "r/i@sha256:1"),
         Phase("network", "done", 1, "it answers"),
@@ -175,7 +175,7 @@ def test_the_platforms_seconds_pass_as_fast_as_the_environment_says() -> None:
     assert clock_of({}).speed == clock_of({"BEZEL_SPEED": "fast"}).speed == clock_of({"BEZEL_SPEED": "-1"}).speed == 1
 
 
-def test_times_are_read_and_told() -> None:
+def test_times_are_parsed_and_formatted() -> None:
     assert unix("2026-11-21T10:00:00.123456789Z") == pytest.approx(1795255200.123456)
     assert unix("") is None
     assert unix("soon") is None

@@ -97,7 +97,7 @@ def test_a_request_asked_for_again_later_is_another_request() -> None:
 
 
 @pytest.mark.skipif(not TRAFFIC, reason="BEZEL_TRAFFIC does not name a folder with recordings")
-def test_the_insert_is_what_the_published_provider_sends_but_for_what_is_told() -> None:
+def test_the_insert_is_what_the_published_provider_sends_but_for_what_is_reported() -> None:
     recorded = Path(str(TRAFFIC)) / "http" / "compute.Instance.create.lro-done.json"
     sent = json.loads(recorded.read_text())["exchanges"][0]["body"]
     image = sent["disks"][0]["initializeParams"]["sourceImage"]

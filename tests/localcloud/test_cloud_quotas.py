@@ -18,7 +18,7 @@ def quotas(cloud):
     assert cloud.post(f"{ENABLE}:disable").is_success
 
 
-def test_a_quota_is_told_with_the_regions_that_it_holds_for(quotas):
+def test_a_quota_is_reported_with_the_regions_that_it_holds_for(quotas):
     found = quotas(L4).json()
     (info,) = found["dimensionsInfos"]
     assert found["quotaId"] == L4
@@ -38,7 +38,7 @@ def test_every_accelerator_has_its_quotas_as_they_count(quotas, accelerator, red
     assert found["metric"] == quota.metric
 
 
-def test_a_fault_of_the_quota_is_told_too(quotas, cloud):
+def test_a_fault_of_the_quota_is_reported_too(quotas, cloud):
     path = "/localcloud/faults"
     assert cloud.post(path, {"kind": "quota-exceeded", "parameters": {}}).is_success
     (info,) = quotas(L4).json()["dimensionsInfos"]
@@ -67,7 +67,7 @@ def test_the_quotas_of_leases_hold_for_zones_or_regions_with_the_hardware(quotas
 @pytest.mark.parametrize(
     ("name", "limit"), [("CpuAllocPerProjectRegion", "cpu_milli"), ("MemAllocPerProjectRegion", "memory_bytes")]
 )
-def test_cpus_and_memory_are_told_by_the_number_that_refuses_a_service(quotas, name, limit):
+def test_cpus_and_memory_are_reported_by_the_number_that_refuses_a_service(quotas, name, limit):
     (info,) = quotas(name).json()["dimensionsInfos"]
     assert info["details"]["value"] == str(limits()["quotas"][limit])
     assert {"us-east4", "us-central1"} <= {*info["applicableLocations"]}
@@ -78,7 +78,7 @@ def test_no_other_quota_is_known(quotas):
     assert quotas(L4, service="compute.googleapis.com").status_code == 404
 
 
-def test_who_has_not_enabled_it_is_told_so(cloud):
+def test_who_has_not_enabled_it_gets_an_error_that_says_so(cloud):
     answer = cloud.get(f"{SERVICES}/run.googleapis.com/quotaInfos/{L4}")
     assert answer.status_code == 403
     assert "Cloud Quotas API has not been used in project bezel-local before" in answer.json()["error"]["message"]

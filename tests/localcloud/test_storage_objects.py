@@ -50,7 +50,7 @@ def test_a_bucket_is_merged_by_patch_and_deleted_only_when_empty(shelf):
     assert refused.json()["error"]["errors"][0]["reason"] == "conflict"
 
 
-def test_a_missing_bucket_or_object_is_told_in_storages_own_shape(shelf):
+def test_a_missing_bucket_or_object_is_reported_in_storages_own_shape(shelf):
     for path in ("/storage/v1/b/absent", "/storage/v1/b/shelf/o/absent"):
         error = shelf.get(path).json()["error"]
         assert error["code"] == 404
@@ -155,13 +155,13 @@ def test_seeding_uploads_once_and_again_what_changed(shelf, endpoint):
     ],
 )
 @pytest.mark.usefixtures("shelf")
-def test_what_cannot_be_seeded_is_told_in_the_cloud_s_own_words(endpoint, bucket, path, told):
+def test_what_cannot_be_seeded_is_reported_in_the_cloud_s_own_words(endpoint, bucket, path, told):
     with pytest.raises(SeedError) as caught:
         seed(endpoint, bucket, path, {"config.json": b"{}"})
     assert told in str(caught.value)
 
 
-def test_a_cloud_that_does_not_answer_is_told_with_its_logs(endpoint):
+def test_a_cloud_that_does_not_answer_is_reported_with_its_logs(endpoint):
     with pytest.raises(SeedError, match=r"(?s)does not respond .*logs, then run it again"):
         seed(replace(endpoint, base="http://127.0.0.1:9"), "shelf", "m", {"config.json": b"{}"})
 

@@ -240,7 +240,7 @@ def test_a_zone_that_does_not_take_flex_start_says_so_and_one_without_tpus_is_no
     assert len(project.ok("GET", TPU, pageSize=2)["locations"]) == 2
 
 
-def test_who_has_not_enabled_the_api_is_told_so(project):
+def test_who_has_not_enabled_the_api_gets_an_error_that_says_so(project):
     project.cloud.store.put("api", "tpu.googleapis.com", {"state": "DISABLED"})
     assert "Cloud TPU API has not been used" in project.refused(403, "GET", f"{EAST}/queuedResources")["message"]
 

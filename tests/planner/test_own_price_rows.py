@@ -77,7 +77,7 @@ def test_a_row_that_would_switch_off_limits_is_refused_alone(changes, key, words
     assert not any("max_hourly_usd" in other for other in found)  # nothing is concluded from a wrong price
 
 
-def test_the_price_of_an_hour_is_told_with_what_to_write():
+def test_the_price_of_an_hour_is_reported_with_what_to_write():
     (problem,) = told(with_row(usd_per_unit=0.6721))
     assert "if it is the price of an hour, write `usd_per_unit: 0.0001867`" in problem.repair
     assert told(with_row(usd_per_unit=0.0001867)) == ()

@@ -30,7 +30,7 @@ def need(quota: Quota = L4, instances: int = 1, revisions: int = 1) -> Need:
         (2, 0, (2, False)),
     ],
 )
-def test_the_larger_number_is_told_with_its_source(listed: int, counted: int | None, said: object) -> None:
+def test_the_larger_number_is_reported_with_its_source(listed: int, counted: int | None, said: object) -> None:
     assert in_use(listed, counted) == said
 
 
@@ -99,13 +99,13 @@ def test_what_a_service_may_have_is_its_own() -> None:
         ),
     ],
 )
-def test_a_preview_says_what_is_used_by_whom_it_is_told_and_how_old_that_is(
+def test_a_preview_says_what_is_used_by_whom_it_is_reported_and_how_old_that_is(
     quota: Quota, allowed: float, listed: int, counted: tuple[int, float] | str, said: str
 ) -> None:
     assert use_line(need(quota), allowed, listed, counted) == f"{quota.id} in us-east4: {said}"
 
 
-def test_a_refusal_is_told_with_what_it_takes_and_a_value_that_is_not_there_without() -> None:
+def test_a_refusal_is_reported_with_what_it_takes_and_a_value_that_is_not_there_without() -> None:
     refused = uncounted((need(), need(MEMORY), need()), "p", "403 PERMISSION_DENIED: no")
     assert f"the use of {L4.id}, {MEMORY.id} (403 PERMISSION_DENIED: no)" in refused
     assert "roles/monitoring.viewer and run `gcloud services enable monitoring.googleapis.com --project=p`" in refused

@@ -89,7 +89,7 @@ def test_leases_of_a_project_that_cannot_be_are_refused():
     assert [(problem.key, problem.value) for problem in caught.value.problems] == [("gcp:project", "a b; rm")]
 
 
-def test_several_mistakes_are_told_at_once():
+def test_several_mistakes_are_reported_at_once():
     wrong = changed(V6E4_MOE, lease={"duration": "1y", "zones": [{"zone": "x"}]}, vllm={"max-num-seqs": 2048})
     assert {problem.key for problem in lease_problems(wrong)} >= {
         "bezel:lease.duration",
@@ -152,6 +152,6 @@ def test_what_is_no_duration_is_none(text):
     assert parse_duration(text) is None
 
 
-def test_a_variable_that_a_secret_sets_too_is_told_once() -> None:
+def test_a_variable_that_a_secret_sets_too_is_reported_once() -> None:
     twice = changed(V6E4_MOE, variables={"A": "0"}, secrets={"A": "s"})
     assert [problem.key for problem in lease_problems(twice)] == ["bezel:variables.A"]

@@ -113,7 +113,7 @@ def test_a_service_sends_from_the_subnetwork_that_is_named_or_called_as_its_netw
         ({}, {"ipCidrRange": "10.0.0.0/26"}, ""),
     ],
 )
-def test_a_subnetwork_that_a_service_cannot_use_is_told(
+def test_a_subnetwork_that_a_service_cannot_use_is_reported(
     vpc: dict[str, str], found: dict[str, object] | None, told: str
 ) -> None:
     service = planned(vpc={"network": "llm", **vpc}).service

@@ -79,7 +79,7 @@ def test_what_the_server_reads_is_planned(variables):
     assert variables.items() <= plan.service.environment.items()
 
 
-def test_a_value_that_looks_like_a_secret_is_told_once_and_not_shown():
+def test_a_value_that_looks_like_a_secret_is_reported_once_and_not_shown():
     for name, value in (("VLLM_MY_TOKEN", "geheim"), ("MY_PASSWORD", "gehe\0im")):
         (problem,) = problems_of({"variables": {name: value}})
         assert "gehe" not in str(problem)

@@ -115,7 +115,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("path", "value", "kind"), CASES)
-def test_what_a_stack_file_says_is_told_as_its_own(path, value, kind):
+def test_what_a_stack_file_says_is_reported_as_its_own(path, value, kind):
     config = with_setting(kind, path, value)
     for other, beside in (
         BESIDE.get(path, {}) | ({"network.nat": True} if value == "hub" and kind is LEASE else {})
@@ -137,7 +137,7 @@ def test_each_setting_is_changed_here_or_not_shown():
     assert {*paths(Settings)} == {*CHANGES} | NOT_SHOWN | CHOSEN
 
 
-def test_variables_are_told_apart_from_those_of_the_plan():
+def test_variables_are_distinguished_from_those_of_the_plan():
     for kind in (SERVICE, LEASE):
         shown = rows(kind | {"variables": {"TZ": "UTC"}, "secrets": {"HF_TOKEN": "hf"}})
         assert shown["Stack: env TZ"] == ("UTC", "stack file")
@@ -145,7 +145,7 @@ def test_variables_are_told_apart_from_those_of_the_plan():
         assert shown["Stack: env VLLM_NO_USAGE_STATS"] == ("1", "computed")
 
 
-def test_what_nobody_said_is_not_told_as_the_stack_files():
+def test_what_nobody_said_is_not_reported_as_the_stack_files():
     for kind in (SERVICE, LEASE):
         said = {name for name, (_, origin) in rows(kind).items() if "stack file" in origin}
         assert said <= {

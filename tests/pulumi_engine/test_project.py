@@ -24,7 +24,7 @@ def project(tmp_path: Path) -> Project:
 
 
 @pytest.mark.parametrize(("written", "meant"), [("oen", "did you mean one? "), ("xyz", "")])
-def test_a_misspelt_stack_is_told_which_one_is_meant_where_one_is_near(
+def test_a_misspelt_stack_is_reported_which_one_is_meant_where_one_is_near(
     project: Project, written: str, meant: str
 ) -> None:
     with pytest.raises(ProjectError) as told:

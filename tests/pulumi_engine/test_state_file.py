@@ -67,7 +67,7 @@ CUT = ("", "{", "[]", '{"version": 3}', '{"version": 3, "checkpoint": {"stack": 
 
 
 @pytest.mark.parametrize("text", CUT)
-def test_what_is_no_state_is_told_with_its_repair(tmp_path: Path, text: str) -> None:
+def test_what_is_no_state_is_reported_with_its_repair(tmp_path: Path, text: str) -> None:
     file = written(tmp_path, {}) / ".pulumi" / "stacks" / "bezel" / "l4-qat.json"
     file.write_text(text)
     for read in (outputs_in, pending_in):
@@ -89,7 +89,7 @@ def test_a_state_that_was_cut_gives_way_to_the_one_before_it(tmp_path: Path, tex
 
 
 @pytest.mark.parametrize("text", CUT)
-def test_where_both_are_cut_nothing_is_changed_and_the_way_out_is_told(tmp_path: Path, text: str) -> None:
+def test_where_both_are_cut_nothing_is_changed_and_the_way_out_is_reported(tmp_path: Path, text: str) -> None:
     file = written(tmp_path, {}) / ".pulumi" / "stacks" / "bezel" / "l4-qat.json"
     file.write_text("{")
     file.with_name(f"{file.name}.bak").write_text(text)

@@ -120,7 +120,7 @@ def test_the_server_may_ask_for_a_longer_wait(server: Server, client: GoogleClie
     assert clock.slept == [7.0]
 
 
-def test_nobody_listening_is_told_as_such(client: GoogleClient) -> None:
+def test_nobody_listening_is_reported_as_such(client: GoogleClient) -> None:
     with pytest.raises(UnreachableError, match=r"GET http://127.0.0.1:9/x: no response \(ConnectError"):
         client.get("http://127.0.0.1:9/x?secret=1")
 

@@ -148,7 +148,7 @@ def test_a_key_in_the_environment_is_read_as_the_provider_reads_it(key: dict[str
 
 
 @pytest.mark.parametrize("content", ["{", '{"type": "service_account", "private_key": "planted"}', '{"type": "x"}', ""])
-def test_a_broken_key_is_told_without_its_content(tmp_path: Path, content: str) -> None:
+def test_a_broken_key_is_reported_without_its_content(tmp_path: Path, content: str) -> None:
     path = tmp_path / "broken.json"
     path.write_text(content)
     with pytest.raises(CredentialsError, match="Google credentials\n   cannot be read: ") as caught:
@@ -156,12 +156,12 @@ def test_a_broken_key_is_told_without_its_content(tmp_path: Path, content: str) 
     assert PLANTED not in str(caught.value)
 
 
-def test_a_missing_file_is_told_with_the_repair(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported_with_the_repair(tmp_path: Path) -> None:
     with pytest.raises(CredentialsError, match="gcloud auth application-default login"):
         Credentials(environ={"GOOGLE_APPLICATION_CREDENTIALS": str(tmp_path / "none.json")}).access_token()
 
 
-def test_a_refused_key_is_told_without_the_server_s_whole_answer(server: Server, key: dict[str, str]) -> None:
+def test_a_refused_key_is_reported_without_the_server_s_whole_answer(server: Server, key: dict[str, str]) -> None:
     answer = {"error": "invalid_grant", "error_description": "Invalid JWT Signature.", "assertion": PLANTED}
     server.routes.insert(0, lambda call: Answer(400, answer) if call.path == "/token" else None)
     with pytest.raises(CredentialsError, match="invalid_grant: Invalid JWT Signature") as caught:
@@ -170,7 +170,7 @@ def test_a_refused_key_is_told_without_the_server_s_whole_answer(server: Server,
     assert "log in again" in str(caught.value)
 
 
-def test_a_signature_from_a_wrong_clock_is_told_as_such(server: Server, key: dict[str, str]) -> None:
+def test_a_signature_from_a_wrong_clock_is_reported_as_such(server: Server, key: dict[str, str]) -> None:
     told = "Invalid JWT: Token must be a short-lived token. Check your iat and exp values in the JWT claim."
     answer = {"error": "invalid_grant", "error_description": told}
     server.routes.insert(0, lambda call: Answer(400, answer) if call.path == "/token" else None)

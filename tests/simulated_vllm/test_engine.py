@@ -231,7 +231,7 @@ def test_the_same_seed_writes_the_same_and_another_does_not(rig):
     assert texts[0] == texts[1] != texts[2]
 
 
-def test_an_answer_ends_by_itself_unless_told_to_ignore_its_end(rig):
+def test_an_answer_ends_by_itself_unless_it_ignores_its_end(rig):
     one = rig()
     natural, forced = one.ask(list(range(50)), 2000, ignore_eos=False), one.ask(list(range(50)), 2000)
     one.run()

@@ -166,7 +166,7 @@ def test_a_dying_engine_breaks_what_is_under_way_and_takes_the_server_with_it(en
         assert "EngineCore encountered a fatal error." in process.stdout.read()
 
 
-def test_a_server_told_to_outlive_its_engine_answers_as_recorded(environment, order):
+def test_a_server_set_to_outlive_its_engine_answers_as_recorded(environment, order):
     variables = order() | {"VLLM_KEEP_ALIVE_ON_ENGINE_DEATH": "1"}
     with running(environment, variables) as (client, process):
         assert client.get("/health").status_code == 200

@@ -167,7 +167,7 @@ def test_an_answer_that_is_not_streamed_wakes_its_handler_once():
 THINKING = "<|channel>thought\nlet us see<channel|>the answer"
 
 
-def test_thoughts_are_told_apart_from_the_answer_and_counted():
+def test_thoughts_are_distinguished_from_the_answer_and_counted():
     pieces, _, choice = written(THINKING, parses=True)
     assert "".join(piece.thought for piece in pieces) == "let us see"
     assert "".join(piece.text for piece in pieces) == "the answer"

@@ -106,7 +106,7 @@ def test_a_client_that_goes_away_stops_its_request(instance, streamed):
     assert metric(client, "vllm:kv_cache_usage_perc") == 0
 
 
-def test_sigterm_ends_it_and_the_log_told_the_start(environment):
+def test_sigterm_ends_it_and_the_log_has_the_start(environment):
     with started(environment) as (client, process):
         client.get("/v1/models")
         for streamed in (True, False):

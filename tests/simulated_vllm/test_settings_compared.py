@@ -61,7 +61,7 @@ def test_every_explanation_is_needed(folder):
 
 
 @pytest.mark.parametrize("real", [None, "ValidationError: ..."])
-def test_a_difference_that_nobody_explained_is_told(real):
+def test_a_difference_that_nobody_explained_is_reported(real):
     setting = {"vllm": {"max-num-seqs": 8}, "variables": {}}
     assert explanation(setting, "plan", None if real else "refused", real) is None
     assert explanation(setting, "plan", real, real) == ""

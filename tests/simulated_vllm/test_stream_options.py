@@ -137,7 +137,7 @@ def test_usage_is_in_a_stream_only_when_asked_for(plain, options):
     assert not [chunk for chunk in chunks[:-2] if "system_fingerprint" in chunk]
 
 
-def test_a_server_can_be_told_to_send_usage_always(serve):
+def test_a_server_can_be_set_to_send_usage_always(serve):
     with serve(*PLAIN, "--enable-force-include-usage", speed=200.0) as client:
         assert text(client, stream=True)[-2]["usage"]["completion_tokens"] == 3
 

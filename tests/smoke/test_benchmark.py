@@ -205,7 +205,7 @@ def test_a_doubt_stands_beside_the_figures_and_a_check_that_passed_does_not() ->
     assert found["state"] == "client_limited"
 
 
-def test_requests_that_were_not_even_begun_are_told() -> None:
+def test_requests_that_were_not_even_begun_are_reported() -> None:
     planned = {"prompts": {"seed": 3, "run": "ab"}, "stop": {"requests": 96, "seconds": 300.0}}
     found = figures(measured(cell(load=planned)), (), simulated=False)
     assert found["notes"] == ["only 6 of 96 requests were begun within 300 s"]

@@ -141,7 +141,7 @@ def test_a_service_that_never_settles_meets_the_deadline(project: Project, clock
     assert clock.now <= 60
 
 
-def test_a_service_that_is_not_there_is_told(check: Any) -> None:
+def test_a_service_that_is_not_there_is_reported(check: Any) -> None:
     failed = failure(check, service=SERVICE.replace("llm", "gone"))
     assert failed.check == "conditions"
     assert "404 NOT_FOUND: no such service" in failed.what
@@ -155,7 +155,7 @@ def test_health_is_waited_for(project: Project, check: Any) -> None:
 
 
 @pytest.mark.parametrize("ingress", ["INGRESS_TRAFFIC_INTERNAL_ONLY", "INGRESS_TRAFFIC_INTERNAL_LOAD_BALANCER"])
-def test_who_asks_from_outside_where_only_insiders_are_let_in_is_told_so(
+def test_who_asks_from_outside_where_only_insiders_are_let_in_gets_an_error_that_says_so(
     project: Project, check: Any, ingress: str
 ) -> None:
     project.ingress, project.health = ingress, [404]
@@ -184,7 +184,7 @@ def test_a_fresh_grant_is_waited_for(project: Project, clock: Clock, check: Any)
     assert "a new grant takes up to two minutes" in shown[2]
 
 
-def test_a_caller_who_was_never_granted_is_told_how(project: Project, clock: Clock, check: Any) -> None:
+def test_a_caller_who_was_never_granted_gets_the_repair(project: Project, clock: Clock, check: Any) -> None:
     project.granted = False
     failed = failure(check)
     assert "the caller is refused (HTTP 403)" in failed.what

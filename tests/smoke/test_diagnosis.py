@@ -226,7 +226,7 @@ def test_a_warning_of_a_healthy_start_is_no_cause() -> None:
     assert diagnose(Report(lines=lines)).kind == "unknown"
 
 
-def test_a_fault_that_comes_back_in_other_conditions_is_told_once() -> None:
+def test_a_fault_that_comes_back_in_other_conditions_is_reported_once() -> None:
     text = "Revision 'llm-00001' is not ready. The container failed.\n\nLogs URL: https://console"
     conditions = (
         Condition("Ready", "CONDITION_FAILED", "R", text),
@@ -374,7 +374,7 @@ def test_where_a_gated_rollout_has_no_second_gpu_a_direct_one_is_offered() -> No
     assert "rollout" not in diagnose(Report(errors=said)).repair
 
 
-def test_a_container_that_ends_after_it_became_healthy_is_told_from_one_that_never_did() -> None:
+def test_a_container_that_ends_after_it_became_healthy_is_distinguished_from_one_that_never_did() -> None:
     ended = ("Container called exit(1).",)
     assert "became healthy and then ended by itself" in diagnose(Report((), ended, created="a", ready="a")).cause
     assert "ended by itself before it answered" in diagnose(Report((), ended, created="b", ready="a")).cause

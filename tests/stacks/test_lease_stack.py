@@ -46,7 +46,7 @@ def test_the_plan_arrives_at_the_queue() -> None:
     assert set(request["subnetworks"]) == {"europe-west4", "us-east5"}
 
 
-def test_a_machine_is_told_what_to_run_and_no_secret() -> None:
+def test_a_machine_gets_what_to_run_and_no_secret() -> None:
     metadata = node_of(deployed(secrets={"HF_TOKEN": "hf-token"}))["metadata"]
     assert json.loads(metadata["bezel-arguments"]) == list(plan().node.arguments)
     assert metadata["bezel-image"].endswith(f"/vllm/vllm-tpu@{DIGEST}")

@@ -59,7 +59,7 @@ def test_a_stack_that_can_work_is_declared(told: list[str]) -> None:
         ({}, (), None, "= cannot be looked up"),
     ],
 )
-def test_what_the_user_must_mend_is_told_once_and_nothing_is_added(
+def test_what_the_user_must_mend_is_reported_once_and_nothing_is_added(
     told: list[str], changes: dict[str, str], secret: tuple[str, ...], digest: str | None, said: str
 ) -> None:
     assert program(changes, secret, digest=digest).result == TOLD

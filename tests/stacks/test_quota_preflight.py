@@ -73,7 +73,7 @@ def test_cpus_and_memory_have_quotas_too(run: FakeRun, quota: str, allowed: int,
     assert deployed(scaling={"max_instances": 2}).all
 
 
-def test_every_quota_that_is_short_is_told_at_once(run: FakeRun) -> None:
+def test_every_quota_that_is_short_is_reported_at_once(run: FakeRun) -> None:
     run.quota, run.quotas = 0, {CPU: 0, MEMORY: 0}
     with pytest.raises(PlanError) as refused:
         deployed()
@@ -93,7 +93,7 @@ def test_what_other_services_hold_without_traffic_is_not_there_for_this_one(run:
         deployed()
 
 
-def test_what_others_may_scale_to_is_told_and_stops_nobody(run: FakeRun, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_others_may_scale_to_is_reported_and_stops_nobody(run: FakeRun, caplog: pytest.LogCaptureFixture) -> None:
     run.neighbours = [service("chat", most=2)]
     assert deployed().all
     assert "its other services 2 with all their instances" in caplog.text
@@ -131,7 +131,9 @@ def test_a_quota_that_nobody_knows_is_said_in_previews_with_how_to_know_it(
     assert "not known" not in caplog.text
 
 
-def test_who_may_read_nothing_is_told_so_and_goes_on(run: FakeRun, caplog: pytest.LogCaptureFixture) -> None:
+def test_who_may_read_nothing_gets_an_error_that_says_so_and_goes_on(
+    run: FakeRun, caplog: pytest.LogCaptureFixture
+) -> None:
     run.denied, run.neighbours = True, None
     assert deployed().all
     assert "quota of us-east4 is not known" in caplog.text
@@ -193,7 +195,7 @@ def test_a_preview_says_what_is_used_of_each_quota_and_who_says_so(
 
 
 @pytest.mark.parametrize("why", ["Permission 'monitoring.timeSeries.list' denied.", "is disabled"])
-def test_without_monitoring_the_list_is_told_and_what_is_unknown_stays_so(
+def test_without_monitoring_the_list_is_reported_and_what_is_unknown_stays_so(
     run: FakeRun, caplog: pytest.LogCaptureFixture, why: str
 ) -> None:
     caplog.set_level("INFO")
@@ -240,7 +242,7 @@ def test_a_deploy_does_not_wait_for_what_decides_nothing(run: FakeRun) -> None:
     assert not [call for call in run.server.calls if call.path.startswith("/monitoring/")]
 
 
-def test_a_lease_is_told_where_others_have_all_of_its_quota(run: FakeRun, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_lease_is_reported_where_others_have_all_of_its_quota(run: FakeRun, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     run.quotas[TPU], run.counted = 4, {TPU: (4, 3600.0)}
     assert leased().all

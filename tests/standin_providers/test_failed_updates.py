@@ -60,7 +60,7 @@ def test_what_was_refused_stands_in_the_state_until_the_next_read(kind: str, goo
 
 
 @pytest.mark.parametrize("status", [400, 403, 409, 504, DROPPED])
-def test_no_failure_of_an_update_is_told_from_another(status: int, google: FakeGoogle, gcp: Provider) -> None:
+def test_no_failure_of_an_update_is_distinguished_from_another(status: int, google: FakeGoogle, gcp: Provider) -> None:
     resource_id, made = gcp.create(SERVICE, PROGRAMS[SERVICE])
     wanted = changed(PROGRAMS[SERVICE], "template.containers.0.args.1", "--seed=1")
     google.fail("PATCH .*", status, REFUSED, times=9)

@@ -46,7 +46,7 @@ def test_a_refusal_is_not_tried_again(status: int, google: FakeGoogle, rest: Res
     assert pauses == []
 
 
-def test_a_lasting_trouble_is_told_in_googles_words_in_the_end(
+def test_a_lasting_trouble_is_reported_in_googles_words_in_the_end(
     google: FakeGoogle, rest: Rest, pauses: list[float]
 ) -> None:
     google.fail("GET .*", 503, {"error": {"code": 503, "message": "later"}}, times=99)

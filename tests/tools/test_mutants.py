@@ -53,7 +53,7 @@ def test_an_entry_of_a_list_in_json_is_removed_by_its_name() -> None:
     assert json.loads(two.source) == {"v": 1, "families": [{"name": "a"}]}
 
 
-def test_two_of_the_same_name_are_told_apart() -> None:
+def test_two_of_the_same_name_are_distinguished() -> None:
     assert names("def f():\n    g()\n    g()\n", "statements") == ["f: g()", "f: g() (2)"]
 
 

@@ -37,7 +37,7 @@ def made_from(fingerprint: str) -> dict[str, Any]:
         (described(ready=""), {}),
     ],
 )
-def test_traffic_is_told_by_revision_whatever_the_targets_call_it(
+def test_traffic_is_reported_by_revision_whatever_the_targets_call_it(
     service: dict[str, Any], expected: dict[str, int]
 ) -> None:
     assert shares(service) == expected

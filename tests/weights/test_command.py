@@ -161,7 +161,7 @@ def test_the_token_is_read_from_the_secret_that_the_stack_names(cloud, tmp_path)
         (("copy", "l4-qat"), 1, f"bucket {BUCKET}\n   does not exist"),
     ],
 )
-def test_a_slip_is_told_without_a_traceback(cloud, words, code, told):
+def test_a_slip_is_reported_without_a_traceback(cloud, words, code, told):
     found = bezel(cloud, *words)
     assert found.returncode == code
     assert told in found.stderr

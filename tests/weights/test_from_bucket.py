@@ -70,7 +70,7 @@ def test_a_copy_of_several_steps_goes_on_where_it_was(shelf):
     assert not list(shelf.folder.glob("*.json"))
 
 
-def test_a_source_that_is_not_there_is_told(shelf):
+def test_a_source_that_is_not_there_is_reported(shelf):
     with pytest.raises(WeightsError, match="bucket absent-bucket\n   does not exist"):
         shelf.rewrite("absent-bucket")
     with pytest.raises(WeightsError, match="is not a complete model"):

@@ -151,13 +151,13 @@ def test_a_token_that_does_not_open_the_model_is_never_shown(shelf, hub):
     ("model", "revision", "words"),
     [("acme/absent", "main", "does not exist, or is private"), (MODEL, "nowhere", "RevisionNotFound")],
 )
-def test_a_model_or_revision_that_is_not_there_is_told_before_anything_is_copied(shelf, model, revision, words):
+def test_a_model_or_revision_that_is_not_there_is_reported_before_anything_is_copied(shelf, model, revision, words):
     with pytest.raises(WeightsError, match=words):
         shelf.copy(model=model, revision=revision)
     assert shelf.held() == {}
 
 
-def test_an_answer_of_another_shape_is_told(shelf, hub):
+def test_an_answer_of_another_shape_is_reported(shelf, hub):
     hub.tree = lambda _: [{"type": "file"}]
     with pytest.raises(WeightsError, match="is not that of the hub's API"):
         shelf.copy()
@@ -199,7 +199,7 @@ def test_a_name_that_leads_out_of_the_folder_is_refused(shelf, hub):
     assert shelf.held() == {}
 
 
-def test_a_missing_bucket_is_told_with_the_command_that_makes_it(shelf):
+def test_a_missing_bucket_is_reported_with_the_command_that_makes_it(shelf):
     shelf.name = "bucket-that-is-not-there"
     with pytest.raises(WeightsError, match=f"gcloud storage buckets create gs://{shelf.name}"):
         shelf.copy()
@@ -302,7 +302,7 @@ def test_a_bucket_that_only_fails_is_given_up_with_nothing_half_in_it(shelf, end
     assert shelf.held() == WANTED
 
 
-def test_who_may_not_write_is_told_what_is_missing(shelf, monkeypatch):
+def test_who_may_not_write_gets_the_missing_permission(shelf, monkeypatch):
     monkeypatch.setenv("GOOGLE_OAUTH_ACCESS_TOKEN", token_of(shelf))
     failures = shelf.copy().failures
     assert any("storage.objects.create" in failure and "roles/storage.objectAdmin" in failure for failure in failures)

@@ -238,7 +238,7 @@ def test_a_hole_in_a_grid_is_found_and_a_cell_that_says_why_it_is_none_is_not(tm
     assert not audit(tmp_path, a_csv="".join(told))
 
 
-def test_a_failure_told_as_good_is_found(tmp_path: Path) -> None:
+def test_a_failure_reported_as_good_is_found(tmp_path: Path) -> None:
     bad = grid(CLEAN).replace("1024,512,15.02,req/s,100,ok", "1024,512,0.0,req/s,0,ok")
     assert audit(tmp_path, a_csv=bad) == {findings.MISSING}
     assert not audit(tmp_path, a_csv=bad.replace("0.0,req/s,0,ok", ",,0,failed"))

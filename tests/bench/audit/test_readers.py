@@ -128,7 +128,7 @@ def test_strict_fails_where_something_is_found_and_only_there(
     assert "Repair: " in told
 
 
-def test_what_a_file_does_not_say_can_be_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_file_does_not_say_can_be_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "a.csv"
     path.write_text("context_tokens,users,value,unit\n8192,64,9.5,req/s\n")
     assert run("--strict", path) == 0

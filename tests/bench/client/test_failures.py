@@ -177,7 +177,7 @@ def test_a_server_that_goes_away_refuses_what_follows() -> None:
     assert measured.samples[2].planned - measured.samples[1].done >= 90_000_000
 
 
-def test_a_name_that_nobody_has_is_told() -> None:
+def test_a_name_that_nobody_has_is_reported() -> None:
     with pytest.raises(UserError, match="cannot be resolved"):
         send("http://nobody.invalid")
 

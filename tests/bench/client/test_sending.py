@@ -213,7 +213,7 @@ def test_a_server_that_takes_no_connection_is_given_up() -> None:
 
 
 @pytest.mark.slow
-def test_more_connections_than_the_system_allows_are_told_before_the_first() -> None:
+def test_more_connections_than_the_system_allows_are_reported_before_the_first() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     code = f"""
 import resource, sys
@@ -278,7 +278,7 @@ def test_a_server_without_tls_is_refused_where_tls_is_asked_for(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("text", "found"), [(None, "cannot be read"), ("no certificate", "holds no certificate")])
-def test_a_ca_file_that_is_none_is_told(tmp_path: Path, text: str | None, found: str) -> None:
+def test_a_ca_file_that_is_none_is_reported(tmp_path: Path, text: str | None, found: str) -> None:
     file = tmp_path / "ca.pem"
     if text:
         file.write_text(text)

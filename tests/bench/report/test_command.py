@@ -48,7 +48,7 @@ def test_no_result_is_written_over(result: Path, capsys: pytest.CaptureFixture[s
     assert result.read_bytes() == before
 
 
-def test_nothing_to_write_and_no_result_are_told(result: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_to_write_and_no_result_are_reported(result: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert report(result) == 1
     assert "add --out FILE.html" in capsys.readouterr().err
     other = result.with_name("other.json")

@@ -144,7 +144,7 @@ def test_a_simulated_figure_says_so_wherever_it_stands(swept: Report) -> None:
     assert measured.warnings == []
 
 
-def test_simulated_and_measured_side_by_side_are_told_apart() -> None:
+def test_simulated_and_measured_side_by_side_are_distinguished() -> None:
     report = report_of([line("one", "nvidia-l4", 1.0), line("two", "nvidia-l4", 1.0, nature="simulated")])
     assert any("two" in warning and "one" not in warning for warning in report.warnings)
     assert said(report, "kind") == ["measured", "simulated"]
@@ -243,7 +243,7 @@ def test_two_results_of_one_title_keep_names_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
-def test_series_are_told_apart_by_every_sight_and_stand_out_from_the_ground(colours: dict[str, str]) -> None:
+def test_series_are_distinguished_by_every_sight_and_stand_out_from_the_ground(colours: dict[str, str]) -> None:
     series = [colours[f"s{place}"] for place in range(SERIES)]
     for one, other in itertools.combinations(series, 2):
         assert min(distance(one, other, sight) for sight in SIGHTS) > JUST_APART
@@ -336,7 +336,7 @@ def test_gaps_of_nought_have_a_place_and_percentiles_lie_on_their_curve() -> Non
     assert good.x.log  # type: ignore[attr-defined]
 
 
-def test_a_line_without_dots_is_in_no_legend_and_its_loads_are_told() -> None:
+def test_a_line_without_dots_is_in_no_legend_and_its_loads_are_reported() -> None:
     both = line("L4", "nvidia-l4", 1.0)
     none = [bare(8192, users, "infeasible", "too long") for users in (1, 2)]
     result = both.model_copy(update={"cells": [*both.cells, *none]})

@@ -96,7 +96,7 @@ def test_a_round_that_failed_is_left_out_and_too_few_are_no_comparison() -> None
     assert all("too few" in one.text for one in conclude(plan, cells))
 
 
-def test_acceptance_is_told_by_position_where_there_are_drafts_only() -> None:
+def test_acceptance_is_reported_by_position_where_there_are_drafts_only() -> None:
     plan = Comparison(("plain", "mtp"), WANTED, 3)
     servers = Servers({"plain": 1.0, "mtp": 1.1}, 6)
 

@@ -119,7 +119,7 @@ def test_the_highest_load_within_limits_is_found(url: str, tmp_path: Path) -> No
     assert set(samples) == {cell.id for cell in result.cells}, "those of the first process, too"
 
 
-def test_two_servers_are_compared_in_turns_and_drafts_told_by_position(url: str, tmp_path: Path) -> None:
+def test_two_servers_are_compared_in_turns_and_drafts_reported_by_position(url: str, tmp_path: Path) -> None:
     drafts = '--speculative-config={"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 4}'
     out = tmp_path / "ab.json"
     sizes = ["--input-tokens", "64", "--output-tokens", "128", "--users", "2", "--requests", "8", "--rounds", "3"]

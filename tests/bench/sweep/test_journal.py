@@ -120,6 +120,6 @@ def test_another_server_in_the_place_of_one_is_refused_and_the_same_one_is_not(t
     assert "max_model_len" not in str(refused.value)
 
 
-def test_a_folder_that_is_missing_is_told_plainly(tmp_path: Path) -> None:
+def test_a_folder_that_is_missing_is_reported_plainly(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="journal"):
         Journal(tmp_path / "nowhere" / "journal", SETTINGS, "run")

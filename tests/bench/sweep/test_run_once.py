@@ -86,7 +86,7 @@ def test_a_search_whose_limits_hold_all_of_it_is_as_one_without() -> None:
     assert not bound.ended
 
 
-def test_a_price_that_is_not_known_limits_nothing_and_is_told() -> None:
+def test_a_price_that_is_not_known_limits_nothing_and_is_reported() -> None:
     limits = Limits(usd=1e-9)
     last = found(Server(), Ledger("run"), limits)
     assert not last.ended

@@ -78,12 +78,12 @@ def test_a_command_that_ends_with_0_has_deployed_a_server_that_stays(
     assert said(port) == "7 7"
 
 
-def test_a_server_that_does_not_become_healthy_is_ended_and_told(port: int) -> None:
+def test_a_server_that_does_not_become_healthy_is_ended_and_reported(port: int) -> None:
     waits = StartedServer("sleep 60 # {x}", f"http://127.0.0.1:{port}", 0.5, lambda _: None)
     with pytest.raises(UserError, match="did not return 200 within"):
         waits.restart("x", "1")
 
 
-def test_a_command_that_fails_is_told_at_once(port: int) -> None:
+def test_a_command_that_fails_is_reported_at_once(port: int) -> None:
     with pytest.raises(UserError, match="ended with exit code 4 for x=1"):
         StartedServer("exit 4", f"http://127.0.0.1:{port}", 30.0, lambda _: None).restart("x", "1")

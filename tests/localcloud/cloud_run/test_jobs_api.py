@@ -61,7 +61,7 @@ def completed(row):
     return next(one for one in row["conditions"] if one["type"] == "Completed")
 
 
-def test_every_task_is_told_which_one_it_is_and_the_execution_counts_them(jobs):
+def test_every_task_gets_its_index_and_the_execution_counts_them(jobs):
     names = "CLOUD_RUN_JOB,CLOUD_RUN_EXECUTION,CLOUD_RUN_TASK_INDEX,CLOUD_RUN_TASK_COUNT,CLOUD_RUN_TASK_ATTEMPT,OWN"
     jobs.create("told", f"--tell={names}", "--exit=0", env=[{"name": "OWN", "value": "its"}], tasks=2)
     execution = jobs.ran("told")

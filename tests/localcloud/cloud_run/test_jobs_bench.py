@@ -162,7 +162,7 @@ def test_a_task_that_may_not_read_the_bucket_fails_the_run_in_its_own_words(site
         ),
     ],
 )
-def test_a_bucket_or_an_image_that_is_not_there_is_told_with_its_repair(site, monkeypatch, place, said):
+def test_a_bucket_or_an_image_that_is_not_there_is_reported_with_its_repair(site, monkeypatch, place, said):
     for name, value in site.environment.items():
         monkeypatch.setenv(name, value)
     given = {"image": "localhost/bezel-bench:0.1.0", "bucket": "loads"} | place

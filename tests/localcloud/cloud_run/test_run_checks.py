@@ -240,7 +240,7 @@ RTX = changed(
         ),
     ],
 )
-def test_a_service_that_alone_is_beyond_a_quota_is_told_the_quota_and_the_number_that_would_do(service, said):
+def test_a_service_that_alone_is_beyond_a_quota_is_reported_the_quota_and_the_number_that_would_do(service, said):
     texts = [text for field, text in found(service, location="europe-west4")]
     assert any(said in text for text in texts), texts
 

@@ -129,7 +129,7 @@ def test_where_no_further_instance_may_start_the_queue_ends_with_429(cloud, serv
     assert (entries[0]["severity"], entries[0]["textPayload"]) == ("WARNING", text)
 
 
-def test_a_cold_start_that_fails_is_told_to_all_that_wait(cloud, service):
+def test_a_cold_start_that_fails_is_reported_to_all_that_wait(cloud, service):
     body = {"name": "fading", "location": "US"}
     cloud.post("/storage/v1/b", body, project="bezel-local")
     cloud.grant_bucket("fading", "roles/storage.objectViewer", f"serviceAccount:{RUNTIME}")

@@ -44,7 +44,7 @@ def read(client: Client, name: str):
     return client.http.get(f"/storage/v1/b/own/o/{name}", params={"alt": "media"})
 
 
-def test_a_full_disk_is_told_to_the_caller_and_leaves_everything_as_it_was(client: Client) -> None:
+def test_a_full_disk_is_reported_to_the_caller_and_leaves_everything_as_it_was(client: Client) -> None:
     assert upload(client, "kept.txt", "before").status_code == 200
     fill(client, full=True)
     with pytest.raises(SeedError, match=r"cannot be uploaded to gs://own/m, so nothing was deployed: .* disk is full"):

@@ -104,7 +104,7 @@ def test_a_file_that_says_nothing_known_puts_nothing_on(tmp_path: Path, content:
     assert Faults(tmp_path).all() == []
 
 
-def test_containers_are_told_what_strikes_in_them_and_nothing_else(tmp_path: Path) -> None:
+def test_containers_get_the_faults_that_are_theirs_and_no_others(tmp_path: Path) -> None:
     faults = Faults(tmp_path)
     assert json.loads(faults.container_file.read_text()) == []
     faults.add("crash-loop", {"after_seconds": "0.5"})

@@ -57,7 +57,7 @@ def test_any_other_process_is_a_stranger(connected):
     assert INSTANCE_VARIABLE not in os.environ
 
 
-def test_one_port_that_leads_to_two_places_is_told_apart_by_the_place():
+def test_one_port_that_leads_to_two_places_is_distinguished_by_the_place():
     """The kernel gives a port away again for another destination."""
     with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
         port = 0

@@ -169,7 +169,9 @@ RULES = [
     ),
     (
         "a service that alone exceeds a quota is refused at once, with the quota, the requested and the allowed amount",
-        ["cloud_run/run_checks.a_service_that_alone_is_beyond_a_quota_is_told_the_quota_and_the_number_that_would_do"],
+        [
+            "cloud_run/run_checks.a_service_that_alone_is_beyond_a_quota_is_reported_the_quota_and_the_number_that_would_do"
+        ],
         "reports in the tracker of Google's codelabs, April and August 2026",
         "",
         "",
