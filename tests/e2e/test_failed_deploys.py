@@ -42,7 +42,7 @@ def test_a_start_that_fails_is_explained_every_time_until_it_is_mended(previewed
         assert run.code == 1, run.text
         assert "HEALTH_CHECK_CONTAINER_ERROR" in run.text  # the platform's words
         assert "max_position_embeddings=4096" in run.text  # the container's
-        assert "Correct the arguments named there" in run.text  # what mends it
+        assert "correct the arguments named there" in run.text  # what mends it
         assert "in service" not in run.text
 
     previewed.set("vllm.max-model-len", 4096)

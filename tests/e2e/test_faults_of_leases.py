@@ -126,7 +126,7 @@ def test_a_lease_that_ends_under_the_benchmark_is_red_until_it_is_bought_again_o
     again = stage.up("--deadline", "5")
     for run in (struck, again):
         text = error_text(run)
-        assert "its lease has ended or was taken away" in text
+        assert "its lease has ended or was preempted" in text
         assert "`renew: true` under `bezel:lease`" in text
         assert "in service" not in run.text
         assert "all passed" not in run.text

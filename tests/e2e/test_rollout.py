@@ -155,7 +155,7 @@ def test_a_change_that_was_not_confirmed_is_red_and_the_next_deploy_makes_it(sta
     stage.add("server-errors", status=504, method="PATCH", path="/run/*", count=0)
     run = stage.up()
     assert "the API did not confirm the change (HTTP 504)" in error_text(run)
-    assert "reading what is there" in run.text
+    assert "may differ from the cloud: reading" in run.text
     assert traffic(stage) == (before, before)
     stage.clear()
     stage.settle()
