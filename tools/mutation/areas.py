@@ -43,7 +43,7 @@ AREAS = {
             "bezel/localcloud/http/paging.py",
             "bezel/localcloud/http/partial_response.py",
             "bezel/localcloud/http/methods.py",
-            "bezel/localcloud/services/*.py",
+            "bezel/localcloud/services/**/*api.py",
             "bezel/localcloud/services/cloud_run/checks.py",
             "bezel/localcloud/services/cloud_run/job_checks.py",
             "bezel/localcloud/services/cloud_run/references.py",

@@ -6,7 +6,7 @@ Works on copies of the commit, never in the checkout. The test that failed for a
 `tests/results/mutants/`, by the content of the mutated file, and is committed: an interrupted run continues where it
 stopped, on any machine, and after a change only the mutants that it affects run again, beginning with the test that
 failed before. `--fresh` runs all of them. `--record` writes `tests/results/mutations.json` when every area has been
-run. Exit status 1 if a mutant survives without an excuse in `mutation_areas.py`.
+run. Exit status 1 if a mutant survives without an excuse in `areas.py`.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ def _first(mutant: Mutant, area: Area, memory: Memory) -> list[str]:
     named = [
         str(file.relative_to(ROOT))
         for folder in area.tests
-        for file in sorted((ROOT / folder).glob(f"test_*{Path(mutant.file).stem}*.py"))
+        for file in sorted((ROOT / folder).rglob(f"test_*{Path(mutant.file).stem}*.py"))
     ]
     tests_first = [*memory.before(mutant), *near[:2], *named, *_common(near), *_common(others)]
     functions = dict.fromkeys(test.partition("[")[0] for test in tests_first if ".py" in test)
