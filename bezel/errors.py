@@ -77,7 +77,7 @@ class UserError(Exception):
 
     def as_json(self) -> dict[str, object]:
         """The title and the problems; a problem that is only a text has the key `text` alone."""
-        problems = [{"text": each} if isinstance(each, str) else each.as_json() for each in self.problems]
+        problems = [{"text": problem} if isinstance(problem, str) else problem.as_json() for problem in self.problems]
         return {"title": self.title, "problems": problems}
 
     def __str__(self) -> str:

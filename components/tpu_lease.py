@@ -134,7 +134,7 @@ class TpuLease(pulumi.ComponentResource):
             "name": args.name,
             "stack": args.stack,
             "back_end": args.back_end,
-            "zones": [{"zone": one.zone, "patience_seconds": one.patience_seconds} for one in args.zones],
+            "zones": [{"zone": choice.zone, "patience_seconds": choice.patience_seconds} for choice in args.zones],
             "subnetworks": dict(args.subnetworks),
             "body": dict(args.body),
             "run_seconds": args.run_seconds,

@@ -41,7 +41,7 @@ def look_up(project: str, limits: Sequence[Limit], region: str | None = None, *,
     with _client() as client, ThreadPoolExecutor(len(limits) + 1) as pool:
         quotas = [pool.submit(_quota, client, project, limit, use=use) for limit in limits]
         services = pool.submit(_value_or_reason, lambda: _services(client, project, region) if region else [])
-        allowed, counted = zip(*(each.result() for each in quotas), strict=True)
+        allowed, counted = zip(*(quota.result() for quota in quotas), strict=True)
         return QuotaState(allowed, counted, services.result())
 
 

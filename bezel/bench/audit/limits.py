@@ -63,14 +63,14 @@ def decode_roof(system: System, output_per_second: float, users: int | None, con
     if context and system.prompts not in ("identical", "shared_prefix", "multi_turn"):
         cache = batch * read_cache_bytes(checkpoint, context, element_bytes=1, chips=machine.chips)
     steps = machine.bandwidth / (weights + cache)
-    most = steps * batch * tokens * (system.instances or 1)
+    roof = steps * batch * tokens * (system.instances or 1)
     drafts = f", {tokens} tokens a step with drafts" if tokens > 1 else ""
     text = (
         f"{output_per_second:,.0f} output tokens/s; a step reads {(weights + cache) / 1e9:.1f} GB, at "
         f"{machine.bandwidth / 1e12:.2f} TB/s {steps:,.0f} steps/s, of {count(round(batch), 'sequence')}{drafts} at "
-        f"most {most:,.0f} output tokens/s: {share(output_per_second / most)}"
+        f"most {roof:,.0f} output tokens/s: {share(output_per_second / roof)}"
     )
-    return Roof(output_per_second, most, text)
+    return Roof(output_per_second, roof, text)
 
 
 def token_roof(system: System, tpot: Figure, context: int | None) -> Roof:

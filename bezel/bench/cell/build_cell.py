@@ -154,7 +154,7 @@ def _window(steady: Steady, facts: MetricInputs, measured: Measured) -> Window:
 def _examples(samples: Sequence[Sample]) -> dict[str, str]:
     """Return the detail of the first failure of each kind."""
     first: dict[str, str] = {}
-    for one in samples:
-        if one.failure and one.failure not in first:
-            first[one.failure] = one.detail[:_DETAIL]
+    for sample in samples:
+        if sample.failure and sample.failure not in first:
+            first[sample.failure] = sample.detail[:_DETAIL]
     return first

@@ -370,5 +370,5 @@ def _ahead(load: Load) -> int:
             level = max(stage.level for stage in stages)
         case _:
             level = 0.0
-    most = _MOST_AHEAD if load.stop.requests is None else min(_MOST_AHEAD, load.stop.requests)
-    return min(most, max(_SPARE, math.ceil(level / load.workers)))
+    max_ahead = _MOST_AHEAD if load.stop.requests is None else min(_MOST_AHEAD, load.stop.requests)
+    return min(max_ahead, max(_SPARE, math.ceil(level / load.workers)))

@@ -22,10 +22,10 @@ def progress_line(load: Load, seconds: float, *, begun: int, done: int, silent: 
     of = "" if total is None else f" of {total}"
     left = seconds_left(load, seconds, done)
     ahead = "" if left is None else f", about {left:.0f} s left"
-    told = f"{done}{of} requests answered, {begun - done} awaited, {seconds:.0f} s so far"
+    parts = f"{done}{of} requests answered, {begun - done} awaited, {seconds:.0f} s so far"
     if silent >= _SILENT_SECONDS:
-        return f"{told}; no answer for {silent:.0f} s, ends at {load.deadline_seconds:g} s of that (--deadline)"
-    return f"{told}{ahead}"
+        return f"{parts}; no answer for {silent:.0f} s, ends at {load.deadline_seconds:g} s of that (--deadline)"
+    return f"{parts}{ahead}"
 
 
 def seconds_left(load: Load, seconds: float, done: int) -> float | None:

@@ -40,8 +40,8 @@ def representative_load(subject: Subject) -> tuple[Spot | None, str]:
     spot = _highest(_good(subject))
     if spot is None:
         return None, "no load is ok"
-    one = len({other.load for other in subject.spots}) == 1
-    return spot, "none named: one load was measured" if one else "none named: no plateau was seen"
+    single_load = len({other.load for other in subject.spots}) == 1
+    return spot, "none named: one load was measured" if single_load else "none named: no plateau was seen"
 
 
 def _good(subject: Subject) -> list[Spot]:
@@ -107,8 +107,8 @@ def findings(results: Sequence[Result]) -> list[str]:
 def _ordered(result: Result) -> list[str]:
     """Order a result's findings, knees last: a sweep has one for each context. A map lists a surface's omissions."""
     of_contexts = ("knee", "no_plateau")
-    first = [one.text for one in result.findings if one.name not in (*of_contexts, "excluded")]
-    return [*first, *result.notes, *(one.text for one in result.findings if one.name in of_contexts)]
+    first = [finding.text for finding in result.findings if finding.name not in (*of_contexts, "excluded")]
+    return [*first, *result.notes, *(finding.text for finding in result.findings if finding.name in of_contexts)]
 
 
 def fired(subjects: Sequence[Subject]) -> Table | None:

@@ -43,7 +43,11 @@ def curves_of(subjects: Sequence[Subject]) -> tuple[list[Curve], str]:
         curves = [_curve(subject, at, subject.label) for subject in subjects]
         note = f"All at a context of {_tokens(at)}"
     else:
-        chosen = [(one, max(_contexts(one), key=lambda at: len(_at(one, at)))) for one in subjects if one.spots]
+        chosen = [
+            (candidate, max(_contexts(candidate), key=lambda at: len(_at(candidate, at))))
+            for candidate in subjects
+            if candidate.spots
+        ]
         curves = [_curve(subject, at, f"{subject.label}, context {_tokens(at)}") for subject, at in chosen]
         note = "The contexts differ: the lines are not comparable"
     if len(curves) > _MAX_LINES:
@@ -190,16 +194,16 @@ def _dots(curve: Curve, across: str, metric: str, upper: str = "") -> list[Dot]:
 def _inferred(curve: Curve) -> list[Dot]:
     return [
         Dot(
-            one.users,
-            one.value,
-            one.low,
-            one.high,
+            cell.users,
+            cell.value,
+            cell.low,
+            cell.high,
             hollow=True,
-            tooltip=f"{curve.label}, {one.users} users: {number(one.value)} tokens/s inferred",
-            ring=curve.mark[1] if curve.mark and curve.mark[0] == one.users else "",
+            tooltip=f"{curve.label}, {cell.users} users: {number(cell.value)} tokens/s inferred",
+            ring=curve.mark[1] if curve.mark and curve.mark[0] == cell.users else "",
         )
-        for one in curve.subject.result.inferred
-        if one.metric == THROUGHPUT and one.context_tokens == curve.context and not curve.subject.variant
+        for cell in curve.subject.result.inferred
+        if cell.metric == THROUGHPUT and cell.context_tokens == curve.context and not curve.subject.variant
     ]
 
 

@@ -82,7 +82,7 @@ def _header(report: Report, sections: dict[str, Element]) -> Element:
     about = f"Started {first.started_at:%Y-%m-%d %H:%M %Z}"
     if len(report.subjects) == 1:
         about = f"{first.model} on {first.platform.accelerator or 'unknown hardware'}. {about}"
-    links = [el("li", {}, el("a", {"href": f"#{one.get('id')}"}, name)) for name, one in sections.items()]
+    links = [el("li", {}, el("a", {"href": f"#{section.get('id')}"}, name)) for name, section in sections.items()]
     return el(
         "header",
         {},
@@ -96,15 +96,15 @@ def _header(report: Report, sections: dict[str, Element]) -> Element:
 
 def _footer(report: Report) -> Element:
     client = report.subjects[0].result.manifest.client
-    made = f"Measured with bezel {client.bezel}. The JSON documents of the results hold every figure of this page."
-    return el("footer", {}, el("p", {}, made))
+    footer = f"Measured with bezel {client.bezel}. The JSON documents of the results hold every figure of this page."
+    return el("footer", {}, el("p", {}, footer))
 
 
 def _tiles(subject: Subject) -> Element:
     """Return the figures of one server at its best load, or else at the highest measured throughput."""
     spot, named = representative_load(subject)
-    requests, failed = sum(one.requests for one in subject.spots), sum(one.failed for one in subject.spots)
-    ok = sum(one.state == "ok" for one in subject.spots)
+    requests, failed = sum(load.requests for load in subject.spots), sum(load.failed for load in subject.spots)
+    ok = sum(load.state == "ok" for load in subject.spots)
     tiles = [("Loads ok", str(ok), f"of {len(subject.spots)}")]
     tiles += [("Failed requests", percent(failed / requests) if requests else "none sent",
                f"{number(failed)} of {number(requests)}" if requests else "")]  # fmt: skip

@@ -68,7 +68,7 @@ def report_of(results: Sequence[Result]) -> Report:
 
 def _warnings(subjects: Sequence[Subject]) -> list[str]:
     warnings = []
-    simulated = [one.label for one in subjects if one.simulated]
+    simulated = [item.label for item in subjects if item.simulated]
     if len(simulated) == len(subjects):
         warnings.append(SIMULATED)
     elif simulated:
@@ -79,7 +79,7 @@ def _warnings(subjects: Sequence[Subject]) -> list[str]:
         if facts.representative_load(subject)[0] is None
     ]
     failed = [
-        (one, check) for one in subjects for cell in one.cells for check in cell.checks if check.state == "failed"
+        (item, check) for item in subjects for cell in item.cells for check in cell.checks if check.state == "failed"
     ]
     if failed:
         names = ", ".join(sorted({check.name for _, check in failed}))

@@ -103,7 +103,7 @@ def subjects_of(results: Sequence[Result]) -> list[Subject]:
     for result in results:
         for variant in result.variants or ("",):
             cells = [cell for cell in result.cells if cell.variant == variant]
-            label = _unique(_label(result, variant, len(results)), [one.label for one in found])
+            label = _unique(_label(result, variant, len(results)), [subject.label for subject in found])
             found.append(Subject(label, result, variant, _spots(cells)))
     return found
 
@@ -117,7 +117,7 @@ def evenly(items: Sequence[T], count: int) -> Sequence[T]:
 
 def nature(subjects: Iterable[Subject]) -> str:
     """Return the nature of the subjects' figures: "measured", "simulated", or both."""
-    return " and ".join(sorted({one.result.nature for one in subjects}))
+    return " and ".join(sorted({subject.result.nature for subject in subjects}))
 
 
 def _label(result: Result, variant: str, results: int) -> str:

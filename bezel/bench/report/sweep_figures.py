@@ -17,7 +17,11 @@ _FEW = 6  # most columns on half of a page
 def grid_figures(subjects: Sequence[Subject]) -> tuple[list[Figure], list[str]]:
     """Return two maps of each server with at least two contexts and two loads; and the reasons for missing ones."""
     figures: list[Figure] = []
-    wide = [one for one in subjects if len(one.contexts) > 1 and len({spot.load for spot in one.spots}) > 1]
+    wide = [
+        candidate
+        for candidate in subjects
+        if len(candidate.contexts) > 1 and len({spot.load for spot in candidate.spots}) > 1
+    ]
     for place, subject in enumerate(wide, 1):
         end = f"-{place}" if len(wide) > 1 else ""
         figures.append(_map(subject, _metric(subject), f"heat{end}", several=len(wide) > 1))
@@ -28,7 +32,7 @@ def grid_figures(subjects: Sequence[Subject]) -> tuple[list[Figure], list[str]]:
 
 def _metric(subject: Subject) -> str:
     """Return the metric of the sweep's surface, else the first known throughput."""
-    inferred = [one.metric for one in subject.result.inferred]
+    inferred = [cell.metric for cell in subject.result.inferred]
     known = [name for name in _METRICS if any(spot.value(name) is not None for spot in subject.spots)]
     return [*inferred[:1], *known, _METRICS[0]][0]
 
@@ -38,8 +42,15 @@ def _map(subject: Subject, metric: str, name: str, *, several: bool) -> Figure:
         cell for finding in subject.result.findings if finding.name == "excluded" for cell in finding.cells
     }  # fmt: skip
     spots = [spot for spot in subject.spots if spot.context is not None and spot.load is not None]
-    inferred = [one for one in subject.result.inferred if one.metric == metric and not subject.variant]
-    boxes = {(one.context_tokens, float(one.users)): _inferred(one) for one in inferred}
+    inferred = [
+        inferred_cell
+        for inferred_cell in subject.result.inferred
+        if inferred_cell.metric == metric and not subject.variant
+    ]
+    boxes = {
+        (inferred_cell.context_tokens, float(inferred_cell.users)): _inferred(inferred_cell)
+        for inferred_cell in inferred
+    }
     boxes |= {(spot.context or 0, spot.load or 0.0): _measured(spot, metric, left_out) for spot in spots}
     unit = next((found.unit for spot in spots if (found := spot.figure(metric))), "")
     loads = sorted({load for _, load in boxes})

@@ -82,8 +82,8 @@ def state_of(
         if too_long and len(too_long) == len(examples):
             return "infeasible", f"the server refuses every request: {too_long[0]}"
         kinds = ", ".join(f"{kind}: {count}" for kind, count in sorted(failures.items()))
-        told = next((text for text in examples.values() if text), "")
-        return "failed", f"no request succeeded ({kinds}){f': {told}' if told else ''}"
+        reasons = next((text for text in examples.values() if text), "")
+        return "failed", f"no request succeeded ({kinds}){f': {reasons}' if reasons else ''}"
     if not requests:
         return "failed", "no request was sent"
     if apart := _failed_apart(checks, requests, failures):
@@ -116,18 +116,18 @@ def limits_of_client(figures: ClientFigures, achieved: float | None, ttft_ms: fl
         ttft_ms: The median of the shortest measured time: to the first token, or to the end of a response without a
             text; None where nothing was measured.
     """
-    most, of_what = LATE_MS, ""
+    max_delay, of_what = LATE_MS, ""
     if ttft_ms is not None and ttft_ms * LATE_SHARE > LATE_MS:
-        most, of_what = ttft_ms * LATE_SHARE, f" ({LATE_SHARE:.0%} of the median ttft of {ttft_ms:,.0f} ms)"
+        max_delay, of_what = ttft_ms * LATE_SHARE, f" ({LATE_SHARE:.0%} of the median ttft of {ttft_ms:,.0f} ms)"
     limits = []
     if achieved is not None and achieved < ACHIEVED_SHARE:
         limits.append(f"it began requests at {achieved:.1%} of the planned rate, below {ACHIEVED_SHARE:.0%}")
     delay = figures.schedule_delay_p99_ms
-    if delay is not None and delay > most:
-        limits.append(f"requests were begun {delay:.1f} ms late (p99), above {most:.0f} ms{of_what}")
+    if delay is not None and delay > max_delay:
+        limits.append(f"requests were begun {delay:.1f} ms late (p99), above {max_delay:.0f} ms{of_what}")
     lag = figures.loop_lag_p99_ms
-    if lag > most:
-        limits.append(f"its event loop lagged by {lag:.1f} ms (p99), above {most:.0f} ms{of_what}")
+    if lag > max_delay:
+        limits.append(f"its event loop lagged by {lag:.1f} ms (p99), above {max_delay:.0f} ms{of_what}")
     if figures.busiest_cpu_share > CPU_SHARE:
         limits.append(f"a worker used {figures.busiest_cpu_share:.0%} of a core, above {CPU_SHARE:.0%}")
     return limits

@@ -46,11 +46,11 @@ def beyond(known: Known) -> dict[Place, Place]:
     Neither excludes heavier loads where a load at least as heavy has succeeded. A limit of the client applies to that
     many users at one context: a longer context makes it send less often.
     """
-    over = [one for one in known.failed if not any(_heavier(good, one) for good in known.values)]
-    more = [one for one in known.limited if not any(_more_users(good, one) for good in known.values)]
+    over = [heavy for heavy in known.failed if not any(_heavier(good, heavy) for good in known.values)]
+    more = [heavy for heavy in known.limited if not any(_more_users(good, heavy) for good in known.values)]
     open_places = [place for place in known.askable if place not in known.asked]
-    left = {place: one for place in open_places for one in more if _more_users(place, one)}
-    return left | {place: one for place in open_places for one in over if _heavier(place, one)}
+    left = {place: heavy for place in open_places for heavy in more if _more_users(place, heavy)}
+    return left | {place: heavy for place in open_places for heavy in over if _heavier(place, heavy)}
 
 
 def scout(grid: Grid, known: Known, affordable: Collection[Place], most: int | None) -> Place | None:
@@ -87,7 +87,7 @@ def _far(known: Known, row: int) -> Place | None:
     """Return a row's cell with the most users, where throughput may have fallen; with fewer where that failed."""
     left = beyond(known)
     columns = sorted((column for at, column in known.askable if at == row), reverse=True)
-    for column in [one for one in columns if (row, one) not in left][:_FAR_TRIES]:
+    for column in [candidate for candidate in columns if (row, candidate) not in left][:_FAR_TRIES]:
         if (row, column) not in known.asked:
             return row, column
         if (row, column) in known.values:
@@ -136,9 +136,9 @@ def inferred(known: Known) -> list[Place]:
     return sorted(place for place in known.askable if place not in known.asked and place not in left)
 
 
-def _more_users(one: Place, other: Place) -> bool:
-    return one[0] == other[0] and one[1] >= other[1]
+def _more_users(place: Place, other: Place) -> bool:
+    return place[0] == other[0] and place[1] >= other[1]
 
 
-def _heavier(one: Place, other: Place) -> bool:
-    return one[0] >= other[0] and one[1] >= other[1]
+def _heavier(place: Place, other: Place) -> bool:
+    return place[0] >= other[0] and place[1] >= other[1]

@@ -56,11 +56,11 @@ class Search:
 
     def at(self, index: int, repeat: int) -> CellRequest:
         """Return the cell of a level."""
-        level, least = self.levels[index], self.request.requests
+        level, lower = self.levels[index], self.request.requests
         if self.request.rate is None:
-            most = max(least, self.requests_per_user * int(level))
-            return replace(self.request, users=int(level), requests=most, repeat=repeat)
-        return replace(self.request, rate=level, requests=max(least, math.ceil(level * self.seconds)), repeat=repeat)
+            upper = max(lower, self.requests_per_user * int(level))
+            return replace(self.request, users=int(level), requests=upper, repeat=repeat)
+        return replace(self.request, rate=level, requests=max(lower, math.ceil(level * self.seconds)), repeat=repeat)
 
 
 @dataclass(frozen=True)
@@ -262,9 +262,11 @@ def _at(plan: Search, found: Found) -> Cell | None:
 
 def _conclusion(belief: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[int, float, int, int]:
     """Return the likeliest number of levels, its probability to within one level, and the range at CONFIDENCE."""
-    kept, most = int(np.argmax(belief)), len(belief) - 1
+    kept, highest = int(np.argmax(belief)), len(belief) - 1
     # At either end "none" and "all" are claims of their own: neighbours do not count for them, nor they for neighbours.
-    sure = float(belief[kept]) if kept in (0, most) else float(belief[max(1, kept - 1) : min(kept + 2, most)].sum())
+    sure = (
+        float(belief[kept]) if kept in (0, highest) else float(belief[max(1, kept - 1) : min(kept + 2, highest)].sum())
+    )
     below = np.cumsum(belief)
     rest = (1 - CONFIDENCE) / 2
     return kept, sure, int(np.searchsorted(below, rest)), min(int(np.searchsorted(below, 1 - rest)), len(belief) - 1)

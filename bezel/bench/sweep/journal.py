@@ -66,7 +66,7 @@ class Ledger:
     @property
     def spent(self) -> float:
         """Return the seconds so far, of all processes."""
-        return self.lost_seconds + sum(one.seconds for one in self.taken)
+        return self.lost_seconds + sum(result.seconds for result in self.taken)
 
     def begin(self, cell_id: str, seconds: float | None) -> int:
         """Record that a cell is begun, with its estimated time; return how often it was begun before."""
@@ -93,7 +93,7 @@ class Ledger:
             UserError: It reports another version, model or setting than when it was first seen.
         """
         if variant in self.servers:
-            before, now = (one.manifest.served_by.model_dump() for one in (self.servers[variant], server))
+            before, now = (view.manifest.served_by.model_dump() for view in (self.servers[variant], server))
             known = [name for name in before if None not in (before[name], now[name])]
             same = {name: before[name] for name in known}, {name: now[name] for name in known}
             _refuse_changes(f"server {variant}".rstrip(), *same, "start the earlier server")

@@ -172,9 +172,11 @@ def run_sweep(
     refused = refusals(grid, sweep.bounds)
     by_load = {(grid.contexts[row], grid.users[column]): (row, column) for row, column in grid.places()}
     once = Once(measure, ledger, sweep.limits, clock)
-    taken = {by_load[one.cell.context_tokens or 0, one.cell.users or 0]: one for one in once.answered.values()}
-    cells = {place: one.cell for place, one in taken.items()}
-    seconds = {place: one.seconds for place, one in taken.items()}
+    taken = {
+        by_load[result.cell.context_tokens or 0, result.cell.users or 0]: result for result in once.answered.values()
+    }
+    cells = {place: result.cell for place, result in taken.items()}
+    seconds = {place: result.seconds for place, result in taken.items()}
     lost = once.lost_seconds
     measured: list[Cell] = []
     start: Array | None = None

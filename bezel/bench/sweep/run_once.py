@@ -46,13 +46,19 @@ class Once:
         Cells under which the server died or hung are excluded too: they are inconclusive, and the next process repeats
         them.
         """
-        return {one.cell.id: one for one in self.ledger.taken if not (one.cut or unreached(one.cell) or died(one.cell))}
+        return {
+            result.cell.id: result
+            for result in self.ledger.taken
+            if not (result.cut or unreached(result.cell) or died(result.cell))
+        }
 
     @property
     def lost_seconds(self) -> float:
         """Return seconds of cells that do not count: killed, cut by a limit, unreachable server, or repeated."""
         known, ledger = self.answered, self.ledger
-        return ledger.lost_seconds + sum(one.seconds for one in ledger.taken if known.get(one.cell.id) is not one)
+        return ledger.lost_seconds + sum(
+            result.seconds for result in ledger.taken if known.get(result.cell.id) is not result
+        )
 
     def keeps_out(self, seconds: float | None) -> str:
         """Return why a load of that estimate is not begun, "" where it is."""
@@ -91,7 +97,7 @@ class Once:
 
 def died(cell: Cell) -> bool:
     """Whether the server died or hung under a load: many requests could not connect, or silence ended the load."""
-    gone = sum(cell.failures.get(one, 0) for one in (REFUSED, RESET))
+    gone = sum(cell.failures.get(kind, 0) for kind in (REFUSED, RESET))
     hung = cell.client is not None and bool(cell.client.silent_seconds)
     return cell.state == "failed" and (hung or gone > FAILED_SHARE * cell.requests)
 
@@ -101,5 +107,5 @@ def unreached(cell: Cell) -> bool:
     return (
         cell.state == "failed"
         and cell.requests > 0
-        and sum(cell.failures.get(one, 0) for one in _NOBODY) == cell.requests
+        and sum(cell.failures.get(kind, 0) for kind in _NOBODY) == cell.requests
     )

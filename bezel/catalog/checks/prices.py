@@ -81,7 +81,9 @@ def unpriced_places(
         for gpu in accelerators.values()
         for region in (*gpu.regions, *gpu.regions_on_invitation)
     ]
-    offered += [(each.chip, f"{each.chip} chip", region_of(zone)) for each in tpus.values() for zone in each.zones]
+    offered += [
+        (slice_.chip, f"{slice_.chip} chip", region_of(zone)) for slice_ in tpus.values() for zone in slice_.zones
+    ]
     return tuple(dict.fromkeys(f"{name} in {region}" for name, item, region in offered if (item, region) not in priced))
 
 

@@ -127,9 +127,9 @@ def _kind(action: argparse.Action) -> str:
 def _is_plain(value: object) -> bool:
     """Whether a default is a JSON value, and not an object of vLLM's own."""
     if isinstance(value, list):
-        return all(_is_plain(one) for one in value)
+        return all(_is_plain(part) for part in value)
     if isinstance(value, dict):
-        return all(isinstance(key, str) and _is_plain(one) for key, one in value.items())
+        return all(isinstance(key, str) and _is_plain(part) for key, part in value.items())
     return type(value) in (bool, int, float, str)
 
 

@@ -136,7 +136,11 @@ def parse_pairs(words: Iterable[str]) -> dict[str, str]:
 def table() -> list[dict[str, Any]]:
     """Every kind with its parameters as JSON, for clients in any language."""
     return [
-        {"kind": kind.name, "text": kind.text, "parameters": [_json(each) for each in kind.parameters.values()]}
+        {
+            "kind": kind.name,
+            "text": kind.text,
+            "parameters": [_json(parameter) for parameter in kind.parameters.values()],
+        }
         for kind in KINDS.values()
     ]
 

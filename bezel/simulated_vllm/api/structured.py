@@ -64,8 +64,8 @@ def smallest(schema: dict[str, Any], depth: int = 0) -> Any:
     kind = kind[0] if isinstance(kind, list) else kind
     if kind == "object":
         properties = schema.get("properties") or {}
-        wanted = schema.get("required", []) if depth < _DEEPEST else []
-        return {name: smallest(properties.get(name, {}), depth + 1) for name in wanted}
+        required = schema.get("required", []) if depth < _DEEPEST else []
+        return {name: smallest(properties.get(name, {}), depth + 1) for name in required}
     if kind == "array":
         return [smallest(schema.get("items") or {}, depth + 1)] * int(schema.get("minItems", 0))
     plain: dict[str, Any] = {

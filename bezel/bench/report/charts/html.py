@@ -33,7 +33,7 @@ def add(parent: Element, *children: Node) -> Element:
 
 def plain(text: str) -> str:
     """Return `text` on one line, with a blank for each control, format or unassigned character."""
-    return "".join(" " if unicodedata.category(one) in _UNSEEN else one for one in text)
+    return "".join(" " if unicodedata.category(character) in _UNSEEN else character for character in text)
 
 
 def html(page: Element) -> str:

@@ -21,7 +21,7 @@ def cividis(share: float) -> str:
     low, high = list(pairwise(_CIVIDIS))[min(int(place), len(_CIVIDIS) - 2)]
     part = place - min(int(place), len(_CIVIDIS) - 2)
     mixed = (round(a + (b - a) * part) for a, b in zip(rgb(low), rgb(high), strict=True))
-    return "#" + "".join(f"{one:02x}" for one in mixed)
+    return "#" + "".join(f"{channel:02x}" for channel in mixed)
 
 
 def rgb(colour: str) -> tuple[int, int, int]:
@@ -34,15 +34,15 @@ def ink_on(colour: str) -> str:
     return max(("#000000", "#ffffff"), key=lambda ink: contrast(ink, colour))
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(colour: str, other: str) -> float:
     """Return the ratio of two colours' luminances, 1 to 21 (WCAG 2.2, 1.4.3)."""
-    low, high = sorted((_luminance(one), _luminance(other)))
+    low, high = sorted((_luminance(colour), _luminance(other)))
     return (high + 0.05) / (low + 0.05)
 
 
 def _luminance(colour: str) -> float:
     red, green, blue = (
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
-        for part in (one / 255 for one in rgb(colour))
+        for part in (channel / 255 for channel in rgb(colour))
     )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue

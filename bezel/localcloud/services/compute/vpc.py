@@ -59,7 +59,7 @@ def has_nat(store: Store, subnetwork: str) -> bool:
     prefix = f"{subnetwork.rpartition('/subnetworks/')[0]}/routers/"
     return any(
         nat["sourceSubnetworkIpRangesToNat"] != "LIST_OF_SUBNETWORKS"
-        or any(one["name"] == subnetwork for one in nat.get("subnetworks", []))
+        or any(entry["name"] == subnetwork for entry in nat.get("subnetworks", []))
         for _, router in store.rows("router", prefix)
         if router["network"] == found["network"]
         for nat in router.get("nats", [])
@@ -101,7 +101,7 @@ def users(store: Store, name: str) -> Iterator[str]:
     yield from (machine for machine, place in machines(store) if name in {place["network"], place["subnetwork"]})
     for service, body in store.rows("service"):
         interfaces = body.get("template", {}).get("vpcAccess", {}).get("networkInterfaces", [])
-        yield from (service for one in interfaces if name in interface_names(one, service.split("/")[3]))
+        yield from (service for interface in interfaces if name in interface_names(interface, service.split("/")[3]))
 
 
 def interface_names(interface: Json, region: str) -> set[str]:

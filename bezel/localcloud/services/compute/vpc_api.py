@@ -192,7 +192,7 @@ def row_of(call: Call, kind: str, name: str) -> tuple[str, Json]:
 def _shown(kind: Kind, call: Call, name: str, body: Json) -> Json:
     response: Json = {"kind": f"compute#{kind.name}", "selfLink": name} | body
     if kind.name == "network":
-        own = [user for user, one in call.cloud.store.rows("subnetwork") if one["network"] == name]
+        own = [user for user, row in call.cloud.store.rows("subnetwork") if row["network"] == name]
         response["selfLinkWithId"] = f"{name.rpartition('/')[0]}/{body['id']}"
         response |= {"subnetworks": own} if own else {}
     if kind.name == "subnetwork":
@@ -206,18 +206,18 @@ def _shown(kind: Kind, call: Call, name: str, body: Json) -> Json:
 def _serve(kind: Kind) -> None:
     """Register the handlers of a kind under both versions."""
     place = "regions/{region:id}" if kind.regional else "global"
-    one = f"/{{{kind.name}:id}}"
+    item_path = f"/{{{kind.name}:id}}"
     methods = [
         ("POST", "", "create", "requestId", _insert),
         ("GET", "", "list", "maxResults pageToken returnPartialSuccess", _list),
-        ("GET", one, "get", "", _get),
-        ("PATCH", one, "update", "requestId", _patch),
-        ("DELETE", one, "delete", "requestId", _delete),
+        ("GET", item_path, "get", "", _get),
+        ("PATCH", item_path, "update", "requestId", _patch),
+        ("DELETE", item_path, "delete", "requestId", _delete),
     ]
     if kind.name in {"firewall", "router"}:
-        methods.append(("PUT", one, "update", "requestId", _update))
+        methods.append(("PUT", item_path, "update", "requestId", _update))
     if kind is SUBNETWORK:
-        access = f"{one}/setPrivateIpGoogleAccess"
+        access = f"{item_path}/setPrivateIpGoogleAccess"
         methods.append(("POST", access, "setPrivateIpGoogleAccess", "requestId", _set_google_access))
     for verb, path, permission, query, handler in methods:
         needs = f"compute.{kind.plural}.{permission}"

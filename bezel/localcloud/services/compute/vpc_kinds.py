@@ -115,18 +115,18 @@ def _firewall(body: Json) -> Json:
 
 
 def _router(body: Json) -> Json:
-    network, seen = _in_network(body), set()
+    network, names = _in_network(body), set()
     nats = []
     for nat in body.get("nats", []):
         name = check_name(nat.get("name"))
-        if name in seen:
+        if name in names:
             raise wrong("resource.nats[].name", name, "Names of a router's NATs must be unique")
-        seen.add(name)
+        names.add(name)
         if nat.get("natIpAllocateOption", "AUTO_ONLY") != "AUTO_ONLY" or nat.get("type", "PUBLIC") != "PUBLIC":
             raise unserved("NATs with reserved addresses and private NATs", "set natIpAllocateOption to AUTO_ONLY")
         if not nat.get("sourceSubnetworkIpRangesToNat"):
             raise missing("resource.nats[].sourceSubnetworkIpRangesToNat")
-        subnetworks = [one | {"name": relative(one.get("name", ""))} for one in nat.get("subnetworks", [])]
+        subnetworks = [entry | {"name": relative(entry.get("name", ""))} for entry in nat.get("subnetworks", [])]
         if (nat["sourceSubnetworkIpRangesToNat"] == "LIST_OF_SUBNETWORKS") != bool(subnetworks):
             raise wrong("resource.nats[].subnetworks", subnetworks, "Required with, and only with, LIST_OF_SUBNETWORKS")
         defaults = {"natIpAllocateOption": "AUTO_ONLY", "type": "PUBLIC", "endpointTypes": ["ENDPOINT_TYPE_VM"]}

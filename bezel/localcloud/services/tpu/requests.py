@@ -72,7 +72,7 @@ def _check_served(body: Json) -> None:
 
 def _goods(node: Json, zone: str) -> Goods:
     kind, config = node.get("acceleratorType", ""), node.get("acceleratorConfig", {})
-    slices = {name: one for name, one in goods().items() if one.topology}
+    slices = {name: slice_ for name, slice_ in goods().items() if slice_.topology}
     if config:
         fitting = (n for n, o in slices.items() if (config.get("type"), config.get("topology")) == ("V6E", o.topology))
         by_shape = next(fitting, "")

@@ -48,9 +48,9 @@ def _refuted(row: Row) -> str | None:
     text = f"{length} exceed max-model-len {limit}: the request was refused for its length"
     shape, machine = row.system.shape, row.system.machine
     if shape and machine and not machine.tpu:
-        one = engine_kv_bytes(shape, row.context, element_bytes=2, in_flight=1) / 1024**3
+        gib = engine_kv_bytes(shape, row.context, element_bytes=2, in_flight=1) / 1024**3
         text += (
-            f"; the cache of one such sequence takes {one:.2f} GiB of {machine.memory_bytes / 1024**3:.1f} in 16 bits"
+            f"; the cache of one such sequence takes {gib:.2f} GiB of {machine.memory_bytes / 1024**3:.1f} in 16 bits"
         )
     return text
 

@@ -79,7 +79,7 @@ def _appended(source: ResultSource) -> Iterator[Finding]:
     if not any(abs(a.value - b.value) > a.half + b.half for a, b in pairs):
         return
     worst = max(twice, key=lambda rows: abs(rows[0][1].value - rows[1][1].value))
-    values = " and ".join(f"{one.value:g}" for _, one in worst)
+    values = " and ".join(f"{figure.value:g}" for _, figure in worst)
     text = (
         f"it lists {len(twice)} cells {len(worst)} times with other values ({worst[0][0].cell}: {values}, up to "
         f"{max(apart):.0%} apart): a second run was appended, and a mean over the file mixes two runs"
@@ -124,5 +124,5 @@ def _mean_cells(
             missed += 1
             if missed > _MISSED and 9 * missed > len(a):
                 return []
-    found.sort(key=lambda one: -abs(one[1].value - one[2].value))
+    found.sort(key=lambda figure: -abs(figure[1].value - figure[2].value))
     return found if len(found) >= max(_CELLS, 9 * missed) else []

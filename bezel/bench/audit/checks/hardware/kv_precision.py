@@ -39,11 +39,16 @@ def _refuted(claim: Claim) -> str | None:
     shards = system.tensor_parallel or (system.machine.chips if system.machine else 1)
     fits = {size: _layouts(system.shape, size, shards) for size in _NAMES}
     other = next(
-        (size for size in fits if size != element and any(abs(token / one - 1) <= _WITHIN for one in fits[size])), None
+        (
+            size
+            for size in fits
+            if size != element and any(abs(token / layout_bytes - 1) <= _WITHIN for layout_bytes in fits[size])
+        ),
+        None,
     )
-    if other is None or any(abs(token / one - 1) <= _APART for one in fits[element]):
+    if other is None or any(abs(token / layout_bytes - 1) <= _APART for layout_bytes in fits[element]):
         return None
-    expected = min(fits[other], key=lambda one: abs(token / one - 1))
+    expected = min(fits[other], key=lambda layout_bytes: abs(token / layout_bytes - 1))
     gib, tokens = figure(claim.fields.get("kv_gib")), figure(claim.fields.get("kv_tokens"))
     origin = f"{gib.value:g} GiB / {tokens.value:,.0f} tokens = " if gib and tokens else ""
     return (
@@ -62,5 +67,5 @@ def _token_bytes(claim: Claim) -> float | None:
 
 def _layouts(shape: Architecture, element: int, shards: int) -> tuple[int, ...]:
     """Return bytes of one token on all chips, copied heads included, and on one chip, as vLLM on CUDA logs it."""
-    one = layers_bytes(shape, 1, 1, element_bytes=element, shards=shards)
-    return one * shards, one
+    single = layers_bytes(shape, 1, 1, element_bytes=element, shards=shards)
+    return single * shards, single

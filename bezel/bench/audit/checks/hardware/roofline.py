@@ -97,7 +97,7 @@ def _scatter(context: int | None, shares: Mapping[int | None, list[float]]) -> b
     """
     alike = _full(shares.get(context, []))
     if len(alike) < _SEVERAL:
-        alike = _full([share for each in shares.values() for share in each])
+        alike = _full([share for group in shares.values() for share in group])
     if len(alike) < _SEVERAL:
         return False
     return statistics.fmean(alike) - 2 * statistics.stdev(alike) / math.sqrt(len(alike)) <= math.log(SUSPECT)
@@ -140,8 +140,8 @@ def _decode(row: Row) -> Roof | None:
     else:
         return None
     roof = decode_roof(row.system, rate, row.users, row.context)
-    most = 1.0 if row.system.speculation is not None else _CERTAIN
-    return roof if roof and roof.share > most else None
+    peak = 1.0 if row.system.speculation is not None else _CERTAIN
+    return roof if roof and roof.share > peak else None
 
 
 def _token_times(table: Table) -> Iterator[Finding]:

@@ -83,17 +83,17 @@ def _credited(claim: Claim) -> str | None:
 
 def _bounded(source: ResultSource) -> Iterator[Finding]:
     """Report a table of requests per second whose rates leave no room for long enough responses."""
-    least: tuple[float, Row, str] | None = None
+    lower: tuple[float, Row, str] | None = None
     for row in source.rows:
         rate = row.figure(REQUESTS)
         if not (row.system.drafting and rate and rate.low and row.output_tokens is None and row.good):
             continue
         roof = decode_roof(row.system, rate.low, row.users, row.context)
-        if roof and (least is None or roof.peak / rate.low < least[0]):
-            least = (roof.peak / rate.low, row, roof.text)
-    if least is None or least[0] >= _BOUND:
+        if roof and (lower is None or roof.peak / rate.low < lower[0]):
+            lower = (roof.peak / rate.low, row, roof.text)
+    if lower is None or lower[0] >= _BOUND:
         return
-    tokens, row, text = least
+    tokens, row, text = lower
     reason = (
         f"the length of the responses is not stated, and {row.cell} leave room for {1 + tokens:.0f} tokens at most "
         f"({row.figures[REQUESTS].value:g} requests/s; {text.partition('; ')[2].rpartition(':')[0]}): too few to judge "

@@ -106,23 +106,23 @@ def _multiplied(first: ResultSource, second: ResultSource, columns: frozenset[st
     found = scaled.best(_cells(first.rows, columns), _cells(second.rows, columns))
     if found is None or found.bits < _BITS or found.values < _CELLS:
         return
-    one, other = found.example
+    left, right = found.example
     factor = f"{found.factor:.5g}"
     text = (
         f"{len(found.cells)} neighbouring cells are {factor} times those of {first.item} to the last printed digit "
-        f"({one.value:g} x {factor} = {other.value:g}), {claim}, where a file's own figures vary by {found.spread:.1%}"
+        f"({left.value:g} x {factor} = {right.value:g}), {claim}, where a file's own figures vary by {found.spread:.1%}"
         f"; by chance one time in 2^{found.bits:.0f}"
     )
     cells = [row for row in first.rows if _key(row, columns) in found.cells]
     yield _RULE.finding("suspect", (second.item, first.item), text, cells, f"{_SAME_SYSTEM} and its factor")
 
 
-def differs(one: System, other: System) -> bool:
+def differs(system: System, other: System) -> bool:
     """Whether two systems differ in machine, model or encoding, as far as both are stated."""
     pairs = (
-        (one.machine and one.machine.id, other.machine and other.machine.id),
-        (one.shape and one.shape.id, other.shape and other.shape.id),
-        (one.encoding, other.encoding),
+        (system.machine and system.machine.id, other.machine and other.machine.id),
+        (system.shape and system.shape.id, other.shape and other.shape.id),
+        (system.encoding, other.encoding),
     )
     return any(a is not None and b is not None and a != b for a, b in pairs)
 

@@ -54,11 +54,11 @@ def _measured_elsewhere(claim: Claim) -> str | None:
     label, actual = claim.fields.get("hardware"), claim.fields.get("measured_on")
     if not actual or not label:
         return None
-    one, other = machine_in(str(label)), machine_in(str(actual))
-    if one.id == other.id if one and other else str(label).lower() == str(actual).lower():
+    stated, other = machine_in(str(label)), machine_in(str(actual))
+    if stated.id == other.id if stated and other else str(label).lower() == str(actual).lower():
         return None
-    differ = one and other and one.chips != other.chips
-    chips = f": {one.chips} chips are stated, {other.chips} were used" if one and other and differ else ""
+    differ = stated and other and stated.chips != other.chips
+    chips = f": {stated.chips} chips are stated, {other.chips} were used" if stated and other and differ else ""
     return f"labelled {label}, measured on {actual}{chips}"
 
 

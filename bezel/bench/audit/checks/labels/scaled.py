@@ -46,15 +46,15 @@ class Stretch:
         """Return how many distinct figures agree."""
         return len(self.known)
 
-    def add(self, cell: _Key, one: Figure, other: Figure, low: float, high: float) -> None:
+    def add(self, cell: _Key, figure: Figure, other: Figure, low: float, high: float) -> None:
         """Add one more cell, whose factor is between low and high."""
-        if self.cells and one.value not in self.known:
+        if self.cells and figure.value not in self.known:
             self.bits += -math.log2(min(1.0, (high - low) / self.factor / (2 * math.sqrt(math.pi) * self.spread)))
         self.low, self.high = max(self.low, low), min(self.high, high)
         self.cells.add(cell)
-        self.known.add(one.value)
-        if one.value > self.example[0].value:
-            self.example = one, other
+        self.known.add(figure.value)
+        if figure.value > self.example[0].value:
+            self.example = figure, other
 
 
 def best(ones: Mapping[_Key, Mapping[str, Figure]], others: Mapping[_Key, Mapping[str, Figure]]) -> Stretch | None:
@@ -64,11 +64,11 @@ def best(ones: Mapping[_Key, Mapping[str, Figure]], others: Mapping[_Key, Mappin
     proportion, so only one of them counts.
     """
     names = sorted({name for figures in ones.values() for name in figures})
-    each = {name: _pairs(ones, others, name) for name in names}
-    rate = next((name for name in RATES if each.get(name)), None)
-    beside = [pair for name in names if name == rate or name in LATENCIES for pair in each[name]]
-    found = [_of_figure(pairs) for pairs in (*each.values(), beside)]
-    return max((one for one in found if one), key=lambda one: one.bits, default=None)
+    pairs_of = {name: _pairs(ones, others, name) for name in names}
+    rate = next((name for name in RATES if pairs_of.get(name)), None)
+    beside = [pair for name in names if name == rate or name in LATENCIES for pair in pairs_of[name]]
+    found = [_of_figure(pairs) for pairs in (*pairs_of.values(), beside)]
+    return max((stretch for stretch in found if stretch), key=lambda stretch: stretch.bits, default=None)
 
 
 def _pairs(
@@ -84,16 +84,16 @@ def _pairs(
 def _of_figure(pairs: Sequence[tuple[_Key, Figure, Figure]]) -> Stretch | None:
     if not pairs:
         return None
-    jumps = min(_jumps([(key, one) for key, one, _ in pairs]), _jumps([(key, other) for key, _, other in pairs]))
+    jumps = min(_jumps([(key, figure) for key, figure, _ in pairs]), _jumps([(key, other) for key, _, other in pairs]))
     spread = min(_MOST, max(_LEAST, 2 * jumps))
     longest = stretch = Stretch(spread)
-    for key, one, other in pairs:
-        low, high = other.low / one.high, other.high / one.low
+    for key, figure, other in pairs:
+        low, high = other.low / figure.high, other.high / figure.low
         if max(low, stretch.low) > min(high, stretch.high):
             stretch = Stretch(spread)
             if max(low, stretch.low) > min(high, stretch.high):
                 continue  # a factor of more than a quarter
-        stretch.add(key, one, other, low, high)
+        stretch.add(key, figure, other, low, high)
         if stretch.bits > longest.bits:
             longest = stretch
     return longest

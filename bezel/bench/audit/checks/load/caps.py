@@ -82,10 +82,10 @@ def _missing_users(row: Row) -> str | None:
         peak = row.peak_in_flight
         return f"at most {peak} requests were under way at once, of {users} users" if peak < _REACHED * users else None
     rate, e2e = row.figure(REQUESTS), row.figure("e2e")
-    least = (_MEAN if sent is not None and sent >= _ROUNDS * users else _BURST) * users
-    if row.in_flight is not None and row.in_flight < least:
+    lower = (_MEAN if sent is not None and sent >= _ROUNDS * users else _BURST) * users
+    if row.in_flight is not None and row.in_flight < lower:
         return f"{row.in_flight:.1f} requests were under way on average, of {users} users"
-    if row.in_flight is None and rate and e2e and rate.high * e2e.high < least:
+    if row.in_flight is None and rate and e2e and rate.high * e2e.high < lower:
         return (
             f"{rate.value:.4g} requests/s x {e2e.value:.4g} s = {rate.value * e2e.value:.1f} requests under way, of "
             f"{users} users"
@@ -122,7 +122,7 @@ def _flat(source: ResultSource, claims: Sequence[Claim]) -> Iterator[Finding | O
 
 def _span(cells: Sequence[tuple[Row, Figure]]) -> list[tuple[Row, Figure]]:
     """Return the heaviest cells of one context over which the rate stays the same for four times the users."""
-    mine = sorted((one for one in cells if one[0].good), key=lambda one: one[0].users or 0)
+    mine = sorted((cell for cell in cells if cell[0].good), key=lambda cell: cell[0].users or 0)
     if not mine or (mine[-1][0].success and mine[-1][0].success.value < 0.98) or not mine[-1][1].value:
         return []
     level = mine[-1][1].value

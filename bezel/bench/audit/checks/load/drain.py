@@ -75,11 +75,15 @@ def _late(source: ResultSource, speeds: Sequence[ResponseRate]) -> Finding | Non
         if before.order in by_row and row.order in by_row and (work := _left(by_row[before.order], by_row[row.order]))
     }
     slow = [found for speed in speeds if (found := _slow(speed, *promised[speed.row.order]))]
-    late = [one for one in slow if one.row.order in left and one.explained(left[one.row.order])]
+    late = [
+        cell_speed
+        for cell_speed in slow
+        if cell_speed.row.order in left and cell_speed.explained(left[cell_speed.row.order])
+    ]
     would = [order for order, work in left.items() if _shows(by_row[order], promised[order][0], work)]
     if not late or 2 * len(late) <= len(would) or _slow_anyhow(late, slow, speeds, left):
         return None
-    worst = min(late, key=lambda one: one.off(left[one.row.order]))
+    worst = min(late, key=lambda cell_speed: cell_speed.off(left[cell_speed.row.order]))
     text = (
         f"{worst.text}; {left[worst.row.order].text}: {count(len(late), 'cell')} of {len(would)} right after a cell "
         "that lost requests took longer by what that had left"
@@ -107,9 +111,9 @@ def _slow_anyhow(
     late: Sequence[_Slow], slow: Sequence[_Slow], speeds: Sequence[ResponseRate], left: Mapping[int, _Left]
 ) -> bool:
     """Whether cells are slow without work left: most with as many users as the late ones, or more than are late."""
-    users = {one.row.users for one in late}
+    users = {cell_speed.row.users for cell_speed in late}
     alike = [speed.row.order for speed in speeds if speed.row.users in users and speed.row.order not in left]
-    anyhow = {one.row.order for one in slow if one.row.order not in left}
+    anyhow = {cell_speed.row.order for cell_speed in slow if cell_speed.row.order not in left}
     return len(anyhow) >= len(late) or (bool(alike) and 2 * len(anyhow & set(alike)) >= len(alike))
 
 
@@ -142,10 +146,10 @@ def _promises(speeds: Sequence[ResponseRate]) -> dict[int, tuple[float, str]]:
 def _best_above(rates: list[tuple[int, float, str]]) -> dict[int, tuple[float, str]]:
     """Return for each number the largest figure, with its text, among those of larger numbers."""
     best: dict[int, tuple[float, str]] = {}
-    most: tuple[float, str] = (0.0, "")
+    best_rate: tuple[float, str] = (0.0, "")
     for number, group in itertools.groupby(sorted(rates, reverse=True), key=lambda rate: rate[0]):
-        best[number] = most
-        most = max([most, *((value, text) for _, value, text in group)])
+        best[number] = best_rate
+        best_rate = max([best_rate, *((value, text) for _, value, text in group)])
     return best
 
 

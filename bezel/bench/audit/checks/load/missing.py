@@ -104,9 +104,9 @@ def _between(row: Row, rows: Sequence[Row]) -> tuple[Row, str] | None:
     if row.users < _SLOWEST * rate[1].high:
         return None
     alike = [(one.users, found) for one in rows if (found := one.figure(rate[0]))]
-    most = _TIMES * rate[1].high
-    lighter = [found for users, found in alike if users is not None and users < row.users and found.low > most]
-    heavier = [found for users, found in alike if users is not None and users > row.users and found.low > most]
+    upper = _TIMES * rate[1].high
+    lighter = [found for users, found in alike if users is not None and users < row.users and found.low > upper]
+    heavier = [found for users, found in alike if users is not None and users > row.users and found.low > upper]
     if not lighter or not heavier:
         return None
     return row, f"{row.cell}: {rate[1].value:g} between {lighter[-1].value:g} of fewer and {heavier[0].value:g} of more"

@@ -91,8 +91,8 @@ def _concluded(source: ResultSource, rows: Sequence[Row]) -> Finding | None:
     spans = [(row, *_seconds(row)) for row in rows]
     best: list[Row] = []
     seconds = 0.0
-    for _, least, most in spans[:: max(1, len(spans) // _TRIED)]:
-        middle = (least + most) / 2
+    for _, lower, upper in spans[:: max(1, len(spans) // _TRIED)]:
+        middle = (lower + upper) / 2
         near = [
             row
             for row, low, high in spans
