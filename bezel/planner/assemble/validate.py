@@ -80,7 +80,10 @@ class Validation:
         self.problems += check_own_prices(self.settings.cost.prices, today=today)
         self.problems += check_project(project)
         self.problems += check_image(self.settings)
-        unknown = unservable_form(self.settings.model) or "its architecture is not known, so nothing about it is."
+        unknown = (
+            unservable_form(self.settings.model)
+            or "without its architecture, neither its memory nor its speed can be planned."
+        )
         self.model = self.look_up("model", self.settings.model, model, unknown)
         self.options = self._look_up_options()
         self.arguments: dict[str, Argument] = {}
