@@ -18,7 +18,7 @@ export MYPY_CACHE_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bezel/mypy
 export HYPOTHESIS_STORAGE_DIRECTORY ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bezel/hypothesis
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview outputs down recover check test test-long lint types reports mutate kills contract
+.PHONY: help setup up preview outputs down recover check test test-long clients lint types reports mutate kills contract
 
 help: ## list the recipes
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -62,6 +62,9 @@ test: check ## run all tests, with the real engine on the embedded cloud
 
 test-long: setup ## run tests that take minutes each: further stacks, series of kills
 	@.venv/bin/pytest -q -n 3 --dist worksteal --timeout 900 -m long
+
+clients: setup ## run unmodified outside clients (Google's, registries', OpenAI's) against the embedded cloud
+	@.venv/bin/pytest -q -n 2 --dist loadfile --timeout 900 -m clients tests/clients
 
 reports: setup ## regenerate docs/fidelity.md and docs/reliability.md from tests/results
 	@.venv/bin/python -m tools.docs.reports

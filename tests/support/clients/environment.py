@@ -1,0 +1,42 @@
+"""Outside clients, as tests start them: interpreters and programs from the cache outside the clone."""
+
+import functools
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+_SCRIPT = ROOT / "tools" / "toolchain" / "clients.py"
+_SECONDS = 900
+
+
+def python(name: str) -> Path:
+    """The interpreter with the packages of `tests/clients/requirements/NAME.txt`."""
+    return _folder("python", name) / "bin" / "python"
+
+
+def npm(name: str) -> Path:
+    """The folder whose `node_modules` has the packages of `tests/clients/npm/NAME`; skips where there is no npm."""
+    _needs("npm", f"the npm packages {name}")
+    return _folder("npm", name)
+
+
+def go_tool(name: str) -> Path:
+    """A program of the module `tests/clients/go`; skips where it is not built yet and there is no Go."""
+    _needs("go", f"the program {name}")
+    return _folder("go", name) / name
+
+
+def _needs(program: str, what: str) -> None:
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not on PATH: it installs {what}")
+
+
+@functools.cache
+def _folder(kind: str, name: str) -> Path:
+    command = [sys.executable, str(_SCRIPT), kind, name]
+    ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=_SECONDS, check=True)
+    return Path(ended.stdout.strip())

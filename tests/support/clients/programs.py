@@ -1,0 +1,112 @@
+"""Runs of outside clients' programs, and the tables of `docs/fidelity.md` made of them.
+
+A program (`tests/clients/programs/`) calls an unmodified client library and prints a JSON object a line for each call:
+`{"call": "Bucket.create", "outcome": "passed", "text": ""}`, with an optional `client` where one program calls several.
+Outcomes are `passed`, `not served` (the response was a 501 that names the method) and `failed`.
+"""
+
+import json
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.support.clients.environment import ROOT
+
+PROGRAMS = ROOT / "tests" / "clients" / "programs"
+OUTCOMES = ("passed", "not served", "failed")
+
+
+@dataclass(frozen=True)
+class ClientCall:
+    """A call that a client made.
+
+    Attributes:
+        client: Name and version of the client, e.g. "google-cloud-run 0.16.0".
+        name: The called method.
+        outcome: One of `OUTCOMES`.
+        text: The reason of an outcome other than "passed".
+    """
+
+    client: str
+    name: str
+    outcome: str
+    text: str = ""
+
+
+def run(
+    command: Sequence[str | Path], environment: Mapping[str, str], *, client: str = "", timeout: float = 240
+) -> list[ClientCall]:
+    """Run a program with exactly the given variables; return its calls in order.
+
+    Raises:
+        AssertionError: It printed something else, exited with another status than 0, or made no call.
+        subprocess.TimeoutExpired: It did not end in time.
+    """
+    ended = subprocess.run(
+        [str(part) for part in command],
+        env=dict(environment),
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    assert ended.returncode == 0, f"exit status {ended.returncode}:\n{ended.stderr[-4000:]}\n{ended.stdout[-2000:]}"
+    rows = [json.loads(line) for line in ended.stdout.splitlines() if line.strip()]
+    calls = [ClientCall(row.get("client", client), row["call"], row["outcome"], row.get("text", "")) for row in rows]
+    assert calls, f"it made no call:\n{ended.stderr[-4000:]}"
+    assert {call.outcome for call in calls} <= set(OUTCOMES), calls
+    return calls
+
+
+def assert_served(calls: Iterable[ClientCall], *, not_served: Iterable[str] = ()) -> None:
+    """Assert that no call failed, and that exactly the named ones are not served."""
+    calls = list(calls)
+    failed = [f"{call.client} {call.name}: {call.text}" for call in calls if call.outcome == "failed"]
+    assert not failed, "\n".join(failed)
+    assert {call.name for call in calls if call.outcome == "not served"} == set(not_served)
+
+
+def rows(calls: Iterable[ClientCall]) -> list[list[Any]]:
+    """Rows of a table: client, calls tried, passed, not served."""
+    by_client: dict[str, list[str]] = {}
+    for call in calls:
+        by_client.setdefault(call.client, []).append(call.outcome)
+    return [
+        [client, len(outcomes), outcomes.count("passed"), outcomes.count("not served")]
+        for client, outcomes in by_client.items()
+    ]
+
+
+def table(title: str, order: int, about: str, test: str, calls: Iterable[ClientCall], **more: Any) -> dict[str, Any]:
+    """The table of `docs/fidelity.md` for some calls; what is not served is listed below it by its calls' texts.
+
+    Args:
+        title: Heading.
+        order: Position in the document.
+        about: What was tried, in sentences.
+        test: Path of the test that makes it.
+        calls: Calls of one or several clients.
+        more: Further keys, e.g. `notes`.
+    """
+    calls = list(calls)
+    unserved: dict[str, list[str]] = {}
+    for call in calls:
+        if call.outcome == "not served":
+            unserved.setdefault(f"{call.client}, {call.name}", []).append(call.text)
+    notes = [
+        {"what": what, "why": "not served", "evidence": "; ".join(dict.fromkeys(texts))}
+        for what, texts in unserved.items()
+    ]
+    return {
+        "title": title,
+        "document": "fidelity",
+        "order": order,
+        "about": about,
+        "command": f"pytest {test}",
+        "stamp": None,
+        "columns": ["client", "calls tried", "passed", "not served"],
+        "rows": rows(calls),
+        "notes": notes,
+    } | more
