@@ -18,7 +18,7 @@ export MYPY_CACHE_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bezel/mypy
 export HYPOTHESIS_STORAGE_DIRECTORY ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bezel/hypothesis
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview outputs down recover check test test-long clients lint types reports mutate kills contract
+.PHONY: help setup up preview outputs down recover check test test-long clients lint types reports mutate contract
 
 help: ## list the recipes
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -71,9 +71,6 @@ reports: setup ## regenerate docs/fidelity.md and docs/reliability.md from tests
 
 mutate: setup ## remove each rule in turn and record which test fails (resumable)
 	@.venv/bin/python -m tools.mutation.mutate --record
-
-kills: setup ## kill each process of a run at each of its requests (resumable)
-	@.venv/bin/python -m tools.measure.kills
 
 contract: setup ## run the vLLM contract tests against a real vLLM in FOLDER (see tools/vllm/contract.py)
 	@.venv/bin/python -m tools.vllm.contract $(FOLDER) --record
