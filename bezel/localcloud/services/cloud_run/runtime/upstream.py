@@ -6,8 +6,10 @@ request.
 
 import asyncio
 import contextlib
+import re
 from collections.abc import AsyncIterator
 from typing import Self
+from urllib.parse import quote
 
 import h11
 
@@ -16,6 +18,7 @@ from bezel.localcloud.services.cloud_run.spec import ProbeSpec
 Headers = list[tuple[bytes, bytes]]
 
 _READ = 64 * 1024
+_IN_URLS = "%/?:@!$&'()*+,;=[]~"  # characters that a URL's path and query may contain, and escapes
 
 
 class UpstreamError(Exception):
@@ -96,7 +99,13 @@ async def passes(probe: ProbeSpec, address: str, timeout: float) -> bool:  # noq
             if probe.path is None:
                 return True
             headers = [(b"host", b"127.0.0.1"), (b"user-agent", b"GoogleHC/1.0")]
-            status, _ = await upstream.send("GET", probe.path, headers, b"")
+            status, _ = await upstream.send("GET", _target(probe.path), headers, b"")
             return 200 <= status < 400
     except (UpstreamError, TimeoutError):
         return False
+
+
+def _target(path: str) -> str:
+    """The request target of a probe's path: percent-encoded, as Google's prober (an HTTP client of Go) sends it."""
+    escaped = re.sub("%(?![0-9A-Fa-f]{2})", "%25", path.partition("#")[0])
+    return quote(escaped, safe=_IN_URLS, errors="surrogatepass")
