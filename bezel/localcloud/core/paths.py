@@ -158,10 +158,12 @@ def close_to_others(path: Path) -> None:
 def fingerprint() -> str:
     """A short digest of a daemon's inputs: the sources and data of every room that it runs."""
     digest, package = hashlib.sha256(), Path(__file__).resolve().parents[2]
+    files = [package / "atomic_write.py", package / "errors.py"]
     for room in ("localcloud", "catalog", "loopback", "simulated_vllm"):
-        for path in sorted((package / room).rglob("*")):
-            name = path.relative_to(package)
-            if "__pycache__" not in name.parts and path.is_file():
-                content = path.read_bytes()
-                digest.update(f"{name.as_posix()} {len(content)}\n".encode() + content)
+        files += sorted((package / room).rglob("*"))
+    for path in files:
+        name = path.relative_to(package)
+        if "__pycache__" not in name.parts and path.is_file():
+            content = path.read_bytes()
+            digest.update(f"{name.as_posix()} {len(content)}\n".encode() + content)
     return digest.hexdigest()[:16]
