@@ -204,6 +204,17 @@ def test_what_cannot_be_had_is_refused_at_once(refusing, status, change, says):
     assert "items" not in refusing.ok("GET", f"{EAST}/instances")
 
 
+@pytest.mark.parametrize(
+    ("accounts", "email"), [([{"email": "default"}], "123456789012-compute@"), ([{"email": ""}], ""), ([], "")]
+)
+def test_an_instance_whose_account_has_an_empty_name_runs_without_one(project, accounts, email):
+    project.ok("POST", f"{EAST}/instances", body(serviceAccounts=accounts))
+    project.passes(120)
+    assert status(project) == "RUNNING"
+    (machine,) = project.nodes.running.values()
+    assert machine.service_account.partition("developer")[0] == email
+
+
 def test_a_zone_that_does_not_take_flex_start_says_so_and_sells_otherwise(project):
     project.ok("POST", "/localcloud/faults", {"kind": "lease-zone-refused", "parameters": {"zone": "us-east5-a"}})
     error = project.refused(400, "POST", f"{EAST}/instances", body())
@@ -237,7 +248,8 @@ def test_an_instance_tells_what_it_has_written_and_what_its_console_showed(proje
     found = project.ok("GET", f"{one}/getGuestAttributes", queryPath="bezel/")
     assert found["queryValue"]["items"] == [{"namespace": "bezel", "key": "image", "value": "done"}]
     assert project.ok("GET", f"{one}/getGuestAttributes", variableKey="x/y")["variableValue"] == "z"
-    project.refused(404, "GET", f"{one}/getGuestAttributes", variableKey="x/absent")
+    for key in ("x/absent", "x/", "x"):  # a variable is named in full, unlike a query's path
+        project.refused(404, "GET", f"{one}/getGuestAttributes", variableKey=key)
     serial = project.ok("GET", f"{one}/serialPort")
     assert (serial["contents"], serial["next"]) == ("booting\nready\n", "14")
     assert project.ok("GET", f"{one}/serialPort", start="8")["contents"] == "ready\n"

@@ -51,7 +51,7 @@ def parse(body: Json, zone: str) -> MachineRequest:
         network=full_name(interface.get("network", ""), "global/networks"),
         subnetwork=full_name(interface.get("subnetwork", ""), f"regions/{zone.rpartition('-')[0]}/subnetworks"),
         external=bool(interface.get("accessConfigs")),
-        service_account=accounts[0].get("email") or "default" if accounts else "",
+        service_account=accounts[0].get("email", "default") if accounts else "",
         metadata={item["key"]: item.get("value", "") for item in metadata if item.get("key")},
         tags=body.get("tags", {}).get("items", []),
     )

@@ -108,7 +108,8 @@ def get_guest_attributes(call: Call) -> Json:
     name, _ = _found(call)
     path, key = call.query("queryPath"), call.query("variableKey")
     items = guest_attributes(call, name, key or path)
-    if not items:
+    # A variable is named in full; only a query path may be that of a namespace.
+    if not items or key.endswith("/"):
         raise not_found(f"{name}/guestAttributes/{key or path}")
     head: Json = {"kind": "compute#guestAttributes", "selfLink": f"{root(call)}/{name}/guestAttributes/{path or key}"}
     if key:
