@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import shlex
 
@@ -10,6 +11,7 @@ import pytest
 from bezel.catalog import vllm_options
 from bezel.simulated_vllm.configuration.failures import StartError
 from bezel.simulated_vllm.configuration.hardware import machine_from_environment
+from bezel.simulated_vllm.configuration.logs import UvicornFormatter
 from bezel.simulated_vllm.configuration.options import parse
 from bezel.simulated_vllm.startup import start
 from tests.support.simulated_vllm.arguments import L4_QAT
@@ -112,6 +114,22 @@ def test_a_key_is_in_no_printed_form_of_the_settings(settings):
     assert made.api_keys == ("sk-planted",)
     assert "sk-planted" not in repr(made)
     assert settings("/mnt/models/tiny", variables={"VLLM_API_KEY": "sk-other"}).api_keys == ("sk-other",)
+
+
+def test_the_fingerprint_tells_settings_apart_and_not_the_address_that_a_server_listens_on(settings):
+    one = settings("/mnt/models/tiny").fingerprint
+    assert settings("/mnt/models/tiny", "--host=127.0.0.1").fingerprint == one
+    assert settings("/mnt/models/tiny", "--max-model-len=512").fingerprint != one
+
+
+@pytest.mark.parametrize(
+    ("status", "end"),
+    [(200, "200 OK"), (404, "404 Not Found"), (499, "499 "), (599, "599 "), (422, "422 Unprocessable Entity")],
+)
+def test_the_access_log_has_a_phrase_for_a_standard_status_and_none_for_another(status, end):
+    given = ("127.0.0.1:5", "GET", "/x", "1.1", status)
+    record = logging.LogRecord("uvicorn.access", logging.INFO, "", 0, '%s - "%s %s HTTP/%s" %d', given, None)
+    assert UvicornFormatter().format(record).endswith(f'"GET /x HTTP/1.1" {end}')
 
 
 def test_an_unknown_variable_is_refused_only_when_asked(settings):

@@ -44,7 +44,7 @@ class UvicornFormatter(logging.Formatter):
         message = record.getMessage()
         if record.name == "uvicorn.access" and isinstance(record.args, tuple) and len(record.args) == 5:
             client, method, path, version, status = record.args
-            phrase = HTTPStatus(int(str(status))).phrase
+            phrase = _PHRASES.get(int(str(status)), "")
             message = f'{client or _NEIGHBOUR} - "{method} {path} HTTP/{version}" {status} {phrase}'
         return f"({API} pid={os.getpid()}) {record.levelname + ':':<10}{message}"
 
@@ -62,4 +62,5 @@ def uvicorn_logging(level: str, *, access: bool) -> None:
         logging.getLogger("uvicorn.access").disabled = True
 
 
+_PHRASES = {status.value: status.phrase for status in HTTPStatus}  # uvicorn leaves a further status without one
 _NEIGHBOUR = "127.0.0.1:0"  # a client of a socket file has no address

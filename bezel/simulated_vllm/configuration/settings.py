@@ -57,9 +57,9 @@ class EngineSettings:
     force_usage: bool
     request_id_headers: bool
     seed: int
-    host: str
     port: int
     # Excluded from every printed or hashed form of the settings.
+    host: str = field(repr=False)
     api_keys: tuple[str, ...] = field(repr=False)
 
     @functools.cached_property
