@@ -4,8 +4,11 @@ import os
 from pathlib import Path
 
 
-def write_whole(file: Path, content: str | bytes, *, mode: int = 0o644) -> None:
+def write_whole(file: Path, content: str | bytes, *, mode: int = 0o644, durable: bool = True) -> None:
     """Replace the file's content with `content`, text as UTF-8; `mode` sets the permissions of the new file.
+
+    `durable=False` leaves out the wait for the disk: a crash of the process still leaves a whole content, one of the
+    machine may not.
 
     Raises:
         OSError: It could not be written; the file is unchanged, and no temporary file is left.
@@ -15,7 +18,8 @@ def write_whole(file: Path, content: str | bytes, *, mode: int = 0o644) -> None:
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as opened:
             opened.write(content.encode() if isinstance(content, str) else content)
             opened.flush()
-            os.fsync(opened.fileno())
+            if durable:
+                os.fsync(opened.fileno())
         part.replace(file)
     except BaseException:
         part.unlink(missing_ok=True)

@@ -100,8 +100,10 @@ def launch(directory: Path, command: Sequence[str], required: tuple[str, float, 
             process.kill()
             process.wait()
         cause = f"exited with status {ended}" if ended is not None else f"was not ready after {_START_SECONDS:g} s"
-        log_end = "\n".join(layout.daemon_log.read_text(errors="replace").splitlines()[-15:])
-        text = f"localcloud did not start: its daemon {cause}. Last lines of {layout.daemon_log}:\n{log_end}"
+        text = (
+            f"localcloud did not start: its daemon {cause}. Last lines of {layout.daemon_log}:\n"
+            f"{_last_lines(layout.daemon_log)}"
+        )
         raise ControlError(Problem(str(layout.root), None, text, "repair what these lines name, then run it again."))
 
 
@@ -224,6 +226,13 @@ def _is_there(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def _last_lines(log: Path, count: int = 15) -> str:
+    try:
+        return "\n".join(log.read_text(errors="replace").splitlines()[-count:])
+    except FileNotFoundError:  # the folder was deleted while the daemon started
+        return "(no log)"
 
 
 def _exclusive(layout: Paths) -> AbstractContextManager[None]:

@@ -15,6 +15,15 @@ def test_a_file_is_replaced_with_its_permissions_and_nothing_lies_beside_it(tmp_
     assert list(tmp_path.iterdir()) == [file]
 
 
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_file_that_need_not_outlive_the_machine_is_replaced_as_a_whole_too(tmp_path: Path, durable: bool) -> None:
+    file = tmp_path / "kept"
+    file.write_text("before")
+    with file.open() as reader:
+        write_whole(file, "after", durable=durable)
+        assert (reader.read(), file.read_text()) == ("before", "after")
+
+
 def test_what_cannot_be_written_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     file = tmp_path / "kept"
     file.write_text("before")

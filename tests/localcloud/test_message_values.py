@@ -2,7 +2,7 @@
 
 import pytest
 
-from bezel.localcloud.core.errors import ApiError
+from bezel.localcloud.core.errors import ApiError, refuse_unserved
 from bezel.localcloud.http.messages import NotOfKindError, checked_message, scalar
 from bezel.localcloud.http.paging import opened, page_of, sealed
 from bezel.localcloud.http.partial_response import picked
@@ -71,6 +71,14 @@ def test_a_value_of_its_kind_is_kept_in_its_normal_form(kind, given, kept):
 def test_a_value_of_another_kind_is_refused(kind, given):
     with pytest.raises(NotOfKindError):
         scalar(given, kind)
+
+
+@pytest.mark.parametrize("empty", ["", None, [], {}, False, 0])
+def test_an_empty_value_of_an_unserved_field_counts_as_absent_and_any_other_is_refused_by_name(empty):
+    refuse_unserved({"kmsKeyName": empty, "name": "r"}, {"kmsKeyName", "tags"}, "a repository")
+    with pytest.raises(ApiError, match="localcloud does not serve kmsKeyName, tags of a repository") as caught:
+        refuse_unserved({"kmsKeyName": "k", "tags": {"a": empty}}, {"tags", "kmsKeyName"}, "a repository")
+    assert caught.value.status == 501
 
 
 def test_what_is_output_only_may_be_sent_and_means_nothing():

@@ -107,6 +107,8 @@ def unserved(what: str, instead: str = "leave it out") -> ApiError:
 def refuse_unserved(body: Json, fields: Iterable[str], of: str) -> None:
     """Check that a body sets none of the fields that localcloud does not support.
 
+    An empty value is as good as an absent field, as in proto's JSON: Google's provider sends `"kmsKeyName": ""`.
+
     Raises:
         ApiError: UNIMPLEMENTED with the names of those that it sets.
     """

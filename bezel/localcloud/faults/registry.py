@@ -143,7 +143,8 @@ class Faults:
         return fault.strikes
 
     def _changed(self) -> None:
-        write_whole(self._file, _json([fault.shown() for fault in self.all()]), mode=0o600)
+        # Each struck request changes a count, on the daemon's event loop: it does not wait for the disk.
+        write_whole(self._file, _json([fault.shown() for fault in self.all()]), mode=0o600, durable=False)
         self._write_container_file()
         for listener in self._listeners:
             listener()
@@ -153,7 +154,7 @@ class Faults:
         content = _json([{"kind": fault.kind, **fault.values} for fault in container_faults])
         # An unchanged file is not rewritten: containers watch its modification time.
         if not self.container_file.exists() or self.container_file.read_bytes() != content:
-            write_whole(self.container_file, content, mode=0o600)
+            write_whole(self.container_file, content, mode=0o600, durable=False)
 
 
 def _read(file: Path) -> dict[str, Fault]:

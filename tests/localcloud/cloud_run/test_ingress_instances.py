@@ -254,6 +254,19 @@ def test_a_body_beyond_the_platforms_bound_is_refused_and_one_below_it_arrives(c
     front = cloud.front("watched")
     assert front.post("/", content=b"x" * (32 * 1024**2 + 1)).status_code == 413
     assert len(front.post("/", content=b"x" * 100_000).json()["body"]) == 100_000
+    sizes = {413: str(32 * 1024**2 + 1), 200: "100000"}  # as the client gave them, not what was read before a refusal
+    for status, size in sizes.items():
+        entry = until(
+            lambda s=status: cloud.log("watched", f'httpRequest.status={s} AND httpRequest.requestMethod="POST"')
+        )
+        assert entry[-1]["httpRequest"]["requestSize"] == size
+
+
+@pytest.mark.usefixtures("service")
+def test_the_url_in_the_log_is_the_requested_one_with_its_escapes_and_query(cloud):
+    cloud.front("watched").get("/a%20b/%C3%A4%3F?x=%26")
+    entry = until(lambda: cloud.log("watched", 'httpRequest.requestUrl:"/a"'))[-1]
+    assert entry["httpRequest"]["requestUrl"].partition("/a")[2] == "%20b/%C3%A4%3F?x=%26"
 
 
 def test_a_deployment_without_health_check_waits_for_no_container(cloud):

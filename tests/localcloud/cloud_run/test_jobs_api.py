@@ -102,10 +102,12 @@ def test_a_task_that_fails_is_tried_again_and_one_that_may_not_be_fails_the_exec
 
 
 def test_a_task_has_its_timeout_and_is_ended_then(jobs):
-    jobs.create("slow", "--silent", timeout="0.2s")
+    jobs.create("slow", "--silent", "--last-words=stopped", timeout="1s")
     execution = jobs.ran("slow")
     assert execution["failedCount"] == 1
-    assert "timeout of 0.2s" in jobs.tasks(execution)[0]["lastAttemptResult"]["status"]["message"]
+    assert "timeout of 1s" in jobs.tasks(execution)[0]["lastAttemptResult"]["status"]["message"]
+    words = [entry.get("textPayload", "").partition(" ")[0] for entry in jobs.log("slow")]
+    assert words.index("Terminating") < words.index("stopped")  # the reason, before the container is stopped
 
 
 @pytest.mark.slow

@@ -2,9 +2,9 @@
 
 --exit=N ends at once with a status; --tell=NAME,NAME prints variables first; --fails-until=N, of a job's task, ends at
 once, and well from attempt N on; --killed=FILE is killed as often as the file has bytes; --silent never listens;
---boot=S waits S seconds before it listens; --starts-in=S tells that its start took S seconds of the platform, as a
-simulated server does. It speaks HTTP by hand, one exchange a connection: importing a server would take longer than most
-tests.
+--last-words=TEXT is printed at SIGTERM; --boot=S waits S seconds before it listens; --starts-in=S tells that its start
+took S seconds of the platform, as a simulated server does. It speaks HTTP by hand, one exchange a connection: importing
+a server would take longer than most tests.
 """
 
 import json
@@ -89,6 +89,8 @@ if __name__ == "__main__":
         os.kill(os.getpid(), signal.SIGKILL)
     if "exit" in OPTIONS:
         sys.exit(int(OPTIONS["exit"]))
+    if "last-words" in OPTIONS:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(print(OPTIONS["last-words"], flush=True)))
     time.sleep(float(OPTIONS.get("boot", 0)))
     if "silent" in OPTIONS:
         time.sleep(3600)

@@ -195,8 +195,9 @@ class Ingress(HttpServer):
         source = request.instance or (routed.source if routed else LogSource(location, service, ""))
         entry = {
             "requestMethod": request.method,
-            "requestUrl": f"{self.uri}{request.url.path}",
-            "requestSize": str(len(request.content)),
+            "requestUrl": f"{self.uri}{request.target}",
+            # Of a body that was refused, or broken off by its client, only a part was read.
+            "requestSize": request.headers.get("content-length") or str(len(request.content)),
             "status": request.status or _CLIENT_CLOSED,
             "responseSize": str(request.sent),
             "userAgent": request.headers.get("user-agent", ""),

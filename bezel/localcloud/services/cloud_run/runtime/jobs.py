@@ -117,23 +117,25 @@ class Jobs:
         source = TaskSource(location, task["job"], task["execution"], task=task["index"], attempt=attempt)
         instance = Instance(source, spec, self._cloud.sockets.new(spec.port), self._cloud.logbook)
         platform = self._environment(task, metadata)
-        seconds, timed_out = seconds_of(task["timeout"], 0.0), 0.0
+        seconds = seconds_of(task["timeout"], 0.0)
         try:
             command = container_command(self._cloud, self._launcher, spec, instance.address, self._speed, platform)
             await instance.start(command, "JOB_TASK")
             await asyncio.wait_for(instance.exited.wait(), seconds)
         except TimeoutError:
-            timed_out = seconds
             why = f"Terminating task because it has reached the maximum timeout of {seconds:g} seconds."
+            return self._failed_attempt(instance, why, timed_out=seconds)
         except RevisionFailureError as failure:
-            why = failure.text
+            return self._failed_attempt(instance, failure.text)
         except OSError as error:
-            why = f"Application exec likely failed: {error}."
-        else:
-            return job_status.attempt_result(instance.code)
+            return self._failed_attempt(instance, f"Application exec likely failed: {error}.")
         finally:
             if not instance.exited.is_set():
                 await instance.stop()
+        return job_status.attempt_result(instance.code)
+
+    def _failed_attempt(self, instance: Instance, why: str, *, timed_out: float = 0.0) -> Json:
+        """Log why an attempt ends, before its container is stopped and writes its own last lines."""
         self._cloud.logbook.platform(instance.source, "ERROR", why)
         return job_status.attempt_result(None, timed_out=timed_out)
 
