@@ -45,7 +45,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(description=spec.get("description", spec["help"]), allow_abbrev=False, **kwargs)
         for name, parse in {"int": _integer, "float": _number, "positive": _positive, "path": Path}.items():
             self.register("type", name, parse)
-        self.set_defaults(parser=self, **{key: spec[key] for key in ("run", "project") if key in spec})
+        self.set_defaults(parser=self, **{key: spec[key] for key in ("run", "needs_project") if key in spec})
         self.set_defaults(**spec.get("defaults", {}))
         self._spec, self._tables, self._filled = spec, tables, False
 

@@ -78,7 +78,7 @@ def _show(error: UserError, given: Sequence[str]) -> None:
 def _run(options: argparse.Namespace) -> int:
     module, _, function = options.run.partition(":")
     run = getattr(importlib.import_module(module), function)
-    code: int = run(options) if options.project == "none" else run(_project(options), options)
+    code: int = run(options) if options.needs_project == "none" else run(_project(options), options)
     return code
 
 
@@ -93,6 +93,6 @@ def _project(options: argparse.Namespace) -> "Project":
     try:
         return find_project(Path.cwd())
     except ProjectError:
-        if options.project == "optional" and not getattr(options, "stack", None):
+        if options.needs_project == "optional" and not getattr(options, "stack", None):
             return Project(Path.cwd())
         raise

@@ -3,6 +3,7 @@
 import importlib
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -66,6 +67,39 @@ def test_what_is_right_is_read_whole() -> None:
     up = parse((*UP, "--deadline", "3", "--", "--diff", "x"))
     assert (up.action, up.stack, up.deadline, up.pulumi) == ("up", "l4-qat", 3.0, ["--diff", "x"])
     assert not hasattr(up, "parser")
+
+
+OUTSIDE = "there is no Pulumi.yaml in this folder or above"
+JOB = (
+    *("bench", "job", "--url", "http://127.0.0.1:1", "--tasks", "0", "--image", "i", "--bucket", "b"),
+    *("--service-account", "a", "--job-region", "us-east4", "--project", "my-project"),
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (JOB, "--tasks = 0"),
+        ((*JOB[:2], "--stack", "l4-qat", *JOB[4:]), OUTSIDE),
+        (("tpu", "list", "--project", "none"), OUTSIDE),
+        (("tpu", "list", "--project", "optional"), OUTSIDE),
+    ],
+)
+def test_a_command_needs_a_clone_by_what_it_is_and_never_by_the_cloud_project_it_is_given(
+    given: tuple[str, ...],
+    text: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(given) == 1
+    assert text in capsys.readouterr().err
+
+
+def test_no_option_takes_the_place_of_a_key_that_the_table_of_commands_sets() -> None:
+    for parser in commands(root_parser()):
+        assert not {action.dest for action in parser._actions} & {"run", "needs_project", "parser"}, parser.prog
 
 
 def commands(parser: Parser) -> Iterator[Parser]:
