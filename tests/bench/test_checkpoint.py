@@ -17,6 +17,7 @@ from bezel.bench.client.load_engine import run_load
 from bezel.bench.result.document import load as read_result
 from bezel.bench.result.sample_file import read_samples
 from bezel.cli.bench.run import run
+from bezel.cli.exits import READER_GONE
 from bezel.cli.main import main, parse
 from bezel.errors import UserError
 from tests.support.rest.fake_google import Answer, Call, Server, serving
@@ -95,6 +96,22 @@ def test_an_interrupted_run_keeps_whole_repeats_and_goes_on_with_the_others(
     assert {path.name for path in tmp_path.iterdir()} == {"run.json", "run.samples.npz"}, "nothing is left beside"
     main(given)
     assert read_result(out).cells[0] != whole.cells[0], "a run that came to its end is measured anew"
+
+
+def test_a_complete_run_whose_reader_is_gone_is_not_continued_by_the_next(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "run.json"
+    given = command(server, out, "--requests", "2")
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w", buffering=1) as closed, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", closed)
+        assert main(given) == READER_GONE
+    first = read_result(out)
+    assert {path.name for path in tmp_path.iterdir()} == {"run.json", "run.samples.npz"}, "the result is whole"
+    main(given)
+    assert read_result(out).cells != first.cells
 
 
 @pytest.mark.parametrize(

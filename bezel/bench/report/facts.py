@@ -212,7 +212,7 @@ def manifest(result: Result) -> Table:
         *((f"arguments of {name}", None if arm.arguments is None else shlex.join(arm.arguments))
           for name, arm in result.variants.items()),
         ("accelerator", place.accelerator),
-        ("chips of about instance", place.chips),
+        ("chips of one instance", place.chips),
         ("revision or lease", place.revision or place.lease),
         ("instances", place.instances),
         ("concurrency", place.concurrency),

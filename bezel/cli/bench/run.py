@@ -77,11 +77,9 @@ def run(project: Project, options: argparse.Namespace, sender: LoadSender | None
             raise
         finally:
             show.end()
-    finish(result, files, options, run_text)
+    finish(result, files, options, run_text, complete=not early)
     if early:
         files.print_continuation()
-    else:
-        files.forget()
     return 0 if not early and all(cell.state == "ok" for cell in result.cells) else 1
 
 

@@ -117,10 +117,28 @@ def write(result: Result, samples: Mapping[str, tuple[Columns, int]], out: Path)
     return complete
 
 
-def finish(result: Result, files: "ResultFiles", options: argparse.Namespace, text: Callable[[Result], str]) -> None:
-    """Write the result, and print it as JSON or as its text."""
+def finish(
+    result: Result,
+    files: "ResultFiles",
+    options: argparse.Namespace,
+    text: Callable[[Result], str],
+    *,
+    complete: bool = False,
+) -> None:
+    """Write the result, and print it as JSON or as its text.
+
+    Args:
+        result: The result.
+        files: Its checkpoint files.
+        options: The options of the output.
+        text: Formats the result.
+        complete: Whether the same command would measure anew: then the checkpoint files are removed before anything is
+            printed, as the reader of the output may be gone.
+    """
     if options.out:
         result = write(result, files.samples(result.cells), options.out)
+        if complete:
+            files.forget()
     if options.json:
         sys.stdout.write(result.as_json())
         return
