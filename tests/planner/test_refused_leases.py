@@ -98,6 +98,37 @@ def test_several_mistakes_are_reported_at_once():
     }
 
 
+def test_a_patience_that_cannot_be_read_hides_no_problem_and_makes_none():
+    zones = [{"zone": "us-east5-a", "patience": "soon"}, {"zone": "us-east5"}, {"zone": "us-east5-b", "wait": "1h"}]
+    keys = [problem.key for problem in lease_problems(changed(V6E4_MOE, lease={"zones": zones}))]
+    assert sorted(keys) == ["bezel:lease.zones.0.patience", "bezel:lease.zones.1.zone", "bezel:lease.zones.2.wait"]
+    dear = changed(V6E4_MOE, lease={"zones": zones[:1]}, cost={"max_hourly_usd": 1})
+    assert [problem.key for problem in lease_problems(dear)] == [
+        "bezel:lease.zones.0.patience",
+        "bezel:cost.max_hourly_usd",
+    ]
+
+
+@pytest.mark.parametrize("zone", [{}, {"patience": "soon"}, {"zone": 3, "patience": "soon"}, "us-east5-a"])
+def test_a_zone_that_cannot_be_read_is_a_problem_of_its_own_key(zone):
+    keys = [problem.key for problem in lease_problems(changed(V6E4_MOE, lease={"zones": [ZONE, zone]}))]
+    assert keys
+    assert all(key.startswith("bezel:lease.zones.1") for key in keys)
+
+
+@pytest.mark.parametrize(
+    ("duration", "keys"),
+    [
+        ("soon", ["bezel:lease.duration"]),
+        ("4h", ["bezel:cost.max_lease_usd"]),
+        ("8d", ["bezel:lease.duration", "bezel:cost.max_lease_usd"]),
+    ],
+)
+def test_the_cost_of_a_lease_is_that_of_its_own_duration_and_of_no_other(duration, keys):
+    config = changed(V6E4_MOE, lease={"duration": duration}, cost={"max_lease_usd": 20})
+    assert [problem.key for problem in lease_problems(config)] == keys
+
+
 def test_the_12b_fits_one_chip_at_8192_tokens_and_no_longer():
     one = {**V6E4_MOE, "model": "gemma-4-12b-it", "accelerator": "v6e-1", "lease": {"zones": [ZONE]}}
     assert lease_plan(changed(one, vllm={"max-model-len": 8192, "max-num-seqs": 64}))
@@ -126,6 +157,24 @@ def test_what_only_a_lease_heeds_is_refused_on_cloud_run(changes):
     with pytest.raises(PlanError) as caught:
         make_plan({**L4, **changes}, project="p", stack="s")
     assert "which is not leased" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("stack", "changes", "key"),
+    [
+        (L4, {"lease": {"duration": "soon"}}, "bezel:lease"),
+        (L4, {"network": {"nat": "maybe"}}, "bezel:network"),
+        (V6E4_MOE, {"scaling": {"max_instances": "many"}}, "bezel:scaling"),
+        (V6E4_MOE, {"resources": {"memory": "16"}}, "bezel:resources"),
+    ],
+    ids=["a lease", "a network", "scaling", "a host"],
+)
+def test_a_section_without_effect_is_refused_although_its_value_cannot_be_read(stack, changes, key):
+    with pytest.raises(PlanError) as caught:
+        make_plan({**stack, **changes}, project="p", stack="s")
+    found = {problem.key: problem for problem in caught.value.problems}
+    assert found[key].value == "(set)"
+    assert any(other.startswith(f"{key}.") for other in found), "the value is a problem as well"
 
 
 def test_a_variable_of_the_tpu_server_is_refused_on_a_gpu():

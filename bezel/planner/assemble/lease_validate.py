@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import date
 
-    from bezel.errors import Problem
     from bezel.planner.base.hardware import BackEnd, LeasedHardware
     from bezel.planner.base.settings import Settings
     from bezel.planner.cost.lease_cost import LeaseTotal
@@ -68,8 +67,8 @@ def validate_lease(
     back_end = lease.back_end or hardware.back_ends[0]
     planned = planned_variables(None, offline=offline)
     environment = planned | settings.variables
-    problems += check_lease_only(settings)
-    problems += check_lease(lease, hardware, back_end)
+    problems += check_lease_only(settings, rules.unread)
+    problems += check_lease(lease, hardware, back_end, rules.unread)
     problems += check_egress(settings, hardware, back_end)
     problems += check_lease_loading(settings)
     rules.check_platform(planned)
@@ -78,7 +77,7 @@ def validate_lease(
     rules.check_options(leased_options(checkpoint, devices=hardware.chips, tpu=tpu) if checkpoint else {}, leased=True)
     copies_at = (TPU_MODELS if tpu else GPU_MODELS) if offline else ""
     engine = rules.check_engine(hardware.id, hardware.refused_as, environment, copies_at, devices=hardware.chips)
-    cost = _cost(settings, hardware, problems) if lease.zones else None
+    cost = _cost(settings, hardware, rules) if lease.zones else None
     if checkpoint is None or options is None or engine is None:
         raise rules.refusal()
     problems += check_tpu_arguments(rules.values, hardware, assistant=engine.assistant_loaded)
@@ -122,9 +121,9 @@ def _machine_variables(*, tpu: bool, offline: bool) -> dict[str, str]:
     return dict.fromkeys(names, "")
 
 
-def _cost(settings: Settings, hardware: LeasedHardware, problems: list[Problem]) -> LeaseTotal:
+def _cost(settings: Settings, hardware: LeasedHardware, rules: Validation) -> LeaseTotal:
     """The cost, checked against the spending limits."""
-    lease, own = settings.lease, settings.cost.prices
+    lease, own, limits = settings.lease, settings.cost.prices, settings.cost
     cost = lease_total(
         hardware,
         zones=[preference.zone for preference in lease.zones],
@@ -134,16 +133,18 @@ def _cost(settings: Settings, hardware: LeasedHardware, problems: list[Problem])
         gateway_region=settings.region,
         own_prices=own,
     )
-    invalid_zone = any(problem.key.startswith(setting("lease.zones")) for problem in problems)
-    if not (
-        invalid_zone or not settings.region or mispriced(problems)
-    ):  # else a missing price is no problem of its own
-        priced = [
-            zone
-            for zone in hardware.zones
-            if isinstance(
-                lease_cost(hardware, zone=zone, provisioning=lease.provisioning, own_prices=own).hourly, Priced
-            )
-        ]
-        problems += check_lease_total(cost, settings.cost, priced=priced)
+    zones, patience = setting("lease.zones"), ".patience"
+    invalid_zone = any(
+        problem.key.startswith(zones) and not problem.key.endswith(patience) for problem in rules.problems
+    )
+    if invalid_zone or not settings.region or mispriced(rules.problems):
+        return cost  # a missing price is no problem of its own
+    if setting("lease.duration") in rules.unread:
+        limits = limits.model_copy(update={"max_lease_usd": None})  # that of the default is not the stack's
+    priced = [
+        zone
+        for zone in hardware.zones
+        if isinstance(lease_cost(hardware, zone=zone, provisioning=lease.provisioning, own_prices=own).hourly, Priced)
+    ]
+    rules.problems += check_lease_total(cost, limits, priced=priced)
     return cost

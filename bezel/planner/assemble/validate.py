@@ -68,6 +68,7 @@ class Validation:
         project: id of the Google Cloud project, None where it is not set.
         stack: name of the stack.
         problems: every problem so far.
+        unread: keys whose values could not be read.
         model: the checkpoint, None for an unknown one.
         options: the recorded options of the image's vLLM, None where there are none.
         arguments: of the server, by option name; empty without recorded options.
@@ -76,6 +77,7 @@ class Validation:
 
     def __init__(self, config: Mapping[str, object], *, project: str | None, stack: str, today: date | None) -> None:
         self.settings, self.problems = read_settings(config)
+        self.unread = frozenset(problem.key for problem in self.problems)
         self.project, self.stack = project, stack
         self.problems += check_own_prices(self.settings.cost.prices, today=today)
         self.problems += check_project(project)
@@ -240,7 +242,7 @@ def validate_service(
     planned = planned_variables(gpu, offline=rules.offline)
     environment = planned | settings.variables
     problems += check_environment(settings, planned, options)
-    problems += check_service_only(settings) if gpu else []
+    problems += check_service_only(settings, rules.unread) if gpu else []
     problems += _service_problems(settings, gpu)
     rules.check_platform(planned)
     memory_gib = max(gpu.min_memory_gib if gpu else 0, settings.resources.memory or 0)

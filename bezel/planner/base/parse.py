@@ -146,14 +146,30 @@ def _example(field: FieldInfo | None) -> object:
 
 
 def _leave_out(config: dict[Any, Any], error: ErrorDetails) -> None:
-    """Remove the wrong part, or the smallest map entry around it where it is in a list."""
-    section, path = config, [part for part in error["loc"] if part != "[key]"]
-    while len(path) > 1 and isinstance(section.get(path[0]), dict):
-        section, path = section[path[0]], path[1:]
-    section.pop(path[0], None)
-    if section is config and path[0] in _REQUIRED:
-        config[path[0]] = ""
+    """Remove the wrong part; the whole list where one of its entries cannot be without that part."""
+    path = [part for part in error["loc"] if part != "[key]"]
+    section: Any = config
+    holder, key = section, path[0]
+    for depth, part in enumerate(path):
+        if isinstance(section, dict):
+            if not _entry_needs(path[: depth + 1]):
+                holder, key = section, part
+            section = section.get(part)
+        elif isinstance(section, list):
+            section = section[int(part)]
+        else:  # an earlier problem removed it
+            break
+    holder.pop(key, None)
+    if holder is config and key in _REQUIRED:
+        config[key] = ""
+
+
+def _entry_needs(path: list[int | str]) -> bool:
+    """Whether the last part of a path is a required field of an entry of a list."""
+    field = _fields([str(part) for part in path[:-1]]).get(str(path[-1]))
+    return field is not None and field.is_required() and len(path) > 1
 
 
 def _size(value: object) -> int:
-    return 1 + sum(_size(part) for part in value.values()) if isinstance(value, dict) else 1
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + sum(_size(part) for part in parts)

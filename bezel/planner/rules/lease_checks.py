@@ -18,7 +18,7 @@ from bezel.planner.base.quantities import duration_text
 from bezel.planner.base.settings import LeaseSettings, NetworkSettings, ProbeSettings, Resources, Scaling, Vpc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
     from bezel.planner.base.hardware import BackEnd, LeasedHardware
@@ -35,11 +35,16 @@ DEADLINE_SECONDS = (5 * MINUTE, DAY)
 _ZONE = re.compile(r"[a-z]+-[a-z]+\d+-[a-z]")
 
 
-def check_service_only(settings: Settings) -> Iterator[Problem]:
-    """Refuse settings of leases in the stack file of a Cloud Run service, where they have no effect."""
+def check_service_only(settings: Settings, unread: Iterable[str] = ()) -> Iterator[Problem]:
+    """Refuse settings of leases in the stack file of a Cloud Run service, where they have no effect.
+
+    Args:
+        settings: with defaults in place of values that cannot be read.
+        unread: the keys of these values; they are set as well.
+    """
     misplaced = {
-        "lease": settings.lease != LeaseSettings(),
-        "network": settings.network != NetworkSettings(),
+        "lease": settings.lease != LeaseSettings() or _holds("lease", unread),
+        "network": settings.network != NetworkSettings() or _holds("network", unread),
         "cost.max_lease_usd": settings.cost.max_lease_usd is not None,
     }
     yield from (
@@ -54,20 +59,31 @@ def check_service_only(settings: Settings) -> Iterator[Problem]:
     )
 
 
-def check_lease_only(settings: Settings) -> Iterator[Problem]:
-    """Refuse settings of Cloud Run services in the stack file of leases, where they have no effect."""
+def check_lease_only(settings: Settings, unread: Iterable[str] = ()) -> Iterator[Problem]:
+    """Refuse settings of Cloud Run services in the stack file of leases, where they have no effect.
+
+    Args:
+        settings: with defaults in place of values that cannot be read.
+        unread: the keys of these values; they are set as well.
+    """
     misplaced = {
         "scaling": (
-            settings.scaling != Scaling(),
+            settings.scaling != Scaling() or _holds("scaling", unread),
             f"the number of machines is {setting('lease.count')}",
         ),
-        "resources": (settings.resources != Resources(), "the hardware comes with its host"),
+        "resources": (
+            settings.resources != Resources() or _holds("resources", unread),
+            "the hardware comes with its host",
+        ),
         "probe": (
-            settings.probe != ProbeSettings(),
+            settings.probe != ProbeSettings() or _holds("probe", unread),
             f"the machine's start is bounded by {setting('lease.boot_deadline')}",
         ),
         "rollout": (settings.rollout != "direct", "a lease is replaced, not rolled out"),
-        "vpc": (settings.vpc != Vpc(), f"its machines have a network of their own, see {setting('network')}"),
+        "vpc": (
+            settings.vpc != Vpc() or _holds("vpc", unread),
+            f"its machines have a network of their own, see {setting('network')}",
+        ),
         "cost.max_idle_hourly_usd": (
             settings.cost.max_idle_hourly_usd is not None,
             f"a lease costs the same with and without traffic; {setting('cost.max_lease_usd')} bounds it",
@@ -80,8 +96,21 @@ def check_lease_only(settings: Settings) -> Iterator[Problem]:
     )
 
 
-def check_lease(lease: LeaseSettings, hardware: LeasedHardware, back_end: BackEnd) -> Iterator[Problem]:
-    """Check durations, zones and control plane, each by itself and together."""
+def _holds(section: str, keys: Iterable[str]) -> bool:
+    return any(key.startswith(f"{setting(section)}.") for key in keys)
+
+
+def check_lease(
+    lease: LeaseSettings, hardware: LeasedHardware, back_end: BackEnd, unread: Iterable[str] = ()
+) -> Iterator[Problem]:
+    """Check durations, zones and control plane, each by itself and together.
+
+    Args:
+        lease: with defaults in place of values that cannot be read.
+        hardware: what is leased.
+        back_end: control plane.
+        unread: the keys of these values.
+    """
     queued_vm = lease.provisioning == "flex-start" and back_end == "flex_start_vm"
     patience = VM_PATIENCE_SECONDS if queued_vm else PATIENCE_SECONDS
     durations: list[tuple[str, int | None, tuple[int, int]]] = [
@@ -102,12 +131,12 @@ def check_lease(lease: LeaseSettings, hardware: LeasedHardware, back_end: BackEn
     if back_end not in hardware.back_ends:
         repair = f"write {' or '.join(hardware.back_ends)}, or leave it out."
         yield Problem(setting("lease.back_end"), back_end, f"it has no {hardware.id}.", repair)
-    yield from _zones(lease, hardware)
+    yield from _zones(lease, hardware, unread)
 
 
-def _zones(lease: LeaseSettings, hardware: LeasedHardware) -> Iterator[Problem]:
+def _zones(lease: LeaseSettings, hardware: LeasedHardware, unread: Iterable[str]) -> Iterator[Problem]:
     known = ", ".join(hardware.zones)
-    if not lease.zones:
+    if not lease.zones and not any(key.startswith(setting("lease.zones")) for key in unread):
         yield Problem(
             setting("lease.zones"),
             NOT_SET,
