@@ -240,3 +240,19 @@ def test_a_draft_model_of_unknown_size_is_refused_and_a_known_one_is_not():
     assert "no assistant" in problem.consequence
     assert "ngram" in problem.repair
     assert not list(check_speculation(values, known, options))
+
+
+@pytest.mark.parametrize("version", ["0.32.0", "0.33.0", "without a schema"])
+def test_a_key_of_speculation_is_one_of_the_users_and_no_key_of_the_engine_is_suggested(version):
+    options = vllm_options("0.32.0" if version.startswith("w") else version)
+    if version.startswith("w"):
+        options = dataclasses.replace(options, values={})
+    known = model("gemma-4-26b-a4b-it")
+    right = {"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 4}
+    assert not list(check_speculation({"speculative-config": right}, known, options))
+    wrong = {**right, "target_model": "x", "draft_model_config": {}, "promt_lookup_min": 2}
+    problems = {problem.key: problem for problem in check_speculation({"speculative-config": wrong}, known, options)}
+    key = "bezel:vllm.speculative-config."
+    assert set(problems) == {f"{key}target_model", f"{key}draft_model_config", f"{key}promt_lookup_min"}
+    assert "prompt_lookup_min" in problems[f"{key}promt_lookup_min"].repair
+    assert not [problem for problem in problems.values() if "model_config" in problem.repair]

@@ -2,17 +2,17 @@
 
 Owns the rules over `spec-method`, `spec-model`, `spec-tokens` and `speculative-config`, each observed on the real
 engine configuration. Leaves the draft model's place (bucket or hub) to bezel.planner.vllm.argument_conflicts, and
-other keys of `speculative-config` to the recorded schema (bezel.planner.vllm.option_checks).
+the values of other keys of `speculative-config` to the recorded schema (bezel.planner.vllm.option_checks).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bezel.catalog import closest
+from bezel.catalog import closest, vllm_options, vllm_versions
 from bezel.errors import NOT_SET
 from bezel.planner.base.option_values import as_int
-from bezel.planner.base.problems import of_option
+from bezel.planner.base.problems import of_option, one_of
 from bezel.planner.vllm.arguments import MOUNT_PATH
 
 if TYPE_CHECKING:
@@ -57,10 +57,7 @@ def check_speculation(
         if flag in values and twin in config:
             consequence = f"speculative-config sets {twin} too; vLLM refuses both together (mutually exclusive)."
             yield of_option(flag, values[flag], consequence, f"keep one of them, e.g. remove {flag}.")
-    for key in _OF_ENGINE:
-        if key in config:
-            consequence = "the engine does not accept this key and exits while it starts."
-            yield of_option(f"speculative-config.{key}", config[key], consequence, "remove it.")
+    yield from _keys(config, options)
     method, draft, tokens = drafting(values)
     if method is None and draft is None and tokens is None:
         if isinstance(values.get("speculative-config"), dict):
@@ -87,6 +84,26 @@ def check_speculation(
 def _config(values: Mapping[str, Any]) -> dict[str, Any]:
     config = values.get("speculative-config")
     return config if isinstance(config, dict) else {}
+
+
+def _keys(config: Mapping[str, Any], options: VllmOptions) -> Iterator[Problem]:
+    """Check the keys of speculative-config; the recorded schema alone would suggest those of the engine."""
+    known = _known_keys(options) or _known_keys(vllm_options(vllm_versions()[-1]))
+    for key, value in config.items():
+        if key in _OF_ENGINE:
+            consequence, repair = "the engine does not accept this key and exits while it starts.", "remove it."
+        elif key not in known:
+            consequence = f"vLLM {options.version} does not know this key: it exits while it starts."
+            repair = one_of(known, closest(str(key), known))
+        else:
+            continue
+        yield of_option(f"speculative-config.{key}", value, consequence, repair)
+
+
+def _known_keys(options: VllmOptions) -> list[str]:
+    """Keys of speculative-config that a user may set; none without a recorded schema."""
+    branches = options.values.get("speculative_config", {}).get("anyOf", [])
+    return [key for branch in branches for key in branch.get("properties", {}) if key not in _OF_ENGINE]
 
 
 def _method(where: str, method: object, options: VllmOptions) -> Iterator[Problem]:
