@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bezel.errors import one_line
 from bezel.leases.clock import format_duration
 from bezel.leases.controller import LeaseController, LeaseError
 from bezel.leases.observation import DesiredState, Goal, State
@@ -67,7 +68,7 @@ def probe(
             lease = back_end.observe(zone, spec.name)
         elapsed = clock.since(begun)
     except LeaseError as error:
-        return AvailabilityProbe(None, _first_reason(str(error), zone))
+        return AvailabilityProbe(None, _reason(error, zone))
     finally:
         LeaseController(back_end, clock, show).run(DesiredState(spec, Goal.GONE))
     if lease is not None and lease.state in {State.PROVISIONING, State.ACTIVE}:
@@ -78,7 +79,7 @@ def probe(
     return AvailabilityProbe(False, f"not granted within {format_duration(elapsed)}")
 
 
-def _first_reason(text: str, zone: str) -> str:
-    """The line of a zone among the reasons why none granted the lease."""
-    lines = [line.strip() for line in text.splitlines()]
-    return next((line.removeprefix(f"{zone}: ") for line in lines if line.startswith(f"{zone}: ")), lines[0])
+def _reason(error: LeaseError, zone: str) -> str:
+    """The line of a zone among the reasons why none granted the lease; else the whole error."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    return next((line.removeprefix(f"{zone}: ") for line in lines if line.startswith(f"{zone}: ")), one_line(error))

@@ -52,12 +52,14 @@ class TpuBackEnd(BackEnd):
 
     def observe(self, zone: str, name: str) -> Observation:
         """GET the queued resource and its node; a node that outlived its queued resource is observed too."""
+        resource: dict[str, Any] | None = None
         try:
-            resource = self._call("GET", f"{self._parent(zone)}/queuedResources/{name}")
+            resource = self._client.get(f"{self._parent(zone)}/queuedResources/{name}")
         except ApiError as error:
-            if no_such_zone(error):
+            if no_such_zone(error):  # may be a 404 as well
                 return Observation(zone, name, State.REFUSED, reason=error.message, kind=KIND)
-            raise
+            if error.status != NOT_FOUND:
+                raise
         observation = self._read(zone, resource) if resource else Observation(zone, name, State.ABSENT, kind=KIND)
         if observation.state not in {State.ABSENT, State.ACTIVE}:
             return observation

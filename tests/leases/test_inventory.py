@@ -139,6 +139,38 @@ def test_a_probe_says_whether_there_is_capacity_and_leaves_nothing(
     assert trial.left() == []
 
 
+def test_a_probe_that_cannot_be_made_names_the_reason_and_leaves_the_lease_of_another_stack(
+    trial: LeaseHarness,
+) -> None:
+    def spec(stack: str) -> LeaseSpec:
+        body = body_of(trial.kind, name="bezel-probe", stack=stack)
+        return LeaseSpec("acme", "bezel-probe", stack, trial.kind, (ZoneChoice(FIRST, 90.0),), {}, body)
+
+    trial.run(Goal.STORED, spec("research"))
+    with new_client(trial.world.clock) as client:
+        result = probe(back_end_of(trial.kind, client, "acme"), spec(PROBE_STACK), trial.world.clock, 60.0)
+    assert result.granted is None
+    assert "stack=research" in result.result
+    assert "did not request this lease" in result.result
+    assert len(trial.left()) == 1
+
+
+@pytest.mark.parametrize(
+    ("message", "state"),
+    [
+        ("Resource 'projects/acme/locations/us-nowhere1-a' not found or access is unauthorized.", State.REFUSED),
+        ("Resource 'projects/acme/locations/us-nowhere1-a/queuedResources/l' was not found.", State.ABSENT),
+    ],
+)
+def test_a_zone_that_the_api_does_not_know_refuses_and_one_without_the_lease_does_not(
+    trial: LeaseHarness, message: str, state: State
+) -> None:
+    trial.world.faults.append(answers(10**9, error(404, message, "NOT_FOUND")))
+    with new_client(trial.world.clock) as client:
+        observation = back_end_of(trial.kind, client, "acme").observe("us-nowhere1-a", NAME)
+    assert observation.state is state
+
+
 def test_a_list_that_would_be_incomplete_is_an_error(trial: LeaseHarness) -> None:
     trial.world.faults.append(answers(10**9, error(403, "the API is disabled"), method="GET", path=SECOND))
     trial.run(Goal.STORED, trial.spec(zones=(FIRST,)))
