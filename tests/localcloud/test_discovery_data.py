@@ -12,7 +12,11 @@ from tools.traffic import discovery_data
 
 @pytest.mark.parametrize(
     ("name", "make"),
-    [("messages", discovery_data.request_messages), ("methods", discovery_data.served_methods)],
+    [
+        ("messages", discovery_data.request_messages),
+        ("methods", discovery_data.served_methods),
+        ("responses", discovery_data.response_messages),
+    ],
 )
 def test_a_shipped_file_is_what_the_script_makes_of_the_documents(name, make):
     shipped = (discovery_data.DATA / f"{name}.json").read_text()

@@ -20,7 +20,10 @@ from bezel.localcloud.http.update_mask import masked
         ("int64", str(2**63 - 1), str(2**63 - 1)),
         ("uint64", "0", "0"),
         ("uint32", 2**32 - 1, 2**32 - 1),
+        ("int32", "1e3", 1000),
+        ("int64", "1.50e1", "15"),
         ("double", 1, 1),
+        ("double", "-1.5e-3", -0.0015),
         ("string", "", ""),
         ("bool", False, False),
         ("bytes", "_-8", "/+8="),
@@ -29,6 +32,7 @@ from bezel.localcloud.http.update_mask import masked
         ("duration", "-1.5s", "-1.5s"),
         ("mask", "a,b.c", "a,b.c"),
         ("enum:A|B", "B", "B"),
+        ("enum:A|B", 1, "B"),
         ("any", [1], [1]),
     ],
 )
@@ -48,7 +52,8 @@ def test_a_value_of_its_kind_is_kept_in_its_normal_form(kind, given, kept):
         ("uint32", -1),
         ("uint64", "-1"),
         ("int64", str(2**63)),
-        ("double", "1"),
+        ("double", "one"),
+        ("double", "1e999"),
         ("double", True),
         ("double", float("inf")),
         ("string", 5),
@@ -63,7 +68,13 @@ def test_a_value_of_its_kind_is_kept_in_its_normal_form(kind, given, kept):
         ("duration", "5"),
         ("duration", "315576000001s"),
         ("mask", 1),
+        ("int32", "1e-1"),
+        ("int32", "1e99999"),
         ("enum:A|B", "C"),
+        ("enum:A|B", "1"),
+        ("enum:A|B", 2),
+        ("enum:A|B", True),
+        ("enum:A|B", 0.5),
         ("enum:A|B", ["A"]),
         ("no such kind", "a"),
     ],
@@ -79,6 +90,18 @@ def test_an_empty_value_of_an_unserved_field_counts_as_absent_and_any_other_is_r
     with pytest.raises(ApiError, match="localcloud does not serve kmsKeyName, tags of a repository") as caught:
         refuse_unserved({"kmsKeyName": "k", "tags": {"a": empty}}, {"tags", "kmsKeyName"}, "a repository")
     assert caught.value.status == 501
+
+
+def test_names_in_either_spelling_numbers_and_url_safe_bytes_have_one_normal_form():
+    body = {"launch_stage": 4, "template": {"max_instance_request_concurrency": "7", "execution_environment": 2.0}}
+    template = {"maxInstanceRequestConcurrency": 7, "executionEnvironment": "EXECUTION_ENVIRONMENT_GEN2"}
+    kept = {"launchStage": "GA", "template": template}
+    assert checked_message(body, "run.GoogleCloudRunV2Service", "service") == kept
+    payload = {"payload": {"data": "_-8", "data_crc32c": 5}}
+    kept = {"payload": {"data": "/+8=", "dataCrc32c": "5"}}
+    assert checked_message(payload, "secretmanager.AddSecretVersionRequest", "") == kept
+    with pytest.raises(ApiError, match=r"service\.launch_stage.*TYPE_ENUM"):
+        checked_message({"launchStage": 99}, "run.GoogleCloudRunV2Service", "service")
 
 
 def test_what_is_output_only_may_be_sent_and_means_nothing():

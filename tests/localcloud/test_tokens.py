@@ -1,6 +1,7 @@
 """Tokens: what is minted for whom, and what every API refuses."""
 
 import json
+import re
 import time
 
 import pytest
@@ -64,6 +65,63 @@ def test_an_assertion_that_does_not_hold_gets_no_token(key_file, changes):
 def test_an_assertion_signed_by_another_key_gets_no_token(key_file):
     answer = asserted(key_file | {"private_key": keys.private_pem(keys.new_key())})
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
+
+
+def self_signed(key_file, **changes):
+    now = int(time.time())
+    own = {"iss": key_file["client_email"], "sub": key_file["client_email"], "iat": now, "exp": now + 3600}
+    return keys.sign(own | changes, keys.load_private(key_file["private_key"]))
+
+
+@pytest.mark.usefixtures("cloud")
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"aud": "https://secretmanager.googleapis.com/"},
+        {"aud": "https://secretmanager.googleapis.com"},
+        {"scope": "https://www.googleapis.com/auth/cloud-platform"},
+    ],
+)
+def test_a_token_that_an_account_signs_itself_for_an_api_is_accepted(endpoint, key_file, claims):
+    client = Client(endpoint, self_signed(key_file, **claims))
+    assert client.get(f"/secretmanager/v1/{PARENT}/secrets").status_code == 200
+
+
+@pytest.mark.usefixtures("cloud")
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {},
+        {"aud": "https://run.googleapis.com/"},
+        {"aud": "https://run.googleapis.com/", "scope": "https://www.googleapis.com/auth/cloud-platform"},
+        {"aud": "https://secretmanager.googleapis.com/", "sub": RUNTIME},
+        {"aud": "https://secretmanager.googleapis.com/", "iss": RUNTIME, "sub": RUNTIME},
+        {"aud": "https://secretmanager.googleapis.com/", "exp": int(time.time()) - 1},
+        {"aud": "https://secretmanager.googleapis.com/", "exp": int(time.time()) + 20_000},
+    ],
+)
+def test_a_token_that_an_account_signs_itself_for_something_else_is_refused(endpoint, key_file, claims):
+    client = Client(endpoint, self_signed(key_file, **claims))
+    assert client.get(f"/secretmanager/v1/{PARENT}/secrets").status_code == 401
+
+
+def test_the_expiry_of_an_access_token_has_no_fractions(cloud):
+    answer = cloud.post(f"{CREDENTIALS}/{DEPLOYER}:generateAccessToken", {"scope": ["x"]}).json()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", answer["expireTime"])
+
+
+def test_system_parameters_may_begin_with_a_dollar_and_enum_values_may_be_numbers(endpoint, cloud):
+    url = f"{endpoint.base}/serviceusage/v1/{PARENT}/services/run.googleapis.com"
+
+    def get(**query):  # not by the checking client: the documents know names of enum values only
+        return plain.get(url, params=query, headers={"Authorization": cloud.http.headers["Authorization"]})
+
+    named = get().json()
+    assert named["state"] == "ENABLED"
+    assert get(**{"$alt": "json;enum-encoding=int", "$prettyPrint": "false"}).json() == named | {"state": 2}
+    assert get(**{"$fields": "state"}).json() == {"state": "ENABLED"}
+    assert get(**{"$alt": "proto"}).status_code == 501
+    assert get(**{"$nothing": "x"}).status_code == 400
 
 
 def test_every_api_refuses_a_missing_wrong_or_expired_token(endpoint, cloud):

@@ -117,6 +117,16 @@ SOURCES = (
     ), knows_all=False),
 )  # fmt: skip
 
+# APIs whose responses hold names of enum values only, as their clients expect: they are older than `$alt`.
+WITHOUT_NUMBERS = frozenset({"compute", "storage"})
+# Results of operations, by API: messages that no method returns itself.
+_RESULTS = {
+    "run": ("GoogleCloudRunV2Service", "GoogleCloudRunV2Job", "GoogleCloudRunV2Execution", "GoogleCloudRunV2Revision"),
+    "artifactregistry": ("Repository",),
+    "serviceusage": ("EnableServiceResponse", "DisableServiceResponse", "BatchEnableServicesResponse"),
+    "tpu": ("QueuedResource", "Node"),
+}
+
 
 @cache
 def document(name: str) -> Json:
@@ -154,6 +164,36 @@ def request_messages() -> Json:
         roots = [m["request"]["$ref"] for m in methods_of(definitions) if m["id"] in source.serves and "request" in m]
         messages |= condensed(definitions, roots, source.api)
     return {"source": _told(), "messages": messages}
+
+
+def response_messages() -> Json:
+    """The content of responses.json: of each message in responses, the fields that are enum values or lead to some."""
+    messages: dict[str, dict[str, str]] = {}
+    for source in SOURCES:
+        if source.api in WITHOUT_NUMBERS:
+            continue
+        definitions = document(source.document)
+        roots = [m["response"]["$ref"] for m in methods_of(definitions) if m["id"] in source.serves and "response" in m]
+        # The results of operations are messages of the methods' own services: each may be one.
+        roots += [name for name in definitions["schemas"] if name in _RESULTS.get(source.api, ())]
+        messages |= condensed(definitions, roots, source.api)
+    return {"source": _told(), "messages": _with_enums(messages)}
+
+
+def _with_enums(messages: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    """The messages without the fields, and then without the messages, that hold no enum value at any depth."""
+    kept: dict[str, dict[str, str]] = {name: {} for name in messages}
+    grown = True
+    while grown:
+        grown = False
+        for name, fields in messages.items():
+            for field, kind in fields.items():
+                bare = kind.lstrip("![]{}")
+                inner = f"{name.partition('.')[0]}.{bare[1:]}" if bare.startswith("@") else ""
+                if field not in kept[name] and (bare.startswith("enum:") or kept.get(inner)):
+                    kept[name][field] = kind.removeprefix("!")
+                    grown = True
+    return {name: dict(sorted(fields.items())) for name, fields in sorted(kept.items()) if fields}
 
 
 def path_of(source: Source, method: Json) -> str:
@@ -238,9 +278,10 @@ def written(content: Json) -> str:
 
 
 def main() -> None:
-    """Write both files."""
+    """Write the files."""
     (DATA / "messages.json").write_text(written(request_messages()))
     (DATA / "methods.json").write_text(written(served_methods()))
+    (DATA / "responses.json").write_text(written(response_messages()))
 
 
 if __name__ == "__main__":

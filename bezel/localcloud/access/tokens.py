@@ -1,4 +1,4 @@
-"""Access and identity tokens of localcloud's own issuer: minting and verification.
+"""Access and identity tokens: minting by localcloud's own issuer, and verification, also of JWTs that accounts sign.
 
 Tokens are signed, not stored: they outlive a restart of the daemon, as Google's outlive a server.
 """
@@ -23,7 +23,7 @@ class Tokens:
 
     def __init__(self, key: rsa.RSAPrivateKey, store: Store, pace: PlatformClock, issuer: Callable[[], str]) -> None:
         self._key = key
-        self._public = keys.public_pem(key)
+        self._key_id, self._public = keys.key_id(key), keys.public_pem(key)
         self._store = store
         self._pace = pace
         self._issuer = issuer
@@ -58,17 +58,41 @@ class Tokens:
         }
         return keys.sign(claims, self._key)
 
-    def caller(self, token: str) -> str:
-        """The account of an access token.
+    def caller(self, token: str, service: str = "") -> str:
+        """The account of an access token, or of a JWT that an account signed itself to call a service.
+
+        Args:
+            token: The token.
+            service: Name of the called API, such as "run.googleapis.com"; "" where only access tokens are accepted.
 
         Raises:
-            TokenError: If it is no valid access token of an existing account.
+            TokenError: If it is neither, or of no existing account.
         """
+        header, claims = keys.header_and_claims(token)
+        if service and header.get("kid") != self._key_id:
+            return self.signed_for(token, service)
         claims = keys.verify(token, self._public, now=self._pace.now())
         # Only identity tokens name an issuer; their audience is any text that the caller requested.
         if claims.get("aud") != _ACCESS_AUDIENCE or "iss" in claims:
             raise TokenError("not an access token")
-        return self._living(claims)
+        return self._living(str(claims.get("email", "")))
+
+    def signed_for(self, token: str, service: str) -> str:
+        """The account of a JWT that it signed itself, in place of an access token (google.aip.dev/auth/4111).
+
+        Such a token has the service's address as its audience, or it has a scope and no audience.
+
+        Raises:
+            TokenError: If signature, times, account or audience are wrong.
+        """
+        email, claims = self._signed_by_account(token)
+        if claims.get("sub") != email:
+            raise TokenError("issued by one account for another")
+        audience = str(claims.get("aud", ""))
+        addresses = {f"https://{service}", self._issuer()}
+        if audience.removesuffix("/") not in addresses and (audience or not claims.get("scope")):
+            raise TokenError("for another audience")
+        return self._living(email)
 
     def identity(self, token: str, audiences: set[str]) -> str:
         """The account of an identity token for one of some audiences.
@@ -81,7 +105,7 @@ class Tokens:
             raise TokenError("for another audience")
         if claims.get("iss") != self._issuer():
             raise TokenError("of another issuer")
-        return self._living(claims)
+        return self._living(str(claims.get("email", "")))
 
     def asserted(self, assertion: str, token_uri: str) -> tuple[str, Json]:
         """Return (account, claims) of a JWT that an account signed with a key of its key file.
@@ -89,21 +113,25 @@ class Tokens:
         Raises:
             TokenError: If signature, times, issuer or audience are wrong.
         """
-        header, claims = keys.header_and_claims(assertion)
+        email, claims = self._signed_by_account(assertion)
+        # google-auth uses Google's own endpoint as the audience, regardless of the key file's token_uri.
+        if claims.get("aud") not in {token_uri, GOOGLE_TOKEN_URI}:
+            raise TokenError("for another audience")
+        return email, claims
+
+    def _signed_by_account(self, token: str) -> tuple[str, Json]:
+        header, claims = keys.header_and_claims(token)
         email = str(claims.get("iss", ""))
         key = self._store.get("key", f"{email}/{header.get('kid', '')}")
         if key is None or self._store.get("account", email) is None:
             raise TokenError("signed by a key that no account has")
-        claims = keys.verify(assertion, key["publicKeyPem"], now=self._pace.now())
-        # google-auth uses Google's own endpoint as the audience, regardless of the key file's token_uri.
-        if claims.get("aud") not in {token_uri, GOOGLE_TOKEN_URI}:
-            raise TokenError("for another audience")
+        claims = keys.verify(token, key["publicKeyPem"], now=self._pace.now())
         if float(claims["exp"]) - float(claims.get("iat", 0)) > LIFETIME + 300:
             raise TokenError("valid for more than an hour")
         return email, claims
 
-    def _living(self, claims: Json) -> str:
-        account = self._store.get("account", str(claims.get("email", "")))
+    def _living(self, email: str) -> str:
+        account = self._store.get("account", email)
         if account is None or account.get("disabled"):
             raise TokenError("of an account that does not exist or is disabled")
         return str(account["email"])

@@ -18,6 +18,11 @@ def timestamp(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
+def whole_seconds(seconds: float) -> str:
+    """RFC 3339 in UTC without fractions of a second, rounded down."""
+    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def seconds_of(duration: str | None, default: float) -> float:
     """Seconds of a protobuf JSON duration such as "3600s" or "1.5s".
 

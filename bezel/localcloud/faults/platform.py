@@ -58,16 +58,26 @@ class FaultyTokens(Tokens):
         super().__init__(key, store, pace, issuer)
         self._faults = faults
 
-    def caller(self, token: str) -> str:
+    def caller(self, token: str, service: str = "") -> str:
         """The account of an access token, or of a JWT that an account signed itself for localcloud's own routes.
 
         Raises:
             TokenError: If it is neither.
         """
         try:
-            return super().caller(token)
+            return super().caller(token, service)
         except TokenError:
             return super().asserted(token, CONTROL_AUDIENCE)[0]
+
+    def signed_for(self, token: str, service: str) -> str:
+        """The account of a JWT that it signed itself for a service; see `Tokens.signed_for`.
+
+        Raises:
+            TokenError: Also where the clocks are too far apart.
+        """
+        result = super().signed_for(token, service)
+        self._check_clock()
+        return result
 
     def asserted(self, assertion: str, token_uri: str) -> tuple[str, Json]:
         """(account, claims) of a JWT; see `Tokens.asserted`.
@@ -76,10 +86,13 @@ class FaultyTokens(Tokens):
             TokenError: Also where the clocks are too far apart.
         """
         result = super().asserted(assertion, token_uri)
+        self._check_clock()
+        return result
+
+    def _check_clock(self) -> None:
         fault = self._faults.find("clock-skew")
         if fault and abs(fault.number("seconds")) > _ALLOWED_SECONDS:
             raise TokenError(_TIME_OFF)
-        return result
 
 
 class FaultyOperations(Operations):

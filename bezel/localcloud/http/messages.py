@@ -1,8 +1,9 @@
-"""Validation of request bodies and query values against Google's definitions: names, types, enum values.
+"""Request bodies: parsing, and validation against Google's definitions: names, types, enum values.
 
 The definitions (data/messages.json) are trimmed from Google's discovery documents by `tools.traffic.discovery_data`,
 which also explains their notation. Owns the check and the normal form of accepted values: names in camelCase, int32 as
-numbers, int64 as strings, bytes in padded base64, no output-only fields. Leaves out the meaning of a value.
+numbers, int64 as strings, enum values by name, bytes in padded base64, no output-only fields. Leaves out the meaning of
+a value.
 """
 
 import base64
@@ -11,12 +12,14 @@ import math
 import re
 from collections.abc import Callable
 from datetime import datetime
+from decimal import Decimal
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from bezel.localcloud.core.errors import invalid
 from bezel.localcloud.core.json_types import Json
+from bezel.localcloud.http.enums import names_of
 
 Fields = dict[str, str]  # name -> kind
 
@@ -27,6 +30,8 @@ _RANGES = {
     "uint64": (0, 2**64 - 1),
 }
 _TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d)(?:\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+_NUMBER = re.compile(r"(-?[0-9]+)(\.[0-9]+)?(?:[eE]([+-]?[0-9]+))?", re.ASCII)
+_LONGEST_NUMBER, _LARGEST_EXPONENT = 40, 30
 _LONGEST_DURATION = 315_576_000_000  # seconds, about ten thousand years: google.protobuf.Duration
 
 
@@ -49,6 +54,27 @@ def settable_fields(message: str) -> frozenset[str]:
         "name",
         "etag",
     }
+
+
+def json_object(raw: bytes) -> Json:
+    """Return a body as a JSON object; an absent body is an empty one.
+
+    Raises:
+        ApiError: INVALID_ARGUMENT for a body that is no JSON (NaN and half a surrogate pair are none) or no object.
+    """
+    try:
+        body = json.loads(raw, parse_constant=_no_number) if raw else {}
+        if b"\\u" in raw:
+            json.dumps(body, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        raise invalid("Invalid JSON payload received. Unable to parse the body.") from None
+    if not isinstance(body, dict):
+        raise invalid("Invalid JSON payload received. Root element must be a message.")
+    return body
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(text)
 
 
 def checked_message(body: Json, message: str, where: str, *, keep_null: bool = False) -> Json:
@@ -146,20 +172,32 @@ def scalar(value: Any, kind: str) -> Any:
         return _whole(value, kind)
     if kind in _SCALARS:
         return _SCALARS[kind](value)
-    if kind.startswith("enum:") and value in kind.removeprefix("enum:").split("|"):
-        return value
+    if kind.startswith("enum:"):
+        return _named(value, kind)
     raise NotOfKindError
+
+
+def _named(value: Any, kind: str) -> str:
+    """The name of an enum value, given by name or by number."""
+    names = names_of(kind)
+    if isinstance(value, str) and value in names.values():
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float) or value not in names:
+        raise NotOfKindError
+    return names[int(value)]
 
 
 def _whole(value: Any, kind: str) -> int | str:
     text = str(value)
     minimum, maximum = _RANGES[kind]
-    if isinstance(value, bool) or not isinstance(value, int | float | str) or len(text) > 40:
+    if isinstance(value, bool) or not isinstance(value, int | float | str) or len(text) > _LONGEST_NUMBER:
         raise NotOfKindError
-    match = re.fullmatch(r"(-?[0-9]+)(\.0+)?", text)
-    if match is None or not minimum <= int(match[1]) <= maximum:
+    if not (match := _NUMBER.fullmatch(text)) or abs(int(match[3] or 0)) > _LARGEST_EXPONENT:
         raise NotOfKindError
-    number = int(match[1])
+    exact = Decimal(text)
+    if exact != exact.to_integral_value() or not minimum <= exact <= maximum:
+        raise NotOfKindError
+    number = int(exact)
     return str(number) if kind.endswith("64") else number
 
 
@@ -174,6 +212,8 @@ def _typed(value: Any, kind: type) -> Any:
 
 
 def _real(value: Any) -> float:
+    if isinstance(value, str) and len(value) <= _LONGEST_NUMBER and _NUMBER.fullmatch(value):
+        value = float(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise NotOfKindError
     return value

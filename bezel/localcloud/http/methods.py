@@ -15,13 +15,18 @@ from bezel.localcloud.core.errors import ApiError, invalid
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.http.messages import NotOfKindError, camel, scalar, shown_kind, snake
 
-# Parameters of every method, as each discovery document lists them.
-_OF_EVERY_METHOD = frozenset(
-    {"alt", "callback", "fields", "key", "prettyPrint", "quotaUser", "uploadType", "upload_protocol", "userIp",
-     "access_token", "oauth_token", "$.xgafv"}
-)  # fmt: skip
+# Parameters of every method, as each discovery document lists them. Some may begin with "$".
+# Source: cloud.google.com/apis/docs/system-parameters.
+_WITH_DOLLAR = frozenset({"alt", "callback", "fields", "key", "prettyPrint", "quotaUser"})
+_OF_EVERY_METHOD = _WITH_DOLLAR | {
+    *("uploadType", "upload_protocol", "userIp", "access_token", "oauth_token", "$.xgafv"),
+    *(f"${name}" for name in _WITH_DOLLAR),
+}
+NUMBERS = "json;enum-encoding=int"
+"""Value of `alt` for responses with enum values as numbers."""
 # These parameters of Cloud Storage have no effect here: there is no billing, there are no access control lists, and an
 # object has one generation.
+_LONGEST_NUMBER = 12  # digits of an enum value, which is an int32
 _WITHOUT_EFFECT = frozenset({"userProject", "projection", "versions"})
 
 
@@ -104,9 +109,10 @@ def check_query(method: Method, given: Iterable[tuple[str, str]], heeded: frozen
     for name, value in given:
         known = name if name in method.query else camel(name)
         if name in _OF_EVERY_METHOD:
-            if (name == "alt" and value not in {"", "json", "media"}) or (name == "callback" and value):
+            plain = name.removeprefix("$") if name != "$.xgafv" else name
+            if (plain == "alt" and value not in {"", "json", "media", NUMBERS}) or (plain == "callback" and value):
                 raise ApiError("UNIMPLEMENTED", f"localcloud responds in JSON only: leave {name}={value} out.")
-            values[name] = value
+            values[plain] = value
             continue
         kind = method.query.get(known, "").removeprefix("[]")
         if not kind:
@@ -132,6 +138,8 @@ def _normal(value: str, kind: str) -> str:
     """A value as text in its normal form; an empty one counts as not given."""
     if value in {"", "true", "false"} and kind in {"bool", "string"}:
         return value
+    if kind.startswith("enum:") and value.isascii() and value.isdigit() and len(value) < _LONGEST_NUMBER:
+        return str(scalar(int(value), kind))
     return str(scalar(value, kind)) if value else ""
 
 

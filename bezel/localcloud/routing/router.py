@@ -5,7 +5,6 @@ that method before the handler sees them.
 """
 
 import inspect
-import json
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -20,8 +19,9 @@ from bezel.localcloud.core.errors import ApiError, invalid, permission_denied, s
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel.localcloud.core.store import is_full, storage_full
-from bezel.localcloud.http.messages import checked_message
-from bezel.localcloud.http.methods import Method, check_query, method_of, served, unserved
+from bezel.localcloud.http.enums import with_numbers
+from bezel.localcloud.http.messages import checked_message, json_object
+from bezel.localcloud.http.methods import NUMBERS, Method, check_query, method_of, served, unserved
 from bezel.localcloud.http.paging import Items, page_of
 from bezel.localcloud.http.partial_response import picked
 from bezel.localcloud.routing.context import Context
@@ -253,8 +253,8 @@ def _endpoint(cloud: Context, api: Api, rule: _Rule) -> Callable[[Request], Awai
             answer = rule.handler(call)
             if inspect.isawaitable(answer):
                 answer = await answer
-            if not isinstance(answer, Response) and (fields := call.query("fields")):
-                answer = picked(answer, fields)
+            if not isinstance(answer, Response):
+                answer = _shaped(call, rule, answer)
         except ApiError as error:
             if error.status == 304:  # 304 has no body
                 return Response(status_code=304)
@@ -269,12 +269,21 @@ def _endpoint(cloud: Context, api: Api, rule: _Rule) -> Callable[[Request], Awai
     return endpoint
 
 
+def _shaped(call: Call, rule: _Rule, answer: Json) -> Json:
+    """A response as the system parameters of the request ask for it."""
+    if fields := call.query("fields"):
+        answer = picked(answer, fields)
+    if rule.serves and call.query("alt") == NUMBERS:
+        answer = with_numbers(answer, rule.serves.response)
+    return answer
+
+
 def _challenge(error: ApiError) -> dict[str, str]:
     return {"WWW-Authenticate": 'Bearer realm="https://accounts.google.com/"'} if error.status == 401 else {}
 
 
 def _admit(cloud: Context, api: Api, rule: _Rule, request: Request) -> Call:
-    caller = caller_of(cloud, request.headers.get("authorization"))
+    caller = caller_of(cloud, request.headers.get("authorization"), api.service)
     call = Call(cloud, request, caller)
     project = request.path_params.get("project", PROJECT)
     if project not in {PROJECT, PROJECT_NUMBER, "-", "_"}:
@@ -291,29 +300,13 @@ def _admit(cloud: Context, api: Api, rule: _Rule, request: Request) -> Call:
     return call
 
 
-def json_object(raw: bytes) -> Json:
-    """Return a body as a JSON object; an absent body is an empty one.
-
-    Raises:
-        ApiError: INVALID_ARGUMENT for a body that is no JSON (NaN and half a surrogate pair are none) or no object.
-    """
-    try:
-        body = json.loads(raw, parse_constant=_no_number) if raw else {}
-        if b"\\u" in raw:
-            json.dumps(body, ensure_ascii=False).encode()
-    except (ValueError, RecursionError):
-        raise invalid("Invalid JSON payload received. Unable to parse the body.") from None
-    if not isinstance(body, dict):
-        raise invalid("Invalid JSON payload received. Root element must be a message.")
-    return body
-
-
-def _no_number(text: str) -> float:
-    raise ValueError(text)
-
-
-def caller_of(cloud: Context, authorization: str | None) -> str:
+def caller_of(cloud: Context, authorization: str | None, service: str = "") -> str:
     """Return the e-mail of the account whose access token a header holds.
+
+    Args:
+        cloud: The project's state.
+        authorization: The header's value.
+        service: Name of the called API, for which an account may sign a token itself; "" for none.
 
     Raises:
         ApiError: UNAUTHENTICATED.
@@ -322,7 +315,7 @@ def caller_of(cloud: Context, authorization: str | None) -> str:
     if scheme.lower() != "bearer" or not token:
         raise unauthenticated("CREDENTIALS_MISSING")
     try:
-        return cloud.tokens.caller(token.strip())
+        return cloud.tokens.caller(token.strip(), service)
     except TokenError:
         raise unauthenticated("ACCESS_TOKEN_TYPE_UNSUPPORTED") from None
 

@@ -2,7 +2,7 @@
 
 from bezel.localcloud.access.tokens import LIFETIME
 from bezel.localcloud.core.errors import ApiError, invalid, unserved
-from bezel.localcloud.core.json_types import Json, seconds_of, timestamp
+from bezel.localcloud.core.json_types import Json, seconds_of, whole_seconds
 from bezel.localcloud.routing.router import Api, Call
 
 api = Api("iamcredentials.googleapis.com", "IAM Service Account Credentials API")
@@ -25,7 +25,7 @@ def generate_access_token(call: Call) -> Json:
     if not 0 < lifetime <= LIFETIME:
         raise invalid("The lifetime must be between 1 and 3600 seconds.", ("lifetime", f"{lifetime:g}s"))
     token, expires = call.cloud.tokens.access_token(_email(call), " ".join(scope), lifetime)
-    return {"accessToken": token, "expireTime": timestamp(expires)}
+    return {"accessToken": token, "expireTime": whole_seconds(expires)}
 
 
 @api.route("POST", _ONE + ":generateIdToken", needs="iam.serviceAccounts.getOpenIdToken", on=_NAME)

@@ -11,8 +11,8 @@ from starlette.responses import Response
 from bezel.localcloud.core.errors import ApiError, invalid
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.objects import Upload, measured
-from bezel.localcloud.http.messages import checked_message
-from bezel.localcloud.routing.router import Api, Call, json_object
+from bezel.localcloud.http.messages import checked_message, json_object
+from bezel.localcloud.routing.router import Api, Call
 from bezel.localcloud.services.storage.api import OF_OBJECTS, POLICY, bucket_of, check_preconditions, object_json
 
 api = Api("storage.googleapis.com", "Cloud Storage API", legacy=True)
