@@ -30,9 +30,11 @@ _REPAIRS = {
 def user_error(error: OSError) -> UserError | None:
     """The user's error of a file system failure; None for any other failure, which is an error of the program."""
     repair = _REPAIRS.get(error.errno or 0)
-    if repair is None or (error.filename is None and error.errno not in _FULL):
+    name = error.filename  # a descriptor's number, where the call got one
+    path = os.fsdecode(name) if isinstance(name, str | bytes) else "" if name is None else str(name)
+    if repair is None or not (path or error.errno in _FULL):
         return None
-    path = "the disk" if error.filename is None else os.fsdecode(error.filename)
+    path = path or "the disk"
     shortened = path if len(path) <= 200 else f"{path[:120]}... ({len(os.fsencode(path))} bytes)"
     return UserError(Problem(shortened, None, f"the system reports: {error.strerror}.", repair))
 

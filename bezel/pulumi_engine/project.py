@@ -158,5 +158,6 @@ def _mapping(value: object, what: str) -> Mapping[str, object]:
         return {}
     if not isinstance(value, Mapping):
         consequence = "expected a mapping of keys to values."
-        raise ProjectError(Problem(what, value, consequence, "write settings as in README, Configuration."))
+        # Its content may be a password.
+        raise ProjectError(Problem(what, None, consequence, "write settings as in README, Configuration."))
     return value

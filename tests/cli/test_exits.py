@@ -68,7 +68,16 @@ def test_a_connection_that_breaks_is_no_reader_that_has_gone() -> None:
             OSError(errno.EISDIR, "Is a directory", Path("/")),
             "/\n   the system reports: Is a directory.\n   Repair: choose a file",
         ),
+        (
+            OSError(errno.EACCES, "Permission denied", 3),
+            "3\n   the system reports: Permission denied.\n   Repair: choose a path",
+        ),
+        (
+            OSError(errno.ENOSPC, "No space left on device", ""),
+            "the disk\n   the system reports: No space left on device.\n   Repair: free some space",
+        ),
         (OSError(errno.EACCES, "Permission denied"), None),
+        (OSError(errno.EACCES, "Permission denied", ""), None),
         (OSError(errno.ECONNRESET, "Connection reset by peer"), None),
         (FileNotFoundError(errno.ENOENT, "No such file or directory", "x"), None),
         (OSError("no number"), None),

@@ -108,6 +108,14 @@ def test_a_file_of_another_shape_is_named(project: Project, text: str) -> None:
         project.configuration("one")
 
 
+@pytest.mark.parametrize("text", ["hunter2", "- hunter2", "config: hunter2", "config: [hunter2]"])
+def test_the_content_of_a_file_of_another_shape_is_not_shown(project: Project, text: str) -> None:
+    (project.folder / "Pulumi.one.yaml").write_text(text)
+    with pytest.raises(ProjectError, match="expected a mapping") as error:
+        project.configuration("one")
+    assert "hunter2" not in str(error.value)
+
+
 def test_the_project_is_found_from_a_folder_below_it(project: Project) -> None:
     below = project.folder / "a" / "b"
     below.mkdir(parents=True)

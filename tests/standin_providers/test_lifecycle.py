@@ -41,3 +41,17 @@ def test_a_preview_asks_nobody_and_makes_nothing(kind: str, google: FakeGoogle, 
     assert resource_id == ""
     assert foretold["id"] == "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
     assert google.requests == []
+
+
+@pytest.mark.parametrize("last", [{}, {"nextPageToken": ""}], ids=["without a token", "an empty token"])
+def test_the_last_page_of_enabled_services_has_no_token_or_an_empty_one(
+    last: dict[str, str], google: FakeGoogle, gcp: Provider
+) -> None:
+    service = {"name": "projects/1/services/run.googleapis.com"}
+    google.enabled.add("run.googleapis.com")
+    google.fail("GET .*/services", 200, {"nextPageToken": "2"})
+    google.fail("GET .*/services", 200, {"services": [service], **last})
+    gcp.create("gcp:projects/service:Service", {"service": "run.googleapis.com"})
+    pages = [request.query.get("pageToken") for request in google.sent("GET") if request.path.endswith("/services")]
+    assert pages == [None, "2", None], "two pages before it is enabled, one after"
+    assert not google.sent("POST"), "it is enabled"

@@ -95,13 +95,13 @@ class Enabled(Operations):
     def _enabled(self, project: str) -> set[str]:
         query = {"fields": "services/name,nextPageToken", "filter": "state:ENABLED", "pageSize": "200"}
         names: set[str] = set()
-        page: Properties = {"nextPageToken": None}
         with failing(f"Error listing the services of project {project!r}"):
-            while "nextPageToken" in page:
-                query |= {"pageToken": str(page["nextPageToken"])} if page["nextPageToken"] else {}
+            while True:
                 page = self._usage("GET", f"projects/{project}/services", query=query) or {}
                 names |= {str(item["name"]).rsplit("/", 1)[-1] for item in page.get("services", [])}
-        return names
+                if not (token := page.get("nextPageToken")):  # may be empty on the last page
+                    return names
+                query["pageToken"] = str(token)
 
     def _finish(self, operation: Mapping[str, Any]) -> None:
         self.cloud.finished(self.kind.api, operation, until=self.until, version="v1beta1")
