@@ -97,6 +97,21 @@ def test_a_part_comes_out_of_the_bucket_as_it_went_in_and_another_versions_is_re
         Part.of(sent.document() | {"client": {"hands": 2}}, packed)
     with pytest.raises(UserError, match="another version"):
         Part.of(sent.document(), b"no archive")
+    with pytest.raises(UserError, match="another version"):
+        Part.of(sent.document(), packed[:10] + b"\xff" + packed[11:])  # no block of deflate
+
+
+def test_the_digest_of_the_code_is_that_of_its_sources_and_of_no_other_file(tmp_path):
+    (tmp_path / "client").mkdir()
+    (tmp_path / "client" / "sender.py").write_text("1")
+    before = code(tmp_path)
+    (tmp_path / "client" / ".sender.py.swp").write_text("2")
+    (tmp_path / "client" / "sender.py~").write_text("2")
+    assert code(tmp_path) == before
+    for name in ("words.txt", "other.py"):
+        (tmp_path / "client" / name).write_text("2")
+        assert code(tmp_path) != before
+        before = code(tmp_path)
 
 
 def test_a_plan_comes_out_of_the_bucket_as_it_went_in_and_another_versions_is_refused():

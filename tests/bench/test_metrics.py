@@ -166,6 +166,16 @@ def test_acceptance_is_the_servers_own():
     assert figure("acceptance_length", closed(4, 5), gained=Reading()).why == "the server makes no drafts"
 
 
+def test_acceptance_needs_only_the_counters_of_its_own_formula():
+    steps, tokens = Reading(drafts=10, accepted_tokens=5), Reading(draft_tokens=20, accepted_tokens=5)
+    assert figure("acceptance_length", closed(4, 5), gained=steps).value == 1.5
+    assert figure("acceptance_rate", closed(4, 5), gained=steps).why == "no draft was made"
+    assert figure("acceptance_rate", closed(4, 5), gained=tokens).value == 0.25
+    assert figure("acceptance_length", closed(4, 5), gained=tokens).why == "the server makes no drafts"
+    for name in ("acceptance_rate", "acceptance_length"):
+        assert figure(name, closed(4, 5), gained=Reading(drafts=0, draft_tokens=0)).why == "no draft was made"
+
+
 def test_a_distribution_agrees_with_the_figures():
     dice = noise(8)
     known = facts(

@@ -206,8 +206,9 @@ class Table:
         return tuple(claim for source in self.sources for claim in source.claims)
 
     def compared_with(self, claim: Claim) -> Claim | None:
-        """Return the claim that another one is compared with, where it states that."""
-        return next((other for other in self.claims if other.item == str(claim.fields.get("compared_with"))), None)
+        """Return the claim that another one is compared with, where it states that; of an id in two files the last."""
+        item = str(claim.fields.get("compared_with"))
+        return next((other for other in reversed(self.claims) if other.item == item), None)
 
     def statements(self) -> Iterator[tuple[str, Row]]:
         """Yield every row with the item it belongs to: its file, or the claim."""

@@ -91,7 +91,8 @@ class Workers:
                 number = missing[pipe]  # type: ignore[index]
                 kind, value = self._hear(number)
                 if kind == "failed":
-                    raise UserError(*value)
+                    problems, title = value
+                    raise UserError(*problems, title=title)
                 if kind == "progress":
                     self._progress[number] = value
                 elif kind == wanted:
@@ -170,7 +171,7 @@ def work(pipe: Pipe, load: Load, bodies: Bodies, headers: Mapping[str, str], num
         with gc_disabled():
             say("measured", sender.send(began or monotonic_ns()))
     except UserError as error:
-        say("failed", error.problems)
+        say("failed", (error.problems, error.title))
     # The parent ends this process once it has everything.
     threading.Event().wait()
 

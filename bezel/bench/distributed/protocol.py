@@ -7,6 +7,7 @@ Owns their names and shapes. Leaves out their storage (an `Exchange` is passed i
 import gzip
 import io
 import json
+import zlib
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -57,10 +58,14 @@ def samples(task: int) -> str:
 _SENDING = ("client", "distributed", "load", "prompts", "result", "server")
 
 
-def code() -> str:
+_SOURCES = (".py", ".txt")
+
+
+def code(folder: Path = Path(__file__).parents[1]) -> str:
     """Return a short digest of the engine's sources: tasks of another version would measure differently."""
     digest = sha256()
-    for path in sorted(path for room in _SENDING for path in (Path(__file__).parents[1] / room).glob("*.*")):
+    files = (path for room in _SENDING for path in (folder / room).glob("*") if path.suffix in _SOURCES)
+    for path in sorted(files):
         digest.update(f"{path.name}\n".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -153,7 +158,7 @@ class Part:
             measured = Measured(unpack(packed), int(document["began"]), int(document["ended"]), client)
             clock, notes = ClockOffset(**document["clock"]), tuple(document["notes"])
             return cls(int(document["task"]), measured, clock, dict(document["by"]), notes)
-        except (EOFError, KeyError, OSError, TypeError, ValueError) as error:
+        except (EOFError, KeyError, OSError, TypeError, ValueError, zlib.error) as error:
             raise UserError(f"a task's part has another version ({error}): rebuild the image.") from None
 
 
@@ -169,7 +174,7 @@ def unpack(packed: bytes) -> list[Sample]:
     """Return the samples that `pack` was given.
 
     Raises:
-        OSError: It is not gzip's format.
+        OSError, EOFError, zlib.error: It is not gzip's format.
         ValueError: A line is not a sample.
     """
     with gzip.open(io.BytesIO(packed)) as lines:

@@ -18,6 +18,7 @@ from bezel.bench.metrics import statistics
 from bezel.bench.metrics.metric_inputs import NO_SUCCESS, NO_TEXT, Figure, MetricInputs, NotMeasurableError, meets
 from bezel.bench.metrics.steady import Steady
 from bezel.bench.result.columns import Columns, Floats
+from bezel.bench.result.document import Reading
 
 
 def _rate(
@@ -192,21 +193,28 @@ def reasoning_share(inputs: MetricInputs) -> Figure:
 
 def acceptance_rate(inputs: MetricInputs) -> Figure:
     """Compute the share of the drafted tokens that the model accepted."""
-    drafts, accepted, draft_tokens = _drafts(inputs)
-    return Figure(accepted / draft_tokens, drafts)
+    gained, accepted = _accepted(inputs)
+    if not gained.draft_tokens:
+        raise NotMeasurableError(_why_no_drafts(gained))
+    return Figure(accepted / gained.draft_tokens, gained.drafts or 0)
 
 
 def acceptance_length(inputs: MetricInputs) -> Figure:
     """Compute the tokens that a step with a draft yields."""
-    drafts, accepted, _ = _drafts(inputs)
-    return Figure(1 + accepted / drafts, drafts)
+    gained, accepted = _accepted(inputs)
+    if not gained.drafts:
+        raise NotMeasurableError(_why_no_drafts(gained))
+    return Figure(1 + accepted / gained.drafts, gained.drafts)
 
 
-def _drafts(inputs: MetricInputs) -> tuple[int, int, int]:
-    """Return the drafts of the load, their accepted tokens and all their tokens, by the server's counters."""
-    gained = inputs.gained
-    if gained is None:
+def _accepted(inputs: MetricInputs) -> tuple[Reading, int]:
+    """Return the increase of the server's counters over the load, and the accepted draft tokens among them."""
+    if inputs.gained is None:
         raise NotMeasurableError("the server's counters are not known")
-    if not gained.drafts or not gained.draft_tokens or gained.accepted_tokens is None:
-        raise NotMeasurableError("the server makes no drafts" if gained.drafts is None else "no draft was made")
-    return gained.drafts, gained.accepted_tokens, gained.draft_tokens
+    if inputs.gained.accepted_tokens is None:
+        raise NotMeasurableError(_why_no_drafts(inputs.gained))
+    return inputs.gained, inputs.gained.accepted_tokens
+
+
+def _why_no_drafts(gained: Reading) -> str:
+    return "the server makes no drafts" if gained.drafts is None else "no draft was made"

@@ -13,7 +13,7 @@ from bezel.bench.result.sample import NO_ANSWER, REFUSED, RESET
 from bezel.bench.sweep.budget import Limits
 from bezel.bench.sweep.cell_request import CellRequest, Measure
 from bezel.bench.sweep.journal import Ledger, Taken
-from bezel.errors import UserError
+from bezel.errors import UserError, one_line
 
 INTERRUPTED = "it was interrupted"
 _NOBODY = (REFUSED, RESET, NO_ANSWER)
@@ -85,7 +85,7 @@ class Once:
         except UserError as error:
             if not self.ledger.taken:
                 raise
-            raise LostError(f"{request.id} could not be measured: {str(error).rstrip('.')}") from None
+            raise LostError(f"{request.id} could not be measured: {one_line(error).rstrip('.')}") from None
         if cell.client and cell.client.interrupted:
             raise KeyboardInterrupt
         seconds = self.clock() - begun

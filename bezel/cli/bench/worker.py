@@ -30,6 +30,6 @@ def run(options: argparse.Namespace) -> int:
         with BucketExchange(options.place, _SECONDS) as exchange:
             run_task(exchange, int(index), headers_of, say)
     except UserError as error:
-        # On one line: Cloud Run stores each line as a log entry, and the job shows the last one.
+        # On one line: Cloud Run stores each line as a log entry, and the job shows the last eight.
         raise UserError(" ".join(str(error).split())) from None
     return 0

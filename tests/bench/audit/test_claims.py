@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bezel.bench.audit import findings
+from bezel.bench.audit import findings, table
 from bezel.bench.audit.findings import FINDINGS
 from bezel.bench.audit.runner import audit_files
 from tests.support.bench.audited_files import CLEAN, audit, grid
@@ -195,3 +195,19 @@ def test_a_limit_of_the_engine_that_a_claim_tells_holds_for_tables_of_that_machi
 def test_every_fault_has_a_case() -> None:
     told = {one[1] for one in CLAIMS} | {findings.DRAIN, findings.OUTPUTS}
     assert told == set(FINDINGS)
+
+
+def test_of_an_id_in_two_files_the_last_claim_is_compared() -> None:
+    def source(file: str, *claims: Claim) -> table.ResultSource:
+        read = [
+            table.Claim(item=claim["id"], metric="", value=None, unit="", fields=claim, row=table.Row())
+            for claim in claims
+        ]
+        return table.ResultSource(item=file, format="claims", claims=tuple(read))
+
+    asking: Claim = {"id": "b", "compared_with": "a"}
+    both = table.Table((source("1", {"id": "a", "n": 1}), source("2", asking, {"id": "a", "n": 2})))
+    found = both.compared_with(both.claims[1])
+    assert found is not None
+    assert found.fields["n"] == 2
+    assert both.compared_with(both.claims[0]) is None

@@ -13,7 +13,7 @@ from bezel.bench.sweep.goodput import Search, conclude, levels, search
 from bezel.bench.sweep.grid import Bounds, Grid
 from bezel.bench.sweep.journal import Journal, Ledger
 from bezel.bench.sweep.run import Sweep, run_sweep
-from bezel.errors import UserError
+from bezel.errors import Problem, UserError
 from tests.support.bench.oracle import RATE, cell_of, run_once
 
 if TYPE_CHECKING:
@@ -168,13 +168,14 @@ def test_an_interrupt_ends_a_search_and_a_comparison_with_what_is_known(tmp_path
 def test_a_server_that_is_lost_ends_a_search_and_a_comparison_with_what_is_known(tmp_path: Path) -> None:
     """As before the first load nothing is known, the error is the user's then."""
 
-    def lost(after: int) -> Server:
+    def lost(after: int, *problems: str | Problem) -> Server:
+        problems = problems or ("http://x takes no connection.",)
         server = Server()
         measure = server.measure
 
         def stops(wanted: CellRequest) -> Cell:
             if len(server.asked) == after:
-                raise UserError("http://x takes no connection.")
+                raise UserError(*problems)
             return measure(wanted)
 
         server.measure = stops  # type: ignore[method-assign]
@@ -183,6 +184,9 @@ def test_a_server_that_is_lost_ends_a_search_and_a_comparison_with_what_is_known
     early = found(lost(2), Ledger("run"))
     assert len(early.cells) == 2
     assert early.ended.endswith("could not be measured: http://x takes no connection")
+    problem = Problem("--url", "http://x", "it takes no connection.", "start it.")
+    early = found(lost(2, problem), Ledger("run"))
+    assert early.ended.endswith("measured: --url = http://x: it takes no connection. Repair: start it"), "on one line"
     with Journal(tmp_path / "journal", {}, "run") as journal:
         first = compared(lost(3), journal)
     assert len(first.cells) == 3
