@@ -58,12 +58,14 @@ def _list(plan: AnyPlan, bucket: Bucket) -> int:
     return 1 if missing or any(models[folder].problems for folder in sources) else 0
 
 
-def _copy_all(plan: AnyPlan, bucket: Bucket, origin: str, watch: Watch) -> int:
+def _copy_all(plan: AnyPlan, bucket: Bucket, origin: str | None, watch: Watch) -> int:
     """Copy a stack's model and its draft model into its bucket; stop at the first one that is incomplete."""
+    repair = "name your own copy: --from gs://BUCKET/PATH or --from hf:OWNER/NAME."
+    if origin == "":
+        raise UserError(Problem("--from", origin, "it names no model.", repair))
     sources = {plan.weights.path: origin} if origin else _sources(plan)
     for folder, source in sources.items():
         if not source:
-            repair = "name your own copy: --from gs://BUCKET/PATH or --from hf:OWNER/NAME."
             raise UserError(Problem("bezel:model", plan.model, "this model is not published.", repair))
         outcome = _copy(plan, bucket, folder, source, watch)
         say(_summary(outcome))

@@ -7,7 +7,7 @@ provisioning_deadline_seconds, boot_deadline_seconds. Leaves out their use.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bezel.errors import caused_by
+from bezel.errors import UserError, caused_by
 from bezel.leases.clock import PlatformClock, unix
 from bezel.leases.controller import LeaseController, LeaseError
 from bezel.leases.inventory import back_end_of, new_client
@@ -51,11 +51,23 @@ def former_zones(olds: Mapping[str, Any], news: Mapping[str, Any]) -> list[str]:
     return [zone for zone in dict.fromkeys(before) if zone not in listed]
 
 
-def observe_all_zones(props: Mapping[str, Any], clock: PlatformClock, seconds: float = 60.0) -> list[Observation]:
-    """Observe this stack's lease in every zone that may hold it.
+def observe_all_zones(props: Mapping[str, Any], clock: PlatformClock) -> list[Observation]:
+    """Observe this stack's lease in every zone that may hold it, to deploy by it.
 
     Raises:
         LeaseDeployError: A zone could not be read.
+    """
+    try:
+        return observations(props, clock, 60.0)
+    except UserError as error:
+        raise LeaseDeployError(*error.problems) from None
+
+
+def observations(props: Mapping[str, Any], clock: PlatformClock, seconds: float) -> list[Observation]:
+    """Do what `observe_all_zones` does within a time; an error does not end the deploy.
+
+    Raises:
+        UserError: A zone could not be read.
     """
     spec = spec_of(props)
     try:
@@ -63,7 +75,7 @@ def observe_all_zones(props: Mapping[str, Any], clock: PlatformClock, seconds: f
             back_end = back_end_of(spec.back_end, client, spec.project)
             leases = [back_end.observe(zone, spec.name) for zone in spec.all_zones]
     except RestError as error:
-        raise LeaseDeployError(
+        raise UserError(
             caused_by(
                 error,
                 f"lease {spec.name}",

@@ -13,13 +13,13 @@ from typing import Any
 from pulumi.dynamic import CreateResult, DiffResult, ReadResult, ResourceProvider, UpdateResult
 from pulumi.output import contains_unknowns
 
+from bezel.errors import UserError
 from bezel.leases import messages
 from bezel.leases.clock import clock_of, rfc3339, unix
 from bezel.leases.cost import cost_of
 from bezel.leases.names import plain
 from bezel.leases.observation import DesiredState, Goal, Observation
 from components.providers import lease_properties as lease
-from components.providers.lease_properties import LeaseDeployError
 
 _PREVIEW_SECONDS = 8.0
 _SETTINGS = ("zones", "hourly_usd", "run_seconds", "renew", "port", "former_zones")
@@ -44,8 +44,8 @@ class TpuNodeProvider(ResourceProvider):
         changed = any(plain(_olds.get(key)) != plain(_news.get(key)) for key in (*_SETTINGS, *_DEADLINES))
         clock = self.clock()
         try:
-            leases = lease.observe_all_zones(_olds, clock, _PREVIEW_SECONDS)
-        except LeaseDeployError as error:
+            leases = lease.observations(_olds, clock, _PREVIEW_SECONDS)
+        except UserError as error:
             # The plugin cannot write to the engine's log, but the engine shows its standard error.
             sys.stderr.write(f"warning: {error}\n")
             return DiffResult(changes=changed)

@@ -3,7 +3,9 @@
 import copy
 import math
 import pickle
+import sys
 from collections.abc import Iterator
+from importlib.machinery import ModuleSpec
 from typing import Any
 
 import pulumi
@@ -235,6 +237,21 @@ def test_without_a_line_to_google_the_preview_warns_and_changes_nothing(
     assert "its state is unknown, as it cannot be read" in capfd.readouterr().err
     with pytest.raises(DeployError, match=r"roles/tpu\.viewer"):
         stack.refresh()
+
+
+@pytest.mark.slow
+def test_only_an_error_that_ends_the_deploy_shortens_tracebacks(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    stack.up()
+    stack.world.faults.append(answers(10**9, Answer(reset=True)))
+    assert stack.node is not None
+    with monkeypatch.context() as plugin:
+        plugin.setattr(sys.modules["__main__"], "__spec__", ModuleSpec("pulumi.dynamic.__main__", None))
+        assert not stack.nodes.diff("n", stack.node, stack.node).changes
+        assert not hasattr(sys, "tracebacklimit")
+        with pytest.raises(DeployError):
+            stack.refresh()
+        assert sys.tracebacklimit == 0
+        del sys.tracebacklimit
 
 
 @pytest.mark.slow

@@ -157,6 +157,7 @@ def test_the_token_is_read_from_the_secret_that_the_stack_names(cloud, tmp_path)
     [
         (("copy", "absent"), 1, "Pulumi.absent.yaml"),
         (("copy", "l4-qat", "--from", "hf:no-owner"), 1, "is not the name of a model"),
+        (("copy", "l4-qat", "--from", ""), 1, "it names no model"),
         (("copy",), 2, "stack"),
         (("copy", "l4-qat"), 1, f"bucket {BUCKET}\n   does not exist"),
     ],
