@@ -33,7 +33,7 @@ def _names(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             "name",
             (
                 f"{name!r} ({len(name)} characters) is not a name that Google accepts. Use a to z, 0 to 9 and -, "
-                " begin with a letter, do not end with -, and use at most 63 characters."
+                "begin with a letter, do not end with -, and use at most 63 characters."
             ),
         )
     if isinstance(back_end, str) and back_end not in BACK_ENDS:

@@ -1,7 +1,7 @@
 """Validation of a stack of leased machines: every rule in its order, with all problems at once.
 
 Owns the input and condition of each rule of a lease. Leaves what every stack has in common and Cloud Run's rules to
-bezel.planner.assemble.validate and the shape of the plan to bezel.planner.assemble.lease_build.
+bezel.planner.assemble.validate and the shape of the plan to bezel.planner.assemble.build.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ GPU_MODELS = "/var/lib/bezel/models"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidatedLease(ValidatedStack):
-    """LeasedHardware machines that pass every rule. `folder` is that of the model on the machine, "" with the hub."""
+    """Leased machines that pass every rule. `folder` is that of the model on the machine, "" with the hub."""
 
     hardware: LeasedHardware
     back_end: BackEnd

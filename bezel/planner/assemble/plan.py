@@ -1,7 +1,7 @@
 """Plans: everything about a stack that can be known without the cloud, as plain frozen values.
 
 Owns the types that components, smoke and commands read: Plan for a Cloud Run service, LeasePlan for leased machines.
-Leaves their construction to bezel.planner.assemble.build and bezel.planner.assemble.lease_build.
+Leaves their construction to bezel.planner.assemble.build.
 """
 
 from __future__ import annotations

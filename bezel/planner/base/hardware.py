@@ -1,4 +1,4 @@
-"""LeasedHardware hardware in one shape: TPU slices and machines with several GPUs.
+"""Leased hardware in one shape: TPU slices and machines with several GPUs.
 
 Owns what both have in common: chips that share a model, zones, price rows and machine types. Leaves the records to
 bezel.catalog and what Cloud Run offers to bezel.planner.assemble.validate.
