@@ -16,6 +16,7 @@ _TOKEN_LIKE = re.compile(
     r"(?<![A-Za-z0-9])(?:hf_[A-Za-z0-9]{8,}|AIza[A-Za-z0-9_-]{10,}|ya29\.|gh[opsu]_[A-Za-z0-9]{8,}|sk-[A-Za-z0-9_-]{8,}|eyJ[A-Za-z0-9_-]{8,})|-----BEGIN"
 )
 _LONGEST_SHOWN = 160
+_LONGEST_VALUE = 2000  # a list of an owner's labels, of zones or of shares of traffic is of use only as a whole
 
 
 class Problem:
@@ -23,7 +24,7 @@ class Problem:
 
     Attributes:
         key: the setting, option, file or resource, e.g. `bezel:resources.memory` or `--repeats`.
-        value: its value as text, secrets hidden; None where a value would say nothing.
+        value: its value as text of at most 2000 characters, secrets hidden; None where a value would say nothing.
         consequence: what would happen, as a sentence.
         repair: the edit or command that repairs it, as a sentence.
     """
@@ -32,7 +33,7 @@ class Problem:
 
     def __init__(self, key: str, value: object, consequence: str, repair: str) -> None:
         self.key = key
-        self.value = None if value is None else shown(value)
+        self.value = None if value is None else shown(value, _LONGEST_VALUE)
         self.consequence = consequence
         self.repair = repair
 
@@ -112,11 +113,11 @@ def caused_by(error: Exception, key: str, consequence: str, repair: str) -> Prob
     return Problem(key, None, f"{consequence}: {error}", repair)
 
 
-def shown(value: object) -> str:
+def shown(value: object, longest: int = _LONGEST_SHOWN) -> str:
     """A value as text for a message: short, printable, and without anything that looks like a token or a key."""
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     if _TOKEN_LIKE.search(text):
         return NOT_SHOWN
     if not text or not text.isprintable():
         text = json.dumps(text, ensure_ascii=False)
-    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
+    return text if len(text) <= longest else text[:longest] + "…"

@@ -98,6 +98,14 @@ def test_a_plan_is_refused_as_json_with_every_problem(
     assert {"bezel:accelerator", "bezel:model"} <= {problem["key"] for problem in refusal["problems"]}
 
 
+def test_a_value_of_any_length_leaves_an_error_readable() -> None:
+    for value in ("x" * 10_000, {"x": "y" * 10_000}):
+        shown = Problem("bezel:vllm", value, "it is refused.", "remove it.").value or ""
+        assert len(shown) < 2100
+        assert shown.endswith("…")
+    assert Problem("zones", "us-east5-a, " * 40, "they have no capacity.", "add others.").value == "us-east5-a, " * 40
+
+
 def test_a_failure_of_the_machine_and_an_interrupt_are_json_too(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

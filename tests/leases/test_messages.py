@@ -54,6 +54,15 @@ def test_what_is_not_ours_is_left_alone(trial: LeaseHarness) -> None:
     assert len(trial.left()) == 1
 
 
+def test_an_owner_with_many_labels_is_named_by_all_of_them(trial: LeaseHarness) -> None:
+    labels = {f"label-{number}": "research-department" for number in range(16)}
+    trial.run(Goal.STORED)
+    _relabel(trial, labels)
+    with pytest.raises(LeaseError) as error:
+        trial.run(Goal.STORED)
+    assert all(f"{key}={value}" in str(error.value) for key, value in labels.items())
+
+
 def test_a_lease_of_another_stack_is_left_alone(trial: LeaseHarness) -> None:
     trial.run(Goal.STORED)
     with pytest.raises(LeaseError, match="the stack other did not request"):
