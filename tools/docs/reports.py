@@ -5,8 +5,8 @@
 A table is a JSON file, written by the test or script that filled it:
 
 - `title`, `document` (fidelity or reliability), `order` (its position), `about` (the compared things);
-- `command`: the command that writes the table; `stamp`: the commit and day of a run, or null where `make test` checks
-  it;
+- `command`: the command that writes the table; `stamp`: the commit and day of a run, or null where a recipe checks it;
+  `checked`: that recipe, by default `make test`;
 - `columns` and `rows`; in columns named compared, equal and explained the numbers have to add up;
 - `notes`: each explained difference, as {what, why, evidence}.
 
@@ -120,7 +120,10 @@ def _section(table: dict[str, Any]) -> str:
     made = f"Made by `{table['command']}`"
     stamp = table.get("stamp")
     origin = ", ".join(f"{key} {value}" for key, value in stamp.items()) if stamp else ""
-    lines += [_wrapped(f"{made}, {origin}." if origin else f"{made}; checked by `make test`."), ""]
+    lines += [
+        _wrapped(f"{made}, {origin}." if origin else f"{made}; checked by `{table.get('checked', 'make test')}`."),
+        "",
+    ]
     return "\n".join(lines)
 
 

@@ -6,6 +6,7 @@ Outcomes are `passed`, `not served` (the response was a 501 that names the metho
 """
 
 import json
+import re
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.clients.environment import ROOT
+from tests.support.record_results import RESULTS, check_results
 
 PROGRAMS = ROOT / "tests" / "clients" / "programs"
 OUTCOMES = ("passed", "not served", "failed")
@@ -110,3 +112,42 @@ def table(title: str, order: int, about: str, test: str, calls: Iterable[ClientC
         "rows": rows(calls),
         "notes": notes,
     } | more
+
+
+def check_part(section: str, part: dict[str, Any]) -> None:
+    """Compare or record the rows and notes of some clients in a table that several tests fill.
+
+    Args:
+        section: Name of the table's file in `tests/results`, without its ending.
+        part: A `table` of the clients that this test calls; those of other clients stay as they are.
+
+    Raises:
+        AssertionError: As `check_results`.
+    """
+    file = RESULTS / f"{section}.json"
+    present = json.loads(file.read_text()) if file.exists() else {"rows": [], "notes": []}
+    own = {_package(row[0]) for row in part["rows"]}
+    rows = [row for row in present["rows"] if _package(row[0]) not in own] + part["rows"]
+    notes = [note for note in present["notes"] if _package(note["what"]) not in own] + part["notes"]
+    more = {"rows": sorted(rows, key=str), "notes": sorted(notes, key=lambda note: str(note["what"]))}
+    check_results(section, part | more)
+
+
+def check_openai(calls: Iterable[ClientCall]) -> None:
+    """Compare or record the rows of some clients in the table of OpenAI's clients.
+
+    Raises:
+        AssertionError: As `check_results`.
+    """
+    about = (
+        "Packages and load clients from PyPI and npm, unmodified, call a service with a simulated vLLM through Cloud "
+        "Run's front. They are given its URL and, as the key, an identity token. A load counts as one call: it passes "
+        "if all of its requests complete and the tokens add up."
+    )
+    part = table("Clients of OpenAI's API", 70, about, "", calls, command="make clients", checked="make clients")
+    check_part("clients-openai", part)
+
+
+def _package(client: str) -> str:
+    """The name of a client without its version, e.g. "openai (npm)" of "openai (npm) 6.49.0, models retrieve"."""
+    return re.sub(r" [\d.]+\S*(,.*)?$", "", client)
