@@ -23,8 +23,8 @@ from bezel.cli.exits import write_output
 from bezel.console import note
 from bezel.errors import NOT_SET, Problem, UserError
 
-SECONDS = 600.0
-"""Time limit for the recorder: the first import of vLLM compiles its modules."""
+SECONDS = 1200.0
+"""Time limit for the recorder: the first import of vLLM compiles its modules, and the schemas take a while too."""
 _RELEASE = re.compile(r"\d+\.\d+\.\d+(?:\.?(?:rc|post)\d+)?")
 # Valid as an image's tag and as a file name.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
