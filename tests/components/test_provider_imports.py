@@ -27,5 +27,15 @@ def test_what_every_stack_uses_is_loaded_with_the_program() -> None:
     assert loaded_by("stacks.cloud_run") >= USED
 
 
+def test_a_package_whose_arguments_were_read_has_its_classes() -> None:
+    program = (
+        "from tests.support.standin_providers.sdk import arguments_of; arguments_of('gcp:storage/bucket:Bucket');"
+        "from pulumi_gcp.storage import Bucket; print(Bucket.__name__)"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.stdout, done.stderr) == ("Bucket\n", "")
+
+
 def test_a_module_that_is_only_named_is_not_loaded() -> None:
     assert not USED & loaded_by("pulumi_gcp")

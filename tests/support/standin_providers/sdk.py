@@ -28,6 +28,9 @@ def arguments_of(token: str, form: str = "{}Args") -> tuple[Any, Any]:
     package = f"pulumi_gcp.{found[1]}"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # the SDK's own, at import
+        # A package loads at its first use. If that is the import of one of its modules, the package stays without the
+        # classes of that module, for every later test in this process.
+        getattr(importlib.import_module(package), found[3])
         module = importlib.import_module(f"{package}.{snake(found[2]).replace('i_a_m', 'iam')}")
         return getattr(module, form.format(found[3])), importlib.import_module(f"{package}._inputs")
 
