@@ -20,7 +20,7 @@ from bezel.bench_jobs.cloud_run_jobs import CloudRunJobs
 from bezel.bench_jobs.gcs_exchange import BucketExchange
 from bezel.errors import Problem, UserError
 from bezel.rest import GoogleClient
-from bezel.weights.transfer import state_folder
+from bezel.state_folder import state_folder
 
 LABELS: Final = {"managed-by": "bezel", "bezel-part": "bench-load"}
 RUN: Final = "bezel-run"

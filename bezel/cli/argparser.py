@@ -43,7 +43,13 @@ class Parser(argparse.ArgumentParser):
         """Take the command's part of commands.toml, all tables of options, and arguments of `ArgumentParser`."""
         # No abbreviations: one that is unique today becomes ambiguous when a release adds an option.
         super().__init__(description=spec.get("description", spec["help"]), allow_abbrev=False, **kwargs)
-        for name, parse in {"int": _integer, "float": _number, "positive": _positive, "path": Path}.items():
+        for name, parse in {
+            "int": _integer,
+            "float": _number,
+            "positive": _positive,
+            "port": _port,
+            "path": Path,
+        }.items():
             self.register("type", name, parse)
         self.set_defaults(parser=self, **{key: spec[key] for key in ("run", "needs_project") if key in spec})
         self.set_defaults(**spec.get("defaults", {}))
@@ -133,6 +139,12 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"expected a number, got {text!r}") from None
+
+
+def _port(text: str) -> int:
+    if not 0 <= (number := _integer(text)) <= 65_535:
+        raise argparse.ArgumentTypeError(f"expected a port, from 0 to 65535, got {text!r}")
+    return number
 
 
 def _positive(text: str) -> float:

@@ -14,13 +14,14 @@ from bezel.errors import Problem, UserError
 from bezel.planner import AnyPlan, make_plan
 from bezel.pulumi_engine.project import Project
 from bezel.rest import GoogleClient, endpoint
+from bezel.state_folder import state_folder
 from bezel.weights.bucket import Bucket
 from bezel.weights.copy import BucketSource, HubSource, Outcome, copy_model
 from bezel.weights.hub import Hub, Repository
 from bezel.weights.layout import stored_models
 from bezel.weights.progress import Progress, size
 from bezel.weights.retry import Watch
-from bezel.weights.transfer import Journal, Transfer, state_folder
+from bezel.weights.transfer import Journal, Transfer
 
 _TOKEN = "HF_TOKEN"  # noqa: S105 - a variable's name
 

@@ -1,13 +1,14 @@
-"""`python -m bezel.localcloud DIR`: serve one directory in the foreground and log to DIR/logs."""
+"""`python -m bezel.localcloud DIR`: serve one directory in the background and log to DIR/logs.
+
+Started by `bezel.localcloud.control`. Users start `bezel local serve`.
+"""
 
 import argparse
 import sys
 from pathlib import Path
 
 from bezel.errors import UserError
-from bezel.localcloud.core.clock import InstanceTiming
-from bezel.localcloud.daemon import serve
-from bezel.localcloud.services.cloud_run.runtime.container_command import real, simulated
+from bezel.localcloud.daemon import run
 
 
 def main() -> int:
@@ -17,13 +18,10 @@ def main() -> int:
     parser.add_argument("--server", choices=("sim", "vllm"), default="sim", help="server behind each revision")
     parser.add_argument("--speed", type=float, default=60.0, help="factor by which the platform's waits are shortened")
     parser.add_argument("--idle-seconds", type=float, default=900.0, help="seconds that an idle instance keeps running")
-    options = parser.parse_args()
-    if options.server == "sim":
-        launcher, timing = simulated, InstanceTiming(options.speed, options.idle_seconds)
-    else:  # only the simulated engine starts faster; a real one needs its own time
-        launcher, timing = real, InstanceTiming(1.0, options.idle_seconds, machine_seconds=0.0)
+    parser.add_argument("--port", type=int, default=0, help="port of the APIs; 0 for the last one, or any")
+    options = vars(parser.parse_args())
     try:
-        serve(options.directory, launcher, server=options.server, speed=options.speed, timing=timing)
+        run(options.pop("directory"), **options)
     except UserError as error:
         sys.stderr.write(f"localcloud: {error}\n")
         return 3

@@ -28,7 +28,7 @@ from bezel.localcloud.core.paths import (
     engine_of,
     fingerprint,
 )
-from bezel.localcloud.processes.process_status import is_running
+from bezel.localcloud.processes.process_status import has_ended, is_running
 from bezel.loopback.plain_http import NO_TLS
 
 _START_SECONDS = 60.0
@@ -43,16 +43,23 @@ class ControlError(UserError):
     """The daemon did not start or stop; the text holds the last lines of its log."""
 
 
-def start(directory: Path, *, server: Literal["sim", "vllm"] = "sim", speed: float = 60) -> Endpoint:
+def start(directory: Path, *, server: Literal["sim", "vllm"] = "sim", speed: float = 60, port: int = 0) -> Endpoint:
     """Return the running daemon of a directory, started if there is none.
 
     A daemon with another server, model or speed, or with older code, is stopped first; its data stays.
+
+    Args:
+        directory: The data directory.
+        server: Server behind each revision.
+        speed: Factor by which the platform's waits are shortened.
+        port: Port of a daemon that is started; 0 for the directory's last one, or any.
 
     Raises:
         ControlError: If it does not become ready within a minute.
     """
     command = [sys.executable, "-m", "bezel.localcloud", str(directory.resolve())]
-    return launch(directory, [*command, "--server", server, "--speed", f"{speed:g}"], kind(server, speed))
+    command += ["--server", server, "--speed", f"{speed:g}", "--port", str(port)]
+    return launch(directory, command, kind(server, speed))
 
 
 def kind(server: str, speed: float) -> tuple[str, float, str, str]:
@@ -221,11 +228,7 @@ def _end(endpoint: Endpoint) -> None:
 def _is_there(pid: int) -> bool:
     with suppress(ChildProcessError):
         return os.waitpid(pid, os.WNOHANG) == (0, 0)  # a child of this process: no other process reaps its exit status
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
+    return not has_ended(pid)
 
 
 def _last_lines(log: Path, count: int = 15) -> str:

@@ -2,11 +2,14 @@
 
 import asyncio
 import contextlib
+import errno
 import logging
 import os
 import signal
+import socket
 import zlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from bezel.errors import Problem, UserError
@@ -18,8 +21,8 @@ from bezel.localcloud.core.paths import Endpoint, Paths, engine_of, fingerprint
 from bezel.localcloud.http.serving import HttpServer
 from bezel.localcloud.node.machine import Nodes
 from bezel.localcloud.processes.process_status import end_leftovers
-from bezel.localcloud.services.cloud_run.runtime.container_command import Command, Container
-from bezel.localcloud.services.cloud_run.runtime.ingress import listen
+from bezel.localcloud.services.cloud_run.runtime.container_command import Command, Container, real, simulated
+from bezel.localcloud.services.cloud_run.runtime.ingress import listen, listen_on
 from bezel.localcloud.services.compute.vpc import FIRST_ADDRESS
 
 log = logging.getLogger(__name__)
@@ -31,28 +34,69 @@ class AlreadyRunningError(UserError):
     """Another daemon serves this directory."""
 
 
-def serve(
-    directory: Path, launcher: Callable[[Container], Command], *, server: str, speed: float, timing: InstanceTiming
+class PortError(UserError):
+    """The requested port cannot be listened on."""
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """What is called, in a thread of its own, once the daemon serves.
+
+    Attributes:
+        prepare: Before its endpoint file is written, so before `control.status` finds it.
+        announce: After that.
+    """
+
+    prepare: Callable[[Endpoint], None] = lambda _: None
+    announce: Callable[[Endpoint], None] = lambda _: None
+
+
+def run(
+    directory: Path,
+    *,
+    server: str = "sim",
+    speed: float = 60.0,
+    idle_seconds: float = 900.0,
+    port: int = 0,
+    hooks: Hooks | None = None,
 ) -> None:
-    """Serve a directory until SIGTERM or SIGINT.
+    """Serve a directory with a simulated or a real vLLM behind each revision, until SIGTERM, SIGINT or SIGHUP.
 
     Args:
         directory: The data directory.
-        launcher: Turns a container into the command that is started for it.
-        server: "sim" or "vllm", reported to the clients.
-        speed: Factor by which the platform's waits are shortened.
-        timing: How instances start, idle and queue.
+        server: "sim" or "vllm".
+        speed: Factor by which the platform's waits, and loading by a simulated server, are shortened.
+        idle_seconds: Seconds that an idle instance keeps running.
+        port: Port of the APIs; 0 for the directory's last one if it is free, else any.
+        hooks: What is called once it serves.
 
     Raises:
         AlreadyRunningError: If another daemon holds the directory.
+        PortError: If the port cannot be listened on.
     """
+    if server == "sim":
+        launcher, timing = simulated, InstanceTiming(speed, idle_seconds)
+    else:  # only the simulated engine starts faster; a real one needs its own time
+        launcher, timing = real, InstanceTiming(1.0, idle_seconds, machine_seconds=0.0)
+    serve(directory, launcher, server=server, speed=speed, timing=timing, port=port, hooks=hooks)
+
+
+def serve(
+    directory: Path,
+    launcher: Callable[[Container], Command],
+    *,
+    server: str,
+    speed: float,
+    timing: InstanceTiming,
+    port: int = 0,
+    hooks: Hooks | None = None,
+) -> None:
+    """As `run`, with the launcher, which turns a container into the command that is started for it, and the timing."""
     os.umask(0o077)  # files written from here on, by an instance too, are readable by the owner only
     layout = Paths(directory.resolve())
     layout.create()
-    text, repair = "another localcloud daemon serves it.", "stop that daemon first, or use another directory."
-    refusal = AlreadyRunningError(Problem(str(layout.root), None, text, repair))
     # A status check holds the lock for a moment: a lock that stays held is another daemon's.
-    with locked(layout.daemon_lock, _LOCK_SECONDS, refusal):
+    with locked(layout.daemon_lock, _LOCK_SECONDS, _already_running(layout)):
         lock = layout.daemon_lock.stat()
         # The endpoint file of a killed daemon is stale.
         layout.endpoint.unlink(missing_ok=True)
@@ -62,34 +106,50 @@ def serve(
         )
         # The application reports its own failures; this logger would add a traceback for every response cut off.
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
-        asyncio.run(_run(layout, launcher, server, speed, timing, lock))
+        cloud = Cloud(
+            layout,
+            PlatformClock(speed),
+            launcher,
+            timing,
+            lambda cloud: Nodes(cloud, launcher, timing, cloud.services.subnetwork_of),
+        )
+        asyncio.run(_run(cloud, _listener(cloud, port), server, hooks or Hooks(), lock))
 
 
-async def _run(
-    layout: Paths,
-    launcher: Callable[[Container], Command],
-    server: str,
-    speed: float,
-    timing: InstanceTiming,
-    lock: os.stat_result,
-) -> None:
-    stop, code = asyncio.Event(), fingerprint()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+def _already_running(layout: Paths) -> AlreadyRunningError:
+    running = Endpoint.read(layout.root)
+    which = f" (process {running.pid}, {running.base})" if running else ""
+    consequence = f"another localcloud daemon serves it{which}, so no second one was started."
+    repair = f"stop that one (`bezel local stop --dir {layout.root}`), or use another directory (--dir)."
+    return AlreadyRunningError(Problem(str(layout.root), None, consequence, repair))
+
+
+def _listener(cloud: Cloud, port: int) -> socket.socket:
+    """The listening socket of the APIs.
+
+    Raises:
+        PortError: If the requested port cannot be listened on.
+    """
+    try:
+        listener = listen_on(port) if port else listen(int(cloud.store.setting("port") or 0))
+    except OSError as error:
+        taken = error.errno == errno.EADDRINUSE
+        why = "another process listens on it" if taken else f"this user cannot listen on it ({error.strerror})"
+        repair = "choose another port, or 0 for any that is free."
+        raise PortError(Problem("--port", port, f"{why}, so localcloud was not started.", repair)) from None
+    cloud.store.set_setting("port", str(listener.getsockname()[1]))
+    return listener
+
+
+async def _run(cloud: Cloud, listener: socket.socket, server: str, hooks: Hooks, lock: os.stat_result) -> None:
+    stop, code, layout = asyncio.Event(), fingerprint(), cloud.layout
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup sets it
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
     if ended := end_leftovers(layout.root):
         log.warning("ended %d processes of a killed daemon", ended)
-    cloud = Cloud(
-        layout,
-        PlatformClock(speed),
-        launcher,
-        timing,
-        lambda cloud: Nodes(cloud, launcher, timing, cloud.services.subnetwork_of),
-    )
     cloud.store.set_setting(FIRST_ADDRESS, str(zlib.crc32(str(layout.root).encode())))
-    listener = listen(int(cloud.store.setting("port") or 0))
-    port = listener.getsockname()[1]
-    cloud.store.set_setting("port", str(port))
-    cloud.base = f"http://127.0.0.1:{port}"
+    cloud.base = f"http://127.0.0.1:{listener.getsockname()[1]}"
     cloud.prepare()
     http = HttpServer(cloud.application(), listener, largest_body)
     await cloud.services.resume()
@@ -97,15 +157,20 @@ async def _run(
     cloud.machines.resume()
     cloud.quota_use.resume()
     await http.start()
+    speed = cloud.pace.speed
     endpoint = Endpoint(layout.root, os.getpid(), cloud.base, server, speed, engine_of(server), code)
-    endpoint.write()
-    log.info("ready at %s (server %s, speed %g)", cloud.base, server, speed)
-    await _ended(stop, layout, lock)
-    layout.endpoint.unlink(missing_ok=True)
-    for part in (http, cloud.quota_use, cloud.machines, cloud.nodes, cloud.jobs, cloud.services):
-        await part.close()
-    cloud.store.close()
-    log.info("stopped")
+    try:
+        await asyncio.to_thread(hooks.prepare, endpoint)
+        endpoint.write()
+        log.info("ready at %s (server %s, speed %g)", cloud.base, server, speed)
+        await asyncio.to_thread(hooks.announce, endpoint)
+        await _ended(stop, layout, lock)
+    finally:
+        layout.endpoint.unlink(missing_ok=True)
+        for part in (http, cloud.quota_use, cloud.machines, cloud.nodes, cloud.jobs, cloud.services):
+            await part.close()
+        cloud.store.close()
+        log.info("stopped")
 
 
 async def _ended(stop: asyncio.Event, layout: Paths, lock: os.stat_result) -> None:

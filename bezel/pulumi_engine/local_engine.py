@@ -16,6 +16,7 @@ from typing import Literal
 from bezel.atomic_write import write_whole
 from bezel.console import note, say
 from bezel.errors import Problem, UserError
+from bezel.localcloud import clients
 from bezel.pulumi_engine.engine_process import GRACE_SECONDS, End, run_to_end
 from bezel.pulumi_engine.project import Project
 from bezel.pulumi_engine.pulumi_command import printed
@@ -28,16 +29,8 @@ from bezel.pulumi_engine.state_file import outputs_in, pending_in, remove_trunca
 Provider = Literal["stand-in", "real"]
 PLUGINS = Path(__file__).parent.parent / "standin_providers" / "plugins"
 STAND_INS = {"gcp": "pulumi-gcp", "docker": "pulumi-docker"}
-# The user's own variables, which Google's libraries and the engine would prefer to those set here: a real token must
-# not reach localcloud, and another passphrase would not open the state.
-FOREIGN = (
-    "GOOGLE_OAUTH_ACCESS_TOKEN",
-    "GOOGLE_CREDENTIALS",
-    "GOOGLE_CLOUD_KEYFILE_JSON",
-    "GCLOUD_KEYFILE_JSON",
-    "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT",
-    "PULUMI_CONFIG_PASSPHRASE",
-)
+# The user's own variables that are taken away: another passphrase would not open the state.
+FOREIGN = (*clients.FOREIGN, "PULUMI_CONFIG_PASSPHRASE")
 QUICK_SECONDS = 120
 ENDING_SECONDS = sum(GRACE_SECONDS) + 5.0
 _LOOK_SECONDS = 0.2

@@ -14,6 +14,7 @@ from pathlib import Path
 from bezel.errors import NOT_SET, Problem, UserError
 from bezel.planner.base.names import is_project_id
 from bezel.planner.base.stack_file import StackFileError, read_stack_file
+from bezel.pulumi_engine.project_folder import project_folder
 
 
 class ProjectError(UserError):
@@ -113,9 +114,8 @@ def find_project(start: Path) -> Project:
     Raises:
         ProjectError: None of them has a Pulumi.yaml.
     """
-    for folder in (start, *start.parents):
-        if (folder / "Pulumi.yaml").is_file():
-            return Project(folder)
+    if folder := project_folder(start):
+        return Project(folder)
     consequence = "there is no Pulumi.yaml in this folder or above, so no Pulumi project."
     raise ProjectError(Problem(str(start), None, consequence, "change to the clone's folder."))
 

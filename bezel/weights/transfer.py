@@ -7,8 +7,7 @@ because the hash of the whole file needs them.
 
 import hashlib
 import json
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -38,12 +37,6 @@ class Entry:
     content: str
     replaces: str
     handle: str
-
-
-def state_folder(name: str, environ: Mapping[str, str] = os.environ) -> Path:
-    """Return the folder in which this user's programs store what they need to resume: XDG_STATE_HOME/bezel/NAME."""
-    home = environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    return Path(home) / "bezel" / name
 
 
 class Journal:

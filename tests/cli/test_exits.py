@@ -127,6 +127,9 @@ def test_a_path_that_cannot_be_one_is_reported(
         (("bench", "goodput", "--url", "http://127.0.0.1:9", "--public", "--slo", "ttft_p50=1s"), 1),
         (("compare", "--model", "gemma-4-e2b"), 0),
         (("catalog", "show", "machines"), 0),
+        (("local", "status"), 1),
+        (("local", "stop"), 0),
+        (("local", "fault", "list"), 0),
     ],
 )
 def test_a_command_that_reads_no_stack_needs_no_project(
@@ -138,8 +141,39 @@ def test_a_command_that_reads_no_stack_needs_no_project(
 ) -> None:
     (tmp_path / "grid.csv").write_text(GRID, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     assert main(words) == code
     assert "Pulumi" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--port", "65536"), "expected a port, from 0 to 65535, got '65536'"),
+        (("--port", "http"), "expected an integer, got 'http'"),
+        (("--speed", "0"), "expected a finite number above 0, got '0'"),
+        (("--prot", "1"), "unrecognized argument: --prot 1; did you mean --port?"),
+        (("--temporary", "--dir", "x"), "not allowed with argument"),
+        (("--server", "vllm"), "a real vLLM has no model to serve"),
+        (("--dir", "/proc/cloud"), "cannot be created there"),
+        (("--dir", "/dev/null"), "a folder is needed there"),
+        (("--dir", "full"), "the folder is not empty and not localcloud's"),
+    ],
+)
+def test_a_wrong_option_of_serve_is_refused_and_starts_nothing(
+    tmp_path: Path,
+    options: tuple[str, ...],
+    words: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.tex").touch(mode=0o644)
+    monkeypatch.chdir(tmp_path)
+    assert main(("local", "serve", *options)) in {1, 2}
+    assert words in capsys.readouterr().err
+    assert (tmp_path / "full" / "thesis.tex").stat().st_mode & 0o777 == 0o644
+    assert [path.name for path in tmp_path.iterdir()] == ["full"]
 
 
 @pytest.mark.parametrize(
@@ -148,7 +182,7 @@ def test_a_command_that_reads_no_stack_needs_no_project(
         ("plan", "l4-qat"),
         ("bench", "run", "--stack", "l4-qat"),
         ("bench", "ab", "--arm", "a=l4-qat", "--arm", "b=http://127.0.0.1:9"),
-        ("local", "status"),
+        ("local", "preview", "l4-qat"),
     ],
 )
 def test_a_command_that_reads_one_says_that_there_is_none(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bezel.cli.local_fault import add_fault
+from bezel.cli.local.fault import add_fault
 from bezel.cli.main import main
 from bezel.errors import UserError
 from bezel.localcloud import control

@@ -54,6 +54,7 @@ RUN_BY = {
     "bezel local fault clear": "tests/cli/test_fault_command.py",
     "bezel local recover": "tests/e2e/test_kill_points.py",
     "bezel local start": "tests/e2e/test_prod_repairs.py",
+    "bezel local stop": "tests/cli/test_local_serve.py",
     "bezel tpu sweep": "tests/cli/test_tpu_command.py",
     "bezel weights copy": "tests/e2e/test_own_bucket.py",
     "make down": "tests/e2e/test_prod_repairs.py",

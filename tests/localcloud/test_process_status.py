@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from bezel.localcloud.processes.process_status import is_running
+from bezel.localcloud.processes.process_status import has_ended, is_running
 
 
 @pytest.fixture
@@ -38,3 +38,11 @@ def test_a_process_that_has_ended_is_dead_and_so_is_one_that_never_was(process):
     process.communicate(b"\n", timeout=30)
     assert not is_running(process.pid)
     assert not is_running(2**22 + 1)
+
+
+def test_a_process_has_ended_when_only_its_parent_has_not_noticed_and_not_before(process):
+    assert not has_ended(process.pid)
+    os.kill(process.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    assert has_ended(process.pid)
+    assert has_ended(2**22 + 1)

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from bezel.cli.local_fault import add_fault, clear_faults
+from bezel.cli.local.fault import add_fault, clear_faults
 from bezel.localcloud import control
 from bezel.rest import UnreachableError
 from bezel.weights.bucket import Bucket

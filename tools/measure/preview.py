@@ -23,7 +23,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bezel.cli.local import Local
+from bezel.cli.local.cloud import LocalCloud
+from bezel.cli.local.stacks import Local
 from bezel.localcloud import control
 from bezel.pulumi_engine.local_engine import LocalEngine
 from bezel.pulumi_engine.project import Project
@@ -61,7 +62,7 @@ def main() -> None:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     with tempfile.TemporaryDirectory() as folder:
         cloud, bare = Path(folder) / "cloud", Path(folder) / "bare"
-        local = Local(Project(CLONE), cloud, speed=SPEED)
+        local = Local(Project(CLONE), LocalCloud(cloud, speed=SPEED))
         try:
             if local.run_stack("preview", options.stack, ["--suppress-progress"]):
                 sys.exit("the stack's own preview failed")

@@ -73,9 +73,14 @@ class Paths:
         """Create the folders. The directory holds keys and states, so only its owner can read it and its contents.
 
         Raises:
-            DirectoryError: It belongs to another user, who could change its contents while the daemon runs.
+            DirectoryError: It cannot be created, or belongs to another user, who could change its contents while the
+                daemon runs.
         """
-        self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except FileNotFoundError:  # below /proc, say
+            repair = "choose another directory."
+            raise DirectoryError(Problem(str(self.root), None, "cannot be created there.", repair)) from None
         if (owner := self.root.stat().st_uid) != os.geteuid():
             consequence = "its owner could read the keys that localcloud writes there, so nothing was started."
             text = f"belongs to the user with id {owner}: {consequence}"
@@ -114,6 +119,11 @@ class Endpoint:
     def credentials(self) -> Path:
         """Key file to log in with."""
         return Paths(self.directory).credentials
+
+    @property
+    def port(self) -> int:
+        """Port of the APIs."""
+        return int(self.base.rpartition(":")[2])
 
     @property
     def kind(self) -> tuple[str, float, str, str]:

@@ -34,6 +34,17 @@ def is_running(pid: int) -> bool:
     return not Path("/proc/self").exists()
 
 
+def has_ended(pid: int) -> bool:
+    """Whether a process is gone, or only waits for its parent to read its exit status."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    with suppress(OSError):
+        return Path("/proc", str(pid), "stat").read_text().rpartition(")")[2].split()[0] in {"Z", "X"}
+    return False
+
+
 DIRECTORY_VARIABLE = "LOCALCLOUD_DIRECTORY"
 
 

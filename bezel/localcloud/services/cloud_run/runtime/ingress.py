@@ -289,11 +289,16 @@ def listen(port: int) -> socket.socket:
     """A listening socket of 127.0.0.1, on the given port if it is free, else (or for 0) on any."""
     for candidate in (port or free_port(), free_port()):
         with contextlib.suppress(OSError):
-            return _listening(candidate)
-    return _listening(0)
+            return listen_on(candidate)
+    return listen_on(0)
 
 
-def _listening(port: int) -> socket.socket:
+def listen_on(port: int) -> socket.socket:
+    """A listening socket of 127.0.0.1 on exactly this port, or for 0 on any.
+
+    Raises:
+        OSError: The port is taken, or not allowed to this user.
+    """
     # With an explicit protocol asyncio sends without delay; without it every response would wait 40 ms for an ACK.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:

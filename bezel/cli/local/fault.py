@@ -10,22 +10,21 @@ from typing import Any
 
 import httpx
 
-from bezel.cli.local import Local
+from bezel.cli.local.cloud import LocalCloud
 from bezel.errors import Problem, UserError
 from bezel.localcloud import control
 from bezel.localcloud.core.paths import Endpoint
 from bezel.localcloud.faults.kinds import KINDS, kind_of, parse_pairs, parse_parameters
 from bezel.loopback.plain_http import NO_TLS
-from bezel.pulumi_engine.project import Project
 
 _PATH = "/localcloud/faults"
 
 
-def run(project: Project, options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Run `list`, `show`, `add` or `clear`; return the exit code."""
     if options.action == "list":
         return print_kinds()
-    endpoint = Local.of(project, options).running()
+    endpoint = LocalCloud.of(options).running()
     if options.action == "show":
         return print_faults(endpoint)
     if options.action == "add":

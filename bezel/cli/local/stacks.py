@@ -1,36 +1,34 @@
-"""The subcommands of `bezel local`: start localcloud, seed weights, run the engine, print the result.
+"""The subcommands of `bezel local` for stacks: start localcloud, seed weights, run the engine, print the result.
 
-Leaves out the engine's environment (`bezel.pulumi_engine.local_engine`) and the text of the summary
-(`bezel.cli.up_summary`).
+Leaves out localcloud alone (`bezel.cli.local.cloud`), the engine's environment (`bezel.pulumi_engine.local_engine`) and
+the text of the summary (`bezel.cli.up_summary`).
 """
 
 import argparse
 import json
 import os
-import shlex
-import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from bezel.atomic_write import write_whole
+from bezel.cli.local.cloud import LocalCloud, behind
 from bezel.cli.up_summary import summary
 from bezel.console import say
-from bezel.errors import NOT_SET, Problem, UserError
+from bezel.errors import Problem, UserError
 from bezel.localcloud import control
 from bezel.localcloud.core.locks import Use, using
 from bezel.localcloud.core.paths import Endpoint
 from bezel.pulumi_engine.engine_process import end_with_make
-from bezel.pulumi_engine.local_engine import FOREIGN, LocalEngine, Provider
+from bezel.pulumi_engine.local_engine import LocalEngine, Provider
 from bezel.pulumi_engine.policy_packs import configurations, has_packs, with_packs
 from bezel.pulumi_engine.project import Project
 
 if TYPE_CHECKING:
     from bezel.planner import AnyPlan
 
-DIRECTORY = ".localcloud"
 # Options for a run without prompts; the summary at the end shows the outputs instead.
 UNATTENDED = ("--yes", "--skip-preview", "--suppress-outputs")
 
@@ -38,56 +36,39 @@ UNATTENDED = ("--yes", "--skip-preview", "--suppress-outputs")
 def run(project: Project, options: argparse.Namespace) -> int:
     """Run one of the subcommands; return the exit code."""
     local = Local.of(project, options)
-    match options.action:
-        case "recover":
-            return local.recover(options.stack, adopt=options.adopt, forget=options.forget)
-        case "token":
-            sys.stdout.write(local.identity_token(options.url) + "\n")
-            return 0
-        case "start" | "stop" | "status" | "env":
-            return local.run_cloud(options.action)
+    if options.action == "recover":
+        return local.recover(options.stack, adopt=options.adopt, forget=options.forget)
     end_with_make()
     return local.run_stack(options.action, options.stack, options.pulumi)
 
 
 @dataclass(frozen=True)
 class Local:
-    """The embedded cloud of one clone, and how to run it."""
+    """A project's stacks on the embedded cloud."""
 
     project: Project
-    directory: Path
-    server: Literal["sim", "vllm"] = "sim"
-    model: Path | None = None
-    speed: float = 60.0
+    cloud: LocalCloud
     provider: Provider = "stand-in"
     deadline: float | None = None
 
     @classmethod
     def of(cls, project: Project, options: argparse.Namespace) -> "Local":
-        """The embedded cloud that the options describe."""
-        return cls(
-            project,
-            options.dir or project.folder / DIRECTORY,
-            options.server,
-            options.model,
-            options.speed,
-            options.provider,
-            getattr(options, "deadline", None),
-        )
+        """The project's stacks, on the embedded cloud that the options describe."""
+        return cls(project, LocalCloud.of(options), options.provider, getattr(options, "deadline", None))
 
     def run_stack(self, action: str, stack: str, options: Sequence[str]) -> int:
         """Run `up`, `preview`, `refresh`, `down` or `outputs` on a stack; return the exit code."""
         self.project.stack_file(stack)
         if action == "outputs":
-            sys.stdout.write(json.dumps(self._engine(self.running()).outputs(stack), indent=2) + "\n")
+            sys.stdout.write(json.dumps(self.engine(self.cloud.running()).outputs(stack), indent=2) + "\n")
             return 0
-        with using(self.directory) as use:
+        with using(self.cloud.directory) as use:
             return self._run_stack(action, stack, options, use)
 
     def _run_stack(self, action: str, stack: str, options: Sequence[str], use: Use) -> int:
         # `down` works with whichever server is running.
-        endpoint = (control.status(self.directory) if action == "down" else None) or self._start(use)
-        engine = self._engine(endpoint, use)
+        endpoint = (control.status(self.cloud.directory) if action == "down" else None) or self.cloud.start(use)
+        engine = self.engine(endpoint, use)
         plan = self._plan(endpoint, stack, required=action in {"up", "preview"})
         engine.prepare(stack, accepted=plan is not None)
         if plan and action in {"up", "preview"}:
@@ -105,7 +86,7 @@ class Local:
             _check_down(plan, engine, stack)
             code = engine.run("destroy", stack, [*UNATTENDED, *options]).code
             if code == 0 and use.take_alone():
-                control.stop(self.directory)
+                control.stop(self.cloud.directory)
             elif code == 0:
                 say("localcloud keeps running: another command uses it")
             return code
@@ -119,10 +100,10 @@ class Local:
             adopt: Adopt resources that exist already: they belong to this stack.
             forget: Leave these resources alone: they belong to another owner.
         """
-        with using(self.directory) as use:
+        with using(self.cloud.directory) as use:
             # As for `down`, any running server will do.
-            endpoint = control.status(self.directory) or self._start(use)
-            engine = self._engine(endpoint, use)
+            endpoint = control.status(self.cloud.directory) or self.cloud.start(use)
+            engine = self.engine(endpoint, use)
             engine.prepare(stack, accepted=self._plan(endpoint, stack) is not None)
             forgotten = engine.forget_refused(stack) if forget else 0
             if forgotten:
@@ -147,97 +128,34 @@ class Local:
             say(str(_existing(refused, stack, "then deploy again, under other names")))
         return end.code
 
-    def run_cloud(self, action: str) -> int:
-        """Run `start`, `stop`, `status` or `env`; return the exit code."""
-        if action == "stop":
-            control.stop(self.directory)
-        elif action == "start":
-            with using(self.directory) as use:
-                self._print_endpoint(self._start(use))
-        elif action == "status":
-            self._print_endpoint(self.running())
-        else:
-            variables = self._engine(self.running()).environment()
-            sys.stdout.write(f"unset {' '.join(FOREIGN)}\n")
-            sys.stdout.writelines(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
-        return 0
-
     def _summarize(self, engine: LocalEngine, endpoint: Endpoint, stack: str) -> int:
         """Print the stack's summary after a successful run; return 0, or 1 where the service does not respond."""
         from bezel.cli.in_service import why_not_serving  # late: a run that fails sends no request
 
         outputs = engine.outputs(stack)
         url = str(outputs.get("url", ""))
-        failure = why_not_serving(url, lambda: self.identity_token(url))
-        sys.stdout.write(summary(stack, outputs, behind=_server_text(endpoint), not_serving=failure))
+        failure = why_not_serving(url, lambda: self.cloud.identity_token(url))
+        sys.stdout.write(summary(stack, outputs, behind=behind(endpoint), not_serving=failure))
         return 1 if failure else 0
 
-    def identity_token(self, url: str) -> str:
-        """An identity token of localcloud's deployer.
-
-        Raises:
-            RestError: No token can be obtained.
-        """
-        from bezel.rest import Credentials
-
-        endpoint = self.running()
-        for name in FOREIGN:
-            os.environ.pop(name, None)
-        os.environ.update(control.environment(endpoint))
-        return Credentials().identity_token(url)
-
-    def running(self) -> Endpoint:
-        """The running localcloud.
-
-        Raises:
-            UserError: It is not running.
-        """
-        endpoint = control.status(self.directory)
-        if endpoint is None:
-            consequence = "localcloud is not running there, so this command has nothing to act on."
-            repair = "start it: `make up`, or `.venv/bin/bezel local start`."
-            raise UserError(Problem("--dir", str(self.directory), consequence, repair))
-        return endpoint
-
-    def _start(self, use: Use) -> Endpoint:
-        """Start the localcloud that this command needs, in place of another one unless that is in use.
-
-        Raises:
-            UserError: Another command uses a different one, or localcloud does not start.
-        """
-        if self.server == "vllm":
-            os.environ["LOCALCLOUD_VLLM_MODEL"] = str(_checked_model(self.model))
-        present = control.status(self.directory)
-        if present and present.kind != control.kind(self.server, self.speed) and not use.take_alone():
-            consequence = (
-                f"localcloud at {present.base} is used by another command and would have to be stopped: it has server "
-                f"{present.server} and speed {present.speed:g}, or older code; this command needs server {self.server} "
-                f"and speed {self.speed:g}."
-            )
-            repair = "wait until the other command has ended, or choose another folder."
-            raise UserError(Problem("--dir", str(self.directory), consequence, repair))
-        try:
-            return control.start(self.directory, server=self.server, speed=self.speed)
-        finally:
-            use.share()
-
-    def _engine(self, endpoint: Endpoint, use: Use | None = None) -> LocalEngine:
+    def engine(self, endpoint: Endpoint, use: Use | None = None) -> LocalEngine:
+        """The engine with its environment; `use` is passed on to its runs."""
         variables = control.environment(endpoint)
         if self.deadline is not None:
             variables["BEZEL_DEADLINE_SECONDS"] = f"{self.deadline:g}"
         held = () if use is None else (use.descriptor,)
-        return LocalEngine(self.project, self.directory, variables, self.provider, held)
+        return LocalEngine(self.project, self.cloud.directory, variables, self.provider, held)
 
     def _print_endpoint(self, endpoint: Endpoint) -> None:
         providers = "stand-in providers" if self.provider == "stand-in" else "the published providers"
-        say(f"localcloud at {endpoint.base}: {providers}, behind each service {_server_text(endpoint)}")
+        say(f"localcloud at {endpoint.base}: {providers}, behind each service {behind(endpoint)}")
 
     def _print_rewritten_arguments(self, plan: "AnyPlan") -> None:
         from bezel.localcloud.services.cloud_run.runtime import real_vllm
         from bezel.planner import Plan
 
-        if self.server == "vllm" and self.model and isinstance(plan, Plan):
-            _, notes, _ = real_vllm.command(plan.service.arguments, model_dir=self.model.absolute(), address="")
+        if self.cloud.server == "vllm" and self.cloud.model and isinstance(plan, Plan):
+            _, notes, _ = real_vllm.command(plan.service.arguments, model_dir=self.cloud.model.absolute(), address="")
             for text in notes:
                 say(f"  for the model on this machine: {text}")
 
@@ -266,7 +184,7 @@ class Local:
 
     def _enable_quotas(self, endpoint: Endpoint) -> None:
         """Enable, once, the API that a first preview requests quotas from, as a user would."""
-        done = self.directory / "quotas-enabled"
+        done = self.cloud.directory / "quotas-enabled"
         if done.exists():
             return
         from bezel.localcloud import seed
@@ -283,7 +201,7 @@ class Local:
         from bezel.simulated_vllm import synthetic_weights
 
         # Only once: a user who removes files from the bucket wants to see the effect.
-        record = self.directory / "weights-put.json"
+        record = self.cloud.directory / "weights-put.json"
         done = json.loads(record.read_text()) if record.exists() else []
         for path, model in {weights.path: plan.model, **weights.drafts}.items():
             address = f"gs://{weights.bucket}/{path}"
@@ -293,10 +211,6 @@ class Local:
             say(f"copied synthetic weights of {model} to {address}")
             done.append(address)
             write_whole(record, json.dumps(done), mode=0o600)
-
-
-def _server_text(endpoint: Endpoint) -> str:
-    return "a simulated vLLM" if endpoint.server == "sim" else "the real vLLM of this machine"
 
 
 def _check_down(plan: "AnyPlan | None", engine: LocalEngine, stack: str) -> None:
@@ -333,24 +247,3 @@ def _existing(refused: Sequence[str], stack: str, otherwise: str, effect: str = 
         f"same command again. If they belong to another owner: `.venv/bin/bezel local recover {stack} --forget`, "
         f"{otherwise}.",
     )
-
-
-def _checked_model(model: Path | None) -> Path:
-    """The folder that a real vLLM is to serve.
-
-    Raises:
-        UserError: There is no such folder, or no vLLM to serve it.
-    """
-    problems = []
-    if model is None:
-        repair = "add MODEL=DIR (--model DIR), the folder of a small local model."
-        problems.append(Problem("--model", NOT_SET, "a real vLLM has no model to serve.", repair))
-    elif not (model / "config.json").is_file():
-        repair = "choose the folder of a model."
-        problems.append(Problem("--model", str(model), "the folder contains no config.json, so no model.", repair))
-    if shutil.which("vllm") is None:
-        repair = "activate the environment that vLLM is installed in."
-        problems.append(Problem("--server", "vllm", "there is no `vllm` on PATH.", repair))
-    if model is None or problems:
-        raise UserError(*problems, title="A real vLLM cannot be started")
-    return model.absolute()

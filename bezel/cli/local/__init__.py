@@ -1,0 +1,1 @@
+"""`bezel local`: the embedded cloud alone, the faults in it, and Pulumi stacks on it."""

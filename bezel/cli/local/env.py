@@ -1,0 +1,39 @@
+"""`bezel local env`: the variables that point clients, and in a project the engine, to a running localcloud."""
+
+import argparse
+import json
+import shlex
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from bezel.cli.local.cloud import LocalCloud
+from bezel.localcloud import clients
+from bezel.pulumi_engine.project_folder import project_folder
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the variables; return the exit code."""
+    endpoint = LocalCloud.of(options).running()
+    variables = clients.environment(endpoint)
+    foreign: tuple[str, ...] = clients.FOREIGN
+    if project_folder(Path.cwd()):
+        # Late: they take half a second to import, and outside of a project no one needs them.
+        from bezel.cli.local.stacks import Local
+        from bezel.pulumi_engine import local_engine
+        from bezel.pulumi_engine.project import find_project
+
+        variables = Local.of(find_project(Path.cwd()), options).engine(endpoint).environment() | variables
+        foreign = local_engine.FOREIGN
+    sys.stdout.write(_printed(variables, foreign, options.format))
+    return 0
+
+
+def _printed(variables: Mapping[str, str], foreign: Iterable[str], form: str) -> str:
+    """The variables as lines for a shell, as lines of a file (`NAME=VALUE`), or as JSON."""
+    if form == "json":
+        return json.dumps(variables, indent=2) + "\n"
+    if form == "file":
+        return "".join(f"{name}={value}\n" for name, value in variables.items())
+    exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
+    return f"unset {' '.join(foreign)}\n{exports}"

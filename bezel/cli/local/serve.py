@@ -1,0 +1,69 @@
+"""`bezel local serve`: the embedded cloud in the foreground, until Ctrl-C; needs no Pulumi project.
+
+Leaves out the daemon itself (`bezel.localcloud.daemon`), which runs in this process.
+"""
+
+import argparse
+import contextlib
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from bezel.cli.local.cloud import LocalCloud, check_folder, default_directory, summary
+from bezel.localcloud import clients
+from bezel.localcloud.core.locks import using
+from bezel.localcloud.core.paths import Endpoint
+from bezel.localcloud.daemon import Hooks
+from bezel.localcloud.daemon import run as run_daemon
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve until a signal ends it; return the exit code."""
+    with _directory(options) as directory:
+        cloud = LocalCloud(directory, options.server, options.model, options.speed, options.port)
+        cloud.check_server()
+        check_folder(directory)
+
+        def announce(endpoint: Endpoint) -> None:
+            text = json.dumps(clients.description(endpoint)) if options.json else _greeting(endpoint, options)
+            sys.stdout.write(f"{text}\n")
+            sys.stdout.flush()
+
+        # Held, so that a command with other settings does not replace this one, and `down` does not stop it.
+        with using(directory):
+            run_daemon(
+                directory,
+                server=cloud.server,
+                speed=cloud.speed,
+                idle_seconds=options.idle_seconds,
+                port=cloud.port,
+                hooks=Hooks(announce=announce),
+            )
+        if not options.json:
+            sys.stdout.write(f"localcloud has stopped; {_fate(options)}\n")
+    return 0
+
+
+@contextlib.contextmanager
+def _directory(options: argparse.Namespace) -> Iterator[Path]:
+    """The folder of the data; a temporary one is deleted at the end."""
+    if not options.temporary:
+        yield (options.dir or default_directory()).absolute()
+        return
+    folder = Path(tempfile.mkdtemp(prefix="localcloud-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _greeting(endpoint: Endpoint, options: argparse.Namespace) -> str:
+    pace = f"waits of the platform are {endpoint.speed:g} times shorter than Google's"
+    return f"{summary(endpoint)}; {pace}\n\n{clients.instructions(endpoint)}\nCtrl-C stops it; {_fate(options)}"
+
+
+def _fate(options: argparse.Namespace) -> str:
+    return "its data are deleted" if options.temporary else "its data stay"

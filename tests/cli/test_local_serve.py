@@ -1,0 +1,186 @@
+"""`bezel local serve`: localcloud for anybody, in any folder, in the foreground; several at once do not clash."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import httpx
+import pytest
+
+from bezel.localcloud import control
+from bezel.localcloud.core.paths import Endpoint
+from bezel.loopback.plain_http import NO_TLS
+from tests.support.cli.served import BEZEL, Served
+from tests.support.localcloud.client import Client, is_alive, until
+from tests.support.other_user import as_other_user
+
+pytestmark = pytest.mark.slow
+BUCKETS = "/storage/v1/b"
+
+
+@pytest.fixture
+def serve(tmp_path):
+    """A function that starts one in a folder of this test; all are ended afterwards."""
+    served = []
+
+    def start(*options, **variables):
+        served.append(Served(tmp_path, *options, **variables))
+        return served[-1]
+
+    yield start
+    for one in served:
+        one.end(signal.SIGTERM)
+
+
+def folder_of(served):
+    return Path(served.told["directory"])
+
+
+def client_of(served):
+    return Client(Endpoint.read(folder_of(served)))
+
+
+def test_it_serves_in_an_empty_folder_and_ctrl_c_leaves_its_data_and_nothing_running(serve):
+    first = serve()
+    assert folder_of(first) == first.home / ".local/state/bezel/localcloud"
+    assert [path.name for path in first.home.iterdir()] == [".local"]
+    client = client_of(first)
+    client.post(BUCKETS, {"name": "kept"}, project=first.told["project"])
+    client.prepare()
+    client.create("service", client.template("/m"), scaling={"minInstanceCount": 0})
+    assert first.run("local", "status").returncode == 0
+    assert first.end(signal.SIGINT) == (0, "")
+    assert not is_alive(first.pid)
+    assert first.run("local", "status").returncode == 1
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(first.told["base"], trust_env=False, verify=NO_TLS)
+    again = serve()
+    assert again.told["base"] == first.told["base"]
+    assert client_of(again).get(f"{BUCKETS}/kept").status_code == 200
+    assert again.end(signal.SIGTERM) == (0, "")
+
+
+def test_a_killed_one_that_is_started_again_keeps_its_data_and_address(serve):
+    first = serve("--dir", "cloud", "--port", str(_free()))
+    client_of(first).post(BUCKETS, {"name": "kept"}, project=first.told["project"])
+    first.end(signal.SIGKILL)
+    again = serve("--dir", "cloud")
+    assert again.told["base"] == first.told["base"]
+    assert client_of(again).get(f"{BUCKETS}/kept").status_code == 200
+
+
+def test_two_serve_at_once_each_with_its_own_data(serve):
+    one, other = serve("--dir", "one"), serve("--dir", "other")
+    client_of(one).post(BUCKETS, {"name": "mine"}, project=one.told["project"])
+    assert client_of(other).get(f"{BUCKETS}/mine").status_code == 404
+    # A token of one is none of the other's.
+    token = client_of(one).http.headers["Authorization"]
+    answer = httpx.get(
+        f"{other.told['base']}{BUCKETS}/mine", headers={"Authorization": token}, trust_env=False, verify=NO_TLS
+    )
+    assert answer.status_code == 401
+
+
+def test_a_folder_or_a_port_in_use_is_refused_with_who_has_it(serve):
+    first = serve("--dir", "cloud")
+    port = first.told["base"].rpartition(":")[2]
+    code, errors = serve("--dir", "cloud").end()
+    assert code == 1
+    assert f"(process {first.pid}, {first.told['base']})" in errors
+    assert f"bezel local stop --dir {folder_of(first)}" in errors
+    code, errors = serve("--dir", "other", "--port", port).end()
+    assert code == 1
+    assert f"--port = {port}\n   another process listens on it" in errors
+    assert client_of(first).get(BUCKETS, project="bezel-local").status_code == 200
+
+
+def test_no_other_command_replaces_it_and_the_one_of_the_refusal_stops_it(serve):
+    first = serve("--dir", "cloud")
+    replaced = first.run("local", "start", "--dir", "cloud", "--speed", "5")
+    assert replaced.returncode == 1
+    assert "is used by another command" in replaced.stderr
+    elsewhere = first.run("local", "start", "--dir", "cloud", "--port", str(_free()))
+    assert f"already runs in cloud at {first.told['base']}" in elsewhere.stderr
+    assert first.run("local", "start", "--dir", "cloud").returncode == 0
+    assert first.run("local", "stop", "--dir", "cloud").returncode == 0
+    assert first.end() == (0, "")
+
+
+def test_temporary_data_are_gone_at_the_end(serve):
+    first = serve("--temporary")
+    folder = folder_of(first)
+    assert client_of(first).get(BUCKETS, project="bezel-local").status_code == 200
+    assert first.end() == (0, "")
+    assert not folder.exists()
+
+
+def test_a_reader_that_is_gone_ends_it(tmp_path):
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [BEZEL, "local", "serve", "--dir", "cloud"]
+    environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    ended = subprocess.run(
+        command, cwd=tmp_path, env=environment, stdout=writing, stderr=subprocess.PIPE, timeout=30, check=False
+    )
+    os.close(writing)
+    assert ended.returncode != 0
+    assert b"Traceback" not in ended.stderr
+    assert control.status(tmp_path / "cloud") is None
+
+
+def test_it_says_how_clients_reach_it_and_the_lines_of_env_work_in_a_shell(serve):
+    first = serve("--dir", "a cloud")
+    status = first.run("local", "status", "--dir", "a cloud").stdout
+    for text in (first.told["project"], first.told["credentials"], *first.told["endpoints"].values()):
+        assert text in status
+    lines = first.run("local", "env", "--dir", "a cloud").stdout
+    shown = 'printf \'%s|%s|%s\' "$GOOGLE_APPLICATION_CREDENTIALS" "$CLOUDSDK_CONFIG" "$GOOGLE_CREDENTIALS"'
+    ran = subprocess.run(
+        ["/bin/sh", "-c", f"{lines}\n{shown}"],
+        env={"GOOGLE_CREDENTIALS": "the user's own"},
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=True,
+    )
+    assert ran.stdout == f"{first.told['credentials']}|{folder_of(first) / 'gcloud'}|"
+    as_json = json.loads(first.run("local", "env", "--dir", "a cloud", "--format", "json").stdout)
+    assert as_json == first.told["environment"]
+    as_file = first.run("local", "env", "--dir", "a cloud", "--format", "file").stdout
+    assert dict(line.split("=", 1) for line in as_file.splitlines()) == as_json
+    assert not [name for name in as_json if name.startswith("PULUMI")]  # there is no project here
+
+
+def test_a_proxy_is_left_out_for_localcloud_and_kept_for_the_rest(serve):
+    first = serve("--dir", "cloud", HTTPS_PROXY="http://proxy.example:3128", no_proxy="intern.example,127.0.0.1")
+    assert first.told["environment"]["NO_PROXY"] == "intern.example,127.0.0.1,localhost"
+    assert "NO_PROXY" not in serve("--dir", "other").told["environment"]
+
+
+def test_a_folder_that_may_not_be_written_is_refused_as_such(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir(mode=0o755)
+    for parent in (tmp_path, *tmp_path.parents[:2]):
+        parent.chmod(0o755)
+    ended = as_other_user([BEZEL, "local", "serve", "--dir", str(folder / "cloud")], HOME=str(folder))
+    errors = ended.stderr.decode()
+    if "No such file" in errors or ("ermission denied" in errors and "bezel:" not in errors):
+        pytest.skip("the other user cannot reach this interpreter")
+    assert ended.returncode == 1
+    assert "Permission denied" in errors
+    assert "Traceback" not in errors
+
+
+def test_it_ends_with_its_terminal(serve):
+    first = serve("--dir", "cloud")
+    os.kill(first.pid, signal.SIGHUP)
+    assert first.end() == (0, "")
+    until(lambda: control.status(folder_of(first)) is None)
+
+
+def _free():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
