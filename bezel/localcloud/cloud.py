@@ -12,6 +12,7 @@ from bezel.atomic_write import write_whole
 from bezel.localcloud.access import keys
 from bezel.localcloud.access.permissions import PROJECT_NAME, Access
 from bezel.localcloud.access.tokens import Tokens
+from bezel.localcloud.core.blob_files import BlobFiles
 from bezel.localcloud.core.clock import InstanceTiming, PlatformClock
 from bezel.localcloud.core.json_types import timestamp
 from bezel.localcloud.core.logbook import Logbook
@@ -43,10 +44,11 @@ _TOKEN_REQUEST, _MESSAGE, _OBJECT = 64 << 10, 10 << 20, 5 << 40  # bytes; the la
 
 
 def largest_body(path: str) -> int:
-    """Return the size limit in bytes of a request body of the APIs; objects are streamed to disk in pieces."""
+    """Return the size limit in bytes of a request body; objects and blobs are streamed to disk in pieces."""
     if path == "/token":
         return _TOKEN_REQUEST
-    return _OBJECT if path.startswith("/upload/") else _MESSAGE
+    streamed = path.startswith("/upload/") or (path.startswith("/v2/") and "/blobs/uploads" in path)
+    return _OBJECT if streamed else _MESSAGE
 
 
 class Cloud:
@@ -80,6 +82,7 @@ class Cloud:
         self.operations = FaultyOperations(self.store, pace, self.faults)
         self.logbook = Logbook(self.store, pace)
         self.objects = ObjectFiles(layout, self.store)
+        self.blobs = BlobFiles(layout)
         issuer_key = keys.load_or_make(layout.issuer_key)
         self.tokens = FaultyTokens(issuer_key, self.store, pace, lambda: self.base, self.faults)
         self.sockets = Sockets(layout.sockets)
@@ -94,7 +97,7 @@ class Cloud:
     def _heed_full_disk(self) -> None:
         full = self.faults.find("localcloud-disk-full") is not None
         if full != self.objects.full:
-            self.objects.full = full
+            self.objects.full = self.blobs.full = full
             self.store.limit(full=full)
 
     def is_enabled(self, api: str) -> bool:
@@ -104,6 +107,7 @@ class Cloud:
 
     def prepare(self) -> None:
         """Create the initial resources, repair the state after a kill, and write the key file with its address."""
+        from bezel.localcloud.services.artifact_registry.names import images_of
         from bezel.localcloud.services.iam.api import new_account
 
         with self.store.transaction():
@@ -117,6 +121,7 @@ class Cloud:
                 self.store.put_policy(PROJECT_NAME, {"version": 1, "etag": "ACAB", "bindings": bindings})
             self._write_key_file()
         self.objects.recover()
+        images_of(self).recover(self.pace.now())
 
     def _write_key_file(self) -> None:
         account = self.store.get("account", DEPLOYER)
@@ -133,7 +138,7 @@ class Cloud:
         """The REST surface of all APIs, with the request log."""
         from bezel.localcloud import control_api
         from bezel.localcloud.services.artifact_registry import api as artifact_registry
-        from bezel.localcloud.services.artifact_registry import registry
+        from bezel.localcloud.services.artifact_registry import artifacts_api, registry
         from bezel.localcloud.services.cloud_quotas import api as cloud_quotas
         from bezel.localcloud.services.cloud_run import api as run
         from bezel.localcloud.services.cloud_run import executions_api, jobs_api
@@ -153,8 +158,8 @@ class Cloud:
 
         apis = [
             *(module.api for module in (run, jobs_api, executions_api, storage, uploads, rewrites, iam, credentials)),
-            *(module.api for module in (resource_manager, secret_manager)),
-            *(module.api for module in (artifact_registry, service_usage, cloud_quotas, logs, monitoring)),
+            *(module.api for module in (resource_manager, secret_manager, artifact_registry, artifacts_api)),
+            *(module.api for module in (service_usage, cloud_quotas, logs, monitoring)),
             *(module.api for module in (compute, vpc_api, instances_api, tpu)),
             control_api.api,
         ]

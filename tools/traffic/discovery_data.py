@@ -82,6 +82,11 @@ SOURCES = (
     Source("artifactregistry", "artifactregistry.v1", "/artifactregistry/", (
         *_under("artifactregistry.projects.locations.repositories", f"create get list patch delete {_POLICIES}"),
         "artifactregistry.projects.locations.operations.get",
+        *_under("artifactregistry.projects.locations.repositories.dockerImages", "get list"),
+        *_under("artifactregistry.projects.locations.repositories.files", "get list"),
+        *_under("artifactregistry.projects.locations.repositories.packages", "get list delete"),
+        *_under("artifactregistry.projects.locations.repositories.packages.tags", "create get list patch delete"),
+        *_under("artifactregistry.projects.locations.repositories.packages.versions", "get list delete batchDelete"),
     )),
     Source("serviceusage", "serviceusage.v1", "/serviceusage/", (
         *_under("serviceusage.services", "get list enable disable batchEnable"),

@@ -43,6 +43,8 @@ class Paths:
         database: SQLite store of everything but object contents.
         objects: Contents of the buckets: one folder per bucket, objects by their names.
         uploads: Uploads in progress; moved into `objects` when complete.
+        blobs: Manifests, configs and layers of pushed images, by digest.
+        blob_uploads: Uploads of blobs in progress; moved into `blobs` when complete and verified.
         daemon_log: Log of the daemon.
         wire_log: One JSON line a request.
         sockets: Socket files that instances listen on.
@@ -59,6 +61,8 @@ class Paths:
         self.database = root / "cloud.db"
         self.objects = root / "objects"
         self.uploads = root / "uploads"
+        self.blobs = root / "registry" / "blobs"
+        self.blob_uploads = root / "registry" / "uploads"
         self.daemon_log = root / "logs" / "daemon.log"
         self.wire_log = root / "logs" / "wire.jsonl"
         self.sockets = root / "sockets"
@@ -85,7 +89,8 @@ class Paths:
             consequence = "its owner could read the keys that localcloud writes there, so nothing was started."
             text = f"belongs to the user with id {owner}: {consequence}"
             raise DirectoryError(Problem(str(self.root), None, text, "use a directory of your own."))
-        for folder in (self.objects, self.uploads, self.daemon_log.parent):
+        registry = (self.blobs.parent, self.blobs, self.blob_uploads)
+        for folder in (self.objects, self.uploads, *registry, self.daemon_log.parent):
             folder.mkdir(exist_ok=True, mode=0o700)
         # An earlier version may have left files readable by others.
         for path in (self.root, *self.root.iterdir()):

@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 
 from bezel.localcloud.access.permissions import Access
 from bezel.localcloud.access.tokens import Tokens
+from bezel.localcloud.core.blob_files import BlobFiles
 from bezel.localcloud.core.clock import PlatformClock
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.logbook import Logbook
@@ -130,6 +131,7 @@ class Context(Protocol):
     operations: Operations
     logbook: Logbook
     objects: ObjectFiles
+    blobs: BlobFiles
     tokens: Tokens
     sockets: Sockets
     holds: Breakpoints

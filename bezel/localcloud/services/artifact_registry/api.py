@@ -10,6 +10,7 @@ from bezel.localcloud.core.regions import regions
 from bezel.localcloud.http.update_mask import masked
 from bezel.localcloud.routing.iam_policies import serve_policy
 from bezel.localcloud.routing.router import Api, Call
+from bezel.localcloud.services.artifact_registry.names import images_of
 
 api = Api("artifactregistry.googleapis.com", "Artifact Registry API", locations=regions() | {"us", "europe", "asia"})
 _LOCATION = "/artifactregistry/v1/projects/{project:id}/locations/{location:id}"
@@ -98,6 +99,7 @@ def delete(call: Call) -> Json:
     with call.cloud.store.transaction():
         name = _repository(call)["name"]
         call.cloud.store.delete("repository", name)
+        images_of(call.cloud).drop_repository(name)
         return call.cloud.operations.timed(call.name(_PARENT), _METADATA, EMPTY, _DELETE_SECONDS)
 
 

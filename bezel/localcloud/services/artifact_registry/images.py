@@ -1,21 +1,29 @@
-"""Catalogue of the upstream container images, and the bytes of their manifests.
+"""Catalogue of the upstream container images: manifests, configs and layers, made here from the catalogue's rows.
 
-The manifests are made up and constant, so that a digest is a real digest: the hash of those bytes. They are not the
-published images' digests.
+Names, tags, platforms and entrypoints are facts; the contents are not the published images'. A config has the
+platform, the entrypoint and the layers' digests; its one layer is a tar file with a text that says so. All bytes follow
+from the row alone, so that a digest is the hash of what a client pulls, and the same on every machine.
 """
 
-import hashlib
+import io
 import json
 import re
+import struct
+import tarfile
 import tomllib
-from dataclasses import dataclass
+import zlib
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from bezel.localcloud.core.blob_files import digest_of
 from bezel.localcloud.core.json_types import Json
+from bezel.localcloud.services.artifact_registry.manifests import INDEX_TYPE, MANIFEST_TYPE, Manifest
 
-INDEX_TYPE = "application/vnd.oci.image.index.v1+json"
-MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
+_CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"
+_LAYER_TYPE = "application/vnd.oci.image.layer.v1.tar+gzip"
+_CREATED = "1970-01-01T00:00:00Z"
+_NOTE = "usr/share/doc/localcloud/image.txt"
 _REFERENCE = re.compile(
     r"(?:(?P<registry>[a-z0-9-]+(?:\.[a-z0-9-]+)+(?::\d+)?|localhost(?::\d+)?)/)?"
     r"(?P<repository>[a-z0-9]+(?:[._/-]+[a-z0-9]+)*)"
@@ -50,16 +58,18 @@ def parse_reference(text: str) -> Reference | None:
 
 
 @dataclass(frozen=True)
-class Manifest:
-    """Bytes that a registry serves."""
+class UpstreamImage:
+    """Everything below one name of an upstream registry.
 
-    content: bytes
-    media_type: str
+    Attributes:
+        tags: Tag -> manifest.
+        manifests: Digest -> manifest.
+        blobs: Digest -> bytes of a config or a layer.
+    """
 
-    @property
-    def digest(self) -> str:
-        """sha256 of the bytes."""
-        return "sha256:" + hashlib.sha256(self.content).hexdigest()
+    tags: dict[str, Manifest] = field(default_factory=dict)
+    manifests: dict[str, Manifest] = field(default_factory=dict)
+    blobs: dict[str, bytes] = field(default_factory=dict)
 
 
 @cache
@@ -69,19 +79,24 @@ def _table() -> list[Json]:
 
 
 @cache
-def _upstream() -> dict[tuple[str, str], dict[str, Manifest]]:
-    known: dict[tuple[str, str], dict[str, Manifest]] = {}
+def _upstream() -> dict[tuple[str, str], UpstreamImage]:
+    known: dict[tuple[str, str], UpstreamImage] = {}
     for row in _table():
-        versions = known.setdefault((row["registry"], row["repository"]), {})
-        index, parts = _manifests(row)
-        versions[row["tag"]] = index
-        versions |= {manifest.digest: manifest for manifest in (index, *parts)}
+        image = known.setdefault((row["registry"], row["repository"]), UpstreamImage())
+        index = _manifest(INDEX_TYPE, {"manifests": [_child(image, row, platform) for platform in row["platforms"]]})
+        image.manifests[index.digest] = image.tags[row["tag"]] = index
     return known
+
+
+def upstream_image(registry: str, repository: str) -> UpstreamImage | None:
+    """The tags and contents of an upstream name, if it exists."""
+    return _upstream().get((registry, repository))
 
 
 def upstream_manifest(registry: str, repository: str, version: str) -> Manifest | None:
     """The manifest of an image by tag or digest, if it exists."""
-    return _upstream().get((registry, repository), {}).get(version)
+    image = upstream_image(registry, repository)
+    return None if image is None else image.tags.get(version) or image.manifests.get(version)
 
 
 def program_of(image: str) -> str:
@@ -92,37 +107,55 @@ def program_of(image: str) -> str:
     return next(runs, "")
 
 
-def upstream_tags(registry: str, repository: str) -> list[str] | None:
-    """Tags of a repository, or None if there is no such repository."""
-    versions = _upstream().get((registry, repository))
-    return None if versions is None else sorted(v for v in versions if not v.startswith("sha256:"))
+def _child(image: UpstreamImage, row: Json, platform: str) -> Json:
+    """Make the manifest of one platform and return its descriptor in the index."""
+    system, architecture = platform.split("/")
+    files = _files(f"{row['registry']}/{row['repository']}:{row['tag']} {platform}")
+    body = {
+        "created": _CREATED,
+        "architecture": architecture,
+        "os": system,
+        "config": {"Entrypoint": row["entrypoint"]} | ({"Cmd": row["cmd"]} if "cmd" in row else {}),
+        "rootfs": {"type": "layers", "diff_ids": [digest_of(files)]},
+        "history": [{"created": _CREATED, "created_by": "localcloud"}],
+    }
+    config, layer = _bytes(body), _gzip(files)
+    image.blobs.update({digest_of(content): content for content in (config, layer)})
+    parts = {"config": _descriptor(_CONFIG_TYPE, config), "layers": [_descriptor(_LAYER_TYPE, layer)]}
+    manifest = _manifest(MANIFEST_TYPE, parts)
+    image.manifests[manifest.digest] = manifest
+    named = {"platform": {"architecture": architecture, "os": system}}
+    return _descriptor(MANIFEST_TYPE, manifest.content) | named
 
 
-def _manifests(row: Json) -> tuple[Manifest, list[Manifest]]:
-    name = f"{row['repository']}:{row['tag']}"
-    parts = []
-    for platform in row["platforms"]:
-        config = _blob(f"{name} {platform} config", 9_000)
-        layers = [_blob(f"{name} {platform} layer {n}", 1_000_000 * (n + 1)) for n in range(3)]
-        body = {
-            "schemaVersion": 2,
-            "mediaType": MANIFEST_TYPE,
-            "config": config | {"mediaType": "application/vnd.oci.image.config.v1+json"},
-            "layers": [layer | {"mediaType": "application/vnd.oci.image.layer.v1.tar+gzip"} for layer in layers],
-        }
-        parts.append(Manifest(json.dumps(body, indent=2).encode(), MANIFEST_TYPE))
-    entries = [
-        {
-            "mediaType": MANIFEST_TYPE,
-            "digest": part.digest,
-            "size": len(part.content),
-            "platform": dict(zip(("os", "architecture"), platform.split("/"), strict=True)),
-        }
-        for part, platform in zip(parts, row["platforms"], strict=True)
-    ]
-    index = {"schemaVersion": 2, "mediaType": INDEX_TYPE, "manifests": entries}
-    return Manifest(json.dumps(index, indent=2).encode(), INDEX_TYPE), parts
+def _files(image: str) -> bytes:
+    """The uncompressed layer."""
+    text = (
+        f"{image}\nMade by localcloud: the published image's files are not in it. localcloud runs a program instead.\n"
+    )
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        entry = tarfile.TarInfo(_NOTE)  # owner root, time 0, mode 0644
+        entry.size = len(text)
+        tar.addfile(entry, io.BytesIO(text.encode()))
+    return made.getvalue()
 
 
-def _blob(seed: str, size: int) -> Json:
-    return {"digest": "sha256:" + hashlib.sha256(seed.encode()).hexdigest(), "size": size}
+def _gzip(content: bytes) -> bytes:
+    """A gzip file with one stored block: the bytes of a compressed one would depend on the machine's zlib."""
+    head = b"\x1f\x8b\x08" + bytes(6) + b"\xff"
+    block = b"\x01" + struct.pack("<HH", len(content), len(content) ^ 0xFFFF) + content
+    return head + block + struct.pack("<II", zlib.crc32(content), len(content))
+
+
+def _manifest(media_type: str, parts: Json) -> Manifest:
+    body = {"schemaVersion": 2, "mediaType": media_type} | parts
+    return Manifest(_bytes(body), media_type, body)
+
+
+def _descriptor(media_type: str, content: bytes) -> Json:
+    return {"mediaType": media_type, "digest": digest_of(content), "size": len(content)}
+
+
+def _bytes(body: Json) -> bytes:
+    return json.dumps(body, indent=2).encode()
