@@ -153,6 +153,10 @@ def _fits(template: str, path: str) -> bool:
     return _form(template).fullmatch(path) is not None
 
 
+# A parameter of a path. A colon begins a custom method, except in a digest.
+_SEGMENT = "(?:[^/:]+:[0-9a-f]{64,}|[^/:]+)"
+
+
 @cache
 def _form(template: str) -> re.Pattern[str]:
-    return re.compile(re.escape(template).replace(r"\{\}", "[^/:]+"))
+    return re.compile(re.escape(template).replace(r"\{\}", _SEGMENT))

@@ -7,6 +7,7 @@ import pytest
 
 from bezel.localcloud.http.methods import served, unserved
 from bezel.localcloud.services.artifact_registry import api as artifact_registry
+from bezel.localcloud.services.artifact_registry import artifacts_api
 from bezel.localcloud.services.cloud_run import api as run
 from bezel.localcloud.services.cloud_run import executions_api, jobs_api
 from bezel.localcloud.services.compute import api as compute
@@ -25,6 +26,7 @@ from tests.support.localcloud.api_harness import ApiHarness
 from tests.support.localcloud.client import DEPLOYER, PARENT, REGION, RUNTIME, SERVICES, Client
 from tests.support.localcloud.discovery_check import called
 from tests.support.localcloud.machines_harness import machines, networks
+from tests.support.localcloud.registry_harness import push_index
 from tests.support.record_results import check_results
 from tools.traffic.discovery_data import SOURCES, methods_of, path_of
 from tools.traffic.discovery_data import document as discovery
@@ -34,6 +36,7 @@ pytestmark = pytest.mark.slow
 MODULES = (
     *(
         artifact_registry,
+        artifacts_api,
         compute,
         instances_api,
         vpc_api,
@@ -153,7 +156,36 @@ def repositories(trial):
     trial("PATCH", one, {"description": "d"}, updateMask="description", missing=none)
     trial.refused(400, "PATCH", one, {}, updateMask="format", says="cannot be updated")
     policies(trial, one, none)
+    images(trial, one)
     trial("DELETE", one, missing=none)
+
+
+def images(trial, one):
+    registry = f"/v2/{REGION}-docker.pkg.dev/bezel-local/tried/app"
+    digest, other = (push_index(trial.owner.http, registry, tag) for tag in ("a", "b"))
+    package, version = f"{one}/packages/app", f"{one}/packages/app/versions/{digest}"
+    absent = f"sha256:{'0' * 64}"
+    trial("GET", f"{one}/dockerImages", pageSize=1)
+    trial("GET", f"{one}/dockerImages/app@{digest}", missing=f"{one}/dockerImages/app@{absent}")
+    trial("GET", f"{one}/files", pageSize=1)
+    trial("GET", f"{one}/files/{digest}", missing=f"{one}/files/{absent}")
+    trial("GET", f"{one}/packages", pageSize=1)
+    trial("GET", package, missing=f"{package}x")
+    trial("GET", f"{package}/versions", pageSize=1, view="BASIC", missing=f"{package}x/versions")
+    trial("GET", version, view="FULL", missing=f"{package}/versions/{absent}")
+    trial("GET", f"{package}/tags", pageSize=1, missing=f"{package}x/tags")
+    named = version.removeprefix("/artifactregistry/v1/")
+    trial("POST", f"{package}/tags", {"version": named}, tagId="c", missing=f"{package}x/tags")
+    trial.refused(409, "POST", f"{package}/tags", {"version": named}, tagId="c")
+    trial("PATCH", f"{package}/tags/c", {"version": named}, missing=f"{package}/tags/absent")
+    trial("GET", f"{package}/tags/c", missing=f"{package}/tags/absent")
+    trial("DELETE", f"{package}/tags/c", missing=f"{package}/tags/absent")
+    trial.refused(400, "DELETE", version, says="it is tagged")
+    trial("DELETE", version, force="true", missing=f"{package}/versions/{absent}")
+    names = {"names": [named.replace(digest, other)]}
+    trial("POST", f"{package}/versions:batchDelete", names, missing=f"{package}x/versions:batchDelete")
+    push_index(trial.owner.http, registry, "a")
+    trial("DELETE", package, missing=f"{package}x")
 
 
 def secrets(trial):

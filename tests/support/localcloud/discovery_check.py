@@ -72,9 +72,13 @@ def _methods(source: Source) -> dict[tuple[str, int], list[tuple[str, Called]]]:
     return found
 
 
+# A part of a path: a colon begins a custom method, except in a digest.
+_SEGMENT = "(?:[^/:]+:[0-9a-f]{64,}|[^/:]+)"
+
+
 @cache
 def _pattern(path: str) -> re.Pattern[str]:
-    return re.compile(re.escape(path).replace(r"\{\}", "[^/:]+"))
+    return re.compile(re.escape(path).replace(r"\{\}", _SEGMENT))
 
 
 def called(verb: str, path: str) -> Called | None:
@@ -161,7 +165,7 @@ def problems(value: object, schema: Json, name: str, where: str, *, answers: boo
         items = enumerate(value)
         return [p for n, item in items for p in problems(item, schema["items"], name, f"{where}[{n}]", answers=answers)]
     if kind == "object" and isinstance(value, dict):
-        is_any = schema.get("additionalProperties", {}).get("type") == "any"
+        is_any = "@type" in schema.get("additionalProperties", {}).get("description", "")
         if is_any and where in {"answer.response", "answer.metadata"}:
             return _anything(value, where)
         return _object_problems(value, schema, name, where, answers=answers)

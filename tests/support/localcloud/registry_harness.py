@@ -99,6 +99,14 @@ def index(*digests):
     return json.dumps({"schemaVersion": 2, "mediaType": INDEX, "manifests": parts}).encode()
 
 
+def push_index(http, path, tag):
+    """Push an index without any image in it, whose annotation is its tag, by an HTTP client; return its digest."""
+    body = json.loads(index()) | {"annotations": {"tag": tag}}
+    answer = http.put(f"{path}/manifests/{tag}", content=json.dumps(body), headers={"content-type": INDEX})
+    assert answer.status_code == 201, answer.text
+    return answer.headers["docker-content-digest"]
+
+
 def basic(user, password):
     """The value of an Authorization header."""
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
