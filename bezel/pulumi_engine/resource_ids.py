@@ -65,9 +65,10 @@ def derived_id(kind: str, inputs: Mapping[str, Any], project: str | None) -> str
     whole = path.format_map(values)
     if member:
         # A parent may be named by its full path, which already contains project and location.
-        named = str(values[re.findall(r"{(\w+)}", path)[-1]])
-        whole = named if named.startswith("projects/") else whole
+        parent = str(values[re.findall(r"{(\w+)}", path)[-1]])
+        whole = parent if parent.startswith("projects/") else whole
         condition = values.get("condition")
-        title = f"/{condition['title']}" if isinstance(condition, Mapping) and condition.get("title") else ""
-        return f"{whole}{member.format_map(values)}{rest}{title}"
+        named = dict(condition) if isinstance(condition, Mapping) else {}
+        parts = [named.get(name) or "" for name in ("title", "description", "expression")] if named else []
+        return "/".join([f"{whole}{member.format_map(values)}{rest}", *parts])
     return whole

@@ -58,7 +58,9 @@ def test_a_project_left_out_is_the_provider_s_own_and_a_parent_s_path_counts_for
         "name": "projects/p/locations/l/services/s",
         "condition": {"title": "soon", "expression": "true"},
     }
-    assert derived_id(member, whole, "acme") == "projects/p/locations/l/services/s/roles/run.invoker/user:a@b.c/soon"
+    assert (
+        derived_id(member, whole, "acme") == "projects/p/locations/l/services/s/roles/run.invoker/user:a@b.c/soon//true"
+    )
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,7 @@ ELSEWHERE: dict[str, dict[str, tuple[str, str]]] = {
     },
     "gcp:storage/bucket:Bucket": {
         "project": ("nothing", "a parameter of the create's URL, read back by projectNumber"),
+        "retentionPolicy.retentionPeriod": ("string int64", TEXT),
         "url": ("nothing", MADE),
     },
     "gcp:storage/bucketObject:BucketObject": dict.fromkeys(

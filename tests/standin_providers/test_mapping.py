@@ -1,5 +1,6 @@
 """Properties to JSON and back, for every row and for any values."""
 
+import itertools
 from functools import cache
 from typing import Any
 
@@ -10,8 +11,8 @@ from hypothesis import strategies as st
 from bezel.standin_providers.lifecycle.fields import Field, Kind, Mark
 from bezel.standin_providers.lifecycle.mapping import Nulls, body, outputs, zero
 from bezel.standin_providers.lifecycle.plan import differences, plan
-from bezel.standin_providers.lifecycle.sets import in_set_order
-from bezel.standin_providers.lifecycle.values import decode, encode
+from bezel.standin_providers.lifecycle.sets import in_request_order, in_state_order
+from bezel.standin_providers.lifecycle.values import UNKNOWN, decode, encode
 from bezel.standin_providers.resources import TYPES
 
 TEXT = st.text("abc/._-", min_size=1, max_size=6)
@@ -76,10 +77,40 @@ def test_zero_is_what_says_nothing(value: Any) -> None:
     )
 
 
-def test_a_set_stands_in_the_providers_order() -> None:
-    template = next(item for item in TYPES["gcp:cloudrunv2/service:Service"].fields if item.name == "template")
-    containers = next(item for item in template.fields if item.name == "containers")
-    envs = next(item for item in containers.fields if item.name == "envs")
+def field_at(kind: str, path: str) -> Field:
+    fields = TYPES[kind].fields
+    for name in path.split("."):
+        found = next(item for item in fields if item.name == name)
+        fields = found.fields
+    return found
+
+
+def test_a_set_is_sent_in_the_order_of_its_checksums() -> None:
+    envs = field_at("gcp:cloudrunv2/service:Service", "template.containers.envs")
     secret = {"name": "HF_TOKEN", "valueSource": {"secretKeyRef": {"secret": "hf-token", "version": "latest"}}}
     plain = {"name": "VLLM_LOGGING_LEVEL", "value": "INFO"}
-    assert in_set_order(envs, [plain, secret]) == [secret, plain] == in_set_order(envs, [secret, plain])
+    assert in_request_order(envs, [plain, secret]) == [secret, plain] == in_request_order(envs, [secret, plain])
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "ordered"),
+    [
+        (
+            "gcp:cloudrunv2/service:Service",
+            "template.containers.envs",
+            [{"name": "A", "value": "2"}, {"name": "B", "value": "1"}, {"name": "C", "value": ""}],
+        ),
+        ("gcp:compute/firewall:Firewall", "sourceRanges", ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"]),
+        ("gcp:compute/firewall:Firewall", "targetTags", ["a", "b", "c"]),
+        (  # by their action, their condition, their id: the properties in alphabetical order
+            "gcp:artifactregistry/repository:Repository",
+            "cleanupPolicies",
+            [{"id": "z", "action": "DELETE"}, {"id": "a", "action": "KEEP"}, {"id": "b", "action": "KEEP"}],
+        ),
+    ],
+)
+def test_a_set_is_in_the_state_in_the_order_of_its_content(kind: str, path: str, ordered: list[Any]) -> None:
+    field = field_at(kind, path)
+    for members in itertools.permutations(ordered):
+        assert in_state_order(field, list(members)) == ordered
+    assert in_state_order(field, [UNKNOWN, *ordered])[-1] == UNKNOWN

@@ -7,7 +7,7 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bezel.standin_providers.google.errors import OperationError, ProviderError
@@ -16,6 +16,12 @@ from bezel.standin_providers.google.tokens import Tokens
 
 DEFAULT_TIMEOUT = 20 * 60.0  # seconds; the published provider's for nearly every resource
 ATTRIBUTION = {"goog-pulumi-provisioned": "true"}
+# Variables that set a setting which the configuration lacks, the first one that is set.
+VARIABLES: Mapping[str, Sequence[str]] = {
+    "project": ("GOOGLE_PROJECT", "GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT", "CLOUDSDK_CORE_PROJECT"),
+    "region": ("GOOGLE_REGION", "GCLOUD_REGION", "CLOUDSDK_COMPUTE_REGION"),
+    "zone": ("GOOGLE_ZONE", "GCLOUD_ZONE", "CLOUDSDK_COMPUTE_ZONE"),
+}
 Poll = Callable[[str], Mapping[str, Any]]
 
 
@@ -30,9 +36,9 @@ class Cloud:
             environment: The process's environment, for settings that the configuration does not have.
         """
         self._config, self._environment = config, environment
-        self.project: str | None = self._setting("project", "GOOGLE_PROJECT", "GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT")
-        self.region: str | None = self._setting("region", "GOOGLE_REGION", "GCLOUD_REGION")
-        self.zone: str | None = self._setting("zone", "GOOGLE_ZONE", "GCLOUD_ZONE")
+        self.project: str | None = self._setting("project", *VARIABLES["project"])
+        self.region: str | None = self._setting("region", *VARIABLES["region"])
+        self.zone: str | None = self._setting("zone", *VARIABLES["zone"])
         labels = config.get("defaultLabels") or {}  # JSON text where it comes from the stack's configuration
         self.default_labels: dict[str, str] = dict(json.loads(labels) if isinstance(labels, str) else labels)
         self.attribution = {} if config.get("addPulumiAttributionLabel") in (False, "false") else ATTRIBUTION

@@ -13,6 +13,7 @@ from bezel.standin_providers.lifecycle.fields import Field, Fields, Kind, Mark
 from bezel.standin_providers.lifecycle.values import Properties, unknown
 
 DEFAULTS = "__defaults"
+RANDOM = 7  # digits at the end of a generated name
 
 
 @dataclass(slots=True)
@@ -35,10 +36,9 @@ def check(fields: Fields, inputs: Mapping[str, Any], token: str) -> Checked:
     return Checked(work.object(fields, inputs, ""), work.failures)
 
 
-def autoname(name: str, seed: bytes, longest: int) -> str:
+def autoname(name: str, seed: bytes) -> str:
     """Return the provider's name for a resource: its own name and seven hexadecimal digits, the same for one seed."""
-    suffix = "-" + hashlib.sha256(seed or name.encode()).hexdigest()[:7]
-    return name[: longest - len(suffix)] + suffix
+    return f"{name}-{hashlib.sha256(seed or name.encode()).hexdigest()[:RANDOM]}"
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@
 
 import ipaddress
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 
 def last_segment(left: object, right: object) -> bool:
@@ -33,6 +33,12 @@ def state(left: object, right: object) -> bool:
     return (left or "ANY") == (right or "ANY")
 
 
+def asset(left: object, right: object) -> bool:
+    """Whether two assets have the same content, by the engine's hash; the place of a file does not matter."""
+    digests = [item.get("hash") if isinstance(item, Mapping) else None for item in (left, right)]
+    return digests[0] is not None and digests[0] == digests[1]
+
+
 def shrinks(old: object, new: object) -> bool:
     """Whether the new range does not contain the whole old one, which requires a new subnetwork."""
     try:
@@ -42,5 +48,5 @@ def shrinks(old: object, new: object) -> bool:
 
 
 COMPARISONS: dict[str, Callable[[object, object], bool]] = {
-    function.__name__: function for function in (last_segment, letters, link, state, shrinks)
+    function.__name__: function for function in (last_segment, letters, link, state, asset, shrinks)
 }

@@ -8,6 +8,7 @@ import enum
 import functools
 import json
 import operator
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -44,6 +45,7 @@ class Mark(enum.Flag):
     KEYED = enum.auto()  # a list here, a map by the members' id on the wire; an update sends it even when empty
     CREATE_ONLY = enum.auto()  # in the body of a create, never of an update
     ZERO = enum.auto()  # sent although it is zero (all others are left out)
+    EMPTIED = enum.auto()  # a text that an update sends although it is empty, so that Google forgets a removed one
     EMPTY = enum.auto()  # an object that is sent although it is empty, if the program sets it
     SET = enum.auto()  # unordered
     SHORT = enum.auto()  # Google returns a path, the property is its last segment
@@ -71,11 +73,19 @@ class Field:
     fields: tuple["Field", ...] = ()
     same: Same | None = None  # an additional equality of two values
     renews: Same | None = None  # whether a change from the first value to the second replaces the resource
+    terraform: str = ""  # the published provider's name, where it follows neither from `name` nor from `wire`
 
     @property
     def path(self) -> list[str]:
         """The path of the value in Google's JSON."""
         return (self.wire or self.name).split(".")
+
+    @property
+    def provider_name(self) -> str:
+        """The published provider's name of the property, with which its messages and its sets are made."""
+        listed = self.kind in (Kind.ITEMS, Kind.BLOCKS) and len(self.path) == 1  # Pulumi's name is a plural
+        name = self.path[0] if listed else self.name
+        return self.terraform or re.sub(r"[A-Z]", lambda found: "_" + found[0].lower(), name)
 
     @property
     def changeable(self) -> bool:
@@ -89,8 +99,8 @@ Fields = tuple[Field, ...]
 def read_fields(table: Mapping[str, Any], groups: Mapping[str, Any]) -> Fields:
     """Return the fields of a table of properties.
 
-    A property is a text: its kind and marks, then `same=` and `renews=` with a comparison's name, `wire=`, and last
-    `default=`. An object is a table that has this text as "@".
+    A property is a text: its kind and marks, then `same=` and `renews=` with a comparison's name, `wire=`, `name=` with
+    the published provider's name, and last `default=`. An object is a table that has this text as "@".
 
     Args:
         table: The properties by name; "@groups" names tables of `groups` to insert.
@@ -117,8 +127,9 @@ def _field(name: str, row: Mapping[str, Any], groups: Mapping[str, Any]) -> Fiel
         Kind(kind),
         functools.reduce(operator.or_, (Mark[word.upper()] for word in marks if "=" not in word), NO_MARK),
         options.get("wire", ""),
-        json.loads(default) if kind in ("flag", "whole") and default else default or None,
+        json.loads(default) if kind in ("flag", "whole", "big") and default else default or None,
         read_fields(row, groups),
         COMPARISONS[options["same"]] if "same" in options else None,
         COMPARISONS[options["renews"]] if "renews" in options else None,
+        options.get("name", ""),
     )

@@ -48,9 +48,23 @@ def _refreshed_value(field: Field, value: Any, current: Any) -> Any:
 
 
 def _matched(value: list[Any], current: list[Any]) -> list[tuple[int, Any]]:
-    """Return the members of a set in the order in which the program lists them, by their name."""
-    order = {item.get("name"): index for index, item in enumerate(value) if isinstance(item, Mapping)}
-    return sorted(((order.get(item.get("name"), len(value)), item) for item in current), key=lambda pair: pair[0])
+    """Return the members of a set in the program's order, each with its place there; new ones are the last."""
+    free, places = list(range(len(value))), []
+    for item in current:
+        alike = {place: _equal_values(value[place], item) for place in free}
+        best = max(alike, key=lambda place: alike[place], default=len(value))
+        place = best if alike.get(best) else len(value)
+        if place in free:
+            free.remove(place)
+        places.append((place, item))
+    return sorted(places, key=lambda pair: pair[0])
+
+
+def _equal_values(one: Any, other: Any) -> int:
+    """Return in how many of its properties a member of the program equals one of the actual resource."""
+    if not isinstance(one, Mapping) or not isinstance(other, Mapping):
+        return int(one == other)
+    return sum(one[name] == other.get(name) for name in one if name != DEFAULTS)
 
 
 def imported(fields: Fields, actual: Mapping[str, Any]) -> Properties:

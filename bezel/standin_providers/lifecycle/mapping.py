@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bezel.standin_providers.lifecycle.fields import Field, Fields, Kind, Mark
-from bezel.standin_providers.lifecycle.sets import in_set_order
+from bezel.standin_providers.lifecycle.sets import in_request_order, in_state_order
 from bezel.standin_providers.lifecycle.values import Properties, secret, unknown
 
 
@@ -36,7 +36,11 @@ def body(fields: Fields, values: Mapping[str, Any], *, updating: bool = False) -
         if unknown(value):
             continue
         sent = _sent(field, value, updating=updating)
-        there = (field.marks & Mark.EMPTY and sent is not None) or (updating and field.marks & Mark.KEYED)
+        if updating and field.marks & Mark.EMPTIED:
+            sent = sent or ""
+        there = (field.marks & Mark.EMPTY and sent is not None) or (
+            updating and field.marks & (Mark.KEYED | Mark.EMPTIED)
+        )
         if field.marks & Mark.ZERO or there or not (sent is None or sent in ("", 0) or sent in ([], {})):
             into = result
             *parents, last = field.path
@@ -49,6 +53,8 @@ def body(fields: Fields, values: Mapping[str, Any], *, updating: bool = False) -
 def _sent(field: Field, value: Any, *, updating: bool) -> Any:
     if value is None:
         return None
+    if field.marks & Mark.SET and isinstance(value, list) and not any(unknown(item) for item in value):
+        value = in_request_order(field, value)
     if field.kind is Kind.BLOCK:
         inner = body(field.fields, value, updating=updating)
         return [inner] if field.marks & Mark.LISTED else inner
@@ -128,7 +134,7 @@ def _read(field: Field, raw: Any, before: Any, nulls: Nulls) -> Any:
 def _many(field: Field, raw: Any) -> Any:
     if field.kind is Kind.TABLE:
         return dict(raw or {})
-    return in_set_order(field, raw or []) if field.marks & Mark.SET else list(raw or [])
+    return in_state_order(field, raw or []) if field.marks & Mark.SET else list(raw or [])
 
 
 def _silent(field: Field, value: Mapping[str, Any]) -> bool:
@@ -154,7 +160,7 @@ def _members(field: Field, raw: Any, before: Any, nulls: Nulls) -> list[Any]:
         )
         for index, item in enumerate(members)
     ]
-    return in_set_order(field, read) if field.marks & Mark.SET else read
+    return in_state_order(field, read) if field.marks & Mark.SET else read
 
 
 def sealed(fields: Fields, values: Properties) -> Properties:

@@ -10,7 +10,7 @@ from typing import Any
 
 from bezel.standin_providers.lifecycle.fields import Field, Fields, Kind, Mark
 from bezel.standin_providers.lifecycle.mapping import zero
-from bezel.standin_providers.lifecycle.sets import in_set_order
+from bezel.standin_providers.lifecycle.sets import in_state_order
 from bezel.standin_providers.lifecycle.values import UNKNOWN, Properties, unknown
 
 
@@ -63,7 +63,7 @@ def _planned_value(field: Field, value: Any, before: Any, *, creating: bool) -> 
         return planned
     if field.kind is Kind.BLOCKS:
         befores = before if isinstance(before, list) else []
-        members = in_set_order(field, value) if field.marks & Mark.SET else value
+        members = in_state_order(field, value) if field.marks & Mark.SET else value
         return [
             UNKNOWN
             if unknown(item)
@@ -72,7 +72,7 @@ def _planned_value(field: Field, value: Any, before: Any, *, creating: bool) -> 
             )
             for index, item in enumerate(members)
         ]
-    return in_set_order(field, value) if field.kind is Kind.ITEMS and field.marks & Mark.SET else value
+    return in_state_order(field, value) if field.kind is Kind.ITEMS and field.marks & Mark.SET else value
 
 
 def _member(

@@ -20,6 +20,7 @@ from bezel.standin_providers.google.errors import (
 )
 from bezel.standin_providers.lifecycle.fields import Fields
 from bezel.standin_providers.lifecycle.mapping import body
+from bezel.standin_providers.lifecycle.validations import Validations
 from bezel.standin_providers.lifecycle.values import Properties
 
 GO_CLIENT = {"prettyPrint": "false"}  # added by the provider where it uses Google's generated Go client
@@ -39,9 +40,11 @@ class ResourceType:
         create_query: Query of a create, templates over the properties.
         query: Query of every call.
         autoname: The property that gets a generated name when the program sets none.
-        rolls: Outputs that are unknown in the preview of an update, and the property whose change changes them; empty
-            for any.
-        longest: The greatest length of that name that Google accepts.
+        longest: The greatest length of a generated name; a resource whose own name leaves no room for it is refused.
+        lowercase: A generated name is in lower case.
+        delete_first: A replacement deletes the old resource first, even if it has another name.
+        validations: The values that Check refuses.
+        imports: Further forms of the id that an import may have, templates like `id`.
         waits: The operations (create, update, delete) for which Google returns a long-running operation.
         masked: Updates name the changed properties (`updateMask`).
         keeps_failed: A create whose operation fails leaves the resource in the state, as with the published provider.
@@ -61,8 +64,11 @@ class ResourceType:
     create_query: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, str] = field(default_factory=dict)
     autoname: str = ""
-    rolls: Mapping[str, str] = field(default_factory=dict)
     longest: int = 63
+    lowercase: bool = False
+    delete_first: bool = False
+    validations: Validations = field(default_factory=Validations)
+    imports: tuple[str, ...] = ()
     waits: frozenset[str] = frozenset()
     masked: bool = False
     keeps_failed: bool = False
@@ -126,7 +132,7 @@ class Operations:
 
     def identify(self, resource_id: str, values: Mapping[str, Any]) -> str:
         """Return the whole id for one that an import has shortened."""
-        return fill(self.kind.id, values) if parse(self.kind.id, resource_id) else resource_id
+        return fill(self.kind.id, values) if parse(self.kind, resource_id) else resource_id
 
     def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
         """Return Google's JSON of the resource, or None when it is gone."""
@@ -217,15 +223,16 @@ def fill(template: str, values: Mapping[str, Any]) -> str:
     return re.sub(r"{(\w+)}", value, template)
 
 
-def parse(template: str, resource_id: str) -> Properties:
+def parse(kind: ResourceType, resource_id: str) -> Properties:
     """Return the properties that an id contains; none where it has another form.
 
     A shorter id, as users write it for an import, is matched from its end: `us-central1/llm` for
     projects/{project}/locations/{location}/services/{name}.
     """
-    pattern = re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", template)
-    if match := re.fullmatch(pattern, resource_id):
-        return match.groupdict()
-    names = re.findall(r"{(\w+)}", template)
+    for template in (kind.id, *kind.imports):
+        pattern = re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", template)
+        if match := re.fullmatch(pattern, resource_id):
+            return match.groupdict()
+    names = re.findall(r"{(\w+)}", kind.id)
     parts = resource_id.split("/")
     return dict(zip(names[-len(parts) :], parts, strict=True)) if len(parts) <= len(names) else {}

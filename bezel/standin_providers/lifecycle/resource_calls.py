@@ -11,13 +11,14 @@ from typing import Any
 
 from bezel.standin_providers.google.cloud import DEFAULT_TIMEOUT, Cloud
 from bezel.standin_providers.google.errors import GoneError, PartlyDoneError, ProviderError
-from bezel.standin_providers.lifecycle.check import DEFAULTS, Checked, autoname, check
+from bezel.standin_providers.lifecycle.check import DEFAULTS, RANDOM, Checked, autoname, check
 from bezel.standin_providers.lifecycle.fields import Fields, Mark
 from bezel.standin_providers.lifecycle.inputs import imported, refreshed
 from bezel.standin_providers.lifecycle.labels import add_labels, show_labels
 from bezel.standin_providers.lifecycle.mapping import Nulls, outputs, sealed
 from bezel.standin_providers.lifecycle.plan import Difference, differences, plan, without_ignored
 from bezel.standin_providers.lifecycle.resource import Operations, ResourceType, parse
+from bezel.standin_providers.lifecycle.validations import refused_values
 from bezel.standin_providers.lifecycle.values import UNKNOWN, Properties, unknown
 
 
@@ -62,12 +63,18 @@ class ResourceCalls:
         name_field = kind.autoname
         inputs = dict(news)
         auto = bool(name_field) and news.get(name_field) is None and proposed != ""
+        own = name.lower() if kind.lowercase else name
         if auto:
             state = olds.get(name_field) if name_field in (olds.get(DEFAULTS) or []) else None
-            inputs[name_field] = state or proposed or autoname(name, seed, kind.longest)
+            inputs[name_field] = state or proposed or autoname(own, seed)
         checked = check(kind.fields, inputs, kind.pulumi_type)
         if auto:
             checked.inputs[DEFAULTS].append(name_field)
+        if auto and not proposed and len(own) + 1 + RANDOM > kind.longest:
+            text = f"name '{own}-' plus {RANDOM} random chars is longer than maximum length {kind.longest}"
+            checked.failures.append((name_field, f"could not make instance of '{kind.pulumi_type}': {text}"))
+        else:
+            checked.failures += refused_values(kind.fields, checked.inputs, kind.validations, name)
         return checked
 
     def planned(self, kind: ResourceType, news: Mapping[str, Any], known: Mapping[str, Any] | None) -> Properties:
@@ -81,10 +88,10 @@ class ResourceCalls:
         """Return the differences between the desired properties and the known ones."""
         differing = tuple(without_ignored(differences(kind.fields, known, self.planned(kind, news, known)), ignored))
         replaced = {item.top for item in differing if item.replaces}
-        fixed_name = bool(kind.autoname) and kind.autoname not in (news.get(DEFAULTS) or [])
-        same_name = known.get(kind.autoname) == news.get(kind.autoname)
+        # A name that the program sets is not compared with the old one: the bridge takes any for one that may collide.
+        named = bool(news.get(kind.autoname)) and kind.autoname not in (news.get(DEFAULTS) or [])
         stables = tuple(sorted(name for name in _fixed(kind.fields) if name not in replaced))
-        return Changes(differing, stables, delete_first=bool(replaced) and fixed_name and same_name)
+        return Changes(differing, stables, delete_first=bool(replaced) and (kind.delete_first or named))
 
     def create(self, kind: ResourceType, news: Properties, timeout: float, *, preview: bool) -> tuple[str, Properties]:
         """Create a resource (or preview it); returns its id and outputs.
@@ -126,9 +133,8 @@ class ResourceCalls:
         planned = self.planned(kind, news, known)
         changed = {item.top for item in differences(kind.fields, known, planned)}
         if preview:
-            sent = {item.name for item in kind.fields if item.name in changed and item.changeable}
-            rolls = [name for name, cause in kind.rolls.items() if sent and (not cause or cause in sent)]
-            return self.seal(kind, {**planned, **dict.fromkeys(rolls, UNKNOWN), "id": resource_id})
+            # What Google computes stays known and old: the bridge's preview cannot tell what an update changes there.
+            return self.seal(kind, {**planned, "id": resource_id})
         planned = _without_unknowns(planned)
         try:
             answer = self._operations(kind, timeout).update(resource_id, planned, known, changed)
@@ -145,9 +151,10 @@ class ResourceCalls:
         self, kind: ResourceType, resource_id: str, known: Properties, inputs: Properties
     ) -> tuple[str, Properties, Properties] | None:
         """Read a resource: id, outputs and inputs, or None when it is gone. Without a state it is an import."""
-        prior = {**parse(kind.id, resource_id), **{name: value for name, value in known.items() if value is not None}}
+        prior = {**parse(kind, resource_id), **{name: value for name, value in known.items() if value is not None}}
         if not known:
-            prior.setdefault("project", self.cloud.project)
+            for name, value in (("project", self.cloud.project), ("region", self.cloud.region)):
+                prior.setdefault(name, value)
         operations = self._operations(kind, 0)
         whole_id = resource_id if known else operations.identify(resource_id, prior)
         answer = operations.read(whole_id, prior)

@@ -25,6 +25,7 @@ _UNKNOWNS = frozenset(
 SIGNATURE = "4dabf18193072939515e22adb298388d"
 SECRET = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105 - the mark of a secret, not one
 ASSET = "c44067f5952c0a294b673a41bacd8c17"
+ARCHIVE = "0def7320c3a5731c473e5ecbe6d01bc7"
 
 
 def unknown(value: object) -> bool:

@@ -5,6 +5,7 @@ engine unwraps them before a call and wraps returned values of the same names, a
 wrapped here.
 """
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from typing import TypeVar
@@ -12,12 +13,14 @@ from typing import TypeVar
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2 as pb
 
-from bezel.standin_providers.google.cloud import Cloud
+from bezel.standin_providers.google.cloud import VARIABLES, Cloud
 from bezel.standin_providers.google.errors import ExistsError, PartlyDoneError, ProviderError, one_error
 from bezel.standin_providers.lifecycle.invokes import invoke
 from bezel.standin_providers.lifecycle.resource import ResourceType
 from bezel.standin_providers.lifecycle.resource_calls import ResourceCalls
 from bezel.standin_providers.lifecycle.values import Properties, decode, encode
+from bezel.standin_providers.plugin.fast_import import sdk_version
+from bezel.standin_providers.plugin.schema import package_schema
 from bezel.standin_providers.plugin.server import Context, Plugin, refuse
 from bezel.standin_providers.resources import TYPES
 
@@ -43,6 +46,21 @@ class GooglePlugin(Plugin):
     def stop(self) -> None:
         """End every wait for Google."""
         self._engine.cloud.stop()
+
+    def GetSchema(self, request: pb.GetSchemaRequest, context: Context) -> pb.GetSchemaResponse:
+        """Return the package's schema, for code of imported resources."""
+        del request, context
+        return pb.GetSchemaResponse(schema=json.dumps(package_schema(TYPES, sdk_version(self.sdk))))
+
+    def CheckConfig(self, request: pb.CheckRequest, context: Context) -> pb.CheckResponse:
+        """Accept any configuration, and complete it with the environment's project, region and zone."""
+        del context
+        inputs = request.news
+        for name, variables in VARIABLES.items():
+            value = next((self._environment[key] for key in variables if self._environment.get(key)), None)
+            if value and name not in inputs.fields:
+                inputs.fields[name].string_value = value
+        return pb.CheckResponse(inputs=inputs)
 
     def Configure(self, request: pb.ConfigureRequest, context: Context) -> pb.ConfigureResponse:
         """Read the project, the endpoints and the other settings."""

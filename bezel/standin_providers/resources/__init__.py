@@ -1,7 +1,7 @@
 """Table of every resource type that the stand-in supports, by Pulumi's token.
 
-The rows are data (data/*.json): properties and the form of the calls. The modules here are the classes of those types
-whose API differs from most.
+The rows are data (data/*.json): properties and the form of the calls; so are the values that Check refuses
+(validations/*.json). The modules here are the classes of those types whose API differs from most.
 """
 
 import json
@@ -11,6 +11,7 @@ from typing import Any
 
 from bezel.standin_providers.lifecycle.fields import read_fields
 from bezel.standin_providers.lifecycle.resource import Operations, ResourceType
+from bezel.standin_providers.lifecycle.validations import Validations
 from bezel.standin_providers.resources.accounts import Account
 from bezel.standin_providers.resources.buckets import Bucket
 from bezel.standin_providers.resources.compute import ComputeOperations
@@ -22,6 +23,7 @@ from bezel.standin_providers.resources.secrets import Version
 from bezel.standin_providers.resources.services import Enabled
 
 _DATA = Path(__file__).parent / "data"
+_VALIDATIONS = Path(__file__).parent / "validations"
 _GROUPS = json.loads((_DATA / "groups.json").read_bytes())
 _OPERATIONS = {
     "gcp:compute/firewall:Firewall": Firewall,
@@ -45,12 +47,25 @@ def read_type(token: str, row: Mapping[str, Any], operations: type[Operations] |
         row: Attributes of `ResourceType`, or, with a `parent`, of `MemberType`; its fields as in `read_fields`.
         operations: The class that makes the calls, where the API differs from most.
     """
-    values = {**row, "fields": read_fields(row["fields"], _GROUPS), "waits": frozenset(row.get("waits", ()))}
+    values = {
+        **row,
+        "fields": read_fields(row["fields"], _GROUPS),
+        "imports": tuple(row.get("imports", ())),
+        "waits": frozenset(row.get("waits", ())),
+        "validations": _validations(token),
+    }
     if "parent" in row:
         return MemberType(pulumi_type=token, operations=Member, **values)
     return ResourceType(pulumi_type=token, operations=operations, **values)
 
 
+def _validations(token: str) -> Validations:
+    rules = _RULES.get(token, {})
+    rules = _RULES[rules["like"]] if "like" in rules else rules
+    return Validations({**_ENUMS.get(token, {}), **rules.get("values", {})}, tuple(rules.get("together", ())))
+
+
+_ENUMS, _RULES = (json.loads((_VALIDATIONS / f"{name}.json").read_bytes()) for name in ("enums", "rules"))
 TYPES = {
     token: read_type(token, row, _OPERATIONS.get(token))
     for file in sorted(_DATA.glob("*.json"))

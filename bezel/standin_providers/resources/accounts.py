@@ -32,14 +32,8 @@ class Account(Operations):
             if error.code != 409 or not planned.get("createIgnoreAlreadyExists"):
                 raise not_created(f"Error creating service account: {error}", error) from None
             made = {"name": fill(_ACCOUNT, planned)}
-        resource_id = str(made["name"])
-        if planned.get("disabled"):
-            self.call("POST", f"{resource_id}:disable", GO_CLIENT, {})
-        return self.made(resource_id, planned)
-
-    def identify(self, resource_id: str, values: Mapping[str, Any]) -> str:
-        """Return the whole id; an import may name an account by its e-mail alone."""
-        return resource_id if "/" in resource_id else fill("projects/{project}/serviceAccounts/", values) + resource_id
+        # `disabled` has no effect at creation, as the SDK documents it: the next update disables the account.
+        return self.made(str(made["name"]), planned)
 
     def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
         """Read the account, with its name as a member of policies."""

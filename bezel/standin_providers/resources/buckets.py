@@ -34,9 +34,11 @@ class Bucket(Operations):
         project = values.get("project")
         if not project or unknown(project):
             project = self.cloud.call("GET", "COMPUTE", f"projects/{answer['projectNumber']}", until=self.until)["name"]
+        access = {"publicAccessPrevention": "inherited", **(answer.get("iamConfiguration") or {})}
         namespace = answer.get("hierarchicalNamespace") or {"enabled": False}
         _name_states(answer, values.get("lifecycleRules") or [])
-        return {**answer, "project": project, "url": f"gs://{resource_id}", "hierarchicalNamespace": namespace}
+        made = {"project": project, "url": f"gs://{resource_id}"}
+        return {**answer, **made, "iamConfiguration": access, "hierarchicalNamespace": namespace}
 
     def update(
         self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from bezel.standin_providers.google.cloud import Cloud
 from bezel.standin_providers.google.errors import GoogleError, ProviderError, failing
 from bezel.standin_providers.lifecycle.resource import Operations, ResourceType, fill
 from bezel.standin_providers.lifecycle.values import Properties
@@ -49,25 +50,62 @@ class Member(Operations):
 
     kind: MemberType
 
+    def __init__(self, kind: ResourceType, cloud: Cloud, until: float) -> None:
+        super().__init__(kind, cloud, until)
+        self._imported: Properties = {}  # what the id of an import says, which the state does not have yet
+
     def create(self, planned: Mapping[str, Any]) -> tuple[str, Properties]:
         """Add the member to the policy."""
         values = self._named(planned)
         path = fill(self.kind.id, values)
         with failing(f"Error retrieving IAM policy for {path!r}"):
             self._change(path, planned, add=True)
-        resource_id = f"{self._whole(path)}/{planned['role']}/{planned['member']}"
-        if planned.get("condition"):
-            resource_id += f"/{planned['condition']['title']}"
-        return self.made(resource_id, planned)
+        return self.made(self._id(path, planned), planned)
 
     def identify(self, resource_id: str, values: Mapping[str, Any]) -> str:
-        """Return the id for an import, where it is written `<resource> <role> <member>`."""
+        """Return the id for an import, where it is written `<resource> <role> <member> [<title of the condition>]`.
+
+        Raises:
+            ProviderError: It is not written so, or the policy has no such member.
+        """
         del values
-        return resource_id.replace(" ", "/")
+        if " " not in resource_id:  # an id as the state has it: a state that is repaired after a kill
+            self._imported = self._parsed(resource_id)
+            return resource_id
+        parts = resource_id.split(maxsplit=3)
+        if len(parts) < 3:
+            form = "expected 'resource_name role member [condition_title]'"
+            raise ProviderError(f"Wrong number of parts to Member id [{resource_id}]; {form}.")
+        parent, role, member, title = *parts[:3], parts[3] if len(parts) > 3 else ""
+        self._imported = {self.kind.parent: parent, "role": role, "member": member}
+        path = fill(self.kind.id, self._named(self._imported))
+        with failing(f"Error when reading or editing IAM policy for {path!r}"):
+            bindings = self._policy(path).get("bindings", [])
+        for binding in bindings:
+            condition = binding.get("condition") or {}
+            if (binding.get("role"), condition.get("title", "")) == (role, title) and member in binding["members"]:
+                self._imported["condition"] = condition or None
+                return self._id(path, self._imported)
+        raise ProviderError(
+            f"Cannot find binding for {path!r} with role {role!r}, member {member!r}, and condition title {title!r}"
+        )
+
+    def _parsed(self, resource_id: str) -> Properties:
+        path, _, rest = resource_id.partition("/roles/")
+        role, member, *condition = rest.split("/", 4)
+        found = {self.kind.parent: path, "role": f"roles/{role}", "member": member}
+        names = ("title", "description", "expression")
+        return {**found, "condition": dict(zip(names, condition, strict=False))} if condition else found
+
+    def _id(self, path: str, values: Mapping[str, Any]) -> str:
+        condition = values.get("condition")
+        parts = [condition.get(name) or "" for name in ("title", "description", "expression")] if condition else []
+        return "/".join([self._whole(path), values["role"], values["member"], *parts])
 
     def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
         """Read the member from the policy; None where it is not in it."""
-        values = {**values, **self._parsed(resource_id)} if not values.get("role") else values
+        del resource_id
+        values = {**values, **self._imported}
         named = self._named(values)
         path = fill(self.kind.id, named)
         policy: Properties = {}
@@ -139,16 +177,11 @@ class Member(Operations):
         """Return the parent's name in the state: its path, but the id for a project."""
         return path.rsplit("/", 1)[-1] if self.kind.parent == "project" else path
 
-    def _parsed(self, resource_id: str) -> Properties:
-        path, _, rest = resource_id.partition("/roles/")
-        role, _, member = rest.partition("/")
-        return {self.kind.parent: path, "role": f"roles/{role}", "member": member}
-
 
 def _is(binding: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
-    ours = values.get("condition") or {}
-    theirs = binding.get("condition") or {}
-    return binding.get("role") == values.get("role") and ours.get("title") == theirs.get("title")
+    ours, theirs = values.get("condition") or {}, binding.get("condition") or {}
+    same = all((ours.get(name) or "") == (theirs.get(name) or "") for name in ("title", "description", "expression"))
+    return same and binding.get("role") == values.get("role")
 
 
 def _bindings(bindings: list[Properties], values: Mapping[str, Any], *, add: bool) -> list[Properties]:

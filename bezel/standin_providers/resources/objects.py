@@ -2,7 +2,7 @@
 
 import base64
 import json
-import mimetypes
+import re
 import secrets
 from collections.abc import Collection, Mapping
 from hashlib import md5
@@ -12,7 +12,21 @@ from urllib.parse import quote
 
 from bezel.standin_providers.google.errors import ProviderError, failing
 from bezel.standin_providers.lifecycle.resource import GO_CLIENT, Operations, fill
-from bezel.standin_providers.lifecycle.values import Properties, unknown
+from bezel.standin_providers.lifecycle.values import ARCHIVE, SIGNATURE, UNKNOWN, Properties, unknown
+
+_OF_CONTENT = ("md5hash", "crc32c", "generation")
+_TAGS = rb"<(?:!DOCTYPE HTML|HTML|HEAD|SCRIPT|IFRAME|H1|DIV|FONT|TABLE|A|STYLE|TITLE|B|BODY|BR|P)[ >]|<!--"
+_STARTS = {
+    b"%PDF-": "application/pdf",
+    b"\xef\xbb\xbf": "text/plain; charset=utf-8",
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF87a": "image/gif",
+    b"GIF89a": "image/gif",
+    b"\x1f\x8b\x08": "application/x-gzip",
+    b"PK\x03\x04": "application/zip",
+    b"\0asm": "application/wasm",
+}
 
 
 class Object(Operations):
@@ -20,10 +34,15 @@ class Object(Operations):
 
     @staticmethod
     def derive(planned: Properties, known: Mapping[str, Any] | None) -> None:
-        """Compute the checksum of the upload, so that a changed file shows as a change and nothing else does."""
+        """Compute the checksum of the upload, so that a changed file shows as a change and nothing else does.
+
+        The published provider's preview of a changed content leaves its checksums and the generation unknown.
+        """
         content = _content(planned) if known is not None else None
-        if content is not None:
+        if known is not None and content is not None:
             planned["detectMd5hash"] = base64.b64encode(_md5(content)).decode()
+            if planned["detectMd5hash"] != known.get("md5hash"):
+                planned.update(dict.fromkeys(_OF_CONTENT, UNKNOWN))
 
     def create(self, planned: Mapping[str, Any]) -> tuple[str, Properties]:
         """Upload the object."""
@@ -69,13 +88,12 @@ class Object(Operations):
         return f"b/{values['bucket']}/o/{quote(str(values['name']), safe='')}"
 
     def _upload(self, planned: Mapping[str, Any]) -> None:
-        content = _content(planned) or b""
+        content = _content(planned)
+        if content is None:
+            raise ProviderError('Error, either "content" or "source" must be specified')
         name = str(planned["name"])
         stated = planned.get("contentType")
-        guessed = mimetypes.guess_type(name)[0] or "application/octet-stream"
-        kind = (
-            stated if stated and not unknown(stated) else "text/plain; charset=utf-8" if _is_text(content) else guessed
-        )
+        kind = stated if stated and not unknown(stated) else sniffed(content)
         sent = {key: value for key, value in self.body(planned).items() if key not in ("name", "contentType")}
         if stated and not unknown(stated):
             sent["contentType"] = stated
@@ -95,6 +113,10 @@ class Object(Operations):
 def _content(values: Mapping[str, Any]) -> bytes | None:
     """Return the bytes to upload, or None where they are not known (yet)."""
     source, content = values.get("source"), values.get("content")
+    if isinstance(source, Mapping) and source.get(SIGNATURE) == ARCHIVE:
+        raise ProviderError(
+            "The stand-in provider does not upload archives. Write the archive to a file, and set source to that file."
+        )
     if isinstance(source, Mapping):
         content = source.get("text", content)
         source = source.get("path")
@@ -110,12 +132,19 @@ def _content(values: Mapping[str, Any]) -> bytes | None:
     return None
 
 
-def _is_text(content: bytes) -> bool:
-    try:
-        content.decode()
-    except UnicodeDecodeError:
-        return False
-    return b"\0" not in content
+def sniffed(content: bytes) -> str:
+    """Return the type of a content as the provider's client finds it, by its first bytes (Go, net/http/sniff.go)."""
+    head = content[:512]
+    for start, kind in _STARTS.items():
+        if head.startswith(start):
+            return kind
+    text = head.lstrip(b"\t\n\x0c\r ")
+    if re.match(_TAGS, text, re.IGNORECASE):
+        return "text/html; charset=utf-8"
+    if text.startswith(b"<?xml"):
+        return "text/xml; charset=utf-8"
+    binary = re.search(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]", head)
+    return "application/octet-stream" if binary else "text/plain; charset=utf-8"
 
 
 def _md5(content: bytes) -> bytes:

@@ -1,0 +1,234 @@
+"""Validations of the published provider: values that its Check refuses in a preview, before anything is sent.
+
+The rules are data (resources/validations/*.json): `enums.json` is read from the SDK's documentation, `rules.json` is
+written from the provider's source, which each entry names. Owns the rules and their messages, which are the published
+provider's. Leaves kinds and required properties to check.py.
+"""
+
+import ipaddress
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bezel.standin_providers.lifecycle.fields import Field, Fields, Kind
+from bezel.standin_providers.lifecycle.values import unknown
+
+Failure = tuple[str, str]  # property, reason
+
+
+@dataclass(frozen=True, slots=True)
+class Validations:
+    """The rules of one resource type.
+
+    Attributes:
+        values: Property (dotted, without indexes) -> one rule: its name in `_RULES`, and what it allows.
+        together: Rules about several properties of one object: `of` is the object ("" for the resource), and one of
+            `exactly_one`, `at_least_one`, `conflict` and `requires` lists the properties.
+    """
+
+    values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    together: Sequence[Mapping[str, Any]] = ()
+
+
+def refused_values(fields: Fields, inputs: Mapping[str, Any], validations: Validations, name: str) -> list[Failure]:
+    """Return what the published provider refuses in checked inputs; values that are not known yet pass.
+
+    Args:
+        fields: The type's properties.
+        inputs: The checked inputs.
+        validations: The type's rules.
+        name: The resource's name in the program, for the messages.
+    """
+    found = _object(_Object(fields, inputs, "", "", ""), validations)
+    return [(path, f"{reason}. Examine values at '{name}.{path}'.") for path, reason in found]
+
+
+@dataclass(frozen=True, slots=True)
+class _Object:
+    """An object of the inputs: its properties and values, and its place in three spellings."""
+
+    fields: Fields
+    values: Mapping[str, Any]
+    key: str  # as in the rules
+    path: str  # Pulumi's, with indexes
+    wire: str  # the published provider's
+
+
+def _object(item: _Object, validations: Validations) -> Iterator[Failure]:
+    for declared in item.fields:
+        value = item.values.get(declared.name)
+        if value is None or unknown(value):
+            continue
+        key, path, wire = item.key + declared.name, item.path + declared.name, item.wire + declared.provider_name
+        yield from ((path, reason) for reason in _reasons(validations.values.get(key), wire, value))
+        if declared.kind is Kind.BLOCK and isinstance(value, Mapping):
+            yield from _object(_Object(declared.fields, value, f"{key}.", f"{path}.", f"{wire}.0."), validations)
+        elif declared.kind is Kind.BLOCKS and isinstance(value, list):
+            for index, member in enumerate(value):
+                if isinstance(member, Mapping):
+                    place = _Object(declared.fields, member, f"{key}.", f"{path}[{index}].", f"{wire}.{index}.")
+                    yield from _object(place, validations)
+    for rule in validations.together:
+        if item.key == (f"{rule['of']}." if rule["of"] else ""):
+            yield from _together(rule, item)
+
+
+def _reasons(rule: Mapping[str, Any] | None, wire: str, value: Any) -> Iterator[str]:
+    for name, allowed in (rule or {}).items():
+        reason = _RULES[name](wire, value, allowed)
+        if reason:
+            yield reason
+
+
+def _together(rule: Mapping[str, Any], item: _Object) -> Iterator[Failure]:
+    """Check several properties of one object: an unknown value may be set or not, so it passes."""
+    (kind,) = rule.keys() & _GROUPS.keys()
+    names = rule[kind]
+    provider_names = {declared.name: item.wire + declared.provider_name for declared in item.fields}
+    given = [name for name in names if item.values.get(name) is not None]
+    sure = [name for name in given if not unknown(item.values[name])]
+    reason = _GROUPS[kind](provider_names, names, given, sure)
+    if reason:
+        yield item.path + (sure or names)[0], rule.get("text") or reason
+
+
+_Group = Callable[[Mapping[str, str], Sequence[str], Sequence[str], Sequence[str]], str]
+
+
+def _exactly_one(wires: Mapping[str, str], names: Sequence[str], given: Sequence[str], sure: Sequence[str]) -> str:
+    every, head = _list(wires, names), "Invalid combination of arguments. "
+    if not given:
+        return f'{head}"{wires[names[0]]}": one of `{every}` must be specified'
+    if len(sure) > 1:
+        specified = _list(wires, sure)
+        return f'{head}"{wires[sure[0]]}": only one of `{every}` can be specified, but `{specified}` were specified.'
+    return ""
+
+
+def _at_least_one(wires: Mapping[str, str], names: Sequence[str], given: Sequence[str], sure: Sequence[str]) -> str:
+    del sure
+    text = f'Missing required argument. "{wires[names[0]]}": one of `{_list(wires, names)}` must be specified'
+    return "" if given else text
+
+
+def _conflict(wires: Mapping[str, str], names: Sequence[str], given: Sequence[str], sure: Sequence[str]) -> str:
+    """The first property conflicts with each of the others."""
+    del given
+    others = [name for name in sure if name != names[0]]
+    text = f'Conflicting configuration arguments. "{wires[names[0]]}": conflicts with '
+    return text + wires[others[0]] if names[0] in sure and others else ""
+
+
+def _requires(wires: Mapping[str, str], names: Sequence[str], given: Sequence[str], sure: Sequence[str]) -> str:
+    """The first property requires all of the others."""
+    text = f'Missing required argument. "{wires[names[0]]}": all of `{_list(wires, names)}` must be specified'
+    return text if names[0] in sure and len(given) < len(names) else ""
+
+
+_GROUPS: dict[str, _Group] = {
+    "exactly_one": _exactly_one,
+    "at_least_one": _at_least_one,
+    "conflict": _conflict,
+    "requires": _requires,
+}
+
+
+def _list(wires: Mapping[str, str], names: Sequence[str]) -> str:
+    return ",".join(sorted(wires[name] for name in names))
+
+
+def _one_of(wire: str, value: Any, allowed: Sequence[str]) -> str:
+    listed = " ".join(json.dumps(item) for item in allowed)
+    return "" if value in allowed else f"expected {wire} to be one of [{listed}], got {value}"
+
+
+def _matches(wire: str, value: Any, pattern: str) -> str:
+    # A dollar sign of Go's is the end of the text; Python's would allow a line break after it.
+    matched = re.search(re.sub(r"\$(?=$|\))", r"\\Z", pattern), str(value))
+    return "" if matched else f'"{wire}" ({json.dumps(value)}) doesn\'t match regexp {json.dumps(pattern)}'
+
+
+def _between(wire: str, value: Any, bounds: Sequence[int]) -> str:
+    least, most = bounds
+    inside = not isinstance(value, (int, float)) or least <= value <= most
+    return "" if inside else f"expected {wire} to be in the range ({least} - {most}), got {value}"
+
+
+def _length(wire: str, value: Any, bounds: Sequence[int]) -> str:
+    least, most = bounds
+    text = f"expected length of {wire} to be in the range ({least} - {most}), got {value}"
+    return "" if least <= len(str(value).encode()) <= most else text  # the provider counts bytes
+
+
+def _count(wire: str, value: Any, bounds: Sequence[int]) -> str:
+    least, most = bounds
+    if not isinstance(value, list) or least <= len(value) <= most:
+        return ""
+    if len(value) < least:
+        text = f"Attribute {wire} requires {least} item minimum, but config has only {len(value)} declared."
+        return f"Not enough list items. {text}"
+    return f"Too many list items. Attribute {wire} supports {most} item maximum, but config has {len(value)} declared."
+
+
+def _label_keys(wire: str, value: Any, pattern: str) -> str:
+    del wire
+    wrong = [key for key in value if not re.fullmatch(pattern, key)] if isinstance(value, Mapping) else []
+    page = "https://cloud.google.com/storage/docs/tags-and-labels#bucket-labels"
+    return "; ".join(f"{json.dumps(key)} is an invalid label key. See {page}" for key in wrong)
+
+
+def _cidr(wire: str, value: Any, allowed: object) -> str:
+    del allowed
+    try:
+        ipaddress.ip_network(str(value), strict=False)
+    except ValueError:
+        return f'"{wire}" is not a valid IP CIDR range: invalid CIDR address: {value}'
+    return "" if "/" in str(value) else f'"{wire}" is not a valid IP CIDR range: invalid CIDR address: {value}'
+
+
+def _member(wire: str, value: Any, allowed: object) -> str:
+    del allowed
+    if str(value).startswith("deleted"):
+        return f"invalid value for {wire} (Terraform does not support IAM members for deleted principals)"
+    known = re.search("(.+:.+|projectOwners|projectReaders|projectWriters|allUsers|allAuthenticatedUsers)", str(value))
+    page = "https://cloud.google.com/billing/docs/reference/rest/v1/Policy#Binding"
+    return "" if known else f"invalid value for {wire} (IAM members must have one of the values outlined here: {page})"
+
+
+def _service(wire: str, value: Any, banned: Sequence[str]) -> str:
+    if value in banned:
+        return f"expected {wire} to not match any of [{' '.join(banned)}], got {value}"
+    return "" if "." in str(value) else f"expected {value} to be a domain like serviceusage.googleapis.com"
+
+
+_RULES: dict[str, Callable[[str, Any, Any], str]] = {
+    "one_of": _one_of,
+    "matches": _matches,
+    "between": _between,
+    "length": _length,
+    "count": _count,
+    "label_keys": _label_keys,
+    "cidr": _cidr,
+    "member": _member,
+    "service": _service,
+}
+
+
+def unused_rules(fields: Fields, validations: Validations) -> list[str]:
+    """Return the properties of rules that the type does not have: such a rule would never refuse anything."""
+    known = set(_keys(fields, ""))
+    named = {f"{rule['of']}.{name}".lstrip(".") for rule in validations.together for name in _names(rule)}
+    return sorted((validations.values.keys() | named) - known)
+
+
+def _names(rule: Mapping[str, Any]) -> Sequence[str]:
+    (kind,) = rule.keys() & _GROUPS.keys()
+    return list(rule[kind])
+
+
+def _keys(fields: Sequence[Field], prefix: str) -> Iterator[str]:
+    for declared in fields:
+        yield prefix + declared.name
+        yield from _keys(declared.fields, f"{prefix}{declared.name}.")

@@ -1,0 +1,60 @@
+"""Values that the published Google provider allows, from the documentation of the installed SDK.
+
+    python -m tools.traffic.enums [--write]
+
+The provider's generator writes "Possible values are: ..." for exactly the properties whose schema allows one of a list
+(`verify.ValidateEnum`, which also allows the empty text). `--write` puts them into
+bezel/standin_providers/resources/validations/enums.json; without it they are compared with that file, and the exit
+status is 1 where they differ. Corrections of the documentation are in rules.json beside it.
+"""
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from bezel.standin_providers.resources import TYPES
+from tests.support.standin_providers.sdk import documentation
+
+FILE = Path(__file__).parents[2] / "bezel" / "standin_providers" / "resources" / "validations" / "enums.json"
+_VALUES = re.compile(r"Possible values are: ((?:`[^`]+`(?:, )?)+)\.")
+
+
+def documented() -> dict[str, dict[str, Any]]:
+    """The allowed values by type and property, in the form of the file."""
+    found: dict[str, dict[str, Any]] = {}
+    for token in sorted(TYPES):
+        for path, words in documentation(token).items():
+            if match := _VALUES.search(words):
+                found.setdefault(token, {})[path] = {"one_of": [*re.findall(r"`([^`]+)`", match[1]), ""]}
+    return found
+
+
+def text(values: dict[str, dict[str, Any]]) -> str:
+    """The content of the file: a property a line."""
+    types = [
+        f"  {json.dumps(token)}: {{\n"
+        + ",\n".join(f"    {json.dumps(path)}: {json.dumps(rule)}" for path, rule in sorted(rules.items()))
+        + "\n  }"
+        for token, rules in values.items()
+    ]
+    return "{\n" + ",\n".join(types) + "\n}\n"
+
+
+def main() -> int:
+    """Write the file, or compare it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help="write the file")
+    now = text(documented())
+    if parser.parse_args().write:
+        FILE.write_text(now)
+    same = FILE.exists() and FILE.read_text() == now
+    if not same:
+        print(f"{FILE.name} is not what the SDK's documentation says: python -m tools.traffic.enums --write")
+    return 0 if same else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
