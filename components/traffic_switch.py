@@ -29,6 +29,9 @@ class TrafficSwitchArgs(ComponentArgs):
     """`projects/P/locations/L/services/S`."""
     revision: Text
     """Name of the revision to serve: the newest one."""
+    template: Text | None = None
+    """A fingerprint of the declared template of the revisions: a change of it shows already in the preview, in which
+    the provider still has the old revision."""
     deadline_seconds: float = 300.0
     """Time limit for the platform to move it."""
 
@@ -48,6 +51,7 @@ class TrafficSwitch(Resource, module="components", name="TrafficSwitch"):
         props = {
             "service": args.service,
             "revision": args.revision,
+            "template": args.template,
             "deadline_seconds": args.deadline_seconds,
             "serving": None,
         }

@@ -47,6 +47,8 @@ class ShortBenchmarkArgs:
         url: The address for the requests, and the audience of the identity token.
         audience: As of `HealthCheckArgs`.
         revision: As of `HealthCheckArgs`: a new value runs the benchmark again.
+        template: A fingerprint of the declared template of the service's revisions: a change of it shows already in
+            the preview, in which the provider still has the old revision.
         service: As of `HealthCheckArgs`; with it the conditions and the log explain a failed benchmark.
         served_model: The model's id at the server.
         requests: Number of requests; fewer than three times `concurrency` is noted in the figures.
@@ -74,6 +76,7 @@ class ShortBenchmarkArgs:
     impersonate: pulumi.Input[str] | None = None
     simulated: pulumi.Input[bool] = False
     audience: pulumi.Input[str] | None = None
+    template: pulumi.Input[str] | None = None
 
 
 class ShortBenchmarkProvider(SmokeProvider):

@@ -23,7 +23,7 @@ from components.vllm_container import BucketMount, Probe, VllmContainer
 from smoke.hooks import service_failure_hook
 from stacks import config, quota
 from stacks.prerequisites import INGRESS, after, container_image, refuse, runtime_identity, weights
-from stacks.smoke_tests import check_and_measure, shared_outputs
+from stacks.smoke_tests import check_and_measure, shared_outputs, template_fingerprint
 
 
 def deploy(plan: Plan) -> dict[str, Any]:
@@ -47,7 +47,11 @@ def deploy(plan: Plan) -> dict[str, Any]:
     )
     revision: pulumi.Output[str] = service.revision
     if gated:
-        args = TrafficSwitchArgs(service=service.resource_name, revision=service.created_revision)
+        args = TrafficSwitchArgs(
+            service=service.resource_name,
+            revision=service.created_revision,
+            template=template_fingerprint(service.declared),
+        )
         revision = TrafficSwitch("traffic", args, opts=after(benchmark)).revision
     return {"url": service.url, "revision": revision, **shared_outputs(plan, image, health, benchmark)}
 

@@ -1,5 +1,6 @@
 """Health check and short benchmark of a deployment, and its outputs: the same for all kinds of stacks."""
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -59,6 +60,7 @@ def check_and_measure(
         "benchmark",
         ShortBenchmarkArgs(
             **server,
+            template=template_fingerprint(declared),
             requests=smoke.requests,
             concurrency=smoke.concurrency,
             prompt_tokens=smoke.prompt_tokens,
@@ -68,6 +70,12 @@ def check_and_measure(
         opts=after(health),
     )
     return health, benchmark
+
+
+def template_fingerprint(declared: Mapping[str, Any]) -> pulumi.Output[str]:
+    """A fingerprint of the declared template: a new one makes a new revision, which the preview does not know yet."""
+    text = pulumi.Output.json_dumps(declared["template"], default=vars, sort_keys=True)
+    return text.apply(lambda known: hashlib.sha256(known.encode()).hexdigest()[:16])
 
 
 def shared_outputs(plan: AnyPlan, image: str, health: HealthCheck, benchmark: ShortBenchmark) -> dict[str, Any]:

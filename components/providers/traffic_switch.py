@@ -31,14 +31,17 @@ class TrafficSwitchError(DeployError):
 
 
 class TrafficSwitchProvider(ResourceProvider):
-    """Provider of `TrafficSwitch`. Inputs: service, revision, deadline_seconds. Output: serving."""
+    """Provider of `TrafficSwitch`. Inputs: service, revision, template, deadline_seconds. Output: serving."""
 
     serialize_as_secret_always = False
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
         """Report a change for another revision, and for traffic that another user moved meanwhile."""
-        revision = _news.get("revision")
-        if contains_unknowns(revision) or revision != _olds.get("revision"):
+        revision, template = _news.get("revision"), _news.get("template")
+        if contains_unknowns([revision, template]) or revision != _olds.get("revision"):
+            return DiffResult(changes=True)
+        # A state of before it was declared has none.
+        if "template" in _olds and template != _olds["template"]:
             return DiffResult(changes=True)
         try:
             with GoogleClient(timeout_seconds=_PREVIEW_SECONDS, deadline_seconds=_PREVIEW_SECONDS) as client:

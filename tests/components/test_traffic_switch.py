@@ -99,6 +99,15 @@ def test_another_revision_is_a_difference_without_a_look(run: FakeRun, revision:
     assert run.server.calls == []
 
 
+def test_another_template_is_a_difference_before_there_is_another_revision(run: FakeRun) -> None:
+    with_template = {**PROPS, "template": {"timeout": "1s"}}
+    provider, run.service = TrafficSwitchProvider(), described(*MOVED)
+    assert provider.diff("t", with_template, {**PROPS, "template": {"timeout": "2s"}}).changes
+    assert run.server.calls == []
+    assert not provider.diff("t", with_template, with_template).changes
+    assert not provider.diff("t", PROPS, with_template).changes, "an older state has no template"
+
+
 def test_a_preview_that_cannot_look_says_so_and_goes_on(run: FakeRun, capsys: pytest.CaptureFixture[str]) -> None:
     run.refusal = 403
     assert not TrafficSwitchProvider().diff("id", dict(PROPS), dict(PROPS)).changes

@@ -146,6 +146,6 @@ def test_a_rule_about_a_property_that_is_not_there_would_be_noticed() -> None:
 
 @pytest.mark.slow
 def test_the_values_are_those_that_the_installed_sdk_documents() -> None:
-    from tools.traffic.enums import FILE, documented, text  # late: reads the whole SDK
+    from tools.traffic.provider_values import FILE, documented, text  # late: reads the whole SDK
 
-    assert FILE.read_text() == text(documented()), "python -m tools.traffic.enums --write"
+    assert FILE.read_text() == text(documented()), "python -m tools.traffic.provider_values --write"

@@ -1,6 +1,6 @@
 """Values that the published Google provider allows, from the documentation of the installed SDK.
 
-    python -m tools.traffic.enums [--write]
+    python -m tools.traffic.provider_values [--write]
 
 The provider's generator writes "Possible values are: ..." for exactly the properties whose schema allows one of a list
 (`verify.ValidateEnum`, which also allows the empty text). `--write` puts them into
@@ -52,7 +52,7 @@ def main() -> int:
         FILE.write_text(now)
     same = FILE.exists() and FILE.read_text() == now
     if not same:
-        print(f"{FILE.name} is not what the SDK's documentation says: python -m tools.traffic.enums --write")
+        print(f"{FILE.name} is not what the SDK's documentation says: python -m tools.traffic.provider_values --write")
     return 0 if same else 1
 
 
