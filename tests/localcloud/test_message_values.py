@@ -102,6 +102,8 @@ def test_names_in_either_spelling_numbers_and_url_safe_bytes_have_one_normal_for
     assert checked_message(payload, "secretmanager.AddSecretVersionRequest", "") == kept
     with pytest.raises(ApiError, match=r"service\.launch_stage.*TYPE_ENUM"):
         checked_message({"launchStage": 99}, "run.GoogleCloudRunV2Service", "service")
+    with pytest.raises(ApiError, match="purpose"):
+        checked_message({"purpose": 1}, "compute.Subnetwork", "", keep_null=True)
 
 
 def test_what_is_output_only_may_be_sent_and_means_nothing():

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import googleapiclient
 
@@ -37,14 +38,12 @@ class Source:
         document: File name without its ending.
         prefix: Prefix of Google's own path here.
         serves: Ids of the methods that localcloud serves.
-        knows_all: Whether the other methods are listed by their paths too.
     """
 
     api: str
     document: str
     prefix: str
     serves: tuple[str, ...]
-    knows_all: bool = True
 
 
 def _under(parent: str, names: str) -> tuple[str, ...]:
@@ -52,14 +51,22 @@ def _under(parent: str, names: str) -> tuple[str, ...]:
 
 
 _POLICIES = "getIamPolicy setIamPolicy testIamPermissions"
+_TPU = (
+    *_under("tpu.projects.locations", "get list"),
+    *_under("tpu.projects.locations.queuedResources", "create get list delete reset"),
+    *_under("tpu.projects.locations.nodes", "get list delete getGuestAttributes"),
+    *_under("tpu.projects.locations.operations", "cancel delete get list"),
+    "tpu.projects.locations.acceleratorTypes.list",
+    "tpu.projects.locations.runtimeVersions.list",
+)
 SOURCES = (
     Source("run", "run.v2", "/run/", (
         *_under("run.projects.locations.services", f"create get list patch delete {_POLICIES}"),
         *_under("run.projects.locations.services.revisions", "get list"),
-        *_under("run.projects.locations.jobs", "create get list delete run"),
+        *_under("run.projects.locations.jobs", f"create get list patch delete run {_POLICIES}"),
         *_under("run.projects.locations.jobs.executions", "get list cancel delete"),
         *_under("run.projects.locations.jobs.executions.tasks", "get list"),
-        *_under("run.projects.locations.operations", "get wait"),
+        *_under("run.projects.locations.operations", "delete get list wait"),
     )),
     Source("storage", "storage.v1", "/storage/v1/", (
         *_under("storage.buckets", "insert get list patch delete getIamPolicy setIamPolicy testIamPermissions"),
@@ -75,13 +82,16 @@ SOURCES = (
     Source("crm", "cloudresourcemanager.v1", "/crm/", _under(
         "cloudresourcemanager.projects", f"get list {_POLICIES}"
     )),
+    Source("crm3", "cloudresourcemanager.v3", "/crm/", _under(
+        "cloudresourcemanager.projects", f"get search {_POLICIES}"
+    )),
     Source("secretmanager", "secretmanager.v1", "/secretmanager/", (
         *_under("secretmanager.projects.secrets", f"create get list patch delete addVersion {_POLICIES}"),
         *_under("secretmanager.projects.secrets.versions", "get list access enable disable destroy"),
     )),
     Source("artifactregistry", "artifactregistry.v1", "/artifactregistry/", (
         *_under("artifactregistry.projects.locations.repositories", f"create get list patch delete {_POLICIES}"),
-        "artifactregistry.projects.locations.operations.get",
+        *_under("artifactregistry.projects.locations.operations", "cancel get"),
         *_under("artifactregistry.projects.locations.repositories.dockerImages", "get list"),
         *_under("artifactregistry.projects.locations.repositories.files", "get list"),
         *_under("artifactregistry.projects.locations.repositories.packages", "get list delete"),
@@ -90,21 +100,15 @@ SOURCES = (
     )),
     Source("serviceusage", "serviceusage.v1", "/serviceusage/", (
         *_under("serviceusage.services", "get list enable disable batchEnable"),
-        "serviceusage.operations.get",
+        "serviceusage.services.batchGet",
+        *_under("serviceusage.operations", "get list"),
     )),
     Source("serviceusage", "serviceusage.v1beta1", "/serviceusage/", ("serviceusage.operations.get",)),
     Source("logging", "logging.v2", "/logging/", ("logging.entries.list",)),
     Source("monitoring", "monitoring.v3", "/monitoring/", ("monitoring.projects.timeSeries.list",)),
-    Source("tpu", "tpu.v2alpha1", "/tpu/", (
-        *_under("tpu.projects.locations", "get list"),
-        *_under("tpu.projects.locations.queuedResources", "create get list delete reset"),
-        *_under("tpu.projects.locations.nodes", "get list delete getGuestAttributes"),
-        "tpu.projects.locations.operations.get",
-        "tpu.projects.locations.acceleratorTypes.list",
-        "tpu.projects.locations.runtimeVersions.list",
-    )),
-    # More than a thousand methods, so the others are not listed. The beta's document, which the provider uses, serves
-    # for v1 too: it has every served method and message of v1.
+    Source("tpu", "tpu.v2alpha1", "/tpu/", _TPU),
+    Source("tpu2", "tpu.v2", "/tpu/", _TPU),
+    # The beta's document, which the provider uses, serves for v1 too: it has every served method and message of v1.
     Source("compute", "compute.beta", "/compute/v1/", (
         "compute.projects.get",
         *_under("compute.regions", "get list"),
@@ -119,17 +123,44 @@ SOURCES = (
         *_under("compute.subnetworks", "insert get list patch delete setPrivateIpGoogleAccess"),
         *_under("compute.firewalls", "insert get list patch update delete"),
         *_under("compute.routers", "insert get list patch update delete"),
-    ), knows_all=False),
+    )),
 )  # fmt: skip
 
 # APIs whose responses hold names of enum values only, as their clients expect: they are older than `$alt`.
 WITHOUT_NUMBERS = frozenset({"compute", "storage"})
+# APIs that have no discovery document, or none under this name. Source: `gcloud services list --available`.
+_WITHOUT_DOCUMENT = {
+    "autoscaling.googleapis.com": "Cloud Autoscaling API",
+    "bigquerystorage.googleapis.com": "BigQuery Storage API",
+    "cloudapis.googleapis.com": "Google Cloud APIs",
+    "cloudquotas.googleapis.com": "Cloud Quotas API",
+    "containerfilesystem.googleapis.com": "Container File System API",
+    "containerscanning.googleapis.com": "Container Scanning API",
+    "source.googleapis.com": "Cloud Source Repositories API",
+    "sql-component.googleapis.com": "Cloud SQL",
+    "storage-api.googleapis.com": "Google Cloud Storage JSON API",
+    "storage-component.googleapis.com": "Cloud Storage",
+    "telemetry.googleapis.com": "Telemetry API",
+}
+# Methods of an API without a document that are not served. Source: the reference of Cloud Quotas v1.
+_CLOUD_QUOTAS = {
+    f"{verb} /cloudquotas/v1/projects/{{}}/locations/{{}}/quotaPreferences{one}": (
+        f"cloudquotas.projects.locations.quotaPreferences.{name}"
+    )
+    for verb, one, name in (
+        ("GET", "", "list"),
+        ("POST", "", "create"),
+        ("GET", "/{}", "get"),
+        ("PATCH", "/{}", "patch"),
+    )
+}
 # Results of operations, by API: messages that no method returns itself.
 _RESULTS = {
     "run": ("GoogleCloudRunV2Service", "GoogleCloudRunV2Job", "GoogleCloudRunV2Execution", "GoogleCloudRunV2Revision"),
     "artifactregistry": ("Repository",),
     "serviceusage": ("EnableServiceResponse", "DisableServiceResponse", "BatchEnableServicesResponse"),
     "tpu": ("QueuedResource", "Node"),
+    "tpu2": ("QueuedResource", "Node"),
 }
 
 
@@ -149,14 +180,14 @@ def methods_of(part: Json) -> Iterator[Json]:
 
 def served_methods() -> Json:
     """The content of methods.json."""
-    served, others = [], {}
+    served, others = [], dict(_CLOUD_QUOTAS)
     for source in SOURCES:
         definitions = document(source.document)
         for method in methods_of(definitions):
             line = f"{method['httpMethod']} {path_of(source, method)}"
             if method["id"] in source.serves:
                 served.append(_method(source, method, definitions))
-            elif source.knows_all:
+            else:
                 others[line] = method["id"]
     return {"source": _told(), "served": served, "others": dict(sorted(others.items()))}
 
@@ -183,6 +214,17 @@ def response_messages() -> Json:
         roots += [name for name in definitions["schemas"] if name in _RESULTS.get(source.api, ())]
         messages |= condensed(definitions, roots, source.api)
     return {"source": _told(), "messages": _with_enums(messages)}
+
+
+def services() -> Json:
+    """The content of services.json: the APIs that a project can enable, with their titles."""
+    titles = dict(_WITHOUT_DOCUMENT)
+    for path in sorted(DOCUMENTS.glob("*.json")):
+        definitions = json.loads(path.read_text())
+        host = urlsplit(definitions.get("rootUrl", "")).hostname or ""
+        if host.endswith(".googleapis.com") and host != "www.googleapis.com":
+            titles[host] = definitions["title"]
+    return {"source": "discovery documents of google-api-python-client", "titles": dict(sorted(titles.items()))}
 
 
 def _with_enums(messages: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
@@ -287,6 +329,7 @@ def main() -> None:
     (DATA / "messages.json").write_text(written(request_messages()))
     (DATA / "methods.json").write_text(written(served_methods()))
     (DATA / "responses.json").write_text(written(response_messages()))
+    (DATA / "services.json").write_text(written(services()))
 
 
 if __name__ == "__main__":

@@ -29,7 +29,8 @@ MODULES = {
     "logging": "google.cloud.logging_v2",
     "monitoring": "google.cloud.monitoring_v3",
     "tpu": "google.cloud.tpu_v2alpha1",
-    "crm": "google.cloud.resourcemanager_v3",
+    "tpu2": "google.cloud.tpu_v2",
+    "crm3": "google.cloud.resourcemanager_v3",
 }
 _LEAST = 2  # values that a definition and an enum of a document share, or they are not the same
 # Run by the interpreter with the clients: prints {module: [{name: number}, ...]} of every enum that its messages use.

@@ -159,6 +159,15 @@ class Store:
         """Create or replace an operation."""
         self._connection.execute("INSERT OR REPLACE INTO operations VALUES (?, ?, ?)", (name, json.dumps(body), ends))
 
+    def operations(self, prefix: str) -> list[str]:
+        """Names of the operations that begin with a prefix, in order."""
+        query = "SELECT name FROM operations WHERE substr(name, 1, length(?1)) = ?1 ORDER BY name"
+        return [row[0] for row in self._connection.execute(query, (prefix,))]
+
+    def delete_operation(self, name: str) -> None:
+        """Forget an operation."""
+        self._connection.execute("DELETE FROM operations WHERE name = ?", (name,))
+
     def prune_operations(self, *, before: float, keep: int) -> None:
         """Delete the operations that ended before a time (Unix seconds), and all ended ones but the last `keep`."""
         self._connection.execute(

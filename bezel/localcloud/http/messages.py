@@ -136,8 +136,10 @@ class _Check:
             return {key: self._value(item, kind[2:], f"{where}[{key}]") for key, item in value.items()}
         if kind.startswith("@"):
             return self.message(value, f"{self._api}.{kind[1:]}", where)
+        # The older APIs know enum values by name only.
+        unknown = self._keep_null and kind.startswith("enum:") and not isinstance(value, str)
         try:
-            return scalar(value, kind)
+            return scalar(None if unknown else value, kind)
         except NotOfKindError:
             # A secret's payload is never shown, not even when it has the wrong type.
             shown = "" if where.startswith("payload") else f", {json.dumps(value)[:200]}"

@@ -71,25 +71,25 @@ def served() -> dict[tuple[str, str], Method]:
 def method_of(http: str, route: str) -> Method | None:
     """The method that a route such as "/crm/v1/projects/{project:id}" serves; None for localcloud's own."""
     path = re.sub(r"\{[^}]*\}", "{}", route).removeprefix("/upload").removeprefix("/download").rstrip("/")
-    # Compute Engine's two versions are served alike, by the beta's document: the provider calls the beta.
-    path = path.replace("/compute/beta/", "/compute/v1/")
+    path = _one_version(path)
     fitting = (method for (verb, template), method in served().items() if verb == http and _fits(template, path))
     return served().get((http, path)) or next(fitting, None)
 
 
 def unserved(http: str, path: str) -> str | None:
-    """Return Google's name of a method that matches a path and is not served here.
+    """Return Google's name of a method that matches a path and is not served here, None if Google has no such method.
 
     Args:
         http: GET, POST, ...
         path: Path of a request, still encoded.
-
-    Returns:
-        The method's id; where only the API is known "compute"; None if Google has no such method.
     """
-    if path.startswith("/compute/"):
-        return "compute"
+    path = _one_version(path)
     return next((name for verb, form, name in _others() if verb == http and form.fullmatch(path)), None)
+
+
+def _one_version(path: str) -> str:
+    """A path with Compute Engine's versions as one: both are served alike, by the beta's document."""
+    return path.replace("/compute/beta/", "/compute/v1/")
 
 
 def check_query(method: Method, given: Iterable[tuple[str, str]], heeded: frozenset[str]) -> dict[str, str]:

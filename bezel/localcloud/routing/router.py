@@ -326,8 +326,8 @@ def unknown_method(request: Request) -> Response:
     prefix = path.split("/")[1]
     if name := unserved(verb, path):
         served_here = sorted({method.id for method in served().values() if method.path.startswith(f"/{prefix}/")})
-        text = f"localcloud does not serve {name} ({verb} {path}). Of this API it serves: {', '.join(served_here)}."
-        error = ApiError("UNIMPLEMENTED", text)
+        known = f" Of this API it serves: {', '.join(served_here)}." if served_here else ""
+        error = ApiError("UNIMPLEMENTED", f"localcloud does not serve {name} ({verb} {path}).{known}")
     else:
         error = ApiError("NOT_FOUND", f"Method not found: {verb} {path}")
     return JSONResponse(error.body(legacy=prefix in {"storage", "compute"}), error.status)

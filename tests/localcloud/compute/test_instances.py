@@ -183,8 +183,10 @@ def scheduling(**changes):
     ("status", "change", "says"),
     [
         (400, {"name": "Lease"}, "match of regex"),
-        (404, {"kind": "n1-standard-1"}, "machineTypes/n1-standard-1"),
-        (400, {"kind": "g2-standard-96"}, "does not exist in zone"),
+        (501, {"kind": "n1-standard-1"}, "does not serve machines of the type n1-standard-1"),
+        (501, {"kind": "e2-small", "scheduling": {}}, "does not serve machines of the type e2-small"),
+        (400, {"kind": "nosuch-1"}, "'nosuch-1' does not exist in zone"),
+        (400, {"kind": "g2-standard-96"}, "'g2-standard-96' does not exist in zone"),
         (400, {"machineType": "zones/us-east5-b/machineTypes/ct6e-standard-1t"}, "not of zone"),
         (400, scheduling(maxRunDuration={"seconds": 599}), "from 600 to 604800"),
         (400, scheduling(maxRunDuration=None), "maxRunDuration"),

@@ -38,6 +38,8 @@ ANYTHING = {
     "google.devtools.artifactregistry.v1.OperationMetadata": ("artifactregistry.v1", "OperationMetadata"),
     "google.cloud.tpu.v2alpha1.QueuedResource": ("tpu.v2alpha1", "QueuedResource"),
     "google.cloud.tpu.v2alpha1.OperationMetadata": ("tpu.v2alpha1", "OperationMetadata"),
+    "google.cloud.tpu.v2.QueuedResource": ("tpu.v2", "QueuedResource"),
+    "google.cloud.tpu.v2.OperationMetadata": ("tpu.v2", "OperationMetadata"),
     "google.protobuf.Empty": ("artifactregistry.v1", "Empty"),
     "google.api.serviceusage.v1.EnableServiceResponse": ("serviceusage.v1", "EnableServiceResponse"),
     "google.api.serviceusage.v1.DisableServiceResponse": ("serviceusage.v1", "DisableServiceResponse"),
@@ -46,6 +48,7 @@ ANYTHING = {
     "google.rpc.ErrorInfo": {"reason", "domain", "metadata"},
     "google.rpc.BadRequest": {"fieldViolations"},
     "google.rpc.QuotaFailure": {"violations"},
+    "google.rpc.PreconditionFailure": {"violations"},
     "google.rpc.Help": {"links"},
 }
 

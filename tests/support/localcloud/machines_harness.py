@@ -80,7 +80,11 @@ def queued(trial):
     trial.refused(400, "POST", node + attributes, {"workerIds": ["7"]}, says="one worker")
     trial.refused(400, "DELETE", one, says="force")
     trial.refused(400, "POST", f"{one}:reset", {}, says="neither SUSPENDED nor FAILED")
-    trial("DELETE", node, missing=f"{TPU}/nodes/absent")
+    trial("GET", f"{TPU}/operations", pageSize=1)
+    trial.refused(501, "GET", f"{TPU}/operations", filter="done=true", says="filter")
+    done = trial("DELETE", node, missing=f"{TPU}/nodes/absent")["name"]
+    trial("POST", f"/tpu/v2alpha1/{done}:cancel", {}, missing=f"{TPU}/operations/absent:cancel")
+    trial("DELETE", f"/tpu/v2alpha1/{done}", missing=f"{TPU}/operations/absent")
     until(lambda: trial.owner.get(one).json()["state"]["state"] == "SUSPENDED")
     trial("POST", f"{one}:reset", {}, missing=f"{none}:reset")
     until(lambda: trial.owner.get(one).json()["state"]["state"] == "ACTIVE")

@@ -9,6 +9,7 @@ from bezel.localcloud.core.paths import PROJECT
 from bezel.localcloud.core.regions import regions
 from bezel.localcloud.http.update_mask import masked
 from bezel.localcloud.routing.iam_policies import serve_policy
+from bezel.localcloud.routing.operations_api import serve_operations
 from bezel.localcloud.routing.router import Api, Call
 from bezel.localcloud.services.artifact_registry.names import images_of
 
@@ -106,10 +107,7 @@ def delete(call: Call) -> Json:
 serve_policy(api, _ONE, _NAME, _NEEDS, lambda call: str(_repository(call)["name"]))
 
 
-@api.route("GET", _LOCATION + "/operations/{operation:id}")
-def get_operation(call: Call) -> Json:
-    """An operation."""
-    return call.cloud.operations.get(call.name(_PARENT + "/operations/{operation}"))
+serve_operations(api, _LOCATION, _PARENT, "get cancel")
 
 
 def _refuse_unserved(body: Json, mode: str = "STANDARD_REPOSITORY") -> None:

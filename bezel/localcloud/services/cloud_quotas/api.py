@@ -15,37 +15,48 @@ from bezel.localcloud.services.cloud_run.quotas import CPU_METRIC, MEMORY_METRIC
 from bezel.localcloud.services.cloud_run.spec import limits
 
 api = Api("cloudquotas.googleapis.com", "Cloud Quotas API", locations=frozenset({"global"}))
-_INFO = "/cloudquotas/v1/projects/{project:id}/locations/{location:id}/services/{service:id}/quotaInfos/{quota:id}"
+_INFOS = "/cloudquotas/v1/projects/{project:id}/locations/{location:id}/services/{service:id}/quotaInfos"
 
 
-@api.route("GET", _INFO, needs="cloudquotas.quotas.get")
+@api.route("GET", _INFOS, needs="cloudquotas.quotas.get", query="pageSize pageToken")
+def list_infos(call: Call) -> Json:
+    """The quotas of a service that are known here."""
+    return call.page(sorted(_infos(call).items()), "quotaInfos")
+
+
+@api.route("GET", _INFOS + "/{quota:id}", needs="cloudquotas.quotas.get")
 def get_info(call: Call) -> Json:
     """The limit of a quota in each location.
 
     Raises:
         ApiError: NOT_FOUND for any other quota.
     """
-    service, quota_id = call.param("service"), call.param("quota")
-    for accelerator, known in limits()["accelerators"].items():
-        for redundant in (False, True):
-            quota = gpu_quota_of(accelerator, redundant=redundant)
-            if (service, quota_id) != ("run.googleapis.com", quota.name):
-                continue
-            value = gpu_quota(call.cloud.faults, quota.gpus) * quota.unit
-            return _info(service, quota_id, quota.metric, value, "region", known["regions"])
-    of_region = {
-        "CpuAllocPerProjectRegion": ("cpu_milli", CPU_METRIC),
-        "MemAllocPerProjectRegion": ("memory_bytes", MEMORY_METRIC),
-    }
-    if service == "run.googleapis.com" and quota_id in of_region:
-        limit, metric = of_region[quota_id]
-        return _info(service, quota_id, metric, limits()["quotas"][limit], "region", sorted(regions()))
-    machine_quotas = call.cloud.machines.quotas()
-    if quota_id in machine_quotas:
-        owner, dimension, places = quota_places(quota_id)
+    info = _infos(call).get(call.param("quota"))
+    if info is None:
+        raise ApiError("NOT_FOUND", f"Quota info {call.param('quota')} of {call.param('service')} was not found.")
+    return info
+
+
+def _infos(call: Call) -> dict[str, Json]:
+    """The quotas of the path's service, by id."""
+    service, found = call.param("service"), []
+    if service == "run.googleapis.com":
+        for accelerator, known in limits()["accelerators"].items():
+            for redundant in (False, True):
+                quota = gpu_quota_of(accelerator, redundant=redundant)
+                value = gpu_quota(call.cloud.faults, quota.gpus) * quota.unit
+                found.append(_info(service, quota.name, quota.metric, value, "region", known["regions"]))
+        of_region = {
+            "CpuAllocPerProjectRegion": ("cpu_milli", CPU_METRIC),
+            "MemAllocPerProjectRegion": ("memory_bytes", MEMORY_METRIC),
+        }
+        for name, (limit, metric) in of_region.items():
+            found.append(_info(service, name, metric, limits()["quotas"][limit], "region", sorted(regions())))
+    for name, value in call.cloud.machines.quotas().items():
+        owner, dimension, places = quota_places(name)
         if owner == service:
-            return _info(service, quota_id, metric_of(quota_id), machine_quotas[quota_id], dimension, places)
-    raise ApiError("NOT_FOUND", f"Quota info {quota_id} of {service} was not found.")
+            found.append(_info(service, name, metric_of(name), value, dimension, places))
+    return {info["quotaId"]: info for info in found}
 
 
 def _info(service: str, quota: str, metric: str, value: int, dimension: str, places: list[str]) -> Json:

@@ -8,6 +8,7 @@ from bezel.localcloud.http.paging import newest_first
 from bezel.localcloud.http.update_mask import masked
 from bezel.localcloud.routing.context import Context
 from bezel.localcloud.routing.iam_policies import serve_policy
+from bezel.localcloud.routing.operations_api import serve_operations
 from bezel.localcloud.routing.router import Api, Call
 from bezel.localcloud.services.cloud_run import resources, status
 from bezel.localcloud.services.cloud_run.checks import violations
@@ -118,10 +119,9 @@ def get_revision(call: Call) -> Json:
     return without_zeros(resources.row_of(call, "revision", _NAME + "/revisions/{revision}"))
 
 
-@api.route("GET", resources.LOCATION + "/operations/{operation:id}", needs="run.operations.get")
-def get_operation(call: Call) -> Json:
-    """An operation."""
-    return call.cloud.operations.get(call.name(resources.PARENT + "/operations/{operation}"))
+serve_operations(
+    api, resources.LOCATION, resources.PARENT, "get list delete", needs="run.operations", of="google.cloud.run."
+)
 
 
 @api.route("POST", resources.LOCATION + "/operations/{operation:id}:wait", needs="run.operations.get")

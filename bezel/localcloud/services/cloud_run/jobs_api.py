@@ -1,11 +1,13 @@
-"""Cloud Run v2: jobs: create, read, run, delete. Leaves out their executions: see runtime/jobs.py."""
+"""Cloud Run v2: jobs and their policies. Leaves out the executions that a job starts: see runtime/jobs.py."""
 
 import copy
 
 from bezel.localcloud.core.errors import ApiError, unserved
 from bezel.localcloud.core.json_types import Json, timestamp, without_zeros
 from bezel.localcloud.core.regions import regions
+from bezel.localcloud.http.messages import settable_fields
 from bezel.localcloud.routing.context import Context
+from bezel.localcloud.routing.iam_policies import serve_policy
 from bezel.localcloud.routing.router import Api, Call
 from bezel.localcloud.services.cloud_run import job_status, resources
 from bezel.localcloud.services.cloud_run.egress import egress_violations
@@ -13,35 +15,46 @@ from bezel.localcloud.services.cloud_run.failures import RevisionFailureError
 from bezel.localcloud.services.cloud_run.job_checks import UNSERVED, execution_violations, job_violations, of_task
 from bezel.localcloud.services.cloud_run.references import check_image, resolve_environment
 from bezel.localcloud.services.cloud_run.spec import revision_spec
-from bezel.localcloud.services.cloud_run.status import new_resource, short, typed
+from bezel.localcloud.services.cloud_run.status import new_etag, new_resource, short, typed
 
 api = Api("run.googleapis.com", "Cloud Run Admin API", locations=regions())
 JOBS = resources.LOCATION + "/jobs"
 JOB = JOBS + "/{job:id}"
 NAME = resources.PARENT + "/jobs/{job}"
+_MESSAGE = "run.GoogleCloudRunV2Job"
 CHANGE_SECONDS = 2.0  # of the platform's time, to create or to delete a job
 
 
 @api.route("POST", JOBS, needs="run.jobs.create", query="jobId validateOnly", body="job")
 def create(call: Call) -> Json:
     """Create a job; if its image or a secret is not available, the operation fails and the job exists nevertheless."""
-    cloud, body, name = call.cloud, call.body, f"{call.name(resources.PARENT)}/jobs/{call.query('jobId')}"
-    _check(call, body)
-    now, own = cloud.pace.now(), {"creator": call.caller, "lastModifier": call.caller, "satisfiesPzs": True}
-    job = new_resource(name, now, observedGeneration="1", launchStage="GA", **own)
-    job |= resources.settable(body, "run.GoogleCloudRunV2Job")
+    return _create(call, call.query("jobId"))
+
+
+def _create(call: Call, job_id: str) -> Json:
+    name = f"{call.name(resources.PARENT)}/jobs/{job_id}"
+    _check(call, call.body, job_id, "CreateJobRequest")
+    own = {"creator": call.caller, "lastModifier": call.caller, "satisfiesPzs": True}
+    job = new_resource(name, call.cloud.pace.now(), observedGeneration="1", launchStage="GA", **own)
+    with call.cloud.store.transaction():
+        resources.check_absent(call, "job", name)
+        return _stored(call, job)
+
+
+def _stored(call: Call, job: Json) -> Json:
+    """Store a job with the body's fields and return the operation."""
+    cloud, now, name = call.cloud, call.cloud.pace.now(), job["name"]
+    job |= resources.settable(call.body, _MESSAGE)
     failure, metadata = _failure(cloud, job), typed("Job", {"name": name})
     job |= job_status.failed_job(failure, now) if failure else job_status.ready_job(now)
-    with cloud.store.transaction():
-        resources.check_absent(call, "job", name)
-        if call.flag("validateOnly"):
-            return resources.validated(call, metadata, typed("Job", job))
-        cloud.store.put("job", name, job)
-        if failure is None:
-            return cloud.operations.timed(call.name(resources.PARENT), metadata, typed("Job", job), CHANGE_SECONDS)
-        operation = cloud.operations.begin(call.name(resources.PARENT), metadata)
-        cloud.operations.finish(operation, error=ApiError(failure.code, failure.text))
-        return cloud.operations.get(operation)
+    if call.flag("validateOnly"):
+        return resources.validated(call, metadata, typed("Job", job))
+    cloud.store.put("job", name, job)
+    if failure is None:
+        return cloud.operations.timed(call.name(resources.PARENT), metadata, typed("Job", job), CHANGE_SECONDS)
+    operation = cloud.operations.begin(call.name(resources.PARENT), metadata)
+    cloud.operations.finish(operation, error=ApiError(failure.code, failure.text))
+    return cloud.operations.get(operation)
 
 
 @api.route("GET", JOBS, needs="run.jobs.list", query="pageSize pageToken")
@@ -55,6 +68,23 @@ def list_jobs(call: Call) -> Json:
 def get(call: Call) -> Json:
     """One job."""
     return without_zeros(resources.row_of(call, "job", NAME))
+
+
+@api.route("PATCH", JOB, needs="run.jobs.update", on=NAME, query="validateOnly allowMissing", body="job")
+def patch(call: Call) -> Json:
+    """Replace the settable fields; executions that run keep their own template."""
+    if call.flag("allowMissing") and call.cloud.store.get("job", call.name(NAME)) is None:
+        call.require("run.jobs.create", call.name("projects/{project}"))
+        return _create(call, call.param("job"))
+    with call.cloud.store.transaction():
+        old = resources.row_of(call, "job", NAME)
+        resources.check_etag(old, call.body.get("etag", ""))
+        _check(call, call.body, call.param("job"), "UpdateJobRequest")
+        job = {key: value for key, value in old.items() if key not in settable_fields(_MESSAGE)}
+        generation, now = str(int(old["generation"]) + 1), call.cloud.pace.now()
+        job |= {"launchStage": "GA", "generation": generation, "observedGeneration": generation, "etag": new_etag()}
+        job |= {"updateTime": timestamp(now), "lastModifier": call.caller}
+        return _stored(call, job)
 
 
 @api.route("DELETE", JOB, needs="run.jobs.delete", on=NAME, query="etag validateOnly")
@@ -106,6 +136,9 @@ def run(call: Call) -> Json:
     return cloud.operations.get(operation)
 
 
+serve_policy(api, JOB, NAME, "run.jobs", lambda call: str(resources.row_of(call, "job", NAME)["name"]))
+
+
 def forget(cloud: Context, prefix: str) -> None:
     """End and remove the executions with a name prefix, with their tasks; operations waiting for them abort."""
     cloud.jobs.remove(prefix)
@@ -117,13 +150,13 @@ def forget(cloud: Context, prefix: str) -> None:
             cloud.store.delete(kind, name)
 
 
-def _check(call: Call, body: Json) -> None:
+def _check(call: Call, body: Json, job_id: str, message: str) -> None:
     region, template = call.param("location"), (body.get("template") or {}).get("template") or {}
     for field in UNSERVED:
         if body.get(field):
             raise unserved(f"'{field}' of a job", "run it with jobs.run")
     egress = of_task(egress_violations(call.cloud.store, template, region))
-    resources.check_violations("CreateJobRequest", [*job_violations(body, call.query("jobId"), region), *egress])
+    resources.check_violations(message, [*job_violations(body, job_id, region), *egress])
     resources.check_account(call, template)
 
 

@@ -4,11 +4,13 @@ Leaves out instances from templates and machine images, several interfaces, furt
 stopped instead of deleted when their time is over.
 """
 
+import re
+
 from bezel.localcloud.core.errors import refuse_unserved, unserved
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.paths import PROJECT
-from bezel.localcloud.machines.capacity import FLEXIBLE, Goods, goods_of_machine_type, limits
-from bezel.localcloud.services.compute.errors import missing, not_found, wrong
+from bezel.localcloud.machines.capacity import FLEXIBLE, Goods, goods, goods_of_machine_type, limits, zones
+from bezel.localcloud.services.compute.errors import missing, wrong
 from bezel.localcloud.services.compute.links import full_name, last, relative
 from bezel.localcloud.services.compute.vpc_kinds import check_name
 from bezel.localcloud.services.machines.requests import MODELS, MachineRequest
@@ -18,6 +20,11 @@ _UNSERVED = (
     "advancedMachineFeatures", "networkPerformanceConfig", "canIpForward", "deletionProtection",
     "instanceEncryptionKey", "minCpuPlatform",
 )  # fmt: skip
+# Families of machine types that Google has. Source: the page on machine families, November 2026.
+_GOOGLES = re.compile(
+    r"(a2|a3|a4|a4x|c2|c2d|c3|c3d|c4|c4a|c4d|ct5l|ct5lp|ct5p|ct6e|e2|f1|g1|g2|g4|h3|h4d|m1|m2|m3|m4|n1|n2|n2d|n4|n4a"
+    r"|n4d|t2a|t2d|tpu7x|x4|z3)-[a-z][a-z0-9-]*|custom-[0-9]+-[0-9]+"
+)
 
 
 def parse(body: Json, zone: str) -> MachineRequest:
@@ -30,7 +37,7 @@ def parse(body: Json, zone: str) -> MachineRequest:
     Raises:
         ApiError: For an invalid request, and for features that localcloud does not support.
     """
-    name = check_name(body.get("name"))
+    name, machine = check_name(body.get("name")), _goods(body.get("machineType", ""), zone)
     refuse_unserved(body, _UNSERVED, "instances")
     _check_disks(body.get("disks", []))
     model = _model(body.get("scheduling", {}))
@@ -44,7 +51,7 @@ def parse(body: Json, zone: str) -> MachineRequest:
     return MachineRequest(
         name=f"projects/{PROJECT}/zones/{zone}/instances/{name}",
         zone=zone,
-        goods=_goods(body.get("machineType", ""), zone),
+        goods=machine,
         model=model,
         run_seconds=run_seconds,
         valid_seconds=_valid_seconds(body.get("params", {}), model),
@@ -64,8 +71,22 @@ def _goods(machine_type: str, zone: str) -> Goods:
     if "/" in path and f"/zones/{zone}/" not in path:
         raise wrong("resource.machineType", machine_type, f"It is not of zone {zone}")
     if found is None:
-        raise not_found(path)
+        check_sold(last(machine_type))
+    if found is None or zone not in zones() or found.name not in zones()[zone].stock:
+        text = f"Machine type with name '{last(machine_type)}' does not exist in zone '{zone}'."
+        raise wrong("resource.machineType", machine_type, text)
     return found
+
+
+def check_sold(machine_type: str) -> None:
+    """Refuse a machine type that Google has and localcloud does not.
+
+    Raises:
+        ApiError: UNIMPLEMENTED.
+    """
+    if _GOOGLES.fullmatch(machine_type):
+        sold = ", ".join(sorted(kind.machine_type for kind in goods().values()))
+        raise unserved(f"machines of the type {machine_type}", f"it has machines with accelerators: {sold}")
 
 
 def _model(scheduling: Json) -> str:

@@ -17,7 +17,7 @@ from bezel.localcloud.machines.lifecycle import Life, moved
 from bezel.localcloud.routing.router import Api, Call
 from bezel.localcloud.services.compute.errors import already_exists, not_found, wrong
 from bezel.localcloud.services.compute.instance_json import instance
-from bezel.localcloud.services.compute.instance_requests import parse
+from bezel.localcloud.services.compute.instance_requests import check_sold, parse
 from bezel.localcloud.services.compute.links import with_links
 from bezel.localcloud.services.compute.operations import metadata_of, once, root
 from bezel.localcloud.services.compute.vpc_api import listed, row_of, serves
@@ -43,9 +43,6 @@ def insert(call: Call) -> Json:
 def _inserted(call: Call) -> str:
     body, zone = merged({}, call.body), _zone(call)
     request = parse(body, zone)
-    if zone not in capacity.zones() or request.goods.name not in capacity.zones()[zone].stock:
-        what = f"projects/{PROJECT}/zones/{zone}/machineTypes/{request.goods.machine_type}"
-        raise wrong("resource.machineType", what, f"Machine type does not exist in zone '{zone}'.")
     row, name = new_row(call, request, body), request.name
     if call.cloud.store.get(INSTANCE, name) is not None:
         raise already_exists(name)
@@ -147,6 +144,8 @@ def list_machine_types(call: Call) -> Json:
 def get_machine_type(call: Call) -> Json:
     """One kind of machine."""
     zone, kind = _zone(call), capacity.goods_of_machine_type(call.param("machineType"))
+    if kind is None:
+        check_sold(call.param("machineType"))
     if kind is None or zone not in capacity.zones() or kind.name not in capacity.zones()[zone].stock:
         raise not_found(f"projects/{PROJECT}/zones/{zone}/machineTypes/{call.param('machineType')}")
     return _machine_type(call, zone, kind)

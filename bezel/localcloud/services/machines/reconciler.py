@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 QUEUED, INSTANCE, NODE, LATE = "queuedResource", "instance", "node", "lateFill"
 KINDS = {QUEUED: "tpu", INSTANCE: "compute"}  # and the API that each is of
 _TICK_SECONDS = 0.2
-_RESPONSE = "type.googleapis.com/google.cloud.tpu.v2alpha1.QueuedResource"
+_RESPONSE = "type.googleapis.com/google.cloud.tpu.{}.QueuedResource"
 
 
 class MachineReconciler:
@@ -203,7 +203,8 @@ class MachineReconciler:
         """End the operations that waited for this state."""
         operations, state = self._cloud.operations, row["life"]["state"]
         if kind == QUEUED and previous == "CREATING":
-            operations.finish(row["operation"], response={"@type": _RESPONSE} | queued_resource(name, row))
+            message = _RESPONSE.format(row.get("version", "v2alpha1"))
+            operations.finish(row["operation"], response={"@type": message} | queued_resource(name, row))
         if kind == INSTANCE and state == "ACTIVE":
             operations.finish(row["operation"])
         if kind == INSTANCE and state == "FAILED":

@@ -1,4 +1,4 @@
-"""Resource Manager v1: the project and its IAM policy."""
+"""Resource Manager v1 and v3: the project and its IAM policy."""
 
 from bezel.localcloud.access.permissions import PROJECT_NAME
 from bezel.localcloud.core.errors import unserved
@@ -9,6 +9,7 @@ from bezel.localcloud.routing.router import Api, Call
 
 api = Api("cloudresourcemanager.googleapis.com", "Cloud Resource Manager API")
 _PROJECT = "/crm/v1/projects/{project:id}"
+_PROJECT_3 = "/crm/v3/projects/{project:id}"
 _LISTED = "filter pageSize pageToken"
 
 
@@ -27,11 +28,49 @@ def get_project(call: Call) -> Json:
 @api.route("GET", "/crm/v1/projects", needs="resourcemanager.projects.get", on=f"projects/{PROJECT}", query=_LISTED)
 def list_projects(call: Call) -> Json:
     """The one project, without a filter or with one that names it by `id:`, `projectId:` or `name:`."""
-    field, _, value = call.query("filter").partition(":")
-    if field not in {"", "id", "projectId", "name"}:
-        raise unserved(f"the filter {call.query('filter')!r}", "use id:, projectId: or name:")
-    found = [(PROJECT, get_project(call))] if not field or value.strip('"') in {PROJECT, "*"} else []
+    found = [(PROJECT, get_project(call))] if _matches(call.query("filter")) else []
     return call.page(found, "projects")
 
 
-serve_policy(api, _PROJECT, PROJECT_NAME, "resourcemanager.projects", lambda _: PROJECT_NAME, read="POST", query="")
+@api.route("GET", _PROJECT_3, needs="resourcemanager.projects.get")
+def get_project_3(call: Call) -> Json:
+    """The one project, in the shape of v3."""
+    created = call.cloud.store.setting("created")
+    return {
+        "name": f"projects/{PROJECT_NUMBER}",
+        "projectId": PROJECT,
+        "displayName": PROJECT,
+        "state": "ACTIVE",
+        "createTime": created,
+        "updateTime": created,
+        "etag": 'W/"1"',
+    }
+
+
+@api.route(
+    "GET",
+    "/crm/v3/projects:search",
+    needs="resourcemanager.projects.get",
+    on=f"projects/{PROJECT}",
+    query="query pageSize pageToken",
+)
+def search_projects(call: Call) -> Json:
+    """As `list_projects`, in the shape of v3."""
+    found = [(PROJECT, get_project_3(call))] if _matches(call.query("query")) else []
+    return call.page(found, "projects")
+
+
+def _matches(query: str) -> bool:
+    """Whether a filter is empty or names the project.
+
+    Raises:
+        ApiError: UNIMPLEMENTED for a filter of something else.
+    """
+    field, _, value = query.partition(":")
+    if field not in {"", "id", "projectId", "name", "displayName"}:
+        raise unserved(f"the filter {query!r}", "use id:, projectId: or name:")
+    return not field or value.strip('"') in {PROJECT, "*"}
+
+
+for _path in (_PROJECT, _PROJECT_3):
+    serve_policy(api, _path, PROJECT_NAME, "resourcemanager.projects", lambda _: PROJECT_NAME, read="POST", query="")

@@ -1,15 +1,18 @@
-"""Cloud TPU v2alpha1: queued resources, their nodes, and the offer of a zone.
+"""Cloud TPU v2alpha1 and v2: queued resources, their nodes, and the offer of a zone.
 
-Leaves out the later states of a request: see services/machines/reconciler.py.
+Both versions have the same handlers; only v2alpha1 has fields for flex-start. Leaves out the later states of a request:
+see services/machines/reconciler.py.
 """
 
 from bezel.localcloud.core.errors import ApiError, invalid
 from bezel.localcloud.core.json_types import Json, timestamp
 from bezel.localcloud.core.operations import EMPTY
 from bezel.localcloud.core.paths import PROJECT
+from bezel.localcloud.http.methods import method_of
 from bezel.localcloud.machines import capacity
 from bezel.localcloud.machines.lifecycle import Life, begun, moved
 from bezel.localcloud.routing import idempotency
+from bezel.localcloud.routing.operations_api import serve_operations
 from bezel.localcloud.routing.router import Api, Call
 from bezel.localcloud.services.machines import tpu_json
 from bezel.localcloud.services.machines.reconciler import NODE, QUEUED, external_address
@@ -27,7 +30,6 @@ _LOCATION = _PROJECT + "/locations/{location:id}"
 _QUEUED = _LOCATION + "/queuedResources/{queuedResource:id}"
 _NODE = _LOCATION + "/nodes/{node:id}"
 _PARENT = "projects/{project}/locations/{location}"
-_METADATA = "type.googleapis.com/google.cloud.tpu.v2alpha1.OperationMetadata"
 _LISTS = "pageSize pageToken"
 _CREATE, _CREATE_QUERY = "tpu.queuedResources.create", "queuedResourceId requestId"
 # States in which a request accepts no calls: it has to settle first.
@@ -49,7 +51,7 @@ def _created(call: Call) -> str:
     # Every zone with TPUs offers each slice: only the provisioning models differ.
     request, name = parse(call.body, queued_id, zone), f"{call.name(_PARENT)}/queuedResources/{queued_id}"
     body = {key: value for key, value in call.body.items() if key not in {"name", "state", "createTime"}}
-    row, node = new_row(call, request, body), request.name
+    row, node = new_row(call, request, body) | {"version": _version(call)}, request.name
     call.check_absent(QUEUED, name, f"Resource '{name}' already exists")
     call.check_absent(NODE, node, f"Resource '{node}' already exists")
     if any(other["machine"]["name"] == node for _, other in call.cloud.store.rows(QUEUED)):
@@ -149,11 +151,7 @@ def get_guest_attributes(call: Call) -> Json:
     return {"guestAttributes": [{"queryPath": path, "queryValue": {"items": items}}]}
 
 
-@api.route("GET", _LOCATION + "/operations/{operation:id}", needs="tpu.operations.get")
-def get_operation(call: Call) -> Json:
-    """An operation."""
-    call.cloud.machines.advance()
-    return call.cloud.operations.get(call.name(_PARENT + "/operations/{operation}"))
+serve_operations(api, _LOCATION, _PARENT, "get list cancel delete", needs="tpu.operations", of="google.cloud.tpu.")
 
 
 @api.route("GET", _PROJECT + "/locations", needs="tpu.locations.list", query=_LISTS)
@@ -191,7 +189,12 @@ def list_runtime_versions(call: Call) -> Json:
 
 def _metadata(call: Call, target: str, verb: str) -> Json:
     now = timestamp(call.cloud.pace.now())
-    return {"@type": _METADATA, "createTime": now, "target": target, "verb": verb, "apiVersion": "v2alpha1"}
+    kind = f"type.googleapis.com/google.cloud.tpu.{_version(call)}.OperationMetadata"
+    return {"@type": kind, "createTime": now, "target": target, "verb": verb, "apiVersion": _version(call)}
+
+
+def _version(call: Call) -> str:
+    return call.request.url.path.split("/")[2]
 
 
 def _rows(call: Call, kind: str) -> list[tuple[str, Json]]:
@@ -233,3 +236,10 @@ def _one_zone(call: Call) -> str:
 
 def _unfit(text: str) -> ApiError:
     return ApiError("FAILED_PRECONDITION", text)
+
+
+for _rule in tuple(api.rules):
+    _path = _rule.path.replace("/v2alpha1/", "/v2/")
+    _known = method_of(_rule.method, _path)
+    _query = " ".join(_rule.query & _known.query.keys()) if _known else ""
+    api.route(_rule.method, _path, needs=_rule.needs, on=_rule.on, query=_query, body=_rule.field)(_rule.handler)

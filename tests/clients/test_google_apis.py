@@ -1,0 +1,116 @@
+"""Google's client libraries for Python, unmodified but for `api_endpoint`, against localcloud: REST, tokens, logs."""
+
+import sys
+
+import pytest
+
+from bezel.localcloud.core.paths import PROJECT
+from tests.support.clients import environment, programs
+from tests.support.localcloud.client import REGION, RUNTIME, until
+from tests.support.record_results import check_results
+from tools.traffic import enum_numbers
+
+pytestmark = [pytest.mark.slow, pytest.mark.clients]
+COMPUTE = f"/compute/v1/projects/{PROJECT}"
+JOBS = f"/run/v2/projects/{PROJECT}/locations/{REGION}/jobs"
+METADATA = ("GCE_METADATA_HOST", "GCE_METADATA_IP")  # a container's variables
+# Calls that localcloud answers with 501, by program.
+NOT_SERVED = {
+    "google_secrets": {"list_locations"},
+    "google_run": {"delete_revision"},
+    "google_compute": {
+        "machineTypes.get without accelerators",
+        "instances.insert without accelerators",
+        "instances.stop",
+    },
+    "google_projects": {
+        *("list_projects", "update_project", "list_quota_preferences", "list_locations"),
+        *("get_accelerator_type", "stop_node"),
+    },
+    "google_auth": {"sign_blob", "sign_jwt", "logger.log_text", "list_sinks"},
+    "google_discovery": {"iam: keys.create"},
+    "google_metadata": set(),
+}
+ABOUT = (
+    "Google's client libraries for Python, of the versions below, with the key file and the addresses of "
+    "`bezel local env`: each method that localcloud serves, long-running operations, paging, masks, IAM policies, and "
+    'errors with their details. The one setting is `client_options.api_endpoint`, and `transport="rest"` where a '
+    "client has gRPC too."
+)
+NOTES = [
+    {
+        "what": "google-cloud-compute, `operation.result()`",
+        "why": "the library's: it polls at compute.googleapis.com, whatever endpoint the client has",
+        "evidence": "`insert_unary(...)` with a wait by an operations client of one's own works",
+    },
+    {
+        "what": "google-auth, `impersonated_credentials.IDTokenCredentials`",
+        "why": "the library's: it calls iamcredentials.googleapis.com at a fixed address",
+        "evidence": "`IAMCredentialsClient.generate_id_token` works",
+    },
+    {
+        "what": "google-cloud-monitoring, google-cloud-iam (admin), google-cloud-tpu of v2alpha1",
+        "why": "they speak gRPC only, which localcloud does not",
+        "evidence": "google-api-python-client calls these APIs over HTTP",
+    },
+]
+
+
+@pytest.fixture(scope="module")
+def prepared(cloud, variables):
+    """The variables of the programs, with everything that they need in place."""
+    cloud.enable("tpu", "cloudquotas")
+    for path, body in (
+        ("global/networks", {"name": "tpus", "autoCreateSubnetworks": False}),
+        (
+            "regions/us-east5/subnetworks",
+            {"name": "tpus", "network": "global/networks/tpus", "ipCidrRange": "10.9.0.0/24"},
+        ),
+    ):
+        operation = cloud.post(f"{COMPUTE}/{path}", body).json()
+        until(lambda: cloud.get(operation["selfLink"]).json()["status"] == "DONE")  # noqa: B023
+    container = {"image": cloud.template()["containers"][0]["image"], "args": ["--tell=GCE_METADATA_HOST", "--silent"]}
+    task = {"containers": [container], "serviceAccount": RUNTIME}
+    cloud.done("run/v2", cloud.post(JOBS, {"template": {"template": task}}, jobId="told"))
+    cloud.post(f"{JOBS}/told:run")
+    said = until(
+        lambda: [entry["textPayload"] for entry in cloud_log(cloud) if "METADATA_HOST=" in entry["textPayload"]]
+    )
+    # No program may leave this machine: google-auth looks up regional boundaries at Google in the background.
+    outside = {"HTTPS_PROXY": "http://127.0.0.1:1"}
+    metadata = dict.fromkeys(METADATA, said[0].partition("=")[2])
+    return variables | outside | metadata | {"TRIED_IMAGE": container["image"]}
+
+
+def cloud_log(cloud):
+    terms = 'resource.type="cloud_run_job" AND textPayload:"METADATA"'
+    body = {"resourceNames": [f"projects/{PROJECT}"], "filter": terms}
+    return cloud.post("/logging/v2/entries:list", body).json().get("entries", [])
+
+
+@pytest.mark.parametrize("name", sorted(NOT_SERVED))
+def test_every_call_of_an_unmodified_client_passes_or_is_refused_by_its_name(prepared, calls, name):
+    interpreter = sys.executable if name == "google_discovery" else environment.python("google")
+    absent = {"GOOGLE_APPLICATION_CREDENTIALS"} if name == "google_metadata" else METADATA
+    variables = {key: value for key, value in prepared.items() if key not in absent}
+    made = programs.run([interpreter, programs.PROGRAMS / f"{name}.py"], variables)
+    programs.assert_served(made, not_served=NOT_SERVED[name])
+    calls[name] = made
+
+
+def test_the_shipped_numbers_of_enum_values_are_those_of_the_published_definitions():
+    found = enum_numbers.written(enum_numbers.enum_numbers(str(environment.python("google"))))
+    shipped = (enum_numbers.DATA / "enums.json").read_text()
+    assert shipped == found, "run: .venv/bin/python -m tools.traffic.enum_numbers"
+
+
+@pytest.fixture(scope="module")
+def calls():
+    """The calls of the programs that passed; when all have, their table is compared or written."""
+    made = {}
+    yield made
+    if made.keys() == NOT_SERVED.keys():
+        ordered = [call for name in sorted(made) for call in made[name]]
+        where = "tests/clients/test_google_apis.py"
+        table = programs.table("Google's client libraries", 24, ABOUT, where, ordered)
+        check_results("clients-google", table | {"notes": table["notes"] + NOTES})
