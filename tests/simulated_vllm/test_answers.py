@@ -97,7 +97,7 @@ def test_streamed_thoughts_come_first_and_make_up_the_same_text(parsing):
     assert "".join(delta.get("content", "") for delta in deltas) == whole["content"]
     assert last["usage"]["completion_tokens_details"]["reasoning_tokens"] > 20
     # The end is a token without text: it closes the choice and says nothing.
-    assert chunks[-1]["choices"][0] | {"stop_reason": 6, "finish_reason": "stop"} == chunks[-1]["choices"][0]
+    assert chunks[-1]["choices"][0] | {"stop_reason": None, "finish_reason": "stop"} == chunks[-1]["choices"][0]
     assert deltas[-1] == {}
     assert done == "[DONE]"
 

@@ -88,8 +88,12 @@ def test_streamed_probabilities_of_a_completion_go_on_where_they_stopped(plain):
 def test_an_echoed_prompt_stands_before_the_text_and_moves_its_offsets(plain):
     echoed, bare = (text(plain, echo=echo, logprobs=1)["choices"][0] for echo in (True, False))
     assert echoed["text"] == TEXT["prompt"] + bare["text"]
-    moved = [offset - len(TEXT["prompt"]) for offset in echoed["logprobs"]["text_offset"]]
-    assert moved == bare["logprobs"]["text_offset"]
+    told, own = echoed["logprobs"], bare["logprobs"]
+    count = len(own["tokens"])
+    assert (told["text_offset"][0], told["token_logprobs"][0], told["top_logprobs"][0]) == (0, None, None)
+    assert "".join(told["tokens"][:-count]) == TEXT["prompt"]
+    assert [offset - len(TEXT["prompt"]) for offset in told["text_offset"][-count:]] == own["text_offset"]
+    assert told["tokens"][-count:] == own["tokens"]
 
 
 def test_an_echoed_prompt_is_streamed_once_for_each_choice(plain):
@@ -173,7 +177,7 @@ def test_a_stop_string_ends_a_stream_and_is_named_in_its_last_chunk(plain):
 def test_an_answer_that_ends_by_itself_closes_with_a_chunk_without_text(plain):
     *chunks, _ = chat(plain, max_tokens=700, ignore_eos=False, stream=True)
     assert chunks[-1]["choices"][0]["delta"] == {"content": ""}
-    assert (chunks[-1]["choices"][0]["finish_reason"], chunks[-1]["choices"][0]["stop_reason"]) == ("stop", 6)
+    assert (chunks[-1]["choices"][0]["finish_reason"], chunks[-1]["choices"][0]["stop_reason"]) == ("stop", None)
 
 
 def test_the_ids_of_a_stream_are_one(plain):

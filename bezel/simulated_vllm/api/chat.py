@@ -5,11 +5,12 @@ from __future__ import annotations
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any
 
-from bezel.simulated_vllm.api import bodies, streams
+from bezel.simulated_vllm.api import rendering, streams
 from bezel.simulated_vllm.api.errors import TEMPLATES, compact, refused
-from bezel.simulated_vllm.api.generation import Call, check_logprobs, check_max_tokens, start_call, thinks, tokens_of
-from bezel.simulated_vllm.api.structured import required_tool, scripted_answer, tool_call_id
+from bezel.simulated_vllm.api.generation import Call, start_call, thinks
+from bezel.simulated_vllm.api.structured import required_tool, tool_call_id
 from bezel.simulated_vllm.scheduling.detokenize import chat_logprobs
+from bezel.simulated_vllm.scheduling.tokenizer import decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,8 +33,12 @@ async def answer_chat(engine: Engine, body: ChatBody, receive: Receive) -> Respo
 
     def completion(pieces: list[Piece]) -> dict[str, object]:
         call.count_parsed(pieces)
-        prompt = call.choices[0].request.prompt if body.return_token_ids else None
-        extra: dict[str, object] = {"prompt_logprobs": None, "prompt_token_ids": prompt, "prompt_text": None}
+        prompt = call.choices[0].request.prompt
+        extra: dict[str, object] = {
+            "prompt_logprobs": call.prompt_logprobs(prompt),
+            "prompt_token_ids": prompt if body.return_token_ids else None,
+            "prompt_text": decode(prompt) if body.return_prompt_text else None,
+        }
         return call.answer("chat.completion", [_choice(call, body, piece) for piece in pieces], extra)
 
     stream = ChatStream(call, body) if body.stream else None
@@ -51,16 +56,13 @@ def start_chat(engine: Engine, body: ChatBody, limit_name: str | None = None) ->
     Raises:
         ApiError: the call is refused.
     """
-    settings = engine.settings
     _check_tools(engine, body)
-    if body.top_logprobs and not body.logprobs:
-        raise refused("top-logprobs")
-    check_logprobs(body.top_logprobs)
+    rendering.check_template(body)
     limit = body.max_completion_tokens if body.max_completion_tokens is not None else body.max_tokens
     name = limit_name or ("max_tokens" if body.max_completion_tokens is None else "max_completion_tokens")
-    prompt = prompt_tokens(engine, body)
-    check_max_tokens(limit, settings.max_model_len, name)
-    return start_call(engine, body, [prompt], max_tokens=limit, scripted=scripted_answer(body))
+    rendering.check_length(body, limit, engine.settings.max_model_len, name)
+    rendering.reused_ids(body)
+    return start_call(engine, body, [prompt_tokens(engine, body)], max_tokens=limit)
 
 
 def prompt_tokens(engine: Engine, body: ChatBody) -> Sequence[int]:
@@ -69,32 +71,37 @@ def prompt_tokens(engine: Engine, body: ChatBody) -> Sequence[int]:
     Raises:
         ApiError: there are no messages, they hold media that the model cannot read, or they are too long.
     """
-    if not body.messages:
-        raise refused("no-messages")
     settings = engine.settings
-    if bodies.media(body.messages) and not settings.model.multimodal:
-        raise refused("no-media", model=settings.served_names[0])
-    text = bodies.messages_text(body.messages, generate=body.add_generation_prompt, think=thinks(body, settings))
-    return tokens_of(text, settings.max_model_len)
+    messages = body.messages if body.validated is None else body.validated.messages
+    text = rendering.messages_text(
+        messages, settings, generate=body.add_generation_prompt, think=thinks(body, settings)
+    )
+    if body.continue_final_message and body.add_generation_prompt:
+        raise refused("continued")
+    return rendering.tokens_of(text, settings.max_model_len, body.truncate_prompt_tokens, body.truncation_side)
 
 
 def _check_tools(engine: Engine, body: ChatBody) -> None:
-    settings = engine.settings
-    if body.tools and body.tool_choice in (None, "auto") and not (settings.auto_tools and settings.tool_parser):
-        raise refused("auto-tools")
-    if body.tool_choice in (None, "none"):
+    """Refuse a choice of tools that needs the server's parser of their calls."""
+    settings, choice = engine.settings, body.tool_choice
+    if choice is None and "tool_choice" not in body.model_fields_set and body.tools:
+        choice = "auto"
+    if choice in (None, "none") or (settings.auto_tools and settings.tool_parser):
         return
-    if not body.tools:
-        raise refused("no-tools")
-    if isinstance(body.tool_choice, dict) and required_tool(body) is None:
-        raise refused("unknown-tool")
+    if choice == "auto":
+        raise refused("auto-tools")
+    if settings.tool_parser is None:
+        shown = f'function "{choice["function"]["name"]}"' if isinstance(choice, dict) else f'"{choice}"'
+        raise refused("tool-parser", choice=shown)
 
 
 def _choice(call: Call, body: ChatBody, piece: Piece) -> dict[str, Any]:
     tool = required_tool(body)
     # With a parser of tools or thoughts, the content of an answer without text is null.
     content = "" if tool else piece.text or (None if parses(call) else "")
-    message: dict[str, Any] = TEMPLATES["chat_message"] | {"content": content}
+    if body.echo:
+        content = _echoed(body) + (content or "")
+    message: dict[str, Any] = TEMPLATES["chat_message"] | {"role": role_of(body), "content": content}
     if tool:
         function = {"name": tool.get("name", ""), "arguments": piece.text}
         message["tool_calls"] = [{"id": tool_call_id(), "type": "function", "function": function}]
@@ -105,9 +112,28 @@ def _choice(call: Call, body: ChatBody, piece: Piece) -> dict[str, Any]:
         "logprobs": _logprobs(call, body, piece),
         "finish_reason": finish_reason(body, piece),
         "stop_reason": piece.stop_reason,
-        "token_ids": piece.tokens if body.return_token_ids else None,
+        "token_ids": piece.tokens if body.return_token_ids and not _hides(call, body) else None,
         "routed_experts": None,
     }
+
+
+def role_of(body: ChatBody) -> str:
+    """Return the role of the answer: that of the last message where no new one is begun."""
+    return "assistant" if body.add_generation_prompt else str(body.messages[-1].get("role"))
+
+
+def _echoed(body: ChatBody) -> str:
+    """Return the text of the last message, where the answer has its role."""
+    last = body.messages[-1] if body.messages else {}
+    content = last.get("content")
+    if last.get("role") != role_of(body) or not content:
+        return ""
+    return content if isinstance(content, str) else "\n".join(str(part.get("text", "")) for part in content)
+
+
+def _hides(call: Call, body: ChatBody) -> bool:
+    """Whether tokens and their probabilities are left out, because they would tell the thoughts."""
+    return parses(call) and not body.include_reasoning
 
 
 def parses(call: Call) -> bool:
@@ -122,10 +148,11 @@ def finish_reason(body: ChatBody, piece: Piece) -> str | None:
 
 
 def _logprobs(call: Call, body: ChatBody, piece: Piece) -> dict[str, object] | None:
-    if not body.logprobs:
+    if not body.logprobs or _hides(call, body):
         return None
-    key = call.choices[piece.index].request.key
-    return chat_logprobs(key, piece.produced - len(piece.tokens), piece.tokens, body.top_logprobs or 0)
+    key, start = call.choices[piece.index].request.key, piece.produced - len(piece.tokens)
+    as_ids, labels = bool(body.return_tokens_as_token_ids), body.logprob_token_ids or ()
+    return chat_logprobs(key, start, piece.tokens, body.top_logprobs or 0, labels, as_ids=as_ids)
 
 
 class ChatStream(streams.OpenAiStream):
@@ -144,12 +171,17 @@ class ChatStream(streams.OpenAiStream):
     def begun(self) -> str:
         """Return the chunks with the role of every choice, sent with the first token."""
         prompt = self.call.choices[0].request.prompt if self._body.return_token_ids else None
-        extra = {"prompt_token_ids": prompt, "prompt_text": None}
-        roles = (
-            f'{{"index":{index},"delta":{{"role":"assistant","content":""}},"logprobs":null,"finish_reason":null}}'
+        text = decode(self.call.choices[0].request.prompt) if self._body.return_prompt_text else None
+        extra = {"prompt_token_ids": prompt, "prompt_text": text}
+        starts = [({"role": role_of(self._body), "content": ""}, extra)]
+        if self._body.echo and (echoed := _echoed(self._body)):
+            starts.append(({"content": echoed}, {}))
+        bare = {"logprobs": None, "finish_reason": None}
+        return "".join(
+            self.chunk(compact({"index": index, "delta": delta, **bare}), 0, index, more)
+            for delta, more in starts
             for index in range(len(self.call.choices))
         )
-        return "".join(self.chunk(role, 0, index, extra) for index, role in enumerate(roles))
 
     def events(self, piece: Piece) -> str:
         """Return the chunks of a piece; none where the parser has held everything back."""
@@ -173,7 +205,8 @@ class ChatStream(streams.OpenAiStream):
         choice["finish_reason"] = finish_reason(self._body, piece)
         if piece.finish:
             choice["stop_reason"] = piece.stop_reason
-        choice["token_ids"] = piece.tokens if self._body.return_token_ids else None
+        told = self._body.return_token_ids and not _hides(self.call, self._body)
+        choice["token_ids"] = piece.tokens if told else None
         return "".join([*chunks, self._event(piece, choice, self.finishing() if piece.finish else None)])
 
     def _event(self, piece: Piece, choice: dict[str, Any], extra: dict[str, Any] | None = None) -> str:

@@ -6,17 +6,10 @@ import secrets
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any
 
-from bezel.simulated_vllm.api import streams
+from bezel.simulated_vllm.api import rendering, streams
 from bezel.simulated_vllm.api.bodies import Body, CompletionBody
 from bezel.simulated_vllm.api.errors import compact, refused
-from bezel.simulated_vllm.api.generation import (
-    Call,
-    check_logprobs,
-    check_max_tokens,
-    start_call,
-    tokens_of,
-)
-from bezel.simulated_vllm.api.structured import scripted_answer
+from bezel.simulated_vllm.api.generation import Call, start_call
 from bezel.simulated_vllm.scheduling.detokenize import completion_logprobs
 from bezel.simulated_vllm.scheduling.fake_text import chance
 from bezel.simulated_vllm.scheduling.tokenizer import decode
@@ -37,13 +30,11 @@ async def answer_completion(engine: Engine, body: CompletionBody, receive: Recei
     Raises:
         ApiError: the call is refused.
     """
-    longest = engine.settings.max_model_len
-    if body.suffix:
-        raise refused("suffix")
-    check_max_tokens(body.max_tokens, longest)
-    check_logprobs(body.logprobs)
-    prompts = _prompts(body, longest)
-    call = start_call(engine, body, prompts, max_tokens=body.max_tokens, scripted=scripted_answer(body))
+    if body.stream and body.use_beam_search:
+        raise refused("beam-stream")
+    _check_prompt(body)
+    rendering.check_length(body, body.max_tokens, engine.settings.max_model_len, "max_tokens")
+    call = start_call(engine, body, _prompts(engine, body), max_tokens=body.max_tokens)
 
     def completion(pieces: list[Piece]) -> dict[str, object]:
         return call.answer("text_completion", [_choice(call, body, piece) for piece in pieces])
@@ -52,37 +43,71 @@ async def answer_completion(engine: Engine, body: CompletionBody, receive: Recei
     return await streams.respond(call, receive, stream, completion)
 
 
-def _prompts(body: CompletionBody, longest: int) -> list[Sequence[int]]:
+def _check_prompt(body: CompletionBody) -> None:
+    """Refuse what this server's models cannot have beside or instead of a text."""
+    if body.suffix is not None:
+        texts = isinstance(body.prompt, str) or all(isinstance(part, str) for part in body.prompt or ())
+        if body.echo:
+            raise refused("suffix-echo")
+        if body.prompt_embeds is not None:
+            raise refused("suffix-with", what="prompt_embeds")
+        if body.truncate_prompt_tokens is not None:
+            raise refused("suffix-with", what="truncate_prompt_tokens")
+        raise refused("suffix" if texts else "suffix-text")
+    if body.prompt_embeds is None:
+        return
+    if body.echo:
+        raise refused("echo-embeddings")
+    if body.prompt_logprobs is not None:
+        raise refused("logprobs-embeddings")
+    if body.prompt_embeds != []:
+        raise refused("no-embeddings")
+
+
+def _prompts(engine: Engine, body: CompletionBody) -> list[Sequence[int]]:
     prompt = body.prompt
     if not prompt:
         raise refused("no-prompts")
     prompts: list[Any] = prompt if isinstance(prompt, list) and not isinstance(prompt[0], int) else [prompt]
-    return [tokens_of(prompt, longest) for prompt in prompts]
+    longest = engine.settings.max_model_len
+    cut, side = body.truncate_prompt_tokens, body.truncation_side
+    return [rendering.tokens_of(part, longest, cut, side) for part in prompts]
 
 
 def _choice(call: Call, body: CompletionBody, piece: Piece) -> dict[str, Any]:
     prompt = call.choices[piece.index].request.prompt
-    echoed = decode(prompt) if body.echo else ""
+    echoed = decode(prompt) if body.echo and not body.return_token_ids else ""
     return {
         "index": piece.index,
-        "text": echoed + piece.text,
-        "logprobs": _logprobs(call, body, piece, len(echoed)),
+        "text": echoed + ("" if _only_echo(body) else piece.text),
+        "logprobs": _logprobs(call, body, piece, prompt if body.echo else ()),
         "finish_reason": piece.finish,
         "stop_reason": piece.stop_reason,
         "token_ids": piece.tokens if body.return_token_ids else None,
-        "prompt_logprobs": None,
+        "prompt_logprobs": call.prompt_logprobs(prompt),
         "prompt_token_ids": prompt if body.return_token_ids else None,
         "routed_experts": None,
     }
 
 
-def _logprobs(call: Call, body: CompletionBody, piece: Piece, offset: int) -> dict[str, object] | None:
+def _only_echo(body: CompletionBody) -> bool:
+    """Whether only the prompt is returned, without an answer."""
+    return bool(body.echo) and body.max_tokens == 0
+
+
+def _logprobs(call: Call, body: CompletionBody, piece: Piece, echoed: Sequence[int]) -> dict[str, object] | None:
+    """Return the probabilities of a piece's tokens, after those of the echoed prompt."""
     if body.logprobs is None:
         return None
     choice = call.choices[piece.index]
     start = piece.produced - len(piece.tokens)
-    before = offset + len(decode(choice.tokens[:start], skip_special=True))
-    return completion_logprobs(choice.request.key, piece.tokens, body.logprobs, start, before)
+    before = len(decode(choice.tokens[:start], skip_special=True))
+    if body.echo and not echoed:
+        before += len(decode(choice.request.prompt))
+    tokens = [*echoed, *(() if _only_echo(body) else piece.tokens)]
+    as_ids = bool(body.return_tokens_as_token_ids)
+    first = bool(echoed)
+    return completion_logprobs(choice.request.key, tokens, body.logprobs, start, before, first=first, as_ids=as_ids)
 
 
 class CompletionStream(streams.OpenAiStream):
@@ -93,13 +118,18 @@ class CompletionStream(streams.OpenAiStream):
     def __init__(self, call: Call, body: CompletionBody) -> None:
         super().__init__(call)
         self._body = body
-        self._echoes = set(range(len(call.choices))) if body.echo else set()
+        self._echoes = set(range(len(call.choices))) if body.echo or body.return_token_ids else set()
 
     def events(self, piece: Piece) -> str:
         """Return the chunk of a piece; its text is empty where the tokens have none."""
         echoed = self._echoed(piece.index)
-        text = encode_basestring(decode(echoed) + piece.text if echoed else piece.text)
-        logprobs = compact(_logprobs(self.call, self._body, piece, 0)) if self._body.logprobs is not None else "null"
+        told = "" if _only_echo(self._body) else piece.text
+        shown = echoed and self._body.echo and not self._body.return_token_ids
+        text = encode_basestring(decode(echoed) + told if echoed and shown else told)
+        before = echoed if echoed and self._body.echo else ()
+        logprobs = "null"
+        if self._body.logprobs is not None:
+            logprobs = compact(_logprobs(self.call, self._body, piece, before))
         finish = f'"{piece.finish}"' if piece.finish else "null"
         ids = compact(piece.tokens) if self._body.return_token_ids else "null"
         choice = (
@@ -109,7 +139,7 @@ class CompletionStream(streams.OpenAiStream):
         return self.chunk(choice, piece.produced, piece.index, self.finishing() if piece.finish else None)
 
     def _echoed(self, index: int) -> Sequence[int] | None:
-        """Return the prompt, once for each choice, where it is echoed."""
+        """Return the prompt, once for each choice, where it is echoed or returned as ids."""
         if index not in self._echoes:
             return None
         self._echoes.remove(index)
@@ -119,6 +149,7 @@ class CompletionStream(streams.OpenAiStream):
 class ScoringBody(Body):
     """POST /generative_scoring."""
 
+    recorded = "scoring"
     model: str | None = None
     query: str | list[int]
     items: list[str] | list[list[int]]
@@ -133,13 +164,20 @@ async def answer_scoring(engine: Engine, body: ScoringBody, receive: Receive) ->
     Raises:
         ApiError: a prompt is refused, or the queue is full.
     """
-    longest = engine.settings.max_model_len
+    longest, vocabulary = engine.settings.max_model_len, engine.settings.model.vocabulary
+    for token in body.label_token_ids:
+        if not 0 <= token < vocabulary:
+            raise refused("unknown-label", token=token, size=vocabulary)
+    if not body.label_token_ids:
+        raise refused("no-labels")
+    if not body.items:
+        raise refused("no-items")
     query, *items = (
-        [*tokens_of(part, longest)] if isinstance(part, str) else list(part) for part in (body.query, *body.items)
+        [*rendering.tokens_of(part, longest)] if isinstance(part, str) else list(part)
+        for part in (body.query, *body.items)
     )
-    call = start_call(
-        engine, CompletionBody(model=body.model, ignore_eos=True), [query + item for item in items], max_tokens=1
-    )
+    prompts = [query + item for item in items]
+    call = start_call(engine, CompletionBody(model=body.model, ignore_eos=True), prompts, max_tokens=1)
 
     def scores(_: list[Piece]) -> dict[str, object]:
         return {

@@ -19,7 +19,15 @@ compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 TEMPLATES: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("templates.json").read_bytes())
 _LONGEST_INPUT = 200
 _LONGEST_ERROR = 1000
-_BRANCHES = {"str", "int", "float", "bool", "list", "dict"}
+_MOST_ERRORS = 10
+# Parts of a location that name pydantic's branches and wrappers, not a field.
+_BRANCHES = {
+    *("function-wrap", "function-after", "function-before", "function-plain", "json-or-python", "lax-or-strict"),
+    *("chain", "default", "nullable", "tagged-union", "union", "call", "arguments", "is-instance", "is-subclass"),
+    *("callable", "str", "int", "float", "bool", "bytes", "bytearray", "list", "tuple", "dict", "set", "frozenset"),
+    *("complex", "none", "nonetype"),
+}
+_BRACKETS = frozenset("[](){}")
 
 
 class ApiError(Exception):
@@ -44,9 +52,18 @@ class ApiError(Exception):
         return json_response(self.body, self.status)
 
 
+class EngineRefusedError(ApiError):
+    """An error of the engine: a client that streams gets it inside the stream."""
+
+    def __init__(self, error: ApiError) -> None:
+        super().__init__(str(error))
+        self.status, self.body = error.status, error.body
+
+
 def invalid(message: str, parameter: str, *value: object) -> ApiError:
     """Return the error of a refused parameter; vLLM appends its name and, where there is one, its value."""
-    suffix = f"(parameter={parameter}, value={value[0]})" if value else f"(parameter={parameter})"
+    known = value and value[0] is not None
+    suffix = f"(parameter={parameter}, value={value[0]})" if known else f"(parameter={parameter})"
     return ApiError(f"{message} {suffix}", param=parameter)
 
 
@@ -70,14 +87,16 @@ def malformed(errors: Sequence[Mapping[str, Any]]) -> ApiError:
     Args:
         errors: pydantic's errors; `loc` starts with "body".
     """
-    shown = []
-    for error in errors:
+    label = "error" if len(errors) == 1 else "errors"
+    rows = [f"{len(errors)} validation {label}:"]
+    for error in errors[:_MOST_ERRORS]:
         row = {**error, "loc": _place(error["loc"])}
         if "input" in row:
             row["input"] = _summary(row["input"])
-        shown.append("  " + _cut(str(row), _LONGEST_ERROR))
-    count = f"{len(shown)} validation error{'s' if len(shown) > 1 else ''}"
-    return ApiError("\n".join([f"{count}:", *shown]), "Bad Request", _place(errors[0]["loc"]))
+        rows.append("  " + _cut(str(row), _LONGEST_ERROR))
+    if len(errors) > _MOST_ERRORS:
+        rows.append(f"  ...and {len(errors) - _MOST_ERRORS} more {label}")
+    return ApiError("\n".join(rows), "Bad Request", _place(errors[0]["loc"]))
 
 
 def json_response(body: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -88,7 +107,8 @@ def json_response(body: object, status: int = 200, headers: Mapping[str, str] | 
 def _place(location: Sequence[object]) -> str:
     """Return a location without pydantic's names for the branches of a union."""
     parts = [str(part) for part in location]
-    return ".".join(part for part in parts if "[" not in part and part not in _BRANCHES)
+    named = [part for part in parts if not _BRACKETS & set(part) and part.lower() not in _BRANCHES]
+    return ".".join(named or parts)
 
 
 def _summary(value: object) -> str:

@@ -7,25 +7,22 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bezel.simulated_vllm.api.bodies import ChatBody, CompletionBody, check_sampling
-from bezel.simulated_vllm.api.errors import refused
-from bezel.simulated_vllm.api.structured import required_tool
+from bezel.simulated_vllm.api import rendering
+from bezel.simulated_vllm.api.bodies import ChatBody, CompletionBody
+from bezel.simulated_vllm.api.errors import EngineRefusedError, refused
+from bezel.simulated_vllm.api.structured import required_tool, scripted_answer
+from bezel.simulated_vllm.api.validation.parameters import check_engine, check_experts, check_sampling
 from bezel.simulated_vllm.scheduling.channel import Channel
-from bezel.simulated_vllm.scheduling.detokenize import Choice
+from bezel.simulated_vllm.scheduling.detokenize import Choice, prompt_logprobs
 from bezel.simulated_vllm.scheduling.engine import Engine, QueueFullError
 from bezel.simulated_vllm.scheduling.fake_text import key_of, thought
 from bezel.simulated_vllm.scheduling.request import Group, Request
-from bezel.simulated_vllm.scheduling.tokenizer import EOS, TURN_END, encode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bezel.simulated_vllm.configuration.settings import EngineSettings
     from bezel.simulated_vllm.scheduling.channel import Piece
-
-# The bound of characters in a token: in vLLM the length of the vocabulary's longest token.
-_CHARACTERS_PER_TOKEN = 34
-_MAX_LOGPROBS = 20
 
 
 @dataclass
@@ -36,6 +33,7 @@ class Call:
         id: the id in the response, with its prefix.
         model: the name of the model in the request.
         prompt_tokens: tokens of all prompts together.
+        refusal: why the engine refuses the call, reported inside the stream; None where it works on it.
         cached_tokens: how many of them came from the prefix cache, known once they have run.
     """
 
@@ -44,6 +42,7 @@ class Call:
     model: str
     body: ChatBody | CompletionBody
     prompt_tokens: int
+    refusal: EngineRefusedError | None = None
     channel: Channel = field(init=False)
     choices: list[Choice] = field(default_factory=list)
     created: int = field(default_factory=lambda: int(time.time()))
@@ -60,6 +59,15 @@ class Call:
     def cached_tokens(self) -> int:
         """Tokens of the prompt that the prefix cache supplied."""
         return max((choice.request.cached for choice in self.choices), default=0)
+
+    def prompt_logprobs(self, prompt: Sequence[int]) -> list[dict[str, object] | None] | None:
+        """Return the probabilities of a prompt's tokens, None where they are not requested."""
+        number = self.body.prompt_logprobs
+        if number is None and self.body.echo:
+            number = self.body.top_logprobs if isinstance(self.body, ChatBody) else self.body.logprobs
+        if number is None or self.body.use_beam_search:
+            return None
+        return prompt_logprobs(self.choices[0].request.key, prompt, number)
 
     def abort(self) -> None:
         """Stop the requests that are still running, because the client is gone or the call has ended."""
@@ -164,7 +172,6 @@ def start_call(
     prompts: Sequence[Sequence[int]],
     *,
     max_tokens: int | None,
-    scripted: Sequence[int] | None = None,
 ) -> Call:
     """Check a call's parameters and queue its requests.
 
@@ -173,7 +180,6 @@ def start_call(
         body: the call.
         prompts: token ids, several only for /v1/completions.
         max_tokens: the client's limit of output tokens, None for as many as fit.
-        scripted: tokens of an answer that has a given form.
 
     Raises:
         ApiError: a parameter or the prompt is refused, or the queue is full.
@@ -181,8 +187,15 @@ def start_call(
     settings = engine.settings
     longest = settings.max_model_len if max_tokens is None else max_tokens
     limits = [min(longest, settings.max_model_len - len(prompt)) for prompt in prompts]
-    # A prompt that leaves no room is refused like a limit of 0 tokens.
+    # A prompt that leaves no room is refused like a limit of 0 tokens; an echo alone makes one token that is not returned.
+    only_echo = isinstance(body, CompletionBody) and bool(body.echo) and max_tokens == 0
+    limits = [1 if only_echo else limit for limit in limits]
     check_sampling(body, min(limits))
+    for prompt in prompts:
+        rendering.check_ids(prompt)
+    refusal = _refusal(body, settings, prompts)
+    if refusal is not None and not body.stream:
+        raise refusal
     if settings.machine.accelerator.xla and body.seed is not None and body.temperature != 0:
         raise refused("tpu-seed")  # vLLM's TPU plugin, at each request
     count = (body.n or 1) * len(prompts)
@@ -191,12 +204,14 @@ def start_call(
     except QueueFullError:
         raise refused("busy") from None
     chat = isinstance(body, ChatBody)
+    scripted = scripted_answer(body) if refusal is None else None
     call = Call(
         engine=engine,
         id=("chatcmpl-" if chat else "cmpl-") + (body.request_id or secrets.token_hex(8)),
         model=body.model or settings.served_names[0],
         body=body,
         prompt_tokens=sum(map(len, prompts)),
+        refusal=refusal,
     )
     seed = _seed(body, settings.seed)
     groups = [Group(body.n or 1) for _ in prompts]
@@ -220,14 +235,28 @@ def start_call(
             ignore_eos=body.ignore_eos,
             min_tokens=body.min_tokens,
             group=groups[index // (body.n or 1)],
-            end_token=TURN_END if chat else EOS,
             cache_salt=body.cache_salt or "",
             thought=thought(key) if isinstance(body, ChatBody) and thinks(body, settings) else (),
             scripted=scripted,
         )
         call.choices.append(choice)
-        engine.add(choice.request)
+        if refusal is None:
+            engine.add(choice.request)
     return call
+
+
+def _refusal(
+    body: ChatBody | CompletionBody, settings: EngineSettings, prompts: Sequence[Sequence[int]]
+) -> EngineRefusedError | None:
+    """Return why the engine refuses a call, None where it does not."""
+    labels, parses = bool(body.logprob_token_ids), settings.reasoning_parser is not None
+    try:
+        check_engine(body, settings.model.vocabulary, labels=labels, thinks=parses)
+        for prompt in prompts:
+            check_experts(body.routed_experts_prompt_start, len(prompt))
+    except EngineRefusedError as error:
+        return error
+    return None
 
 
 def thinks(body: ChatBody, settings: EngineSettings) -> bool:
@@ -240,38 +269,3 @@ def _seed(body: ChatBody | CompletionBody, server_seed: int) -> int:
     if body.temperature == 0:
         return 0
     return body.seed if body.seed is not None else server_seed + secrets.randbits(32)
-
-
-def tokens_of(prompt: str | Sequence[int], max_model_len: int) -> Sequence[int]:
-    """Return the token ids of a prompt, a text or ids; like vLLM's, the refusal names the limit plus one as the count.
-
-    Raises:
-        ApiError: the prompt is longer than the model's context.
-    """
-    bound = _CHARACTERS_PER_TOKEN * max_model_len
-    if isinstance(prompt, str) and len(prompt) > bound:
-        raise refused("too-many-characters", length=max_model_len, bound=bound, value=len(prompt))
-    tokens = encode(prompt) if isinstance(prompt, str) else prompt
-    if len(tokens) > max_model_len:
-        raise refused("too-many-tokens", length=max_model_len, value=max_model_len + 1)
-    return tokens
-
-
-def check_max_tokens(limit: int | None, max_model_len: int, name: str = "max_tokens") -> None:
-    """Refuse a limit of output tokens above the context; a lower one is cut to the room after the prompt.
-
-    Raises:
-        ApiError: `limit` is above `max_model_len`; `name` is the parameter's name in the request.
-    """
-    if limit is not None and limit > max_model_len:
-        raise refused("max-tokens", name=name, value=limit, length=max_model_len)
-
-
-def check_logprobs(number: int | None) -> None:
-    """Refuse a number of log probabilities above the server's limit.
-
-    Raises:
-        ApiError: `number` is above --max-logprobs' default.
-    """
-    if number is not None and number > _MAX_LOGPROBS:
-        raise refused("logprobs", value=number, limit=_MAX_LOGPROBS)

@@ -1,19 +1,17 @@
 """Handlers of POST /v1/messages and /v1/messages/count_tokens: Anthropic's API over the chat path, as in vLLM.
 
 Owns the translation of a body into a chat body, of its pieces into content blocks, and of refusals into Anthropic's
-shape (a body of the wrong shape is refused in OpenAI's, as by the real server). Of content blocks it reads only text.
+shape (a body of the wrong shape is refused in OpenAI's, as by the real server).
 """
 
 from __future__ import annotations
 
 import json
 import uuid
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import AfterValidator
-
-from bezel.simulated_vllm.api import streams
-from bezel.simulated_vllm.api.bodies import Body, ChatBody, StreamOptions
+from bezel.simulated_vllm.api import rendering, streams
+from bezel.simulated_vllm.api.bodies import Body, ChatBody, StreamOptions, check
 from bezel.simulated_vllm.api.chat import prompt_tokens, start_chat
 from bezel.simulated_vllm.api.errors import ApiError, json_response, refused
 from bezel.simulated_vllm.api.structured import required_tool, tool_call_id
@@ -28,33 +26,18 @@ if TYPE_CHECKING:
     from bezel.simulated_vllm.scheduling.engine import Engine
 
 
-def _positive(value: int) -> int:
-    if value <= 0:
-        raise ValueError("max_tokens must be positive")
-    return value
-
-
 class CountBody(Body):
-    """POST /v1/messages/count_tokens."""
+    """POST /v1/messages/count_tokens; what is read is in the recorded model."""
 
+    recorded = "count_tokens"
     model: str
-    messages: list[dict[str, Any]]
-    system: str | list[dict[str, Any]] | None = None
-    chat_template_kwargs: dict[str, Any] | None = None
 
 
 class MessagesBody(CountBody):
     """POST /v1/messages."""
 
-    max_tokens: Annotated[int, AfterValidator(_positive)]
-    stop_sequences: list[str] | None = None
+    recorded = "messages"
     stream: bool | None = False
-    temperature: float | None = None
-    tool_choice: dict[str, Any] | None = None
-    tools: list[dict[str, Any]] | None = None
-    top_k: int | None = None
-    top_p: float | None = None
-    cache_salt: str | None = None
 
 
 async def answer_messages(engine: Engine, body: MessagesBody, receive: Receive) -> Response:
@@ -80,7 +63,11 @@ def count_tokens(engine: Engine, body: CountBody) -> Response:
     Raises:
         ApiError: the prompt is refused.
     """
-    count = len(prompt_tokens(engine, ChatBody.model_validate({"messages": _messages(body)})))
+    chat = {"model": body.model, "messages": _messages(body.validated), **_template(body.validated)}
+    check(ChatBody.recorded, chat)
+    asked = ChatBody(**chat)
+    rendering.check_template(asked)
+    count = len(prompt_tokens(engine, asked))
     return json_response({"input_tokens": count, "context_management": {"original_input_tokens": count}})
 
 
@@ -92,36 +79,96 @@ def refusal(error: ApiError | EngineDeadError) -> Response:
     return json_response({"type": "error", "error": {"type": body["type"], "message": body["message"]}}, error.status)
 
 
+# Fields with the name and the meaning that they have in a chat body.
+_SHARED = (
+    *("model", "max_tokens", "temperature", "top_p", "top_k", "cache_salt"),
+    *("kv_transfer_params", "ec_transfer_params", "vllm_xargs"),
+)
+
+
 def _chat(body: MessagesBody) -> ChatBody:
+    """Return the chat body of a call.
+
+    Raises:
+        ApiError: the chat API refuses it.
+    """
+    asked = body.validated
+    base = {
+        **{name: getattr(asked, name) for name in _SHARED},
+        **_template(asked),
+        "messages": _messages(asked),
+        "max_completion_tokens": asked.max_tokens,
+        "stop": asked.stop_sequences,
+    }
+    check(ChatBody.recorded, base)
     functions = [
-        {"name": tool.get("name"), "parameters": tool.get("input_schema") or {"type": "object"}}
-        for tool in body.tools or []
+        {"name": tool.name, "parameters": {"type": "object", **tool.input_schema}} for tool in asked.tools or ()
     ]
-    choice = body.tool_choice or {}
-    named = {"type": "function", "function": {"name": choice.get("name")}}
+    choice = asked.tool_choice
+    named = {"type": "function", "function": {"name": choice and choice.name}}
     choices: dict[str | None, Any] = {"any": "required", "tool": named, "auto": "auto", "none": "none"}
+    form = asked.output_config and asked.output_config.format
+    schema = form and form.json_schema
+    thoughts = asked.thinking.budget_tokens if asked.thinking and asked.thinking.type == "enabled" else None
     return ChatBody(
-        model=body.model,
-        messages=_messages(body),
-        max_completion_tokens=body.max_tokens,
-        stop=body.stop_sequences,
-        temperature=body.temperature,
-        top_p=body.top_p,
-        top_k=body.top_k,
-        stream=body.stream,
-        stream_options=StreamOptions(include_usage=True, continuous_usage_stats=True) if body.stream else None,
+        **base,
+        stream=asked.stream,
+        stream_options=StreamOptions(include_usage=True, continuous_usage_stats=True) if asked.stream else None,
         tools=[{"type": "function", "function": function} for function in functions] or None,
-        tool_choice=choices.get(choice.get("type")) if functions else None,
-        cache_salt=body.cache_salt,
-        chat_template_kwargs=body.chat_template_kwargs,
+        tool_choice=choices.get(choice.type) if functions and choice else None,
+        response_format={"type": "json_schema", "json_schema": {"schema": schema}} if schema else None,
+        thinking_token_budget=thoughts,
     )
 
 
-def _messages(body: CountBody) -> list[dict[str, Any]]:
-    if not body.system:
-        return body.messages
-    parts = [{"type": "text", "text": body.system}] if isinstance(body.system, str) else body.system
-    return [{"role": "system", "content": parts}, *body.messages]
+def _template(asked: Any) -> dict[str, Any]:
+    return {"chat_template_kwargs": asked.chat_template_kwargs}
+
+
+def _messages(asked: Any) -> list[dict[str, Any]]:
+    """Return the messages of a chat body: texts, images, calls of tools and what those found."""
+    system = asked.system if isinstance(asked.system, str) else "".join(map(_text, asked.system or ()))
+    found: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
+    for message in asked.messages:
+        if isinstance(message.content, str):
+            text = message.content
+            found += [{"role": message.role, "content": text}] if text or message.role != "system" else []
+        elif message.role == "system":
+            text = "".join(map(_text, message.content))
+            found += [{"role": "system", "content": text}] if text else []
+        else:
+            found += _spoken(message.role, message.content)
+    return found
+
+
+def _text(block: Any) -> str:
+    return (block.text or "") if block.type == "text" else ""
+
+
+def _spoken(role: str, blocks: list[Any]) -> list[dict[str, Any]]:
+    """Return a message of the user or of the assistant, after the results of tools that it holds."""
+    results: list[dict[str, Any]] = []
+    parts: list[dict[str, Any]] = []
+    calls: list[dict[str, Any]] = []
+    for block in blocks:
+        if _text(block):
+            parts.append({"type": "text", "text": block.text})
+        elif block.type == "image" and block.source:
+            parts.append({"type": "image_url", "image_url": {"url": str(block.source.get("url", ""))}})
+        elif block.type == "tool_use":
+            function = {"name": block.name or "", "arguments": json.dumps(block.input or {})}
+            calls.append({"id": block.id or "call_0", "type": "function", "function": function})
+        elif block.type == "tool_result" and role == "user":
+            inner = block.content if isinstance(block.content, list) else []
+            lines = [part.get("text", "") for part in inner if part.get("type") == "text"]
+            text = block.content if isinstance(block.content, str) else "\n".join(lines)
+            results.append({"role": "tool", "tool_call_id": block.tool_use_id or "", "content": text})
+        elif block.type == "tool_result":
+            parts.append({"type": "text", "text": f"Tool result: {block.content or ''}"})
+    message = {"role": role} | ({"content": parts} if parts else {}) | ({"tool_calls": calls} if calls else {})
+    thought = any(block.type == "thinking" and block.thinking is not None for block in blocks)
+    empty = role == "user" and not parts
+    return results if empty else [*results, message | ({"reasoning": ""} if thought else {})]
 
 
 def _message(call: Call, chat: ChatBody, piece: Piece) -> dict[str, Any]:
@@ -193,6 +240,10 @@ class MessageStream(streams.BlockStream):
     def broken(self) -> str:
         """Return the error event of a dead engine, in Anthropic's form."""
         return _event("error", error={"type": "internal_error", "message": "Invalid data format received"})
+
+    def refused(self, _: ApiError) -> str:
+        """Return the error event: the real server does not translate a refusal inside a stream."""
+        return self.broken()
 
     def open_block(self, block: str) -> str:
         """Return the start of a block without content."""

@@ -1,48 +1,53 @@
 """Handlers of /v1/responses: OpenAI's Responses API over the chat path, as in vLLM.
 
 Responses are not stored (vLLM does so only with VLLM_ENABLE_RESPONSES_API_STORE), so none can be fetched, cancelled or
-continued. Tools are ignored: the path was measured on the real server for text and thoughts only.
+continued. Tools are echoed and not called: a call of one was never measured on the real server.
 """
 
 from __future__ import annotations
 
-import secrets
-import time
 from typing import TYPE_CHECKING, Any
 
 from bezel.simulated_vllm.api import streams
 from bezel.simulated_vllm.api.bodies import Body, ChatBody
 from bezel.simulated_vllm.api.chat import start_chat
-from bezel.simulated_vllm.api.errors import TEMPLATES, refused
+from bezel.simulated_vllm.api.errors import refused
+from bezel.simulated_vllm.api.response_object import ResponseObject, plain
 from bezel.simulated_vllm.scheduling.fake_text import THOUGHT
 
 if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import Receive
 
+    from bezel.simulated_vllm.api.errors import ApiError
     from bezel.simulated_vllm.api.generation import Call
     from bezel.simulated_vllm.scheduling.channel import Piece
     from bezel.simulated_vllm.scheduling.engine import Engine
 
+_LOGPROBS = "message.output_text.logprobs"
+# Fields with the name and the meaning that they have in a chat body.
+_SHARED = (
+    *("model", "temperature", "top_p", "top_k", "min_p", "presence_penalty", "frequency_penalty", "repetition_penalty"),
+    *("seed", "stop_token_ids", "ignore_eos", "include_stop_str_in_output", "logit_bias", "stream"),
+    *("cache_salt", "vllm_xargs", "kv_transfer_params", "ec_transfer_params", "chat_template_kwargs"),
+    *("mm_processor_kwargs", "media_io_kwargs", "include_reasoning"),
+)
+_EXPECTED = {"background": ("bool_type", "a valid boolean"), "truncation": ("literal_error", "'auto' or 'disabled'")}
+# Items of the input that are no messages, with what the template makes of them; others are refused.
+_ITEMS = {
+    "function_call": ("assistant", "arguments"),
+    "custom_tool_call": ("assistant", "input"),
+    "function_call_output": ("tool", "output"),
+    "custom_tool_call_output": ("tool", "output"),
+    "reasoning": ("assistant", "content"),
+}
+
 
 class ResponsesBody(Body):
-    """POST /v1/responses."""
+    """POST /v1/responses; what is read is in the recorded model."""
 
+    recorded = "responses"
     model: str | None = None
-    input: str | list[dict[str, Any]]
-    instructions: str | None = None
-    max_output_tokens: int | None = None
-    background: bool | None = False
-    previous_response_id: str | None = None
-    metadata: dict[str, Any] | None = None
-    parallel_tool_calls: bool | None = True
-    reasoning: dict[str, Any] | None = None
-    stream: bool | None = False
-    temperature: float | None = None
-    top_p: float | None = None
-    user: str | None = None
-    cache_salt: str | None = None
-    chat_template_kwargs: dict[str, Any] | None = None
 
 
 async def answer_responses(engine: Engine, body: ResponsesBody, receive: Receive) -> Response:
@@ -51,96 +56,81 @@ async def answer_responses(engine: Engine, body: ResponsesBody, receive: Receive
     Raises:
         ApiError: the call is refused.
     """
-    if body.background:
+    asked = body.validated
+    if asked.background and asked.store:
         raise refused("no-store")
-    if body.previous_response_id:
-        raise refused("unknown-response", name=body.previous_response_id)
-    system = [{"role": "system", "content": body.instructions}] if body.instructions else []
-    messages = [{"role": "user", "content": body.input}] if isinstance(body.input, str) else body.input
-    chat = ChatBody(
-        model=body.model,
-        messages=[*system, *messages],
-        max_tokens=body.max_output_tokens,
-        temperature=body.temperature,
-        top_p=body.top_p,
-        stream=body.stream,
-        cache_salt=body.cache_salt,
-        chat_template_kwargs=body.chat_template_kwargs,
-    )
-    call = start_chat(engine, chat, "max_output_tokens")
-    answer = _Answer(call, body)
+    if asked.previous_input_messages and asked.previous_response_id:
+        raise refused("two-histories")
+    if asked.previous_response_id is not None:
+        raise refused("unknown-response", name=asked.previous_response_id)
+    top = asked.top_logprobs if _LOGPROBS in (asked.include or ()) else None
+    call = start_chat(engine, _chat(asked, top), "max_output_tokens")
+    # The real server fails on null in these once it makes its response object.
+    broken = next((name for name in ("background", "truncation") if getattr(asked, name) is None), None)
+    if broken and not asked.stream:
+        call.abort()
+        kind, expected = _EXPECTED[broken]
+        raise refused("response-field", name=broken, expected=expected, kind=kind)
+    answer = ResponseObject(call, asked, top)
 
     def response(pieces: list[Piece]) -> dict[str, Any]:
         call.count_parsed(pieces, ResponseStream.request_type)
         return answer.finished(pieces[0])
 
-    return await streams.respond(call, receive, ResponseStream(call, answer) if body.stream else None, response)
+    stream = ResponseStream(call, answer, broken=broken is not None) if asked.stream else None
+    return await streams.respond(call, receive, stream, response)
 
 
-class _Answer:
-    """The response object of a call, before and after its text."""
+def _chat(asked: Any, top: int | None) -> ChatBody:
+    """Return the chat body of a call.
 
-    def __init__(self, call: Call, body: ResponsesBody) -> None:
-        self.call = call
-        self._body = body
-        self._id = f"resp_{secrets.token_hex(8)}"
-        self.message_id = f"msg_{secrets.token_hex(8)}"
-        self.thought_id = f"rs_{secrets.token_hex(8)}"
-        self._created = int(time.time())
+    Raises:
+        ApiError: an item of the input is refused, or the answer has two forms.
+    """
+    chat = {name: getattr(asked, name) for name in _SHARED}
+    form = asked.text and asked.text.format
+    if form is not None and asked.structured_outputs is not None:
+        raise refused("two-forms")
+    kind = getattr(form, "type", None) or (form or {}).get("type") if form is not None else None
+    schema = plain(form).get("schema") if kind == "json_schema" else None
+    if kind == "json_object":
+        chat["response_format"] = {"type": "json_object"}
+    elif schema is not None:
+        chat["response_format"] = {"type": "json_schema", "json_schema": {"schema": schema}}
+    outputs = asked.structured_outputs
+    system = [{"role": "system", "content": asked.instructions}] if asked.instructions else []
+    return ChatBody(
+        **chat,
+        messages=[*system, *_messages(asked.input)],
+        stop=asked.stop or None,
+        max_tokens=asked.max_output_tokens,
+        structured_outputs=None if outputs is None else dict(vars(outputs)),
+        logprobs=top is not None,
+        top_logprobs=top,
+        truncate_prompt_tokens=-1 if asked.truncation != "disabled" else None,
+    )
 
-    def whole(
-        self, status: str, output: list[dict[str, Any]], usage: dict[str, Any] | None, incomplete: object = None
-    ) -> dict[str, Any]:
-        """Return the object with all its keys."""
-        body, call = self._body, self.call
-        effort = {"context": None, "effort": None, "generate_summary": None, "mode": None, "summary": None}
-        copied = ("instructions", "metadata", "parallel_tool_calls", "background", "user")
-        return TEMPLATES["response"] | {
-            "id": self._id,
-            "created_at": self._created,
-            "incomplete_details": incomplete,
-            "model": call.model,
-            "output": output,
-            "temperature": 1.0 if body.temperature is None else body.temperature,
-            "top_p": 1.0 if body.top_p is None else body.top_p,
-            "max_output_tokens": call.choices[0].request.max_tokens,
-            "reasoning": None if body.reasoning is None else effort | body.reasoning,
-            "status": status,
-            "usage": usage,
-            **{name: getattr(body, name) for name in copied},
-        }
 
-    def finished(self, piece: Piece) -> dict[str, Any]:
-        """Return the object of a completed answer."""
-        choice = self.call.choices[0]
-        thought = choice.thought[len(THOUGHT) :]
-        output = [self.thought(thought)] if thought else []
-        if choice.text:
-            output.append(self.message(choice.text))
-        if piece.finish == "length":
-            return self.whole("incomplete", output, self._usage(), {"reason": "max_output_tokens"})
-        return self.whole("completed", output, self._usage())
+def _messages(asked: Any) -> list[dict[str, Any]]:
+    """Return the messages of an input.
 
-    def message(self, text: str) -> dict[str, Any]:
-        """Return the item with the text."""
-        content: list[dict[str, Any]] = [{"annotations": [], "text": text, "type": "output_text", "logprobs": None}]
-        return TEMPLATES["response_message"] | {"id": self.message_id, "content": content}
-
-    def thought(self, text: str) -> dict[str, Any]:
-        """Return the item with the thoughts."""
-        content = [{"text": text, "type": "reasoning_text"}]
-        return TEMPLATES["response_thought"] | {"id": self.thought_id, "content": content}
-
-    def _usage(self) -> dict[str, Any]:
-        call, usage = self.call, TEMPLATES["response_usage"]
-        cached = call.cached_tokens if call.engine.settings.prompt_tokens_details else 0
-        return usage | {
-            "input_tokens": call.prompt_tokens,
-            "input_tokens_details": usage["input_tokens_details"] | {"cached_tokens": cached},
-            "output_tokens": call.completion_tokens,
-            "output_tokens_details": usage["output_tokens_details"] | {"reasoning_tokens": call.thought_tokens},
-            "total_tokens": call.prompt_tokens + call.completion_tokens,
-        }
+    Raises:
+        ApiError: an item is none that a chat template knows.
+    """
+    if isinstance(asked, str):
+        return [{"role": "user", "content": asked}]
+    found = []
+    for item in map(plain, asked):
+        kind = item.get("type") or "message"
+        if kind == "message":
+            found.append({"role": item["role"], "content": item["content"]})
+        elif kind in _ITEMS:
+            role, field = _ITEMS[kind]
+            content = item.get(field)
+            found.append({"role": role, "content": content if isinstance(content, str) else ""})
+        else:
+            raise refused("item-type", kind=kind)
+    return found
 
 
 class ResponseStream(streams.BlockStream):
@@ -148,13 +138,19 @@ class ResponseStream(streams.BlockStream):
 
     request_type = "responses"
 
-    def __init__(self, call: Call, answer: _Answer) -> None:
+    def __init__(self, call: Call, answer: ResponseObject, *, broken: bool = False) -> None:
         super().__init__(call)
         self._answer = answer
+        self._broken = broken
         self._number = -1
+
+    def refused(self, _: ApiError) -> None:
+        """Break the stream off, as the real server does."""
 
     def opened(self) -> str:
         """Return the events of the accepted response, which do not wait for a token."""
+        if self._broken:
+            raise streams.BrokenOffError
         response = self._answer.whole("in_progress", [], None)
         return "".join(self._event(f"response.{kind}", response=response) for kind in ("created", "in_progress"))
 
@@ -166,7 +162,9 @@ class ResponseStream(streams.BlockStream):
             text += self._event("response.reasoning_text.delta", **self._place("thought"), delta=piece.thought)
         if piece.text:
             text += self.enter("text")
-            text += self._event("response.output_text.delta", **self._place("text"), delta=piece.text, logprobs=[])
+            place = self._place("text")
+            logprobs = self._answer.logprobs(piece.produced - len(piece.tokens), piece.tokens, brief=True) or []
+            text += self._event("response.output_text.delta", **place, delta=piece.text, logprobs=logprobs)
         return text
 
     def ended(self) -> str:
@@ -190,7 +188,7 @@ class ResponseStream(streams.BlockStream):
         """Return the whole text, part and item."""
         choice, place = self.call.choices[0], self._place(block)
         if block == "text":
-            item = self._answer.message(choice.text)
+            item = self._answer.message(choice.text, self._answer.logprobs(0, choice.tokens))
             done = self._event("response.output_text.done", **place, logprobs=[], text=choice.text)
         else:
             text = choice.thought[len(THOUGHT) :]

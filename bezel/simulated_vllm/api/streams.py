@@ -18,15 +18,20 @@ from bezel.simulated_vllm.api.errors import compact, json_response, refused
 from bezel.simulated_vllm.scheduling.engine import EngineDeadError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from starlette.types import Receive, Scope, Send
 
+    from bezel.simulated_vllm.api.errors import ApiError
     from bezel.simulated_vllm.api.generation import Call
     from bezel.simulated_vllm.scheduling.channel import Piece
 
 _DONE = "data: [DONE]\n\n"
 _HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8")]
+
+
+class BrokenOffError(Exception):
+    """A stream ends without its end, because the real server fails there."""
 
 
 class EventStream(Response):
@@ -57,6 +62,10 @@ class EventStream(Response):
         # The only place where the real server writes JSON with spaces.
         return f"data: {json.dumps(refused('engine-dead').body)}\n\n{_DONE}"
 
+    def refused(self, error: ApiError) -> str | None:
+        """Return the refusal of the engine as an event; None to break the connection off."""
+        return f"data: {json.dumps(error.body)}\n\n{_DONE}"
+
     async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
         """Write until every choice is finished or the client is gone."""
 
@@ -67,6 +76,9 @@ class EventStream(Response):
             await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
             if opened := self.opened():
                 await write(opened)
+            if self.call.refusal is not None:
+                await self._refuse(self.call.refusal, write)
+                return
             unfinished, begun = len(self.call.choices), False
             while unfinished:
                 pieces = await self.call.channel.get()
@@ -80,6 +92,12 @@ class EventStream(Response):
                 if text and unfinished:
                     await write(text)
             await write(text + self.ended(), more=False)
+
+    async def _refuse(self, error: ApiError, write: Callable[..., Awaitable[None]]) -> None:
+        text = self.refused(error)
+        if text is None:
+            raise BrokenOffError
+        await write(text, more=False)
 
 
 class BlockStream(EventStream):

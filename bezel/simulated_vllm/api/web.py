@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Route
 
+from bezel.simulated_vllm.api import rendering
 from bezel.simulated_vllm.api.administration import administration_routes, description
 from bezel.simulated_vllm.api.bodies import (
     BodyT,
@@ -20,7 +21,6 @@ from bezel.simulated_vllm.api.bodies import (
     CompletionBody,
     DetokenizeBody,
     TokenizeBody,
-    messages_text,
     read,
 )
 from bezel.simulated_vllm.api.chat import answer_chat
@@ -32,7 +32,7 @@ from bezel.simulated_vllm.api.responses import ResponsesBody, answer_responses
 from bezel.simulated_vllm.configuration.options import VERSION
 from bezel.simulated_vllm.scheduling.engine import EngineDeadError
 from bezel.simulated_vllm.scheduling.engine_metrics import TOOL_CALLS, http_families
-from bezel.simulated_vllm.scheduling.tokenizer import decode, encode, token_strings
+from bezel.simulated_vllm.scheduling.tokenizer import decode, token_strings
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -135,9 +135,14 @@ class Server:
     async def _tokenize(self, request: Request) -> Response:
         body = await self._body(TokenizeBody, request)
         if body.messages is not None:
-            tokens = encode(messages_text(body.messages, generate=body.add_generation_prompt))
+            rendering.check_template(body)
+            messages = body.validated.messages
+            text = rendering.messages_text(messages, self._settings, generate=body.add_generation_prompt)
+            if body.continue_final_message and body.add_generation_prompt:
+                raise refused("continued")
         else:
-            tokens = encode(body.prompt or "")
+            text = body.prompt or ""
+        tokens = rendering.encoded(text)
         strings = token_strings(tokens) if body.return_token_strs else None
         return json_response({
             "count": len(tokens),
@@ -162,6 +167,7 @@ class Server:
     async def _count_tokens(self, request: Request) -> Response:
         body = await self._read(CountBody, request)
         try:
+            self._check_model(body.model)
             return count_tokens(self._engine, body)
         except ApiError as error:
             return refusal(error)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from bezel.simulated_vllm.scheduling.channel import Channel, Piece
 from bezel.simulated_vllm.scheduling.fake_text import THOUGHT, log_probability
-from bezel.simulated_vllm.scheduling.tokenizer import CHANNEL, CHANNEL_END, ENDS, TURN_END, decode, raw_byte, text_of
+from bezel.simulated_vllm.scheduling.tokenizer import CHANNEL, CHANNEL_END, ENDS, decode, raw_byte, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,9 +69,6 @@ class Choice:
             if self.request.finished is None:
                 self.engine.stop(self.request)
             self.finish = finish
-            if finish == "stop" and self.stop_reason is None and self.tokens[-1] == TURN_END:
-                # The end of a turn is a second end token of the model; vLLM names it, unlike the first.
-                self.stop_reason = TURN_END
         if self.streams or finish:
             self._push(finish)
 
@@ -122,30 +119,87 @@ class Choice:
         return True
 
 
-def chat_logprobs(key: int, start: int, tokens: Sequence[int], top: int) -> dict[str, object]:
-    """Return the `logprobs` of a chat choice for tokens that begin at place `start`."""
+def chat_logprobs(
+    key: int, start: int, tokens: Sequence[int], top: int, labels: Sequence[int] = (), *, as_ids: bool = False
+) -> dict[str, object]:
+    """Return the `logprobs` of a chat choice.
+
+    Args:
+        key: the key of the text.
+        start: the place of the first token.
+        tokens: the tokens.
+        top: how many likely tokens are returned beside each.
+        labels: the tokens that are returned beside each instead, where there are any.
+        as_ids: whether tokens are shown as their ids.
+    """
     content = []
     for place, token in enumerate(tokens, start):
-        row = _logprob(key, place, token, 0)
-        ranks = [_logprob(key, place, token + rank, rank) for rank in range(top)]
+        row = _logprob(key, place, token, 0, as_ids=as_ids)
+        beside = [token, *labels] if labels else [token + rank for rank in range(top)]
+        ranks = [_logprob(key, place, other, rank, as_ids=as_ids) for rank, other in enumerate(beside)]
         content.append({**row, "top_logprobs": ranks})
     return {"content": content}
 
 
-def _logprob(key: int, place: int, token: int, rank: int) -> dict[str, object]:
+def _logprob(key: int, place: int, token: int, rank: int, *, as_ids: bool) -> dict[str, object]:
     text = decode((token,))
-    return {"token": text, "logprob": log_probability(key, place, rank), "bytes": list(text.encode())}
+    return {
+        "token": shown(token, as_ids=as_ids),
+        "logprob": log_probability(key, place, rank),
+        "bytes": list(text.encode()),
+    }
+
+
+def shown(token: int, *, as_ids: bool, skip_special: bool = False) -> str:
+    """Return a token as it is shown beside its probability: its text, or its id."""
+    return f"token_id:{token}" if as_ids else decode((token,), skip_special=skip_special)
+
+
+def prompt_logprobs(key: int, prompt: Sequence[int], top: int) -> list[dict[str, object] | None]:
+    """Return the probabilities of a prompt's tokens after the first: each with its likely ones, by their ids."""
+    return [
+        None
+        if place == 0
+        else {
+            str(token + rank): {
+                "logprob": log_probability(key, place, rank),
+                "rank": rank + 1,
+                "decoded_token": decode((token + rank,)),
+            }
+            for rank in range(max(top, 1))
+        }
+        for place, token in enumerate(prompt)
+    ]
 
 
 def completion_logprobs(
-    key: int, tokens: Sequence[int], top: int, start: int = 0, offset: int = 0
+    key: int,
+    tokens: Sequence[int],
+    top: int,
+    start: int = 0,
+    offset: int = 0,
+    *,
+    first: bool = False,
+    as_ids: bool = False,
 ) -> dict[str, object]:
-    """Return the `logprobs` of a /v1/completions choice; each token itself is always the most likely one."""
-    texts = [decode((token,), skip_special=True) for token in tokens]
+    """Return the `logprobs` of a /v1/completions choice; each token itself is always the most likely one.
+
+    Args:
+        key: the key of the text.
+        tokens: the tokens.
+        top: how many likely tokens are returned beside each.
+        start: the place of the first token.
+        offset: the place of the first character.
+        first: whether the first token begins a prompt, and has no probability.
+        as_ids: whether tokens are shown as their ids.
+    """
+    texts = [shown(token, as_ids=as_ids, skip_special=True) for token in tokens]
     offsets = [offset + sum(map(len, texts[:at])) for at in range(len(texts))]
-    values = [log_probability(key, place) for place in range(start, start + len(tokens))]
-    ranked = [
-        {decode((token + rank,)): log_probability(key, start + at, rank) for rank in range(max(top, 1))}
+    values: list[float | None] = [log_probability(key, place) for place in range(start, start + len(tokens))]
+    ranked: list[dict[str, float] | None] = [
+        {shown(token + rank, as_ids=as_ids): log_probability(key, start + at, rank) for rank in range(max(top, 1))}
         for at, token in enumerate(tokens)
     ]
+    if first:
+        values[0], ranked[0] = None, None
     return {"text_offset": offsets, "token_logprobs": values, "tokens": texts, "top_logprobs": ranked}

@@ -56,7 +56,6 @@ class Request:
     ignore_eos: bool = False
     min_tokens: int = 0
     group: Group = field(default_factory=Group)
-    end_token: int = EOS
     cache_salt: str = ""
     thought: Sequence[int] = ()
     scripted: Sequence[int] | None = None
@@ -113,9 +112,9 @@ class Request:
         if place < 0:
             return self.thought[place]
         if self.scripted is not None:
-            return self.scripted[place] if place < len(self.scripted) else self.end_token
+            return self.scripted[place] if place < len(self.scripted) else EOS
         if self._length is None:
             self._length = max(natural_length(self.key), self.min_tokens + 1)
         if not self.ignore_eos and place + 1 >= self._length:
-            return self.end_token
+            return EOS
         return token_at(self.key, place)
