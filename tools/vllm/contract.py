@@ -5,8 +5,8 @@
 FOLDER holds a real vLLM 0.32.0 and a tiny Gemma 4: `venv/bin/vllm`, `models/tiny-gemma4` and
 `models/tiny-gemma4-assistant`. For each configuration the server is started once, the tests of that configuration run
 against it, and it is stopped; `starts` starts servers that fail, `bench` runs `vllm bench serve` against the simulated
-server. `--record` writes `tests/results/vllm-contract.json`; with `--only` it uses the last runs of the others. Every
-wait has a limit.
+server, `generated` compares the answers to generated requests. `--record` writes `tests/results/vllm-contract.json`
+and that of `generated`; with `--only` it uses the last runs of the others. Every wait has a limit.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ TESTS = ROOT / "tests" / "simulated_vllm"
 SERVERS = {"plain": ["plain", "plain-dead"], "small": ["small", "small-dead"], "keyed": ["keyed"], "mtp": ["mtp"]} | {
     "parsers": ["parsers"]
 }
-_MODULES = [str(TESTS / f"test_contract{part}.py") for part in ("", "_metrics", "_starts")]
+# What else is run: starts that fail, the load client, generated requests.
+FURTHER = ("starts", "bench", "generated")
+_MODULES = [str(TESTS / f"test_contract{part}.py") for part in ("", "_http", "_metrics", "_starts")]
 _TEST_SECONDS = 1800
 # The responses of a server whose engine died are tested too.
 _KEPT_ALIVE = {"VLLM_KEEP_ALIVE_ON_ENGINE_DEATH": "1"}
@@ -44,13 +46,12 @@ def main() -> int:
     """Run the requested configurations; exit status 1 if a test failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument(
-        "--only", nargs="+", choices=[*SERVERS, "starts", "bench"], default=[*SERVERS, "starts", "bench"]
-    )
+    parser.add_argument("--only", nargs="+", choices=[*SERVERS, *FURTHER], default=[*SERVERS, *FURTHER])
     parser.add_argument("--record", action="store_true")
     options = parser.parse_args()
     folder = options.folder.resolve()
     names = [*itertools.chain(*SERVERS.values()), "starts"]
+    differs = 0
     for name in options.only:
         if name == "starts":
             _pytest(name, _real_environment(folder) | {"BEZEL_VLLM_URL": "none"})
@@ -59,6 +60,10 @@ def main() -> int:
             print("bench:", wrong or "the same keys, nothing failed", flush=True)
             outcome = {"test": "bench", "outcome": "failed" if wrong else "passed", "explained": None}
             _report("bench").write_text(json.dumps(outcome) + "\n", encoding="utf-8")
+        elif name == "generated":
+            record = ["--record"] if options.record else []
+            line = [sys.executable, "-m", "tools.vllm.generated", str(folder), *record]
+            differs = subprocess.run(line, cwd=ROOT, timeout=_TEST_SECONDS, check=False).returncode
         else:
             _server(folder, name)
     real = _outcome([*names, "bench"])
@@ -75,7 +80,7 @@ def main() -> int:
         bench = ["`vllm bench serve`", 1, int(real.tests.get("bench", False)), NOT_RUN, BENCH]
         text = json.dumps(table(_outcome(["simulated"]), real, stamp, bench), indent=1, ensure_ascii=False)
         RESULTS.write_text(text + "\n", encoding="utf-8")
-    return 1 if real.failed else 0
+    return 1 if real.failed or differs else 0
 
 
 def _report(name: str) -> Path:

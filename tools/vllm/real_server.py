@@ -74,4 +74,4 @@ def environment(folder: Path) -> dict[str, str]:
     """Environment of a server and of its own load client, without any request beyond this machine."""
     own = {key: value for key, value in os.environ.items() if key != "VLLM_CPU_KVCACHE_SPACE"}
     path = f"{folder / 'venv/bin'}{os.pathsep}{os.environ['PATH']}"
-    return own | real_vllm.ENVIRONMENT | {"PATH": path}
+    return own | real_vllm.environment() | {"PATH": path}

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 from pydantic_core import ValidationError
+from starlette.exceptions import HTTPException
 
 from bezel.simulated_vllm.api.errors import malformed, refused
 from bezel.simulated_vllm.api.validation.recorded import validator
@@ -191,12 +192,16 @@ def content_of(content_type: str, raw: bytes) -> object:
     """
     if content_type.partition(";")[0].strip().lower() != "application/json":
         raise refused("media-type")
+    missing = {"type": "missing", "loc": ("body",), "msg": "Field required", "input": None}
     if not raw:
-        raise malformed([{"type": "missing", "loc": ("body",), "msg": "Field required", "input": None}])
+        raise malformed([missing])
     try:
-        return json.loads(raw)
+        content = json.loads(raw)
     except json.JSONDecodeError as error:
         row = {"type": "json_invalid", "loc": ("body", error.pos), "msg": "JSON decode error", "input": {}}
         raise malformed([{**row, "ctx": {"error": error.msg}}]) from None
     except UnicodeDecodeError:
-        raise refused("body") from None
+        raise HTTPException(400, "There was an error parsing the body") from None
+    if content is None:
+        raise malformed([missing])
+    return content

@@ -187,7 +187,7 @@ def start_call(
     settings = engine.settings
     longest = settings.max_model_len if max_tokens is None else max_tokens
     limits = [min(longest, settings.max_model_len - len(prompt)) for prompt in prompts]
-    # A prompt that leaves no room is refused like a limit of 0 tokens. An echo alone makes a token that is not returned.
+    # A prompt that leaves no room is refused like a limit of 0 tokens. An echo alone makes a token that is left out.
     only_echo = isinstance(body, CompletionBody) and bool(body.echo) and max_tokens == 0
     limits = [1 if only_echo else limit for limit in limits]
     check_sampling(body, min(limits))

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 from bezel.simulated_vllm.api.errors import json_response
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from starlette.routing import Route
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _GUARDED = ("/v1", "/v2", "/inference", "/cohere")
-_UNCOUNTED = {"/metrics", "/health", "/load", "/ping", "/version", "/server_info"}
+_UNCOUNTED = {"/health", "/load", "/ping", "/version", "/server_info"}
 
 
 class AddHeader:
@@ -39,12 +40,6 @@ class AddHeader:
             await send(message)
 
         await self._app(scope, receive, with_header)
-
-
-def vary(scope: Scope) -> tuple[bytes, bytes]:
-    """Return the header that the CORS middleware of the real server adds."""
-    del scope
-    return b"vary", b"Origin"
 
 
 def request_id(scope: Scope) -> tuple[bytes, bytes]:
@@ -75,14 +70,15 @@ class RequireKey:
 class Count:
     """Counts requests, their sizes and their durations by route, as vLLM's library does."""
 
-    def __init__(self, app: ASGIApp, families: dict[str, Any], known: dict[str, set[str]]) -> None:
+    def __init__(self, app: ASGIApp, families: dict[str, Any], routes: Sequence[Route]) -> None:
         self._app = app
-        self._known = known
+        self._exact = {(route.path, method) for route in routes for method in route.methods or ()}
+        self._patterns = [route for route in routes if route.param_convertors]
         self._requests, self._received, self._sent, self._fine, self._coarse = families.values()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one connection's request."""
-        if scope["type"] != "http" or scope["path"] in _UNCOUNTED:
+        if scope["type"] != "http" or scope["path"] in _UNCOUNTED or scope["path"].startswith("/metrics"):
             await self._app(scope, receive, send)
             return
         start, status, sent, counted = time.perf_counter(), 500, 0, False
@@ -92,7 +88,7 @@ class Count:
             if counted:
                 return
             counted = True
-            handler = scope["path"] if scope["method"] in self._known.get(scope["path"], ()) else "none"
+            handler = self._handler(scope["path"], scope["method"])
             seconds = time.perf_counter() - start
             self._requests.labels(handler, scope["method"], f"{status // 100}xx").inc()
             self._received.labels(handler).observe(int(dict(scope["headers"]).get(b"content-length", b"0") or 0))
@@ -113,3 +109,13 @@ class Count:
             await self._app(scope, receive, watching)
         finally:
             count()
+
+    def _handler(self, path: str, method: str) -> str:
+        """Return the route of a request, also of one that is redirected to it; "none" where there is none."""
+        other = path.rstrip("/") if path.endswith("/") else path + "/"
+        if (path, method) in self._exact or (other, method) in self._exact:
+            return path
+        matching = (
+            route for route in self._patterns if method in (route.methods or ()) and route.path_regex.match(path)
+        )
+        return next((route.path for route in matching), "none")

@@ -65,6 +65,9 @@ def messages_text(
     Raises:
         ApiError: there are no messages, or a message has a part that the model cannot read.
     """
+    for message in messages:
+        if not isinstance(message, dict):  # a message of another library's form, which a body may have
+            raise refused("python", text="'Message' object is not subscriptable")
     contents = [_content(message.get("content"), settings) for message in messages]
     _check_calls(messages)
     if not messages:

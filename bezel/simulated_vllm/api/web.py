@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 import time
 from typing import TYPE_CHECKING, Any
@@ -10,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector, generate_latest
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
-from starlette.routing import Route
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Mount, Route
 
 from bezel.simulated_vllm.api import rendering
 from bezel.simulated_vllm.api.administration import administration_routes, description
@@ -27,7 +29,7 @@ from bezel.simulated_vllm.api.chat import answer_chat
 from bezel.simulated_vllm.api.completions import ScoringBody, answer_completion, answer_scoring
 from bezel.simulated_vllm.api.errors import TEMPLATES, ApiError, json_response, refused
 from bezel.simulated_vllm.api.messages import CountBody, MessagesBody, answer_messages, count_tokens, refusal
-from bezel.simulated_vllm.api.middleware import AddHeader, Count, RequireKey, request_id, vary
+from bezel.simulated_vllm.api.middleware import AddHeader, Count, RequireKey, request_id
 from bezel.simulated_vllm.api.responses import ResponsesBody, answer_responses
 from bezel.simulated_vllm.configuration.options import VERSION
 from bezel.simulated_vllm.scheduling.engine import EngineDeadError
@@ -38,9 +40,15 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from starlette.requests import Request
-    from starlette.types import ASGIApp, Receive
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from bezel.simulated_vllm.scheduling.engine import Engine
+
+# What Python says of a body of /invocations that is no object.
+_NO_OBJECT = {
+    type(None): "argument of type 'NoneType' is not iterable",
+    list: "list indices must be integers or slices, not str",
+}
 
 
 class Server:
@@ -56,7 +64,8 @@ class Server:
         """Return the whole server as an ASGI application."""
         routes = [
             Route("/health", self._health, methods=["GET"]),
-            Route("/ping", self._health, methods=["GET", "POST"]),
+            Route("/ping", self._health, methods=["GET"]),
+            Route("/ping", self._health, methods=["POST"]),
             Route("/version", self._version, methods=["GET"]),
             Route("/load", self._server_load, methods=["GET"]),
             Route("/metrics", self._metrics, methods=["GET"]),
@@ -86,13 +95,6 @@ class Server:
             HTTPException: _http_error,
             Exception: _server_error,
         }
-        app: Any = Starlette(routes=routes, exception_handlers=handlers)
-        app = AddHeader(app, vary)
-        if self._settings.api_keys:
-            app = RequireKey(app, self._settings.api_keys)
-        if self._settings.request_id_headers:
-            app = AddHeader(app, request_id)
-        known = {route.path: route.methods or set() for route in routes}
         families = dict(self._engine.metrics.families)
         last = families.pop(TOOL_CALLS, None)  # the API process's own family, after those of http
         http = http_families()
@@ -101,7 +103,32 @@ class Server:
         ProcessCollector(registry=self._registry)
         for family in filter(None, (*families.values(), *http.values(), last)):
             self._registry.register(family)
-        return Count(app, http, known)
+        inner = Starlette(routes=[*routes, self._mounted_metrics()], exception_handlers=handlers)
+        allowed = self._settings.allowed
+        app: ASGIApp = CORSMiddleware(
+            Count(inner, http, routes),
+            allow_origins=allowed.origins,
+            allow_methods=allowed.methods,
+            allow_headers=allowed.headers,
+            allow_credentials=allowed.credentials,
+        )
+        if self._settings.api_keys:
+            app = RequireKey(app, self._settings.api_keys)
+        if self._settings.request_id_headers:
+            app = AddHeader(app, request_id)
+        return app
+
+    def _mounted_metrics(self) -> Mount:
+        """Return the metrics for every method and path that begins like theirs, as the real server mounts them."""
+
+        async def metrics(scope: Scope, receive: Receive, send: Send) -> None:
+            text = b"" if scope["method"] == "HEAD" else generate_latest(self._registry)
+            chunks = StreamingResponse(iter([text]), media_type="text/plain; version=0.0.4")
+            await chunks(scope, receive, send)
+
+        mount = Mount("/metrics", app=metrics)
+        mount.path_regex = re.compile("^/metrics(?P<path>.*)$")
+        return mount
 
     async def _health(self, _: Request) -> Response:
         return Response(status_code=503 if self._engine.died.is_set() else 200)
@@ -182,10 +209,12 @@ class Server:
         """Dispatch to chat or completions by the body."""
         try:
             content = json.loads(await request.body())
-        except ValueError:
-            content = None  # the chat handler reports the error
+        except json.JSONDecodeError as error:
+            raise refused("no-body", error=error) from None
+        if not isinstance(content, dict):
+            raise refused("python", text=_NO_OBJECT.get(type(content), "object is not iterable"))
         # A body that fits neither is refused as a completion, which the real server tries first.
-        completion = isinstance(content, dict) and ("prompt" in content or "messages" not in content)
+        completion = "prompt" in content or "messages" not in content
         generating = (CompletionBody, answer_completion) if completion else (ChatBody, answer_chat)
         return await self._generating(*generating)(request)
 

@@ -28,6 +28,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class AllowedOrigins:
+    """Which pages of other origins a browser may let call the server."""
+
+    origins: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ("*",)
+    headers: tuple[str, ...] = ("*",)
+    credentials: bool = False
+
+
+@dataclass(frozen=True)
 class EngineSettings:
     """The settings of the engine and of the HTTP server."""
 
@@ -56,6 +66,7 @@ class EngineSettings:
     per_request_metrics: bool
     force_usage: bool
     request_id_headers: bool
+    allowed: AllowedOrigins
     seed: int
     port: int
     # Excluded from every printed or hashed form of the settings.
@@ -66,6 +77,11 @@ class EngineSettings:
     def fingerprint(self) -> str:
         """The `system_fingerprint` of the responses."""
         return f"vllm-{VERSION}-{hashlib.sha256(repr(self).encode()).hexdigest()[:8]}"
+
+
+def _words(value: object) -> tuple[str, ...]:
+    """Return the words of an option that the parser reads as JSON of any kind."""
+    return tuple(map(str, value)) if isinstance(value, list) else ()
 
 
 _STREAMER_BYTES = 40_000_000_000  # the default memory limit of Run:ai's streamer
@@ -145,6 +161,12 @@ def make_settings(
         per_request_metrics=options.enable_per_request_metrics,
         force_usage=options.enable_force_include_usage,
         request_id_headers=options.enable_request_id_headers,
+        allowed=AllowedOrigins(
+            origins=_words(options.allowed_origins),
+            methods=_words(options.allowed_methods),
+            headers=_words(options.allowed_headers),
+            credentials=bool(options.allow_credentials),
+        ),
         seed=options.seed or 0,
         host=options.host or "0.0.0.0",
         port=options.port,

@@ -58,7 +58,7 @@ def generated(count: int, seed: int = 22) -> list[Generated]:
         for path, name in classes:
             if len(found) == count:
                 break
-            for _ in range(20):
+            for _ in range(200):
                 request = Generated(path, name, _body(rng, path, name))
                 text = json.dumps([path, request.body], sort_keys=True)
                 if text not in seen and request.body.get("n") not in _MANY:
@@ -127,7 +127,7 @@ def _fitting(rng: random.Random, schema: Any, depth: int) -> Any:
         return schema["const"]
     if "enum" in schema:
         return rng.choice(schema["enum"])
-    kind, least = schema.get("type"), max(schema.get("minimum", 0), 0)
+    kind, least = schema.get("type"), max(int(schema.get("minimum", 0)), 0)
     if kind == "array":
         count = rng.choice((0, 1, 2)) if depth < _DEEPEST else 0
         return [_fitting(rng, schema.get("items", {}), depth + 1) for _ in range(count)]

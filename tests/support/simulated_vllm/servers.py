@@ -47,6 +47,13 @@ CONFIGURATIONS = {
     "parsers": Configuration(
         (*_PLAIN, "--enable-auto-tool-choice", "--tool-call-parser=gemma4", "--reasoning-parser=gemma4")
     ),
+    # Short, so that an answer without a limit is.
+    "generated": Configuration(
+        (
+            *("--served-model-name=tiny-gemma4", "--max-model-len=256"),
+            *("--enable-auto-tool-choice", "--tool-call-parser=gemma4", "--reasoning-parser=gemma4"),
+        )
+    ),
     "mtp": Configuration((*_PLAIN, "--spec-method=mtp", "--spec-model={assistant}", "--spec-tokens=3")),
 }
 

@@ -82,6 +82,8 @@ def _object(key: str, value: dict[str, Any]) -> Any:
 
 
 def _list(key: str, value: list[Any]) -> Any:
+    if key == "bytes":
+        return "bytes"
     if key == "top_logprobs" and value and all(row is None or _numbers(row) for row in value):
         return "probabilities"  # by the texts of the tokens
     if key in _BLOCKS and all(isinstance(inner, dict) and "type" in inner for inner in value):

@@ -259,7 +259,7 @@ def _check_grammar(grammar: str) -> None:
         return
     rules = dict(re.findall(r"^\s*([\w-]+)\s*::=(.*)$", grammar, re.MULTILINE))
     if not all("::=" in line or line.startswith("|") for line in lines if line):
-        raise refused("gbnf", text=f"Expected ::= at line 1, '{lines[0][:1]}' ^ '{lines[0][1:]}'")
+        raise refused("gbnf", text=_unexpected(lines))
     for body in rules.values():
         if not body.strip():
             raise refused("engine")
@@ -274,8 +274,7 @@ def _check_lark(lines: list[str]) -> None:
     found = (re.match(r"[?!]?(\w+)(?:\.-?\d+)?\s*:(.*)$", line) for line in lines)
     rules: dict[str, str] = {rule[1]: rule[2] for rule in found if rule}
     if not rules:
-        text = lines[0] if lines else ""
-        raise refused("gbnf", text=f"Expected ::= at line 1, '{text[:1]}' ^ '{text[1:]}'")
+        raise refused("gbnf", text=_unexpected(lines))
     for body in rules.values():
         plain = re.sub(r'"(?:[^"\\]|\\.)*"|/(?:[^/\\]|\\.)+/', "", body)
         for name in re.findall(r"[A-Za-z_]\w*", plain):
@@ -283,3 +282,10 @@ def _check_lark(lines: list[str]) -> None:
                 raise _grammar_error(f'at 1(8): unknown name: "{name}"\n   1 | {lines[0]}\n              ^')
     if "start" not in rules:
         raise _grammar_error("no start rule found")
+
+
+def _unexpected(lines: list[str]) -> str:
+    """Return the text of the error in a grammar whose first line is no rule."""
+    word = re.match(r"[\w-]+|.?", lines[0] if lines else "")
+    first = word[0] if word else ""
+    return f"Expected ::= at line 1, '{first}' ^ '{lines[0][len(first) :] if lines else ''}'"

@@ -62,7 +62,12 @@ def command(args: Sequence[str], *, model_dir: Path, address: str) -> tuple[list
     result += [f"--kv-cache-memory-bytes={_cache_bytes(given, model)}", "--enforce-eager"]
     notes.append(f"{result[-2]} --enforce-eager added: memory and compilation for this machine")
     result.append(f"--uds={address}")
-    return result, notes, dict(_table()["environment"])
+    return result, notes, environment()
+
+
+def environment() -> dict[str, str]:
+    """Return the variables of a real server that sends no request beyond this machine."""
+    return dict(_table()["environment"])
 
 
 @cache
