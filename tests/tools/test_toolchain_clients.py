@@ -84,4 +84,4 @@ def test_a_client_without_pins_is_refused_by_the_file_that_is_missing(clone, arg
 def test_wrong_arguments_show_how_it_is_called(clone, arguments):
     ended = run(clone, *arguments)
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert "python|npm|go NAME" in ended.stderr
+    assert "python|npm|go|debian NAME" in ended.stderr

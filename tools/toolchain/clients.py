@@ -1,11 +1,12 @@
-"""`python3 tools/toolchain/clients.py python|npm|go NAME`: obtain outside clients for the tests; print their folder.
+"""`python3 tools/toolchain/clients.py python|npm|go|debian NAME`: obtain outside clients for tests; print the folder.
 
 - python NAME: a virtual environment with tests/clients/requirements/NAME.txt (pinned, with hashes).
 - npm NAME: a folder with the `node_modules` of tests/clients/npm/NAME/package-lock.json.
 - go NAME: a folder with a program of the module tests/clients/go, one of the `tool` lines of its go.mod.
+- debian NAME: a folder with the Debian package of this release, and the libraries that the machine lacks.
 
-Each is made once, in the cache outside the clone, under a name that holds a checksum of its pins. Standard library
-only. Leaves out the project's own environment (`environment`).
+Each is made once, in the cache outside the clone, under a name that holds a checksum of its pins, or Debian's release.
+Standard library only. Leaves out the project's own environment (`environment`).
 """
 
 import hashlib
@@ -16,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import cache
+import debian
 import environment
 import progress
 
@@ -99,6 +101,16 @@ def go(name: str) -> Path:
     return _obtain(f"go-{name}", pins, make)
 
 
+def debian_package(name: str) -> Path:
+    """The folder with an unpacked Debian package: `usr/bin/...`.
+
+    Raises:
+        progress.StepError: This machine has no apt-get, or the package cannot be fetched.
+    """
+    folder = f"clients-debian-{name}-{debian.release()}"
+    return cache.obtain(folder, lambda path: debian.unpack(name, path, size="about 15 MB"), waiting=progress.say)
+
+
 def _file(path: Path) -> Path:
     if not path.is_file():
         raise progress.StepError(f"{path} is missing")
@@ -112,7 +124,7 @@ def _obtain(name: str, pins: list[Path], make: Callable[[Path], None]) -> Path:
 
 def main() -> int:
     """Obtain one; return exit code 1 with the reason if that fails, 2 for wrong arguments."""
-    kinds = {"python": python, "npm": npm, "go": go}
+    kinds = {"python": python, "npm": npm, "go": go, "debian": debian_package}
     match sys.argv[1:]:
         case [kind, name] if kind in kinds:
             try:

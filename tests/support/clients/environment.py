@@ -30,6 +30,12 @@ def go_tool(name: str) -> Path:
     return _folder("go", name) / name
 
 
+def debian(name: str) -> Path:
+    """The folder of an unpacked Debian package, `usr/bin/...`; skips where there is no apt-get."""
+    _needs("apt-get", f"the package {name}")
+    return _folder("debian", name)
+
+
 def _needs(program: str, what: str) -> None:
     if shutil.which(program) is None:
         pytest.skip(f"{program} is not on PATH: it installs {what}")
