@@ -133,12 +133,23 @@ def responses_create() -> None:
     assert answer.usage.output_tokens == 8
 
 
+def responses_create_of_parts() -> None:
+    message = {"role": "user", "content": [{"type": "input_text", "text": "Name a colour."}]}
+    answer = client.responses.create(model=MODEL, input=[message], instructions="Be short.", max_output_tokens=8)
+    assert answer.output_text
+
+
 def responses_stream() -> None:
     stream = client.responses.create(model=MODEL, input="Name a colour.", max_output_tokens=8, stream=True)
     types = [event.type for event in stream]
     assert types[0] == "response.created"
     assert "response.output_text.delta" in types
     assert types[-1] in {"response.completed", "response.incomplete"}
+
+
+def responses_parse() -> None:
+    answer = client.responses.parse(model=MODEL, input="Name a colour.", max_output_tokens=400, text_format=Colour)
+    assert isinstance(answer.output_parsed, Colour)
 
 
 def with_raw_response() -> None:
@@ -165,7 +176,7 @@ for call in (
     models_list, completions_create, completions_create_of_several_prompts, completions_stream,
     chat_create, chat_create_with_parts_and_sampling, chat_create_with_logprobs, chat_stream_with_usage,
     chat_stream_closed_early, chat_stream_by_events, chat_parse, chat_create_json, chat_create_with_tools,
-    chat_stream_with_tools, responses_create, responses_stream,
+    chat_stream_with_tools, responses_create, responses_create_of_parts, responses_stream, responses_parse,
     with_raw_response, eight_at_once, vllm_parameters_in_extra_body,
 ):  # fmt: skip
     calls.passes(call.__name__.replace("_", " "), call)
