@@ -40,7 +40,7 @@ _NO_ANSWER = re.compile(
 )
 _BUSY = re.compile(r"the last state was: HTTP (429|50\d)")
 _NO_CONNECTION = re.compile(r"the last state was: no response \((\w+)\)")
-_REQUEST = re.compile(r"googleapi: Error \d{3}|Error updating ")
+_REQUEST = re.compile(r"googleapi: Error \d{3}|Error (?:updating|creating) ")
 _TRACEBACK = "Traceback (most recent call last)"
 _ERROR = re.compile(r"(?:\w+\.)*[A-Z]\w*(?:Error|Exception)\b(?:: .*)?$")
 

@@ -25,8 +25,11 @@ _LOST = (
     "connection refused",
     "connection reset",
     "broken pipe",
+    '": EOF',
     "unexpected EOF",
     "i/o timeout",
+    "context deadline exceeded",
+    "error while retrieving operation",
     "timeout while waiting",
     "called off",
 )
@@ -34,7 +37,7 @@ _LOST = (
 _EXISTS = re.compile(r"Error 409: [^\n]*already (?:exists|own it)|existing object already found", re.IGNORECASE)
 _PARTIAL = 1  # `status` of a failed operation: the resource is in the state, with its error (a partial failure)
 # The operation failed, not the request for it: the cloud has the requested values, as the state does.
-_ACCEPTED = ("Error code ", "timeout while waiting for state")
+_ACCEPTED = ("Error code ", "timeout while waiting for state to become 'done: true'")
 # The text of a smoke check that sees a difference between cloud and state: then the services must be read again.
 _DIFFERS = "up --refresh"
 _SERVICE = "gcp:cloudrunv2/service:Service"

@@ -182,6 +182,9 @@ LOST = event("diagnosticEvent", message="http://x does not answer (Refused)")
 # An update that failed, whose resource the state keeps; and a check that finds another service than was declared.
 UPDATE = event("resourcePreEvent", op="update")
 REFUSED = event("diagnosticEvent", message="Error updating Service: googleapi: Error 400: no")
+UNENDED = event("diagnosticEvent", message="timeout while waiting for state to become 'done: true' (timeout: 8s)")
+UNCONFIRMED = event("diagnosticEvent", message="timeout while waiting for state to become 'success' (timeout: 8s)")
+UNREAD = event("diagnosticEvent", message="Error waiting for Creating X: error while retrieving operation: googleapi: ")
 KEPT = event("resOpFailedEvent", status=1)
 CHECK = "urn:pulumi:one::bezel::pulumi-python:dynamic/smoke:HealthCheck::health"
 SAME = event("resourcePreEvent", op="same")
@@ -206,7 +209,11 @@ HEALTH_FAILED = event("resOpFailedEvent", CHECK, status=2)
         ([UPDATE, REFUSED, KEPT], ["updating"]),
         ([UPDATE, LOST, KEPT], ["updating"]),
         ([UPDATE, event("diagnosticEvent", message="Error code 9, message: not ready"), KEPT], []),
-        ([UPDATE, event("diagnosticEvent", message="timeout while waiting for state to become"), KEPT], []),
+        ([UPDATE, UNENDED, KEPT], []),
+        ([UPDATE, UNCONFIRMED, KEPT], ["updating"]),
+        ([BEGUN, event("diagnosticEvent", message='Error creating Secret: Post "http://x": EOF'), FAILED], ["creating"]),
+        ([BEGUN, UNCONFIRMED, FAILED], ["creating"]),
+        ([BEGUN, UNREAD, FAILED], ["creating"]),
         ([SAME, HEALTH, ANOTHER, HEALTH_FAILED], ["updating"]),
         ([SAME, event("resOutputsEvent"), HEALTH, ANOTHER, HEALTH_FAILED], ["updating"]),
         ([UPDATE, event("resOutputsEvent"), HEALTH, ANOTHER, HEALTH_FAILED], ["updating"]),

@@ -328,6 +328,26 @@ def test_a_token_in_any_place_is_shown_in_none(token: str, place: int) -> None:
             "run `pulumi up --refresh`",
         ),
         (
+            '* Error updating Service "s": timeout while waiting for state to become \'success\' (timeout: 40m0s)',
+            "the API did not confirm the change: timeout while waiting for state to become 'success' (timeout: 40m0s)",
+            "run `pulumi up --refresh`",
+        ),
+        (
+            '* Error creating Service: Post "https://run.googleapis.com/v2/s?alt=json": EOF',
+            'the API did not confirm the creation: Post "https://run.googleapis.com/v2/s?alt=json": EOF',
+            "run the same command again",
+        ),
+        (
+            "Error waiting for Updating Service: error while retrieving operation: googleapi: Error 503: later",
+            "the platform's operation could not be read, and may still succeed: googleapi: Error 503: later",
+            "run `pulumi up --refresh`",
+        ),
+        (
+            "Error waiting for Updating Service: Error code 13, message: Internal error encountered.",
+            "the platform had an internal error: Internal error encountered.",
+            "run the same command again",
+        ),
+        (
             "* Error creating Service: googleapi: Error 400: Invalid value",
             "the API refused the change (HTTP 400): Invalid value",
             "correct what it names, then run the same command again",

@@ -70,9 +70,12 @@ def test_an_operation_that_ends_with_an_error_fails_the_call_and_leaves_nothing_
         "selfLink": f"{google.base}/compute/v1/projects/bezel-local/global/operations/o",
         "error": {"errors": [{"code": "QUOTA_EXCEEDED", "message": "Quota 'NETWORKS' exceeded."}]},
     }
-    google.fail("POST .*/networks", 200, ended)
-    with pytest.raises(FailedError, match="Error waiting for Creating Network: Quota 'NETWORKS' exceeded") as caught:
+    google.fail("POST .*/networks", 200, {**ended, "status": "RUNNING", "error": None})
+    google.fail("GET .*/operations/o", 200, ended)
+    with pytest.raises(FailedError) as caught:
         gcp.create(NETWORK, PROGRAMS[NETWORK])
+    reason = "Error waiting to create Network: Error waiting for Creating Network: Quota 'NETWORKS' exceeded.\n"
+    assert caught.value.text == f"1 error occurred:\n\t* {reason}\n\n"
     assert not caught.value.kept
     assert gcp.create(NETWORK, PROGRAMS[NETWORK])[0]
 
@@ -108,10 +111,10 @@ def test_a_nat_that_is_there_is_not_made_again_and_one_that_is_gone_is_not_chang
     ]
 
 
-def test_a_change_of_a_router_sends_the_change_alone(google: FakeGoogle, gcp: Provider) -> None:
+def test_a_change_of_a_router_sends_the_change_and_that_there_is_no_bgp(google: FakeGoogle, gcp: Provider) -> None:
     resource_id, made = gcp.create(ROUTER, PROGRAMS[ROUTER])
     gcp.update(ROUTER, resource_id, made, {**PROGRAMS[ROUTER], "description": "for updates"})
-    assert bodies(google, "PATCH") == [{"description": "for updates"}]
+    assert bodies(google, "PATCH") == [{"bgp": None, "description": "for updates"}]
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def failed_update(gcp: Provider, kind: str, resource_id: str, made: dict[str, An
     assert failed.value.text.startswith("updating urn:")
     assert failed.value.kept is not None, failed.value.text
     assert failed.value.kept.id == resource_id
-    assert list(failed.value.kept.reasons) == [failed.value.text.partition(": ")[2]]
+    assert list(failed.value.kept.reasons) == [failed.value.text]
     return decode(failed.value.kept.properties)
 
 

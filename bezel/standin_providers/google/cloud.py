@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from bezel.standin_providers.google.errors import OperationError, ProviderError
-from bezel.standin_providers.google.rest import Rest
+from bezel.standin_providers.google.errors import OperationError, ProviderError, RequestError, timeout_text
+from bezel.standin_providers.google.rest import PlainClock, Rest
 from bezel.standin_providers.google.tokens import Tokens
 
 DEFAULT_TIMEOUT = 20 * 60.0  # seconds; the published provider's for nearly every resource
@@ -22,6 +22,7 @@ VARIABLES: Mapping[str, Sequence[str]] = {
     "region": ("GOOGLE_REGION", "GCLOUD_REGION", "CLOUDSDK_COMPUTE_REGION"),
     "zone": ("GOOGLE_ZONE", "GCLOUD_ZONE", "CLOUDSDK_COMPUTE_ZONE"),
 }
+_UNSEEN = 20  # how often an operation may be missing while it is awaited
 Poll = Callable[[str], Mapping[str, Any]]
 
 
@@ -44,7 +45,8 @@ class Cloud:
         self.attribution = {} if config.get("addPulumiAttributionLabel") in (False, "false") else ATTRIBUTION
         self._interval = _seconds(self._setting("pollInterval"))
         self._stopped = threading.Event()
-        self._rest = Rest(Tokens(environment, str(config.get("accessToken") or "")), self.pause)
+        clock = PlainClock(self.pause, _speed(environment))
+        self._rest = Rest(Tokens(environment, str(config.get("accessToken") or "")), clock)
 
     def _setting(self, name: str, *variables: str) -> str | None:
         found = [self._config.get(name), *(self._environment.get(variable) for variable in variables)]
@@ -88,9 +90,11 @@ class Cloud:
         *,
         until: float,
         version: str = "",
+        limit: float | None = None,
     ) -> Any:
         """Call an API by its path below the endpoint (in another version, if one is named); see `Rest.call`."""
-        return self._rest.call(method, self._base(api, version) + path, query=query, body=body, until=until)
+        url = self._base(api, version) + path
+        return self._rest.call(method, url, query=query, body=body, until=until, limit=limit)
 
     def _base(self, api: str, version: str) -> str:
         base = self.endpoint(api)
@@ -105,9 +109,9 @@ class Cloud:
         self,
         api: str,
         operation: Mapping[str, Any],
+        activity: str,
         *,
         until: float,
-        version: str = "",
         leave: bool = False,
         poll: Poll | None = None,
     ) -> Any:
@@ -115,41 +119,54 @@ class Cloud:
 
         Args:
             api: The API that is polled.
-            operation: The operation from the first response.
+            operation: The operation from the first response. A `failure` is its error as a text.
+            activity: The provider's words for what is awaited, e.g. Creating Service.
             until: The deadline, on time.monotonic's clock.
-            version: Polls under this version instead of the endpoint's (Service Usage: v1beta1).
             leave: Stop waiting when the engine cancels. Without it the wait continues to the end of the operation, so
                 that the resource gets into the state.
             poll: Reads the operation by its name, for an API that differs from most.
 
         Raises:
-            OperationError: It ended with an error.
-            ProviderError: It did not end in time.
+            OperationError: It ended with an error, cannot be read, or did not end in time.
+            ProviderError: The engine cancelled.
         """
-        pause, started = self._interval or 0.05, time.monotonic()
+        text = "" if operation.get("done") else f"Error waiting for {activity}: "
+        pause, started, unseen = self._interval or 0.05, time.monotonic(), 0
         while not operation.get("done"):
             if time.monotonic() + pause > until:
-                raise ProviderError(
-                    "timeout while waiting for state to become 'done: true' (last state: 'done: false', timeout: "
-                    f"{go_duration(until - started)})"
-                )
+                raise OperationError(text + timeout_text("done: true", until - started, "done: false"))
             if leave:
                 self.pause(pause)
             else:
                 time.sleep(pause)
             pause = self._interval or min(pause * 1.5, 0.5)
             name = str(operation["name"])
-            operation = poll(name) if poll else self.call("GET", api, name, until=until, version=version)
-        if error := operation.get("error"):
-            raise OperationError(int(error.get("code", 2)), str(error.get("message", "")))
+            try:
+                operation = poll(name) if poll else self.call("GET", api, name, until=until)
+            except RequestError as error:
+                unseen += 1
+                if error.code != 404 or unseen > _UNSEEN:
+                    raise OperationError(f"{text}error while retrieving operation: {error}", error.advice) from None
+        if failure := _failure(operation):
+            raise OperationError(text + failure)
         return operation.get("response")
 
 
-def go_duration(seconds: float) -> str:
-    """Return seconds as Go prints a duration, e.g. 40m0s."""
-    whole = round(seconds)
-    hours, minutes = whole // 3600, whole % 3600 // 60
-    return (f"{hours}h" if hours else "") + (f"{minutes}m" if whole >= 60 else "") + f"{whole % 60}s"
+def _failure(operation: Mapping[str, Any]) -> str:
+    """Return the error of an operation that is done; empty where it succeeded."""
+    error = operation.get("error")
+    if not error:
+        return str(operation.get("failure") or "")
+    return f"Error code {error.get('code', 2)}, message: {error.get('message', '')}"
+
+
+def _speed(environment: Mapping[str, str]) -> float:
+    """Return the platform's seconds in one second, in which retries are measured (decision 5)."""
+    try:
+        speed = float(environment.get("BEZEL_SPEED") or 1)
+    except ValueError:
+        return 1.0
+    return speed if speed > 0 else 1.0
 
 
 def _seconds(duration: str | None) -> float | None:

@@ -8,17 +8,37 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlsplit
+
+_BREAKS = {"EOF": "the connection breaks", "unexpected EOF": "the connection breaks"}
 
 
 class ProviderError(Exception):
-    """An operation that failed, with the text for the user."""
+    """An operation that failed, with the text for the user.
+
+    Attributes:
+        advice: What the user can do, which the published provider leaves to the user; shown after the text.
+    """
+
+    def __init__(self, text: str, advice: str = "") -> None:
+        super().__init__(text)
+        self.advice = advice
 
 
-class GoogleError(ProviderError):
+class RequestError(ProviderError):
+    """A request that failed, or an operation that it began.
+
+    Attributes:
+        code: The HTTP status of Google's refusal, otherwise 0.
+    """
+
+    code = 0
+
+
+class GoogleError(RequestError):
     """A refusal by a Google API: HTTP status, Google's reason and message."""
 
     def __init__(self, code: int, body: str) -> None:
-        self.code = code
         try:
             error = json.loads(body).get("error", {})
         except (ValueError, AttributeError):
@@ -27,6 +47,16 @@ class GoogleError(ProviderError):
         self.status = str(error.get("status", ""))
         self.message = str(error.get("message", ""))
         super().__init__(_text(code, error, body))
+        self.code = code
+
+
+class NoResponseError(RequestError):
+    """A request without a response: the connection broke, or there was none. Its effect is unknown."""
+
+    def __init__(self, method: str, url: str, how: str) -> None:
+        advice = f"http://{urlsplit(url).netloc} does not answer ({_BREAKS.get(how, how)}): nothing can be deployed. "
+        advice += "Is localcloud running? `make up` starts it.\n"
+        super().__init__(f'{method.title()} "{url}": {how}', advice)
 
 
 class ExistsError(ProviderError):
@@ -37,11 +67,8 @@ class GoneError(ProviderError):
     """A resource that does not exist right after it was created or changed: there is no state of it to store."""
 
 
-class OperationError(ProviderError):
-    """A long-running operation that ended with an error."""
-
-    def __init__(self, code: int, message: str) -> None:
-        super().__init__(f"Error code {code}, message: {message}")
+class OperationError(RequestError):
+    """A long-running operation that ended with an error, or whose end could not be seen."""
 
 
 class PartlyDoneError(ProviderError):
@@ -52,27 +79,51 @@ class PartlyDoneError(ProviderError):
         properties: The outputs that the state gets.
     """
 
-    def __init__(self, message: str, resource_id: str, properties: Mapping[str, Any] | None = None) -> None:
-        super().__init__(message)
+    def __init__(
+        self, message: str, resource_id: str, properties: Mapping[str, Any] | None = None, advice: str = ""
+    ) -> None:
+        super().__init__(message, advice)
         self.id = resource_id
         self.properties = dict(properties or {})
 
 
 @contextmanager
 def failing(text: str, *, unless_absent: bool = False) -> Iterator[None]:
-    """Put a resource type's text before the errors of Google in the block; `unless_absent` ends the block at a 404."""
+    """Put a resource type's text before the errors of requests in the block; `unless_absent` ends it at a 404."""
     try:
         yield
-    except GoogleError as error:
+    except RequestError as error:
         if not (unless_absent and error.code == 404):
-            raise ProviderError(f"{text}: {error}") from None
+            raise prefixed(text, error) from None
 
 
-def not_created(text: str, error: GoogleError) -> ProviderError:
-    """Return the error of a refused create, with the text of its resource type."""
+def prefixed(text: str, error: ProviderError) -> ProviderError:
+    """Return the error with a text before its own."""
+    whole = (RequestError if isinstance(error, RequestError) else ProviderError)(f"{text}: {error}", error.advice)
+    if isinstance(whole, RequestError) and isinstance(error, RequestError):
+        whole.code = error.code
+    return whole
+
+
+def not_created(text: str, error: ProviderError) -> ProviderError:
+    """Return the error of a create that failed, with the text of its resource type before it."""
     # Cloud Storage returns no status; elsewhere 409 also means a concurrent change (ABORTED).
-    exists = error.code == 409 and error.status in ("", "ALREADY_EXISTS")
-    return (ExistsError if exists else ProviderError)(text)
+    exists = isinstance(error, GoogleError) and error.code == 409 and error.status in ("", "ALREADY_EXISTS")
+    whole = prefixed(text, error) if text else error
+    return ExistsError(str(whole)) if exists else whole
+
+
+def timeout_text(wanted: str, seconds: float, last: str = "") -> str:
+    """Return the plugin SDK's text for a wait that was too long."""
+    known = f"last state: '{last}', " if last else ""
+    return f"timeout while waiting for state to become '{wanted}' ({known}timeout: {go_duration(seconds)})"
+
+
+def go_duration(seconds: float) -> str:
+    """Return seconds as Go prints a duration, e.g. 40m0s."""
+    whole = round(seconds)
+    hours, minutes = whole // 3600, whole % 3600 // 60
+    return (f"{hours}h" if hours else "") + (f"{minutes}m" if whole >= 60 else "") + f"{whole % 60}s"
 
 
 def one_error(text: str) -> str:

@@ -74,6 +74,7 @@ class Field:
     same: Same | None = None  # an additional equality of two values
     renews: Same | None = None  # whether a change from the first value to the second replaces the resource
     terraform: str = ""  # the published provider's name, where it follows neither from `name` nor from `wire`
+    hashed: str = ""  # the provider's own hash of a set's member, which gives the order in a request
 
     @property
     def path(self) -> list[str]:
@@ -99,8 +100,8 @@ Fields = tuple[Field, ...]
 def read_fields(table: Mapping[str, Any], groups: Mapping[str, Any]) -> Fields:
     """Return the fields of a table of properties.
 
-    A property is a text: its kind and marks, then `same=` and `renews=` with a comparison's name, `wire=`, `name=` with
-    the published provider's name, and last `default=`. An object is a table that has this text as "@".
+    A property is a text: its kind and marks, then `same=` and `renews=` with a comparison's name, `hash=`, `wire=`,
+    `name=` with the published provider's name, and last `default=`. An object is a table that has this text as "@".
 
     Args:
         table: The properties by name; "@groups" names tables of `groups` to insert.
@@ -132,4 +133,5 @@ def _field(name: str, row: Mapping[str, Any], groups: Mapping[str, Any]) -> Fiel
         COMPARISONS[options["same"]] if "same" in options else None,
         COMPARISONS[options["renews"]] if "renews" in options else None,
         options.get("name", ""),
+        options.get("hash", ""),
     )

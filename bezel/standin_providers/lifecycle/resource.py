@@ -4,6 +4,7 @@ A type whose API differs has a class of its own beside its row (resources/) that
 else is declared by the row. Owns the calls. Leaves out planning (plan.py) and mapping (mapping.py) of the values.
 """
 
+import json
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -12,11 +13,12 @@ from typing import Any
 from bezel.standin_providers.google.cloud import Cloud
 from bezel.standin_providers.google.errors import (
     GoneError,
-    GoogleError,
     PartlyDoneError,
     ProviderError,
+    RequestError,
     failing,
     not_created,
+    prefixed,
 )
 from bezel.standin_providers.lifecycle.fields import Fields
 from bezel.standin_providers.lifecycle.mapping import body
@@ -24,6 +26,8 @@ from bezel.standin_providers.lifecycle.validations import Validations
 from bezel.standin_providers.lifecycle.values import Properties
 
 GO_CLIENT = {"prettyPrint": "false"}  # added by the provider where it uses Google's generated Go client
+LOCAL = frozenset({"deletionPolicy"})
+"""Properties that concern the provider only: where nothing else has changed, an update only reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,7 @@ class ResourceType:
     Attributes:
         pulumi_type: Pulumi's token of the type.
         title: The resource's name in the provider's messages.
+        label: Its name in the messages about a read.
         api: The endpoint's name in capitals.
         id: The id as a template over the properties; also the path of the resource unless `path` is set.
         fields: The properties.
@@ -59,6 +64,7 @@ class ResourceType:
     api: str
     id: str
     fields: Fields
+    label: str = ""
     collection: str = ""
     path: str = ""
     create_query: Mapping[str, str] = field(default_factory=dict)
@@ -106,14 +112,16 @@ class Operations:
         resource_id = fill(kind.id, planned)
         try:
             answer = self.call("POST", fill(kind.collection, planned), query, self.body(planned))
-        except GoogleError as error:
-            raise not_created(f"Error creating {kind.title}: {error}", error) from None
+        except RequestError as error:
+            raise not_created(f"Error creating {kind.title}", error) from None
         if "create" in kind.waits:
             try:
-                self.finished(answer)
+                self.finished(answer, f"Creating {kind.title}")
             except ProviderError as error:
-                text = f"Error waiting to create {kind.title}: {error}"
-                raise (PartlyDoneError(text, resource_id) if kind.keeps_failed else ProviderError(text)) from None
+                failed = prefixed(f"Error waiting to create {kind.title}", error)
+                if kind.keeps_failed:
+                    failed = PartlyDoneError(str(failed), resource_id, advice=failed.advice)
+                raise failed from None
         return self.made(resource_id, planned)
 
     def made(self, resource_id: str, values: Mapping[str, Any]) -> tuple[str, Properties]:
@@ -128,7 +136,7 @@ class Operations:
         except GoneError:
             raise
         except ProviderError as error:
-            raise PartlyDoneError(str(error), resource_id) from None
+            raise PartlyDoneError(str(error), resource_id, advice=error.advice) from None
 
     def identify(self, resource_id: str, values: Mapping[str, Any]) -> str:
         """Return the whole id for one that an import has shortened."""
@@ -138,9 +146,13 @@ class Operations:
         """Return Google's JSON of the resource, or None when it is gone."""
         path = fill(self.kind.path, values) if self.kind.path else resource_id
         answer: Mapping[str, Any] | None = None
-        with failing(f"Error when reading or editing {self.kind.title} {resource_id!r}", unless_absent=True):
+        with failing(f"Error when reading or editing {self.named(resource_id)}", unless_absent=True):
             answer = self.call("GET", path, self.kind.query) or {}
         return None if answer is None else dict(answer)
+
+    def named(self, resource_id: str) -> str:
+        """Return the resource's name in messages about a read of it."""
+        return f"{self.kind.label or self.kind.title} {quoted(resource_id)}"
 
     def expect(self, resource_id: str, values: Mapping[str, Any]) -> Properties:
         """Read a resource that was just created or changed.
@@ -171,14 +183,13 @@ class Operations:
         del known
         kind = self.kind
         sent = [item for item in kind.fields if item.name in changed and item.changeable]
-        if sent:
+        # Without a mask the provider sends the resource whatever has changed, its own properties included.
+        if sent if kind.masked else set(changed) - LOCAL:
             mask = {"updateMask": ",".join(dict.fromkeys(item.path[0] for item in sent))} if kind.masked else {}
-            try:
+            with failing(f"Error updating {kind.title} {quoted(resource_id)}"):
                 answer = self.call("PATCH", resource_id, {**kind.query, **mask}, self.body(planned, updating=True))
-            except ProviderError as error:
-                raise ProviderError(f"Error updating {kind.title} {resource_id!r}: {error}") from None
             if "update" in kind.waits:
-                self.finished(answer)
+                self.finished(answer, f"Updating {kind.title}")
         return self.expect(resource_id, planned)
 
     def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
@@ -190,22 +201,36 @@ class Operations:
         self._delete("DELETE", resource_id, kind.query)
 
     def _delete(self, method: str, path: str, query: Mapping[str, str] | None = None, content: object = None) -> None:
+        answer: Mapping[str, Any] | None = None
         with failing(f"Error when reading or editing {self.kind.title}", unless_absent=True):
-            answer = self.call(method, path, query, content)
-            if "delete" in self.kind.waits:
-                self.finished(answer)
+            answer = self.call(method, path, query, content) or {}
+        if answer is not None and "delete" in self.kind.waits:
+            self.finished(answer, f"Deleting {self.kind.title}")
 
-    def finished(self, operation: Mapping[str, Any]) -> None:
+    def finished(self, operation: Mapping[str, Any], activity: str) -> None:
         """Wait for an operation; a cancellation ends the wait only where the state keeps the resource in any case."""
-        self.cloud.finished(self.kind.api, operation, until=self.until, leave=self.kind.keeps_failed)
+        leave = self.kind.keeps_failed
+        self.cloud.finished(self.kind.api, operation, activity, until=self.until, leave=leave)
 
     def body(self, planned: Mapping[str, Any], *, updating: bool = False) -> Properties:
         """Return the JSON of the resource."""
         return body(self.kind.fields, planned, updating=updating)
 
-    def call(self, method: str, path: str, query: Mapping[str, str] | None = None, content: object = None) -> Any:
+    def call(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None = None,
+        content: object = None,
+        limit: float | None = None,
+    ) -> Any:
         """Call the row's API."""
-        return self.cloud.call(method, self.kind.api, path, query, content, until=self.until)
+        return self.cloud.call(method, self.kind.api, path, query, content, until=self.until, limit=limit)
+
+
+def quoted(text: str) -> str:
+    """Return a text as Go quotes it."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 def fill(template: str, values: Mapping[str, Any]) -> str:

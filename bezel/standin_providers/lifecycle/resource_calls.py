@@ -111,7 +111,7 @@ class ResourceCalls:
             resource_id, answer = self._operations(kind, timeout).create(planned)
         except PartlyDoneError as error:
             state = self.seal(kind, {**planned, "id": error.id})
-            raise PartlyDoneError(str(error), error.id, state) from None
+            raise PartlyDoneError(str(error), error.id, state, error.advice) from None
         return resource_id, self._outputs(kind, resource_id, answer, planned, Nulls.ALL)
 
     def update(
@@ -144,7 +144,8 @@ class ResourceCalls:
             # The Terraform SDK stores the requested properties, whether Google accepted them or not: the next update
             # finds nothing to change, and reads the resource.
             state = known if kind.partial else planned
-            raise PartlyDoneError(str(error), resource_id, self.seal(kind, {**state, "id": resource_id})) from None
+            kept = self.seal(kind, {**state, "id": resource_id})
+            raise PartlyDoneError(str(error), resource_id, kept, error.advice) from None
         return self._outputs(kind, resource_id, answer, planned, Nulls.TOP)
 
     def read(

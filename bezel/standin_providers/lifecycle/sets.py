@@ -16,7 +16,8 @@ from bezel.standin_providers.lifecycle.values import unknown
 
 def in_request_order(field: Field, members: list[Any]) -> list[Any]:
     """Return the members in the order of the provider's requests."""
-    text_of: Callable[[Any], str] = str if field.kind is Kind.ITEMS else lambda member: _member(field, member)
+    plain: Callable[[Any], str] = str if field.kind is Kind.ITEMS else lambda member: _member(field, member)
+    text_of = _HASHED.get(field.hashed, plain)
     return sorted(members, key=lambda member: str(zlib.crc32(text_of(member).encode())))
 
 
@@ -56,6 +57,14 @@ def _nested(field: Field, value: Any) -> str:
 
 def _text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def _rule(rule: Mapping[str, Any]) -> str:
+    """Return a rule of a firewall as the provider hashes it: its protocol, and its ports in order."""
+    return "-".join([str(rule.get("protocol", "")).lower(), *sorted(map(str, rule.get("ports") or []))]) + "-"
+
+
+_HASHED: Mapping[str, Callable[[Any], str]] = {"rule": _rule}
 
 
 def _member(field: Field, member: Any) -> str:

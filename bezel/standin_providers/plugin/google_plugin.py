@@ -27,6 +27,8 @@ from bezel.standin_providers.resources import TYPES
 _Answer = TypeVar("_Answer")
 _KINDS = pb.PropertyDiff.Kind
 _MODES = pb.CheckRequest.AutonamingOptions
+# The bridge passes what the provider logs to the engine, with the place of the log call in the bridge's source.
+_LOG_LINE = "  sdk-v2/provider2.go:571: sdk.helper_schema: "
 
 
 class GooglePlugin(Plugin):
@@ -132,7 +134,8 @@ class GooglePlugin(Plugin):
         """Read a resource, for a refresh or an import."""
         kind = self._kind(request.urn, context)
         known, inputs = decode(request.properties), decode(request.inputs)
-        found = self._try(context, f"reading {request.urn}", lambda: self._engine.read(kind, request.id, known, inputs))
+        doing = f"refreshing {request.urn}"
+        found = self._try(context, doing, lambda: self._engine.read(kind, request.id, known, inputs))
         if found is None:
             return pb.ReadResponse()
         resource_id, properties, shown = found
@@ -169,20 +172,25 @@ class GooglePlugin(Plugin):
         try:
             return work()
         except PartlyDoneError as error:
-            text = f"{operation}: {one_error(str(error))}"
-            detail = pb.ErrorResourceInitFailed(
-                id=error.id, properties=encode(error.properties), reasons=[one_error(str(error))]
-            )
+            text = f"{operation}: {one_error(str(error))}{error.advice}"
+            detail = pb.ErrorResourceInitFailed(id=error.id, properties=encode(error.properties), reasons=[text])
             if inputs is not None:
                 detail.inputs.CopyFrom(inputs)  # type: ignore[arg-type]
+            self._diagnose(operation, error)
             refuse(context, text, detail)
         except ExistsError as error:
+            self._diagnose(operation, error)
             refuse(context, one_error(str(error)) + adoption_advice(operation))
         except ProviderError as error:
-            creating = operation.startswith("creating ")
-            refuse(
-                context, one_error(str(error)) if creating or not operation else f"{operation}: {one_error(str(error))}"
-            )
+            self._diagnose(operation, error)
+            prefix = "" if not operation or operation.startswith("creating ") else f"{operation}: "
+            refuse(context, f"{prefix}{one_error(str(error))}{error.advice}")
+
+    def _diagnose(self, operation: str, error: ProviderError) -> None:
+        """Log an error of a resource as the published provider's own log line, which the engine shows beside it."""
+        urn = operation.partition(" ")[2]
+        if urn.startswith("urn:"):
+            self.log(urn, f"{_LOG_LINE}{error}: provider=google-beta@{sdk_version(self.sdk)}")
 
 
 def adoption_advice(operation: str) -> str:

@@ -8,6 +8,7 @@ no one reads. A killed engine ends no plugin, but the standard input, to which t
 `Plugin` serves the calls that every provider gets; google_plugin.py and docker_plugin.py add their own.
 """
 
+import contextlib
 import os
 import select
 import signal
@@ -26,6 +27,7 @@ from bezel.standin_providers.plugin.fast_import import sdk_version
 
 Context = grpc.ServicerContext
 LARGEST = 400 << 20  # bytes of one message; the engine's own limit
+_LOGGED = 5.0  # seconds for the engine to take a message
 _CALLS = 32  # concurrent calls: the engine works on 16 resources at a time by default, with look-ups beside them
 
 
@@ -34,6 +36,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
 
     sdk = ""  # the package whose resources the provider serves
     cancelled = False  # whether the engine has cancelled
+    engine = ""  # the address of the engine's own server, the argument of a plugin's process
 
     def GetPluginInfo(self, request: empty_pb2.Empty, context: Context) -> plugin_pb2.PluginInfo:
         """Return the version of the published plugin that this one replaces."""
@@ -42,8 +45,19 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
 
     def Attach(self, request: plugin_pb2.PluginAttach, context: Context) -> empty_pb2.Empty:
         """Attach to a running engine (PULUMI_DEBUG_PROVIDERS)."""
-        del request, context
+        del context
+        self.engine = request.address
         return empty_pb2.Empty()
+
+    def log(self, urn: str, message: str) -> None:
+        """Show an error in the row of a resource; without an engine, or with one that is gone, do nothing."""
+        if not self.engine:
+            return
+        from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc  # late: only a failure needs them
+
+        request = engine_pb2.LogRequest(severity=engine_pb2.ERROR, message=message, urn=urn)
+        with grpc.insecure_channel(self.engine) as channel, contextlib.suppress(grpc.RpcError):
+            engine_pb2_grpc.EngineStub(channel).Log(request, timeout=_LOGGED)
 
     def CheckConfig(self, request: provider_pb2.CheckRequest, context: Context) -> provider_pb2.CheckResponse:
         """Accept any configuration."""
@@ -82,6 +96,7 @@ def refuse(context: Context, text: str, detail: message.Message | None = None) -
 
 def serve(plugin: Plugin) -> NoReturn:
     """Serve until the engine interrupts or is gone. The port is the one line on stdout."""
+    plugin.engine = sys.argv[1] if len(sys.argv) > 1 else ""
     own = OwnCalls()
     server = grpc.server(
         futures.ThreadPoolExecutor(_CALLS),

@@ -18,7 +18,7 @@ from bezel.standin_providers.resources.compute import ComputeOperations
 from bezel.standin_providers.resources.iam_members import Member, MemberType
 from bezel.standin_providers.resources.networks import Firewall, Subnetwork
 from bezel.standin_providers.resources.objects import Object
-from bezel.standin_providers.resources.routers import Nat
+from bezel.standin_providers.resources.routers import Nat, Router
 from bezel.standin_providers.resources.secrets import Version
 from bezel.standin_providers.resources.services import Enabled
 
@@ -28,7 +28,7 @@ _GROUPS = json.loads((_DATA / "groups.json").read_bytes())
 _OPERATIONS = {
     "gcp:compute/firewall:Firewall": Firewall,
     "gcp:compute/network:Network": ComputeOperations,
-    "gcp:compute/router:Router": ComputeOperations,
+    "gcp:compute/router:Router": Router,
     "gcp:compute/routerNat:RouterNat": Nat,
     "gcp:compute/subnetwork:Subnetwork": Subnetwork,
     "gcp:projects/service:Service": Enabled,

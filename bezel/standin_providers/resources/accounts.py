@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from bezel.standin_providers.google.errors import GoogleError, failing, not_created
-from bezel.standin_providers.lifecycle.resource import GO_CLIENT, Operations, fill
+from bezel.standin_providers.google.errors import RequestError, failing, not_created
+from bezel.standin_providers.lifecycle.resource import GO_CLIENT, Operations, fill, quoted
 from bezel.standin_providers.lifecycle.values import Properties
 
 _ACCOUNT = "projects/{project}/serviceAccounts/{email}"
@@ -28,9 +28,9 @@ class Account(Operations):
         content = {"accountId": planned["accountId"], "serviceAccount": account}
         try:
             made = self.call("POST", fill("projects/{project}/serviceAccounts", planned), GO_CLIENT, content)
-        except GoogleError as error:
+        except RequestError as error:
             if error.code != 409 or not planned.get("createIgnoreAlreadyExists"):
-                raise not_created(f"Error creating service account: {error}", error) from None
+                raise not_created("Error creating service account", error) from None
             made = {"name": fill(_ACCOUNT, planned)}
         # `disabled` has no effect at creation, as the SDK documents it: the next update disables the account.
         return self.made(str(made["name"]), planned)
@@ -48,7 +48,7 @@ class Account(Operations):
     ) -> Properties:
         """Change name, description and state (enabled or disabled) of the account."""
         del known
-        with failing(f"Error updating service account {resource_id!r}"):
+        with failing(f"Error updating service account {quoted(resource_id)}"):
             account = self.call("GET", resource_id, GO_CLIENT)
             if "disabled" in changed:
                 verb = "disable" if planned.get("disabled") else "enable"

@@ -4,10 +4,20 @@ from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from bezel.standin_providers.google.errors import GoogleError, ProviderError, failing, not_created
+from bezel.standin_providers.google.errors import ProviderError, RequestError, failing, not_created
 from bezel.standin_providers.lifecycle.mapping import body
-from bezel.standin_providers.lifecycle.resource import GO_CLIENT, Operations, fill
+from bezel.standin_providers.lifecycle.resource import GO_CLIENT, LOCAL, Operations, fill
 from bezel.standin_providers.lifecycle.values import Properties, unknown
+
+# What an update sends for a property that has become empty; null for the others.
+_EMPTIED: dict[str, Any] = {
+    "lifecycleRules": {"rule": []},
+    "autoclass": {"enabled": False},
+    "defaultEventBasedHold": False,
+    "requesterPays": {"requesterPays": False},
+}
+_KEPT = frozenset({"softDeletePolicy", "storageClass", "versioning", "website"})  # not sent when it has become empty
+_ACCESS = frozenset({"uniformBucketLevelAccess", "publicAccessPrevention"})  # sent together
 
 
 class Bucket(Operations):
@@ -17,12 +27,12 @@ class Bucket(Operations):
         """Create the bucket."""
         project = planned.get("project") or self.cloud.project
         query = {**GO_CLIENT, "project": fill("{project}", {"project": project})}
-        content = self.body(planned)
-        content["location"] = str(content.get("location", "")).upper()
+        # An empty list of rules and a disabled uniform access are sent as well.
+        content = {"lifecycle": {"rule": []}, **self.body(planned), "iamConfiguration": _access(planned)}
         try:
             self.call("POST", "b", query, content)
-        except GoogleError as error:
-            raise not_created(str(error), error) from None
+        except RequestError as error:
+            raise not_created("", error) from None
         name = str(planned["name"])
         return self.made(name, {})
 
@@ -40,25 +50,31 @@ class Bucket(Operations):
         made = {"project": project, "url": f"gs://{resource_id}"}
         return {**answer, **made, "iamConfiguration": access, "hierarchicalNamespace": namespace}
 
+    def named(self, resource_id: str) -> str:
+        """Return the bucket's name in messages, without the first part of its path."""
+        return super().named(resource_id.removeprefix("b/"))
+
     def update(
         self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
     ) -> Properties:
-        """Patch the changed properties; a removed one is sent as null."""
+        """Patch the changed properties; the request has no content where only the provider's own have changed."""
         parts = [item for item in self.kind.fields if item.name in changed and item.changeable]
         content = body(tuple(parts), planned, updating=True)
         for part in parts:
-            content.setdefault(part.path[0], None)
+            if part.name not in _KEPT:
+                content.setdefault(part.path[0], _EMPTIED.get(part.name))
+        if _ACCESS & set(changed):
+            content["iamConfiguration"] = _access(planned)
         gone = (known.get("effectiveLabels") or {}).keys() - (planned.get("effectiveLabels") or {}).keys()
         if gone:
             content["labels"] = {**(content["labels"] or {}), **dict.fromkeys(sorted(gone))}
-        if content:
-            with failing(f"Error updating bucket {resource_id!r}"):
-                self.call("PATCH", f"b/{resource_id}", GO_CLIENT, content)
+        if set(changed) - LOCAL:
+            self.call("PATCH", f"b/{resource_id}", GO_CLIENT, content)
         return self.expect(resource_id, planned)
 
     def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
         """Delete the bucket, with its objects if the program allows it."""
-        with failing(f"Error deleting contents of bucket {resource_id!r}", unless_absent=True):
+        with failing("Error listing the contents", unless_absent=True):
             self.call("GET", f"b/{resource_id}/anywhereCaches/")
             self._empty(resource_id, allowed=bool(known.get("forceDestroy")))
         self._delete("DELETE", f"b/{resource_id}", GO_CLIENT)
@@ -77,6 +93,13 @@ class Bucket(Operations):
     def _objects(self, bucket: str) -> list[Properties]:
         answer = self.call("GET", f"b/{bucket}/o", {**GO_CLIENT, "versions": "true"})
         return list((answer or {}).get("items") or [])
+
+
+def _access(planned: Mapping[str, Any]) -> Properties:
+    """Return the part of the body about access; a property that Google chooses is unknown or absent here."""
+    uniform = {"uniformBucketLevelAccess": {"enabled": planned.get("uniformBucketLevelAccess") is True}}
+    prevention = planned.get("publicAccessPrevention")
+    return {**uniform, **({"publicAccessPrevention": prevention} if prevention else {})}
 
 
 def _name_states(answer: Properties, known: list[Properties]) -> None:

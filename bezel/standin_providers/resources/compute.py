@@ -8,12 +8,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from bezel.standin_providers.google.errors import ProviderError
 from bezel.standin_providers.lifecycle.comparisons import relative
-from bezel.standin_providers.lifecycle.resource import GO_CLIENT, Operations, fill
+from bezel.standin_providers.lifecycle.resource import Operations, fill
 from bezel.standin_providers.lifecycle.values import Properties
-
-_DOING = {"insert": "Creating", "delete": "Deleting"}  # everything else is an update
 
 
 class ComputeOperations(Operations):
@@ -38,29 +35,23 @@ class ComputeOperations(Operations):
             del answer["logConfig"]
         return {name: version_one(value) for name, value in answer.items()}
 
-    def finished(self, operation: Mapping[str, Any]) -> None:
-        """Wait for an operation of Compute, whose status is DONE also where it failed.
-
-        Raises:
-            ProviderError: It failed, or did not end in time.
-        """
-        ended = self.cloud.finished(
+    def finished(self, operation: Mapping[str, Any], activity: str) -> None:
+        """Wait for an operation of Compute, whose status is DONE also where it failed."""
+        self.cloud.finished(
             self.kind.api,
             _plain(operation),
+            activity,
             until=self.until,
-            poll=lambda path: _plain(self.call("GET", path, GO_CLIENT)),
+            poll=lambda path: _plain(self.call("GET", path)),
         )
-        errors = (ended.get("error") or {}).get("errors") or []
-        if errors:
-            doing = _DOING.get(str(operation.get("operationType")), "Updating")
-            reasons = "\n".join(str(error.get("message") or error.get("code")) for error in errors)
-            raise ProviderError(f"Error waiting for {doing} {self.kind.title}: {reasons}")
 
 
 def _plain(operation: Mapping[str, Any]) -> dict[str, Any]:
     """Return a Compute operation in the form of the other APIs; its response is the operation itself."""
     name = re.sub(r".*?/?(projects/.*)", r"\1", str(operation.get("selfLink", "")))
-    return {"name": name, "done": operation.get("status") == "DONE", "response": operation}
+    errors = (operation.get("error") or {}).get("errors") or []
+    failure = "".join(f"{error.get('message') or error.get('code')}\n" for error in errors)
+    return {"name": name, "done": operation.get("status") == "DONE", "response": operation, "failure": failure}
 
 
 def version_one(value: Any) -> Any:

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bezel.standin_providers.google.cloud import Cloud
-from bezel.standin_providers.google.errors import GoogleError, ProviderError, failing
-from bezel.standin_providers.lifecycle.resource import Operations, ResourceType, fill
+from bezel.standin_providers.google.errors import ProviderError, RequestError, failing, prefixed
+from bezel.standin_providers.google.retries import POLICY_SECONDS
+from bezel.standin_providers.lifecycle.resource import Operations, ResourceType, fill, quoted
 from bezel.standin_providers.lifecycle.values import Properties
 
 _ATTEMPTS = 10
@@ -28,6 +29,7 @@ class MemberType(ResourceType):
 
     Attributes:
         parent: The property that names the resource of the policy.
+        described: That resource in the provider's messages, a template over its id.
         get: HTTP method that reads the policy.
         get_query: Query of the read.
         get_body: Body of the read, where that is a POST.
@@ -37,6 +39,7 @@ class MemberType(ResourceType):
     """
 
     parent: str = ""
+    described: str = ""
     get: str = "GET"
     get_query: Mapping[str, str] = field(default_factory=dict)
     get_body: Mapping[str, Any] | None = None
@@ -58,8 +61,7 @@ class Member(Operations):
         """Add the member to the policy."""
         values = self._named(planned)
         path = fill(self.kind.id, values)
-        with failing(f"Error retrieving IAM policy for {path!r}"):
-            self._change(path, planned, add=True)
+        self._change(path, planned, add=True)
         return self.made(self._id(path, planned), planned)
 
     def identify(self, resource_id: str, values: Mapping[str, Any]) -> str:
@@ -79,15 +81,16 @@ class Member(Operations):
         parent, role, member, title = *parts[:3], parts[3] if len(parts) > 3 else ""
         self._imported = {self.kind.parent: parent, "role": role, "member": member}
         path = fill(self.kind.id, self._named(self._imported))
-        with failing(f"Error when reading or editing IAM policy for {path!r}"):
-            bindings = self._policy(path).get("bindings", [])
+        bindings = self._policy(path, POLICY_SECONDS).get("bindings", [])
         for binding in bindings:
             condition = binding.get("condition") or {}
             if (binding.get("role"), condition.get("title", "")) == (role, title) and member in binding["members"]:
                 self._imported["condition"] = condition or None
                 return self._id(path, self._imported)
+        where = quoted(self._described(path))
         raise ProviderError(
-            f"Cannot find binding for {path!r} with role {role!r}, member {member!r}, and condition title {title!r}"
+            f"Cannot find binding for {where} with role {quoted(role)}, member {quoted(member)}, "
+            f"and condition title {quoted(title)}"
         )
 
     def _parsed(self, resource_id: str) -> Properties:
@@ -109,8 +112,10 @@ class Member(Operations):
         named = self._named(values)
         path = fill(self.kind.id, named)
         policy: Properties = {}
-        with failing(f"Error when reading or editing IAM policy for {path!r}", unless_absent=True):
-            policy = self._policy(path)
+        own_name = f"Role {quoted(str(values.get('role')))} Member {quoted(str(values.get('member')))}"
+        where = f"Resource {quoted(self._described(path))} with IAM Member: {own_name}"
+        with failing(f"Error when reading or editing {where}", unless_absent=True):
+            policy = self._policy(path, POLICY_SECONDS)
         binding = next((item for item in policy.get("bindings", []) if _is(item, values)), None)
         if binding is None or values.get("member") not in binding.get("members", []):
             return None
@@ -124,7 +129,9 @@ class Member(Operations):
         """Remove the member from the policy."""
         del resource_id
         path = fill(self.kind.id, self._named(known))
-        with failing(f"Error applying IAM policy for {path!r}", unless_absent=True):
+        own_name = f"role {quoted(str(known['member']))}, {quoted(str(known['role']))}"  # in this order, as there
+        where = f"Resource {self._whole(path)} for IAM Member ({own_name})"
+        with failing(f"Error when reading or editing {where}", unless_absent=True):
             self._change(path, known, add=False)
             self._policy(path)  # as the provider does, which reads until the change shows
 
@@ -136,32 +143,38 @@ class Member(Operations):
         return self.expect(resource_id, planned)
 
     def _change(self, path: str, values: Mapping[str, Any], *, add: bool) -> None:
-        kind = self.kind
+        kind, described = self.kind, self._described(path)
         with _LOCK:
             for attempt in range(_ATTEMPTS):
                 policy = self._policy(path)
+                # Only adding a member raises the version; a policy without one has version 0, which is left out.
                 content: Properties = {
                     "bindings": _bindings(policy.get("bindings", []), values, add=add),
                     "etag": policy.get("etag"),
-                    "version": 3,
+                    "version": 3 if add else policy.get("version"),
                 }
-                if not content["bindings"]:
-                    del content["bindings"]
+                content = {name: value for name, value in content.items() if value}
                 if kind.put == "POST":
                     content = {"policy": content, **({"updateMask": kind.mask} if kind.mask else {})}
                 try:
-                    self.call(kind.put, path + kind.suffixes[1], kind.query, content)
-                except GoogleError as error:
+                    with failing(f"Error setting IAM policy for {described}"):
+                        self.call(kind.put, path + kind.suffixes[1], kind.query, content)
+                except RequestError as error:
                     if error.code not in (409, 412) or attempt == _ATTEMPTS - 1:
-                        raise ProviderError(f"Error applying IAM policy for {path!r}: {error}") from None
+                        raise prefixed(f"Error applying IAM policy for {described}", error) from None
                     self.cloud.pause(random.uniform(0.02, 0.2) * (attempt + 1))  # noqa: S311 - spreads writers
                 else:
                     return
 
-    def _policy(self, path: str) -> Properties:
+    def _policy(self, path: str, limit: float | None = None) -> Properties:
         kind = self.kind
         query = {**kind.query, **kind.get_query}
-        return dict(self.call(kind.get, path + kind.suffixes[0], query, kind.get_body) or {})
+        with failing(f"Error retrieving IAM policy for {self._described(path)}"):
+            return dict(self.call(kind.get, path + kind.suffixes[0], query, kind.get_body, limit) or {})
+
+    def _described(self, path: str) -> str:
+        """Return the policy's resource as the provider describes it."""
+        return self.kind.described.format(id=self._whole(path))
 
     def _named(self, values: Mapping[str, Any]) -> Properties:
         """Return the values with the parent's bare name, and project and location from a full path of the parent."""

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from bezel.standin_providers.google.errors import failing
+from bezel.standin_providers.lifecycle.resource import quoted
 from bezel.standin_providers.lifecycle.values import Properties
 from bezel.standin_providers.resources.compute import ComputeOperations
 
@@ -28,9 +29,9 @@ class Subnetwork(ComputeOperations):
         del known
         for name, verb in _CHANGED_BY_VERB.items():
             if name in changed:
-                with failing(f"Error updating {self.kind.title} {resource_id!r}"):
+                with failing(f"Error updating {self.kind.title} {quoted(resource_id)}"):
                     answer = self.call("POST", f"{resource_id}/{verb}", self.kind.query, {name: planned[name]})
-                self.finished(answer)
+                self.finished(answer, f"Updating {self.kind.title}")
         return self.expect(resource_id, planned)
 
 

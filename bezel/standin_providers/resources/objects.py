@@ -75,7 +75,7 @@ class Object(Operations):
         if {"content", "detectMd5hash", "sourceMd5hash"} & set(changed):
             self._upload(planned)
         if held := {name: bool(planned.get(name)) for name in ("eventBasedHold", "temporaryHold") if name in changed}:
-            with failing(f"Error updating object {planned['name']}"):
+            with failing(f"Error patching object {planned['name']}"):
                 self.call("PATCH", self._path(planned), GO_CLIENT, held)
         return self.expect(resource_id, planned)
 

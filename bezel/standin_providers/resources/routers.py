@@ -8,8 +8,15 @@ import threading
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from bezel.standin_providers.google.errors import ExistsError, GoogleError, ProviderError, failing, not_created
-from bezel.standin_providers.lifecycle.resource import fill
+from bezel.standin_providers.google.errors import (
+    ExistsError,
+    ProviderError,
+    RequestError,
+    failing,
+    not_created,
+    prefixed,
+)
+from bezel.standin_providers.lifecycle.resource import LOCAL, fill, quoted
 from bezel.standin_providers.lifecycle.values import Properties
 from bezel.standin_providers.resources.compute import ComputeOperations, version_one
 
@@ -18,6 +25,14 @@ _ITS_ROUTER = "projects/{project}/regions/{region}/routers/{router}"
 _EMPTY_LISTS = ("natIps", "drainNatIps", "subnetworks", "nat64Subnetworks", "rules")
 # The engine creates two gateways of one router at the same time, and each create writes the whole list.
 _LOCK = threading.Lock()
+
+
+class Router(ComputeOperations):
+    """Operations of a router: every body names its BGP settings, null where it has none."""
+
+    def body(self, planned: Mapping[str, Any], *, updating: bool = False) -> Properties:
+        """Return the JSON of the router."""
+        return {"bgp": None, **super().body(planned, updating=updating)}
 
 
 class Nat(ComputeOperations):
@@ -32,12 +47,12 @@ class Nat(ComputeOperations):
                 raise ExistsError(f"Unable to create {title}, existing object already found: {planned['name']}. ")
             try:
                 answer = self._write(planned, [*entries, self.body(planned)])
-            except GoogleError as error:
-                raise not_created(f"Error creating {title}: {error}", error) from None
+            except RequestError as error:
+                raise not_created(f"Error creating {title}", error) from None
             try:
-                self.finished(answer)
+                self.finished(answer, f"Creating {title}")
             except ProviderError as error:
-                raise ProviderError(f"Error waiting to create {title}: {error}") from None
+                raise prefixed(f"Error waiting to create {title}", error) from None
         resource_id = fill(self.kind.id, planned)
         return self.made(resource_id, planned)
 
@@ -54,16 +69,16 @@ class Nat(ComputeOperations):
     ) -> Properties:
         """Write the list with the planned entry; values of it that the program does not set are unchanged."""
         del known
-        if set(changed) - {"deletionPolicy"}:
+        if set(changed) - LOCAL:
             with _LOCK:
                 entries = self._entries(planned)
                 found = [index for index, entry in enumerate(entries) if entry.get("name") == planned["name"]]
                 if not found:
                     raise ProviderError(f'Unable to update {self.kind.title} "{resource_id}" - not found in list')
                 entries[found[0]] = {**entries[found[0]], **self.body(planned, updating=True)}
-                with failing(f"Error updating {self.kind.title} {resource_id!r}"):
+                with failing(f"Error updating {self.kind.title} {quoted(resource_id)}"):
                     answer = self._write(planned, entries)
-                self.finished(answer)
+                self.finished(answer, f"Updating {self.kind.title}")
         return self.expect(resource_id, planned)
 
     def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
@@ -73,7 +88,7 @@ class Nat(ComputeOperations):
             entries = self._entries(known)
             left = [entry for entry in entries if entry.get("name") != known["name"]]
             if left != entries:
-                self.finished(self._write(known, left))
+                self.finished(self._write(known, left), f"Deleting {self.kind.title}")
 
     def body(self, planned: Mapping[str, Any], *, updating: bool = False) -> Properties:
         """Return the JSON of the entry."""

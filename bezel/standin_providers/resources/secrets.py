@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from bezel.standin_providers.google.errors import failing
-from bezel.standin_providers.lifecycle.resource import Operations
+from bezel.standin_providers.lifecycle.resource import Operations, quoted
 from bezel.standin_providers.lifecycle.values import Properties
 
 
@@ -52,7 +52,7 @@ class Version(Operations):
         """Enable or disable the version; any other change requires a new one."""
         del known
         if "enabled" in changed:
-            with failing(f"Error updating SecretVersion {resource_id!r}"):
+            with failing(f"Error updating SecretVersion {quoted(resource_id)}"):
                 self._switch(resource_id, enabled=bool(planned.get("enabled")))
         return self.expect(resource_id, planned)
 

@@ -260,6 +260,7 @@ class FakeGoogle:
             made = compute.made(self.base, key, body)
         if path.startswith("/storage/"):
             made |= {"projectNumber": NUMBER, "timeCreated": NOW, "selfLink": f"{self.base}{key}"}
+            made |= {"location": made["location"].upper()} if "location" in made else {}
         if path.startswith("/secretmanager/"):
             made["name"] = f"projects/{NUMBER}/secrets/{name}"
         if path.startswith("/artifactregistry/"):
@@ -308,8 +309,7 @@ class FakeGoogle:
         done = {"name": name, "done": True, **({"error": error} if error else {"response": response})}
         if not self.polls:
             return done
-        base = "v1beta1" if api == "serviceusage" else version
-        self.pending[f"/{api}/{base}/{name}"] = (self.polls, done)
+        self.pending[f"/{api}/{version}/{name}"] = (self.polls, done)
         return {"name": name}
 
     def poll(self, path: str) -> tuple[int, Any]:

@@ -87,7 +87,7 @@ def batch_enable(call: Call) -> Json:
 
 
 serve_operations(api, "/serviceusage/v1", "", "get list")
-serve_operations(api, "/serviceusage/v1beta1", "", "get")  # where the real provider polls
+serve_operations(api, "/serviceusage/v1beta1", "", "get")  # where a provider polls without an endpoint of its own
 
 
 def _switch(call: Call, names: list[str], state: str, kind: str, **response: Any) -> Json:
