@@ -3,10 +3,12 @@
 from typing import Any
 
 from bezel.planner import AnyPlan, LeasePlan
+from stacks.limits import limit_operations
 
 
 def deploy(plan: AnyPlan) -> dict[str, Any]:
     """Declare the resources of a plan; return the stack's outputs."""
+    limit_operations()
     if isinstance(plan, LeasePlan):
         from stacks import lease
 

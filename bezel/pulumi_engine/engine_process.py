@@ -51,6 +51,7 @@ def run_to_end(
     environment: Mapping[str, str],
     held: Sequence[int] = (),
     grace: tuple[int, int] = GRACE_SECONDS,
+    meanwhile: contextlib.AbstractContextManager[None] | None = None,
 ) -> End:
     """Run the engine with this process's streams, and wait for its end, whatever signals this process gets.
 
@@ -60,6 +61,7 @@ def run_to_end(
         environment: Its complete environment.
         held: Descriptors that stay open as long as the engine lives.
         grace: See `GRACE_SECONDS`.
+        meanwhile: Entered while the engine runs, and only once it does: it may start threads.
     """
     outlet, inlet = os.pipe()
     guard = subprocess.Popen(
@@ -86,7 +88,9 @@ def run_to_end(
                 preexec_fn=lambda: os.write(inlet, b"%d\n" % os.getpid()),  # noqa: PLW1509 - no other thread here
             )
             signals.forward_to(engine)
-            return End(engine.wait(), signals.received)
+            with meanwhile or contextlib.nullcontext():
+                code = engine.wait()
+            return End(code, signals.received)
     finally:
         guard.kill()
         guard.wait()

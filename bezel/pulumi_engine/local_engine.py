@@ -25,6 +25,7 @@ from bezel.pulumi_engine.resource_ids import derived_id
 from bezel.pulumi_engine.runs import MARK, LastRun
 from bezel.pulumi_engine.stale_locks import live_lock, stale_lock_pids
 from bezel.pulumi_engine.state_file import outputs_in, pending_in, remove_truncated, restore
+from bezel.pulumi_engine.waiting import Waiting, reported
 
 Provider = Literal["stand-in", "real"]
 PLUGINS = Path(__file__).parent.parent / "standin_providers" / "plugins"
@@ -124,7 +125,11 @@ class LocalEngine:
             # The engine hides the option of its event log unless this is set; it has no other effect.
             environment["PULUMI_DEBUG_COMMANDS"] = "1"
             arguments += ["--event-log", str(last.events)] if command != "preview" else []
-        end = run_to_end([self._pulumi(), *arguments], self.project.folder, environment, self.held)
+        # On a terminal the engine's own display shows what it waits for.
+        silent = command != "preview" and alone and not sys.stdout.isatty()
+        meanwhile = reported(Waiting(last.events)) if silent else None
+        command_line = [self._pulumi(), *arguments]
+        end = run_to_end(command_line, self.project.folder, environment, self.held, meanwhile=meanwhile)
         if alone:
             last.end_leftovers()
             if end.code == 0 and command != "preview":

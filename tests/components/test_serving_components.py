@@ -220,7 +220,7 @@ def test_a_service_is_protected_unless_said_otherwise() -> None:
 
 def test_a_start_may_take_longer_than_the_provider_waits_by_itself() -> None:
     declared = declare(lambda: CloudRunGpuService("service", service_args()))
-    assert declared.one("cloudrunv2/service:Service").timeouts == ("2400s", "2400s")
+    assert declared.one("cloudrunv2/service:Service").timeouts == ("2400s", "2400s", "")
 
 
 def test_a_service_that_is_replaced_is_deleted_first_since_two_cannot_have_its_name() -> None:

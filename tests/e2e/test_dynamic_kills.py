@@ -180,6 +180,7 @@ def test_a_dynamic_provider_killed_at_any_call_leaves_nothing_that_the_next_one_
     table = {
         "title": "Kills of the dynamic providers, over their wire",
         "document": "reliability",
+        "provider": "the program's own dynamic providers; none of Google's",
         "order": 22,
         "about": "Each operation of each dynamic resource is run once undisturbed and its HTTP calls are counted; then "
         "the provider's process is killed at each call, once before the call is handled and once after it with the "

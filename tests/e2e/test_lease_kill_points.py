@@ -43,6 +43,7 @@ LIFE = {
 TABLE = {
     "title": "Kills with the whole engine, of a leased machine",
     "document": "reliability",
+    "provider": "the stand-in for networks and accounts; leases are requested over REST",
     "order": 22,
     "about": "One lease is deployed, replaced with no machine left in the first zone, and destroyed; each row kills "
     "(SIGKILL) a part at a call, and what the next command says of it stands beside. The command after a kill is "

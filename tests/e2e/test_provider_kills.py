@@ -64,6 +64,7 @@ def test_the_table_counts_every_boundary(taken_over: set[str], tried: set[str]) 
     table = {
         "title": "Google provider: SIGKILL at every request",
         "document": "reliability",
+        "provider": "the stand-in, with the retries, failures and error texts of the published one",
         "order": 20,
         "about": "The stand-in provider's process is killed at each request of each call, once before Google sees the "
         "request and once after Google has done what it asks for. Then the next process is asked to do the same, and "

@@ -51,6 +51,7 @@ def test_every_call_is_done_wholly_or_not_at_all_whenever_localcloud_is_killed(t
         {
             "title": "Kills of localcloud at every write",
             "document": "reliability",
+            "provider": "none: requests over REST alone",
             "order": 23,
             "about": ABOUT,
             "command": ".venv/bin/pytest -q tests/e2e/test_write_kills.py",

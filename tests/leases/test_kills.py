@@ -144,6 +144,7 @@ def table_of(rows: list[list[Any]]) -> dict[str, Any]:
     return {
         "title": "Kills of leases, over their wire",
         "document": "reliability",
+        "provider": "none: requests over REST alone",
         "order": 23,
         "about": "Each operation of a lease is run once undisturbed and its HTTP calls are counted; then its process "
         "is killed at each call, once before the call is handled and once after it with the answer withheld, and "

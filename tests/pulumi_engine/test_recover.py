@@ -211,7 +211,10 @@ HEALTH_FAILED = event("resOpFailedEvent", CHECK, status=2)
         ([UPDATE, event("diagnosticEvent", message="Error code 9, message: not ready"), KEPT], []),
         ([UPDATE, UNENDED, KEPT], []),
         ([UPDATE, UNCONFIRMED, KEPT], ["updating"]),
-        ([BEGUN, event("diagnosticEvent", message='Error creating Secret: Post "http://x": EOF'), FAILED], ["creating"]),
+        (
+            [BEGUN, event("diagnosticEvent", message='Error creating Secret: Post "http://x": EOF'), FAILED],
+            ["creating"],
+        ),
         ([BEGUN, UNCONFIRMED, FAILED], ["creating"]),
         ([BEGUN, UNREAD, FAILED], ["creating"]),
         ([SAME, HEALTH, ANOTHER, HEALTH_FAILED], ["updating"]),

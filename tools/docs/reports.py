@@ -7,6 +7,7 @@ A table is a JSON file, written by the test or script that filled it:
 - `title`, `document` (fidelity or reliability), `order` (its position), `about` (the compared things);
 - `command`: the command that writes the table; `stamp`: the commit and day of a run, or null where a recipe checks it;
   `checked`: that recipe, by default `make test`;
+- `provider`, in reliability: the Google provider behind which the rows were seen;
 - `columns` and `rows`; in columns named compared, equal and explained the numbers have to add up;
 - `notes`: each explained difference, as {what, why, evidence}.
 
@@ -37,6 +38,14 @@ that remain are listed below their table, with the evidence.
 
 What a deploy does when something fails, and when something is killed. Made of the tables in `tests/results` by
 `make reports`; the tables are made by the tests and scripts that are named below them.
+
+The Google provider decides how long a failing request is tried again: on Google the published one does, here the
+stand-in, and each table says which it saw. Both send a request again that gets 429, 500, 502 or 503, with growing
+pauses: a read for up to five and a half minutes (a policy for ten and a half), a change until the resource's limit.
+Every resource of a stack has such a limit: 40 minutes for a service, 10 minutes for a change of another resource and 20
+for a deletion, less with `--deadline`. On localcloud these pauses pass as quickly as its other waits. While nothing
+happens, `make up` names every minute what it waits for, unless a terminal shows that. A connection that breaks fails
+the operation with `EOF`; the next run reads what became of it.
 """,
 }
 
@@ -104,12 +113,16 @@ def problems_of(table: dict[str, Any]) -> list[str]:
         ]
         if sum(row[explained] for row in rows) and not notes:
             problems.append("differences are said to be explained, and no note does")
+    if table.get("document") == "reliability" and not table.get("provider"):
+        problems.append("no provider: what was seen depends on how it retries and fails")
     problems += [f"the note on {note['what']!r} gives no evidence" for note in notes if not note.get("evidence")]
     return problems
 
 
 def _section(table: dict[str, Any]) -> str:
     lines = [f"## {table['title']}", "", _wrapped(table["about"]), ""]
+    if table.get("provider"):
+        lines += [_wrapped(f"Google provider: {table['provider']}."), ""]
     lines += [_line(table["columns"]), _line(["---"] * len(table["columns"]))]
     lines += [_line(row) for row in table["rows"]]
     lines += _totals(table)

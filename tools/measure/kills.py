@@ -150,6 +150,7 @@ def _table() -> dict[str, Any]:
     return {
         "title": "Kills with the whole engine",
         "document": "reliability",
+        "provider": "the stand-in, with the retries, failures and error texts of the published one",
         "order": 21,
         "about": "",
         "command": ".venv/bin/python -m tools.measure.kills",

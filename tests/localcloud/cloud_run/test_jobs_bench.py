@@ -220,6 +220,7 @@ def test_a_run_that_is_killed_anywhere_leaves_nothing_after_the_next(site):
         {
             "title": "Kills of a load of many machines",
             "document": "reliability",
+            "provider": "none: requests over REST alone",
             "order": 24,
             "about": "Runs of `bezel bench job` with two tasks, one after the other, each killed at a call of its own; "
             "each finds what the one before it has left and deletes it first. The last one is let go: it measures, and "

@@ -53,7 +53,7 @@ class Declared:
     parent: str
     inputs: dict[str, Any]
     dependencies: tuple[str, ...]
-    timeouts: tuple[str, str]
+    timeouts: tuple[str, str, str]
     hooks: tuple[str, ...]
     deleted_first: bool
     outputs: dict[str, Any] | None = None
@@ -137,7 +137,7 @@ class _Listener(mocks.MockMonitor):
                 parent=request.parent,
                 inputs=json_format.MessageToDict(request.object),
                 dependencies=tuple(request.dependencies),
-                timeouts=(request.customTimeouts.create, request.customTimeouts.update),
+                timeouts=(request.customTimeouts.create, request.customTimeouts.update, request.customTimeouts.delete),
                 hooks=tuple(request.hooks.on_error),
                 deleted_first=request.deleteBeforeReplace,
             )

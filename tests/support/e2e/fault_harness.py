@@ -32,6 +32,8 @@ UNCHANGED = ("--", "--expect-no-changes")
 TABLE: dict[str, Any] = {
     "title": "Faults",
     "document": "reliability",
+    "provider": "the stand-in, with the retries, failures and error texts of the published one; leases are requested "
+    "over REST",
     "order": 10,
     "about": "Each fault of `bezel local fault list`, put on a deployed stack: what the deploy says, what is left, "
     "and what the next run makes of it once the fault is mended as the message says. Kinds that are mended in the same "

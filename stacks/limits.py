@@ -1,0 +1,34 @@
+"""Time limits of the operations on Google's resources, for every resource that has none of its own.
+
+The provider tries a request that Google refuses for the moment again, silently, until the operation's limit: twenty
+minutes by default, for each resource. What a stack needs beside its service is made in seconds to minutes. Leaves out
+reads, whose limit is the provider's own (five and a half minutes, ten and a half for a policy).
+"""
+
+import pulumi
+
+from stacks import config
+
+CHANGE_SECONDS = 600.0
+"""Limit of a create or an update."""
+DELETE_SECONDS = 1200.0
+"""Limit of a delete, which may wait for the resources that still use the deleted one."""
+
+
+def limit_operations() -> None:
+    """Give all resources that are declared from here on their limits; `BEZEL_DEADLINE_SECONDS` may lower them."""
+    change, delete = f"{config.deadline(CHANGE_SECONDS):g}s", f"{config.deadline(DELETE_SECONDS):g}s"
+
+    def limited(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
+        if not args.type_.startswith("gcp:"):
+            return None
+        own = args.opts.custom_timeouts
+        timeouts = pulumi.CustomTimeouts(
+            create=(own and own.create) or change,
+            update=(own and own.update) or change,
+            delete=(own and own.delete) or delete,
+        )
+        opts = pulumi.ResourceOptions.merge(args.opts, pulumi.ResourceOptions(custom_timeouts=timeouts))
+        return pulumi.ResourceTransformationResult(args.props, opts)
+
+    pulumi.runtime.register_stack_transformation(limited)
