@@ -328,7 +328,7 @@ def test_a_token_in_any_place_is_shown_in_none(token: str, place: int) -> None:
             "run `pulumi up --refresh`",
         ),
         (
-            '* Error updating Service "s": timeout while waiting for state to become \'success\' (timeout: 40m0s)',
+            "* Error updating Service \"s\": timeout while waiting for state to become 'success' (timeout: 40m0s)",
             "the API did not confirm the change: timeout while waiting for state to become 'success' (timeout: 40m0s)",
             "run `pulumi up --refresh`",
         ),
