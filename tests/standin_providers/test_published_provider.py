@@ -15,7 +15,7 @@ from pulumi.runtime.proto import provider_pb2 as pb
 from bezel.standin_providers.lifecycle.values import ASSET, SIGNATURE, UNKNOWN, decode, encode
 from bezel.standin_providers.resources.objects import sniffed
 from tests.support.record_results import check_results
-from tests.support.standin_providers.client import FailedError, Provider, ServedProvider
+from tests.support.standin_providers.client import FailedError, Provider, ServedProvider, urn
 from tests.support.standin_providers.google import NUMBER, PROJECT, FakeGoogle
 from tests.support.standin_providers.programs import PROGRAMS, changed
 
@@ -209,6 +209,14 @@ def test_an_object_from_a_file_follows_its_content(tmp_path: Path, google: FakeG
     assert "application/octet-stream" in str(google.sent("POST")[0].body)
     moved = {**program, "source": asset("1", tmp_path / "b")}
     assert not gcp.diff(OBJECT, resource_id, made, moved).diffs
+    gcp.check(OBJECT, program)
+    elided = {**program, "source": {SIGNATURE: ASSET, "hash": "1"}, "detectMd5hash": "different hash"}
+    request = pb.DiffRequest(id=resource_id, urn=urn(OBJECT), olds=encode(made), news=encode(elided))
+    assert not gcp.call("Diff", request).diffs, "the engine names a file by its hash only"
+    request = pb.DiffRequest(
+        id=resource_id, urn=urn(OBJECT), olds=encode({**made, "detectMd5hash": "other"}), news=encode(elided)
+    )
+    assert list(gcp.call("Diff", request).diffs) == ["detectMd5hash"], "another user changed the object"
     (tmp_path / "a").write_bytes(b"two")
     replaced = gcp.diff(OBJECT, resource_id, made, {**program, "source": asset("2", tmp_path / "a")})
     assert list(replaced.replaces) == ["source"]

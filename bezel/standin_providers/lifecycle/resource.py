@@ -100,6 +100,10 @@ class Operations:
     def derive(planned: Properties, known: Mapping[str, Any] | None) -> None:
         """Complete planned properties, in place, with those that follow from the others without a request."""
 
+    @staticmethod
+    def look(inputs: Mapping[str, Any]) -> None:
+        """Look at checked inputs, which are whole: in later calls the engine leaves out the contents of assets."""
+
     def create(self, planned: Mapping[str, Any]) -> tuple[str, Properties]:
         """Create the resource; returns its id and Google's response to a read.
 

@@ -75,6 +75,8 @@ class ResourceCalls:
             checked.failures.append((name_field, f"could not make instance of '{kind.pulumi_type}': {text}"))
         else:
             checked.failures += refused_values(kind.fields, checked.inputs, kind.validations, name)
+        if not checked.failures:
+            (kind.operations or Operations).look(checked.inputs)
         return checked
 
     def planned(self, kind: ResourceType, news: Mapping[str, Any], known: Mapping[str, Any] | None) -> Properties:

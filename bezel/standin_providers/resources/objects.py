@@ -14,6 +14,7 @@ from bezel.standin_providers.google.errors import ProviderError, failing
 from bezel.standin_providers.lifecycle.resource import GO_CLIENT, Operations, fill
 from bezel.standin_providers.lifecycle.values import ARCHIVE, SIGNATURE, UNKNOWN, Properties, unknown
 
+_CHECKSUMS: dict[str, str] = {}  # by the engine's hash of an asset
 _OF_CONTENT = ("md5hash", "crc32c", "generation")
 _TAGS = rb"<(?:!DOCTYPE HTML|HTML|HEAD|SCRIPT|IFRAME|H1|DIV|FONT|TABLE|A|STYLE|TITLE|B|BODY|BR|P)[ >]|<!--"
 _STARTS = {
@@ -38,11 +39,16 @@ class Object(Operations):
 
         The published provider's preview of a changed content leaves its checksums and the generation unknown.
         """
-        content = _content(planned) if known is not None else None
-        if known is not None and content is not None:
-            planned["detectMd5hash"] = base64.b64encode(_md5(content)).decode()
-            if planned["detectMd5hash"] != known.get("md5hash"):
+        checksum = _checksum(planned) if known is not None else None
+        if known is not None and checksum is not None:
+            planned["detectMd5hash"] = checksum
+            if checksum != known.get("md5hash"):
                 planned.update(dict.fromkeys(_OF_CONTENT, UNKNOWN))
+
+    @staticmethod
+    def look(inputs: Mapping[str, Any]) -> None:
+        """Remember the checksum of a file: in a Diff the engine names it by its hash only."""
+        _checksum(inputs)
 
     def create(self, planned: Mapping[str, Any]) -> tuple[str, Properties]:
         """Upload the object."""
@@ -147,5 +153,14 @@ def sniffed(content: bytes) -> str:
     return "application/octet-stream" if binary else "text/plain; charset=utf-8"
 
 
-def _md5(content: bytes) -> bytes:
-    return md5(content, usedforsecurity=False).digest()
+def _checksum(values: Mapping[str, Any]) -> str | None:
+    """Return the checksum of the bytes to upload, or None where they are not known (yet)."""
+    source = values.get("source")
+    digest = source.get("hash") if isinstance(source, Mapping) else None
+    content = _content(values)
+    if content is None:
+        return _CHECKSUMS.get(str(digest))
+    checksum = base64.b64encode(md5(content, usedforsecurity=False).digest()).decode()
+    if digest:
+        _CHECKSUMS[str(digest)] = checksum
+    return checksum
