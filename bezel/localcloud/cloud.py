@@ -47,8 +47,10 @@ def largest_body(path: str) -> int:
     """Return the size limit in bytes of a request body; objects and blobs are streamed to disk in pieces."""
     if path == "/token":
         return _TOKEN_REQUEST
-    streamed = path.startswith("/upload/") or (path.startswith("/v2/") and "/blobs/uploads" in path)
-    return _OBJECT if streamed else _MESSAGE
+    from bezel.localcloud.services.storage.xml.routes import bucket_path
+
+    blob = path.startswith("/v2/") and "/blobs/uploads" in path
+    return _OBJECT if blob or path.startswith("/upload/") or bucket_path(path) else _MESSAGE
 
 
 class Cloud:
@@ -152,12 +154,12 @@ class Cloud:
         from bezel.localcloud.services.resource_manager import api as resource_manager
         from bezel.localcloud.services.secret_manager import api as secret_manager
         from bezel.localcloud.services.service_usage import api as service_usage
-        from bezel.localcloud.services.storage import api as storage
-        from bezel.localcloud.services.storage import rewrites, uploads
+        from bezel.localcloud.services.storage import service as storage
+        from bezel.localcloud.services.storage.xml.routes import XmlRoute
         from bezel.localcloud.services.tpu import api as tpu
 
         apis = [
-            *(module.api for module in (run, jobs_api, executions_api, storage, uploads, rewrites, iam, credentials)),
+            *(module.api for module in (run, jobs_api, executions_api, storage, iam, credentials)),
             *(module.api for module in (resource_manager, secret_manager, artifact_registry, artifacts_api)),
             *(module.api for module in (service_usage, cloud_quotas, logs, monitoring)),
             *(module.api for module in (compute, vpc_api, instances_api, tpu)),
@@ -169,6 +171,8 @@ class Cloud:
         async def not_found(request: Request, _: Exception) -> Response:
             return unknown_method(request)
 
-        app = Starlette(routes=routes, exception_handlers={404: not_found, 405: not_found})
+        # Paths that begin with a bucket's name come last: an API's are taken.
+        places = [XmlRoute(self, by_host=True), *routes, XmlRoute(self, by_host=False)]
+        app = Starlette(routes=places, exception_handlers={404: not_found, 405: not_found})
         app.router.redirect_slashes = False
         return WireLog(FaultMiddleware(app, self.faults, "api"), self.layout.wire_log, self.holds)

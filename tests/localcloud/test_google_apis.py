@@ -4,8 +4,8 @@ import base64
 
 import pytest
 
+from bezel.localcloud.core.checksums import crc32c
 from bezel.localcloud.core.errors import ApiError
-from bezel.localcloud.core.objects import crc32c
 from bezel.localcloud.http.messages import checked_message
 from tests.support.localcloud.client import APIS, PARENT, RUNTIME, plain
 

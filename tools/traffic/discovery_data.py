@@ -69,8 +69,11 @@ SOURCES = (
         *_under("run.projects.locations.operations", "delete get list wait"),
     )),
     Source("storage", "storage.v1", "/storage/v1/", (
-        *_under("storage.buckets", "insert get list patch delete getIamPolicy setIamPolicy testIamPermissions"),
-        *_under("storage.objects", "insert get list delete rewrite"),
+        *_under("storage.buckets", "insert get list patch update delete getIamPolicy setIamPolicy testIamPermissions"),
+        *_under("storage.buckets", "lockRetentionPolicy getStorageLayout"),
+        *_under("storage.objects", "insert get list patch update delete copy rewrite compose move restore"),
+        "storage.objects.testIamPermissions",
+        "storage.projects.serviceAccount.get",
         "storage.anywhereCaches.list",
     )),
     Source("iam", "iam.v1", "/iam/", _under(

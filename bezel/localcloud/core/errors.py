@@ -81,6 +81,16 @@ def permission_denied(permission: str, resource: str) -> ApiError:
     )
 
 
+def anonymous_denied(permission: str) -> ApiError:
+    """401 for a call to Cloud Storage without a token whose permission `allUsers` do not have."""
+    kind = "object" if ".objects." in permission else "bucket"
+    text = (
+        f"Anonymous caller does not have {permission} access to the Google Cloud Storage {kind}. Permission "
+        f"'{permission}' denied on resource (or it may not exist)."
+    )
+    return ApiError("UNAUTHENTICATED", text, reason="required")
+
+
 def service_disabled(api: str, title: str, project: str) -> ApiError:
     """403 for a call to an API that the project has not enabled."""
     url = f"https://console.developers.google.com/apis/api/{api}/overview?project={project}"

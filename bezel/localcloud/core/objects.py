@@ -1,227 +1,229 @@
-"""Contents of buckets as files, so that a container's mount is a folder: moved in whole, repaired after a kill.
+"""Files of Cloud Storage: uploads in progress, contents of objects, and their repair after a kill.
 
-A name's slashes are folders. Names that a file system cannot hold (empty, "." or ".." parts, a name that is also the
-folder of another) are refused here, although Google accepts them.
+A content is written once and never changed: an object's row names its file, so a content and its description appear in
+one step, when the row is committed. A copy is a second name of the same bytes. Leaves out the rows' meaning
+(`bezel.localcloud.services.storage`) and the folders that mounts show (mounts.py).
 """
 
 import errno
-import hashlib
 import os
-import shutil
 import uuid
-from collections.abc import AsyncIterable
-from dataclasses import dataclass
+from collections.abc import AsyncIterable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
-from bezel.localcloud.core.errors import invalid
-from bezel.localcloud.core.json_types import Json, b64, timestamp
+from bezel.localcloud.core.checksums import Hasher, Upload, measured
+from bezel.localcloud.core.json_types import Json
+from bezel.localcloud.core.mounts import MountFolders, second_name
 from bezel.localcloud.core.paths import Paths
 from bezel.localcloud.core.store import Store
 
-# Above this size the CRC32C, slow in pure Python, is left out of an object's metadata.
-_CRC_LIMIT = 4 * 1024 * 1024
 # Source: Cloud Storage's page on resumable uploads: a session's address is good for a week.
 _SESSION_SECONDS = 7 * 86400.0
-# Kind of the rows that say which upload belongs to which object until its file is in place.
-_PLACING = "placing"
-
-
-@dataclass(frozen=True)
-class Upload:
-    """Received bytes that are not yet an object's content."""
-
-    path: Path
-    size: int
-    md5: str
-    crc32c: str
+LIVE, NONCURRENT, SOFT_DELETED = "object", "noncurrentObject", "softDeletedObject"
+"""Kinds of rows with a content."""
+_CONTENT = "_content"
+_ZEROS = bytes(1 << 16)
 
 
 class ObjectFiles:
-    """Files below the `objects` folder of `Paths`, and the rows that describe them.
+    """Files below the `contents`, `uploads` and `objects` folders of `Paths`.
 
     Attributes:
         full: Whether the disk behaves as if it were full.
+        mounts: The folders that mounts show.
     """
 
     def __init__(self, layout: Paths, store: Store) -> None:
         self._layout = layout
         self._store = store
         self.full = False
+        self.mounts = MountFolders(layout.objects, layout.uploads, self._live_content)
 
     def bucket_folder(self, bucket: str) -> Path:
         """The folder that a mount of the bucket shows."""
         return self._layout.objects / bucket
 
-    def path(self, bucket: str, name: str) -> Path:
-        """Return the path of an object's bytes.
-
-        Raises:
-            ApiError: INVALID_ARGUMENT for a name that cannot be a file's.
-        """
-        parts = name.removesuffix("/").split("/")
-        if any(part in {"", ".", ".."} or len(part.encode()) > 255 or "\0" in part for part in parts):
-            raise invalid(
-                f"Object name {name!r} cannot be kept as a file: no empty, '.' or '..' parts, 255 bytes a part."
-            )
-        return self.bucket_folder(bucket).joinpath(*parts)
+    def content(self, row: Json) -> Path:
+        """The file with the bytes of an object."""
+        return self._layout.contents / str(row[_CONTENT])
 
     def new_upload(self) -> Path:
         """A new path for an upload in progress."""
         return self._layout.uploads / uuid.uuid4().hex
 
+    def upload_path(self, name: str) -> Path:
+        """The path of an upload by its name, which is one that `new_upload` gave."""
+        return self._layout.uploads / name
+
     async def receive(self, chunks: AsyncIterable[bytes]) -> Upload:
         """Write a stream to a new file."""
+        path, hasher = self.new_upload(), Hasher()
+        try:
+            await self.append(path, chunks, hasher)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        return hasher.upload(path)
+
+    async def append(self, path: Path, chunks: AsyncIterable[bytes], hasher: Hasher) -> None:
+        """Append a stream to a file, with its checksums; runs of zeros take no room on the disk."""
+        if self.full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b") as file:
+            file.seek(0, os.SEEK_END)
+            try:
+                async for chunk in chunks:
+                    _write(file, chunk)
+                    hasher.add(chunk)
+            finally:
+                file.truncate()
+
+    def copied(self, row: Json) -> Upload:
+        """The bytes of an object as those of another one, without copying them."""
+        path = self.new_upload()
+        second_name(self.content(row), path)
+        return Upload(path, int(row["size"]), row.get("md5Hash", ""), row["crc32c"])
+
+    def concatenated(self, files: Iterable[BinaryIO]) -> Path:
+        """Write the bytes of several files one after the other into a new upload; takes long for large ones."""
         path = self.new_upload()
         if self.full:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         try:
-            with path.open("wb") as file:
-                async for chunk in chunks:
-                    file.write(chunk)
+            with path.open("wb") as target:
+                for file in files:
+                    _append_file(target, file)
+                target.truncate()
         except BaseException:
             path.unlink(missing_ok=True)
             raise
-        return measured(path)
+        return path
 
-    def place(self, bucket: str, name: str, upload: Upload, metadata: Json, now: float) -> Json:
-        """Record an upload as the content of an object whose file is still to be moved. Return the object's row.
+    def adopt(self, upload: Upload) -> Json:
+        """Make an upload a content and return the field that names it; to be called within a transaction."""
+        name = uuid.uuid4().hex
+        upload.path.replace(self._layout.contents / name)
+        return {_CONTENT: name}
 
-        To be called within a transaction; after its commit, `settle` moves the file. A kill or a full disk before the
-        commit leaves the object unchanged; after a kill between commit and move, `recover` moves the file.
+    @contextmanager
+    def changed(self, bucket: str, *names: str) -> Iterator[list[Json]]:
+        """A transaction that changes objects of a bucket; yields a list for the rows whose contents are deleted.
+
+        A kill or a full disk before the commit leaves all as it was; after a kill between the commit and the end,
+        `recover` does the rest.
         """
-        path = self.path(bucket, name)
-        refused = invalid(f"Object name {name!r} is a folder of other objects, or has an object for a folder.")
-        if path.is_dir() and not name.endswith("/"):
-            raise refused
-        try:
-            (path if name.endswith("/") else path.parent).mkdir(parents=True, exist_ok=True)
-        except (FileExistsError, NotADirectoryError):
-            raise refused from None
-        self._store.put(_PLACING, f"{bucket}/{name}", {"bucket": bucket, "name": name, "upload": upload.path.name})
-        previous = self._store.get("object", f"{bucket}/{name}")
-        row = {
-            "kind": "storage#object",
-            "name": name,
-            "bucket": bucket,
-            "generation": str(int(now * 1_000_000)),
-            "metageneration": "1",
-            "contentType": metadata.get("contentType") or "application/octet-stream",
-            "storageClass": "STANDARD",
-            "size": str(upload.size),
-            "md5Hash": upload.md5,
-            "etag": b64(upload.md5.encode()[:8] + name.encode()[:4]),
-            "timeCreated": timestamp(now),
-            "updated": timestamp(now),
-        }
-        if previous and int(previous["generation"]) >= int(row["generation"]):
-            row["generation"] = str(int(previous["generation"]) + 1)
-        row |= {"crc32c": upload.crc32c} if upload.crc32c else {}
-        row |= {key: metadata[key] for key in ("metadata", "cacheControl", "contentEncoding") if metadata.get(key)}
-        self._store.put("object", f"{bucket}/{name}", row)
-        return row
+        dropped: list[Json] = []
+        with self._store.transaction():
+            yield dropped
+        for name in names:
+            self.mounts.show(bucket, name)
+        for row in dropped:
+            self.content(row).unlink(missing_ok=True)
 
-    def settle(self, bucket: str, name: str) -> None:
-        """Move the file of an object that was placed to its path."""
-        placing = self._store.get(_PLACING, f"{bucket}/{name}")
-        if placing is not None:
-            upload = self._layout.uploads / placing["upload"]
-            if name.endswith("/"):
-                upload.unlink(missing_ok=True)
-            elif upload.exists():  # not after a kill between the two steps
-                upload.replace(self.path(bucket, name))
-            self._store.delete(_PLACING, f"{bucket}/{name}")
-
-    def remove(self, bucket: str, name: str) -> None:
-        """Delete an object, its file, and the folders that become empty."""
-        self._store.delete("object", f"{bucket}/{name}")
-        path, folder = self.path(bucket, name), self.bucket_folder(bucket)
-        if path.is_dir():
-            _remove_if_empty(path)
-        else:
-            path.unlink(missing_ok=True)
-        for parent in path.parents:
-            if parent == folder or not _remove_if_empty(parent):
-                break
+    def forget_bucket(self, bucket: str, now: float) -> None:
+        """Delete the sessions of a deleted bucket, its soft-deleted objects and its folder."""
+        self.forget_sessions(now, bucket)
+        for name, row in self._store.rows(SOFT_DELETED, f"{bucket}/"):
+            self._store.delete(SOFT_DELETED, name)
+            self.content(row).unlink(missing_ok=True)
+        with suppress(OSError):
+            self.bucket_folder(bucket).rmdir()
 
     def forget_sessions(self, now: float, bucket: str = "") -> None:
         """Forget the resumable uploads of a bucket, or those left unfinished for a week, as Google does."""
         for name, session in self._store.rows("upload"):
             if session["bucket"] == bucket or session.get("opened", 0.0) < now - _SESSION_SECONDS:
-                self._store.delete("upload", name)
-                (self._layout.uploads / name).unlink(missing_ok=True)
+                self.forget_session(name)
+
+    def forget_session(self, name: str) -> None:
+        """Forget one upload, resumable or of several parts, with its bytes."""
+        parts = self._store.rows("uploadPart", f"{name}/")
+        with self._store.transaction():
+            self._store.delete("upload", name)
+            for key, _ in parts:
+                self._store.delete("uploadPart", key)
+        for file in (name, *(part["file"] for _, part in parts)):
+            self.upload_path(file).unlink(missing_ok=True)
 
     def recover(self) -> None:
         """Reconcile files and rows after a kill: delete files without a row, and measure changed files again."""
-        self._settle_all()
-        sessions = {name for name, _ in self._store.rows("upload")}
+        known = {name for name, _ in self._store.rows("upload")}
+        known |= {part["file"] for _, part in self._store.rows("uploadPart")}
         for path in self._layout.uploads.iterdir():
-            if path.name not in sessions:
+            if path.name not in known:
                 path.unlink()
-        rows = dict(self._store.rows("object"))
-        for name, row in rows.items():
-            path = self.path(row["bucket"], row["name"])
-            if not path.exists():
-                self._store.delete("object", name)
-            elif path.is_file() and path.stat().st_size != int(row["size"]):
-                content = measured(path)
-                self._store.put("object", name, row | {"size": str(content.size), "md5Hash": content.md5})
-        for path in sorted(self._layout.objects.rglob("*"), reverse=True):
-            bucket, _, name = path.relative_to(self._layout.objects).as_posix().partition("/")
-            if path.is_file() and f"{bucket}/{name}" not in rows:
+        used = set()
+        for kind in (LIVE, NONCURRENT, SOFT_DELETED):
+            for name, row in self._store.rows(kind):
+                if row := self._repaired(kind, name, row):
+                    used.add(row[_CONTENT])
+        for path in self._layout.contents.iterdir():
+            if path.name not in used:
                 path.unlink()
-            elif path.is_dir() and name and f"{bucket}/{name}/" not in rows:
-                _remove_if_empty(path)
+        names: dict[str, list[str]] = {bucket: [] for bucket, _ in self._store.rows("bucket")}
+        for _, row in self._store.rows(LIVE):
+            names.setdefault(row["bucket"], []).append(row["name"])
+        self.mounts.rebuild(names)
 
-    def _settle_all(self) -> None:
-        """Move the files of all placed uploads, and make the folders of buckets agree with their rows."""
-        for _, placing in self._store.rows(_PLACING):
-            self.settle(placing["bucket"], placing["name"])
-        buckets = {name for name, _ in self._store.rows("bucket")}
-        for bucket in buckets:
-            self.bucket_folder(bucket).mkdir(exist_ok=True)
-        for folder in self._layout.objects.iterdir():
-            if folder.name not in buckets:
-                shutil.rmtree(folder)
+    def _repaired(self, kind: str, name: str, row: Json) -> Json:
+        """The row of an object that agrees with its bytes; {} where they are gone, and the row with them."""
+        if _CONTENT not in row:  # a directory of an earlier version, which kept the bytes in the bucket's folder
+            row = self._taken_over(row)
+        path = self.content(row)
+        if not path.exists():
+            self._store.delete(kind, name)
+            return {}
+        if path.stat().st_size != int(row["size"]) or "crc32c" not in row:
+            content = measured(path)
+            row |= {"size": str(content.size), "md5Hash": content.md5, "crc32c": content.crc32c}
+            self._store.put(kind, name, row)
+        return row
 
+    def _taken_over(self, row: Json) -> Json:
+        path = self.mounts.path(row["bucket"], row["name"])
+        row = {key: value for key, value in row.items() if key != "crc32c"} | {_CONTENT: uuid.uuid4().hex}
+        if path is not None and path.is_file():
+            second_name(path, self.content(row))
+        elif row["name"].endswith("/"):
+            self.content(row).touch()
+        return row
 
-def measured(path: Path) -> Upload:
-    """Size and checksums of a file."""
-    digest = hashlib.md5(usedforsecurity=False)
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-    size = path.stat().st_size
-    crc = b64(crc32c(path.read_bytes()).to_bytes(4, "big")) if size <= _CRC_LIMIT else ""
-    return Upload(path, size, b64(digest.digest()), crc)
-
-
-def _remove_if_empty(folder: Path) -> bool:
-    try:
-        folder.rmdir()
-    except OSError:
-        return False
-    return True
-
-
-_POLYNOMIAL = 0x82F63B78
+    def _live_content(self, bucket: str, name: str) -> Path | None:
+        row = self._store.get(LIVE, f"{bucket}/{name}")
+        return None if row is None else self.content(row)
 
 
-def _table() -> tuple[int, ...]:
-    rows = []
-    for byte in range(256):
-        value = byte
-        for _ in range(8):
-            value = (value >> 1) ^ _POLYNOMIAL if value & 1 else value >> 1
-        rows.append(value)
-    return tuple(rows)
+def _write(file: BinaryIO, chunk: bytes) -> None:
+    """Append bytes, or a hole for zeros that fill whole blocks; the file is truncated to its position at the end."""
+    if len(chunk) % 4096 == 0 and chunk == _ZEROS[: len(chunk)]:
+        file.seek(len(chunk), os.SEEK_CUR)
+    else:
+        file.write(chunk)
 
 
-_TABLE = _table()
+def _append_file(target: BinaryIO, source: BinaryIO) -> None:
+    """Append a file without its holes."""
+    start, size, position = target.tell(), os.fstat(source.fileno()).st_size, 0
+    for begin, end in _written_parts(source.fileno(), size):
+        source.seek(begin)
+        target.seek(start + begin)
+        position = begin
+        while position < end and (piece := source.read(min(1 << 20, end - position))):
+            target.write(piece)
+            position += len(piece)
+    target.seek(start + size)
 
 
-def crc32c(data: bytes) -> int:
-    """CRC32C of some bytes; pure Python, about 10 MB a second."""
-    value = 0xFFFFFFFF
-    for byte in data:
-        value = _TABLE[(value ^ byte) & 0xFF] ^ (value >> 8)
-    return value ^ 0xFFFFFFFF
+def _written_parts(file: int, size: int) -> Sequence[tuple[int, int]]:
+    """The parts of a file that are no holes, as (first byte, end)."""
+    parts, end = [], 0
+    while end < size:
+        try:
+            begin = os.lseek(file, end, os.SEEK_DATA)
+        except OSError:  # only a hole is left
+            break
+        end = os.lseek(file, begin, os.SEEK_HOLE)
+        parts.append((begin, end))
+    return parts

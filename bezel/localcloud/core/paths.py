@@ -41,8 +41,9 @@ class Paths:
     Attributes:
         root: The directory.
         database: SQLite store of everything but object contents.
-        objects: Contents of the buckets: one folder per bucket, objects by their names.
-        uploads: Uploads in progress; moved into `objects` when complete.
+        contents: Bytes of the objects, one file for each generation of each object.
+        objects: The buckets as mounts show them: one folder per bucket, its objects' files by their names.
+        uploads: Uploads in progress; moved into `contents` when complete.
         blobs: Manifests, configs and layers of pushed images, by digest.
         blob_uploads: Uploads of blobs in progress; moved into `blobs` when complete and verified.
         daemon_log: Log of the daemon.
@@ -59,6 +60,7 @@ class Paths:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.database = root / "cloud.db"
+        self.contents = root / "contents"
         self.objects = root / "objects"
         self.uploads = root / "uploads"
         self.blobs = root / "registry" / "blobs"
@@ -90,7 +92,7 @@ class Paths:
             text = f"belongs to the user with id {owner}: {consequence}"
             raise DirectoryError(Problem(str(self.root), None, text, "use a directory of your own."))
         registry = (self.blobs.parent, self.blobs, self.blob_uploads)
-        for folder in (self.objects, self.uploads, *registry, self.daemon_log.parent):
+        for folder in (self.contents, self.objects, self.uploads, *registry, self.daemon_log.parent):
             folder.mkdir(exist_ok=True, mode=0o700)
         # An earlier version may have left files readable by others.
         for path in (self.root, *self.root.iterdir()):

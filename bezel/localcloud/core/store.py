@@ -114,10 +114,11 @@ class Store:
 
     def rows(self, kind: str, prefix: str = "", after: str = "", limit: int = -1) -> list[tuple[str, Json]]:
         """(name, body) of a kind in order of names, limited to those with `prefix` and after `after`."""
+        # The names with a prefix stand together: those from the prefix on and before its successor.
         rows = self._connection.execute(
-            "SELECT name, body FROM resources WHERE kind = ? AND name > ? AND substr(name, 1, ?) = ? "
+            "SELECT name, body FROM resources WHERE kind = ? AND name > ? AND name >= ? AND name < ? "
             "ORDER BY name LIMIT ?",
-            (kind, after, len(prefix), prefix, limit),
+            (kind, after, prefix, _successor(prefix), limit),
         )
         return [(name, json.loads(body)) for name, body in rows]
 
@@ -213,6 +214,15 @@ class Store:
             (*values, limit),
         )
         return [((time, identifier), json.loads(entry)) for time, identifier, entry in rows]
+
+
+def _successor(prefix: str) -> str | bytes:
+    """The first text after all that begin with a prefix; if there is none bytes, which SQLite sorts after all texts."""
+    kept = prefix.rstrip("\U0010ffff")
+    if not kept:
+        return b""
+    last = ord(kept[-1]) + 1
+    return kept[:-1] + chr(0xE000 if last == 0xD800 else last)  # UTF-8 has no surrogates
 
 
 def _given(value: float | None) -> tuple[float, ...]:

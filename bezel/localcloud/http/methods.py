@@ -136,6 +136,8 @@ def check_query(method: Method, given: Iterable[tuple[str, str]], heeded: frozen
 
 def _normal(value: str, kind: str) -> str:
     """A value as text in its normal form; an empty one counts as not given."""
+    if kind == "bool" and value.lower() in {"true", "false"}:  # Python libraries send True and False
+        return value.lower()
     if value in {"", "true", "false"} and kind in {"bool", "string"}:
         return value
     if kind.startswith("enum:") and value.isascii() and value.isdigit() and len(value) < _LONGEST_NUMBER:
@@ -147,6 +149,13 @@ def _normal(value: str, kind: str) -> str:
 def _others() -> list[tuple[str, re.Pattern[str], str]]:
     rows = [(*line.split(" "), name) for line, name in _table()["others"].items()]
     return [(verb, _form(template), name) for verb, template, name in rows]
+
+
+@cache
+def api_prefixes() -> frozenset[str]:
+    """First segments of the paths of all known methods."""
+    lines = [f"GET {method.path}" for method in served().values()] + list(_table()["others"])
+    return frozenset(line.split("/")[1] for line in lines)
 
 
 def _fits(template: str, path: str) -> bool:

@@ -211,5 +211,5 @@ def held_permissions(call: Call, name: str, requested: list[str]) -> Json:
     """
     if wild := [permission for permission in requested if "*" in permission]:
         raise invalid(f"Permissions with wildcards are not allowed: {', '.join(wild)}.", ("permissions", wild[0]))
-    held = [permission for permission in requested if call.cloud.access.allows(call.caller, permission, name)]
+    held = [permission for permission in requested if call.cloud.access.allows(call.caller or None, permission, name)]
     return {"permissions": held} if held else {}

@@ -8,6 +8,7 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
@@ -15,7 +16,14 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from bezel.localcloud.access.keys import TokenError
-from bezel.localcloud.core.errors import ApiError, invalid, permission_denied, service_disabled, unauthenticated
+from bezel.localcloud.core.errors import (
+    ApiError,
+    anonymous_denied,
+    invalid,
+    permission_denied,
+    service_disabled,
+    unauthenticated,
+)
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel.localcloud.core.store import is_full, storage_full
@@ -25,9 +33,11 @@ from bezel.localcloud.http.methods import NUMBERS, Method, check_query, method_o
 from bezel.localcloud.http.paging import Items, page_of
 from bezel.localcloud.http.partial_response import picked
 from bezel.localcloud.routing.context import Context
+from bezel.localcloud.routing.raw_routes import RawRoute
 
 Answer = Json | Response
 Handler = Callable[["Call"], Answer | Awaitable[Answer]]
+H = TypeVar("H", bound=Handler)
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +64,7 @@ class Call:
     Attributes:
         cloud: The project's state.
         request: The HTTP request.
-        caller: E-mail of the service account of its token.
+        caller: E-mail of the service account of its token; "" for a call without one, where the API allows it.
         arguments: The query: names in camelCase, values of the types in Google's method.
         body: The body as the method's message; {} where it has none or where the handler reads it itself.
     """
@@ -111,8 +121,8 @@ class Call:
         Raises:
             ApiError: PERMISSION_DENIED.
         """
-        if not self.cloud.access.allows(self.caller, permission, resource):
-            raise permission_denied(permission, resource)
+        if not self.cloud.access.allows(self.caller or None, permission, resource):
+            raise permission_denied(permission, resource) if self.caller else anonymous_denied(permission)
 
     def act_as(self, account: str, permission: str = "iam.serviceAccounts.actAs") -> None:
         """Check that a service account exists and that the caller may act as it.
@@ -200,12 +210,15 @@ class Api:
         title: Name for people.
         legacy: Errors in the older shape of Cloud Storage and Compute Engine, and null in a body means "remove".
         locations: Locations of the API's resources, for those that have one.
+        public: Whether a call without a token is one of `allUsers`, and a parameter one segment of the path as it was
+            sent; else it is refused, and parameters are matched in the decoded path.
     """
 
     service: str
     title: str
     legacy: bool = False
     locations: frozenset[str] = frozenset()
+    public: bool = False
     rules: list[_Rule] = field(default_factory=list)
 
     def route(
@@ -218,7 +231,7 @@ class Api:
         query: str = "",
         body: str = "",
         reads_body: bool = False,
-    ) -> Callable[[Handler], Handler]:
+    ) -> Callable[[H], H]:
         """Register a handler.
 
         Args:
@@ -231,7 +244,7 @@ class Api:
             reads_body: Whether the handler reads the body itself.
         """
 
-        def register(handler: Handler) -> Handler:
+        def register(handler: H) -> H:
             serves, heeded = method_of(method, path), frozenset(query.split())
             self.rules.append(_Rule(method, path, needs, on, heeded, body, reads_body, serves, handler))
             return handler
@@ -240,6 +253,8 @@ class Api:
 
     def routes(self, cloud: Context) -> list[Route]:
         """The rules as routes of the HTTP server."""
+        if self.public:
+            return [RawRoute(rule.path, _endpoint(cloud, self, rule), rule.method) for rule in self.rules]
         return [Route(rule.path, _endpoint(cloud, self, rule), methods=[rule.method]) for rule in self.rules]
 
 
@@ -283,13 +298,17 @@ def _challenge(error: ApiError) -> dict[str, str]:
 
 
 def _admit(cloud: Context, api: Api, rule: _Rule, request: Request) -> Call:
-    caller = caller_of(cloud, request.headers.get("authorization"), api.service)
+    check_text("".join(map(str, request.path_params.values())))
+    authorization = request.headers.get("authorization")
+    caller = "" if api.public and authorization is None else caller_of(cloud, authorization, api.service)
     call = Call(cloud, request, caller)
     project = request.path_params.get("project", PROJECT)
     if project not in {PROJECT, PROJECT_NUMBER, "-", "_"}:
         raise permission_denied(rule.needs or "resourcemanager.projects.get", f"projects/{project}")
     if api.service and not cloud.is_enabled(api.service):
         raise service_disabled(api.service, api.title, PROJECT)
+    if rule.needs and not caller:  # before the query: who may do nothing learns nothing
+        call.require(rule.needs, call.name(rule.on))
     given = request.query_params.multi_items()
     call.arguments = check_query(rule.serves, given, rule.query) if rule.serves else dict(given)
     location = request.path_params.get("location", "-")
@@ -298,6 +317,18 @@ def _admit(cloud: Context, api: Api, rule: _Rule, request: Request) -> Call:
     if rule.needs:
         call.require(rule.needs, call.name(rule.on))
     return call
+
+
+def check_text(path: str) -> None:
+    """Check that a decoded path was UTF-8.
+
+    Raises:
+        ApiError: INVALID_ARGUMENT.
+    """
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise invalid("The path is not valid UTF-8.") from None
 
 
 def caller_of(cloud: Context, authorization: str | None, service: str = "") -> str:

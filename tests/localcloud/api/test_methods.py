@@ -19,8 +19,7 @@ from bezel.localcloud.services.monitoring import api as monitoring
 from bezel.localcloud.services.resource_manager import api as resource_manager
 from bezel.localcloud.services.secret_manager import api as secret_manager
 from bezel.localcloud.services.service_usage import api as service_usage
-from bezel.localcloud.services.storage import api as storage
-from bezel.localcloud.services.storage import rewrites, uploads
+from bezel.localcloud.services.storage import service as storage
 from bezel.localcloud.services.tpu import api as tpu
 from tests.support.localcloud.api_harness import ApiHarness
 from tests.support.localcloud.client import DEPLOYER, PARENT, REGION, RUNTIME, SERVICES, Client
@@ -50,7 +49,7 @@ MODULES = (
         jobs_api,
         executions_api,
     ),
-    *(secret_manager, service_usage, storage, uploads, rewrites),
+    *(secret_manager, service_usage, storage),
 )
 USED = 'metric.type = "serviceruntime.googleapis.com/quota/allocation/usage"'
 USAGE = f"/serviceusage/v1/{PARENT}/services"
@@ -63,8 +62,9 @@ BUCKET = "/storage/v1/b/tried"
 def test_every_route_serves_a_method_and_every_served_method_has_a_route():
     rules = [rule for module in MODULES for rule in module.api.rules]
     reached = [rule.serves for rule in rules if rule.serves]
-    # The chunks of a resumable upload go to an address of their own, which no document describes.
-    assert [rule.path for rule in rules if not rule.serves] == ["/upload/storage/v1/b/{bucket:id}/o"]
+    # The chunks of a resumable upload, and batches, go to addresses of their own, which no document describes.
+    upload = "/upload/storage/v1/b/{bucket:id}/o"
+    assert sorted(rule.path for rule in rules if not rule.serves) == ["/batch/storage/v1", upload, upload]
     assert all(method in reached for method in served().values())
 
 
@@ -249,8 +249,25 @@ def buckets(trial):
         "GET", f"{BUCKET}/iam/testPermissions", permissions="storage.objects.get", missing=f"{none}/iam/testPermissions"
     )
     trial("GET", f"{BUCKET}/anywhereCaches", missing=f"{none}/anywhereCaches")
+    trial("GET", f"{BUCKET}/storageLayout", missing=f"{none}/storageLayout")
+    trial("GET", "/storage/v1/projects/bezel-local/serviceAccount")
+    trial("PUT", BUCKET, {"labels": {"a": "c"}}, missing=none)
+    trial.refused(501, "PATCH", BUCKET, {"acl": [{"entity": "allUsers", "role": "READER"}]}, says="acl of a bucket")
     objects(trial, none)
     trial("DELETE", BUCKET, missing=none)
+
+
+def locked_bucket(trial):
+    bucket, none = "/storage/v1/b/locked", "/storage/v1/b/absent"
+    trial("POST", "/storage/v1/b", {"name": "locked"}, project="bezel-local")
+    lock, period = f"{bucket}/lockRetentionPolicy", {"retentionPolicy": {"retentionPeriod": "60"}}
+    trial.refused(400, "PATCH", bucket, {"retentionPolicy": {"retentionPeriod": "-1"}}, says="Retention period")
+    trial.refused(400, "POST", lock, None, ifMetagenerationMatch=1, says="no retention policy")
+    trial("PATCH", bucket, period)
+    trial.refused(412, "POST", lock, None, ifMetagenerationMatch=1)
+    trial("POST", lock, None, ifMetagenerationMatch=2, missing=f"{none}/lockRetentionPolicy")
+    trial.refused(403, "PATCH", bucket, {"retentionPolicy": None}, says="locked Retention Policy")
+    trial("DELETE", bucket)
 
 
 def objects(trial, none):
@@ -271,6 +288,20 @@ def objects(trial, none):
     trial.refused(400, "POST", copy, {}, maxBytesRewrittenPerCall=7, says="multiple of 1 MiB")
     trial.refused(400, "POST", copy, {}, rewriteToken="x", says="belongs to another copy")
     trial("DELETE", f"{BUCKET}/o/b")
+    trial("GET", f"{BUCKET}/o/a/iam/testPermissions", permissions="storage.objects.get")
+    trial("POST", f"{BUCKET}/o/a/copyTo/b/tried/o/b", {}, missing=f"{BUCKET}/o/none/copyTo/b/tried/o/b")
+    trial("POST", f"{BUCKET}/o/b/moveTo/o/c", None, missing=f"{BUCKET}/o/none/moveTo/o/c")
+    trial("PATCH", f"{BUCKET}/o/c", {"metadata": {"a": "b"}}, missing=f"{BUCKET}/o/none")
+    trial("PUT", f"{BUCKET}/o/c", {"contentType": "text/plain"}, missing=f"{BUCKET}/o/none")
+    trial.refused(400, "PATCH", f"{BUCKET}/o/c", {"storageClass": "ARCHIVE"}, says="rewrite the object")
+    parts = {"sourceObjects": [{"name": "a"}, {"name": "c"}]}
+    trial("POST", f"{BUCKET}/o/d/compose", parts, missing=f"{none}/o/d/compose")
+    trial.refused(400, "POST", f"{BUCKET}/o/d/compose", {}, says="between 1 and 32")
+    gone = trial("GET", f"{BUCKET}/o/d")["generation"]
+    for name in "cd":
+        trial("DELETE", f"{BUCKET}/o/{name}")
+    trial("POST", f"{BUCKET}/o/d/restore", None, generation=gone, missing=f"{BUCKET}/o/none/restore")
+    trial("DELETE", f"{BUCKET}/o/d")
     trial("DELETE", f"{BUCKET}/o/a", generation=found["generation"], missing=f"{BUCKET}/o/b")
 
 
@@ -349,7 +380,19 @@ def trial(own_daemon):
     anonymous = Client(endpoint)
     del anonymous.http.headers["Authorization"]
     found = ApiHarness(owner, stranger, anonymous)
-    for part in (usage, project, accounts, repositories, secrets, buckets, services, jobs, networks, machines):
+    for part in (
+        usage,
+        project,
+        accounts,
+        repositories,
+        secrets,
+        buckets,
+        locked_bucket,
+        services,
+        jobs,
+        networks,
+        machines,
+    ):
         part(found)
     found("DELETE", f"{ACCOUNTS}/{RUNTIME}", missing=f"{ACCOUNTS}/{RUNTIME}x")
     return found
@@ -407,7 +450,11 @@ def _is_taken(method, path):
     ("verb", "path", "name"),
     [
         ("PATCH", f"/run/v2/{PARENT}/locations/{REGION}/workerPools/x", "run.projects.locations.workerPools.patch"),
-        ("POST", "/storage/v1/b/x/o/y/copyTo/b/x/o/z", "storage.objects.copy"),
+        ("POST", "/storage/v1/b/x/o/bulkRestore", "storage.objects.bulkRestore"),
+        ("GET", "/storage/v1/b/x/o/y/acl", "storage.objectAccessControls.list"),
+        ("GET", "/storage/v1/b/x/acl", "storage.bucketAccessControls.list"),
+        ("GET", "/storage/v1/b/x/notificationConfigs", "storage.notifications.list"),
+        ("POST", "/storage/v1/projects/x/hmacKeys", "storage.projects.hmacKeys.create"),
         ("GET", f"{ACCOUNTS}/x/keys", "iam.projects.serviceAccounts.keys.list"),
         ("POST", "/logging/v2/entries:write", "logging.entries.write"),
         ("GET", f"/compute/v1/{PARENT}/zones/z/disks", "compute.disks.list"),

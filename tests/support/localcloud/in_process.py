@@ -118,6 +118,17 @@ class Project:
             assert found == [], f"{verb} {path}: {found}"
         return answer
 
+    def raw(self, verb, path, content=b"", headers=None, *, token=True):
+        """The answer to a request as it is, with its path and query encoded by the caller."""
+
+        async def send():
+            transport = httpx.ASGITransport(self._app, raise_app_exceptions=False)
+            async with httpx.AsyncClient(transport=transport, base_url=self.cloud.base) as client:
+                sent = ({"Authorization": f"Bearer {self.token}"} if token else {}) | (headers or {})
+                return await client.request(verb, path, content=content, headers=sent)
+
+        return asyncio.run(send())
+
     def ok(self, verb, path, body=None, **query):
         """The JSON of an answer that is no refusal."""
         answer = self.call(verb, path, body, **query)

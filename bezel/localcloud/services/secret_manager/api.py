@@ -4,9 +4,9 @@ import base64
 import re
 from functools import partial
 
+from bezel.localcloud.core.checksums import crc32c
 from bezel.localcloud.core.errors import ApiError, invalid, refuse_unserved
 from bezel.localcloud.core.json_types import Json, b64, timestamp
-from bezel.localcloud.core.objects import crc32c
 from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel.localcloud.core.store import Store
 from bezel.localcloud.http.paging import newest_first

@@ -1,0 +1,170 @@
+"""Lists of objects: prefixes, delimiters, ranges of names, patterns, generations, and their pages."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from bezel.localcloud.core.errors import invalid
+from bezel.localcloud.core.json_types import Json
+from bezel.localcloud.core.objects import LIVE, NONCURRENT, SOFT_DELETED
+from bezel.localcloud.core.store import Store
+
+CURRENT, VERSIONS, DELETED = (LIVE,), (LIVE, NONCURRENT), (SOFT_DELETED,)
+"""Kinds of the rows that a list shows."""
+_CHUNK = 500  # rows read at a time
+
+
+@dataclass(frozen=True)
+class Query:
+    """What a list shows.
+
+    Attributes:
+        prefix: Beginning of the names.
+        delimiter: Ends the part of a name behind the prefix that is shown; longer names are folded into it.
+        start: First name.
+        end: Name before which the list ends, "" for none.
+        trailing: Whether an object whose name ends with the delimiter is shown besides its folded prefix.
+        pattern: Pattern of the names and folded prefixes, "" for all.
+        kinds: Kinds of rows: live objects only, all generations, or soft-deleted ones.
+    """
+
+    prefix: str = ""
+    delimiter: str = ""
+    start: str = ""
+    end: str = ""
+    trailing: bool = False
+    pattern: str = ""
+    kinds: tuple[str, ...] = CURRENT
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of a list.
+
+    Attributes:
+        name: Name of the object, or the folded prefix.
+        row: The object, None for a prefix.
+        key: Where it stands in the list; lists continue behind a key.
+    """
+
+    name: str
+    row: Json | None
+    key: str
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page of a list; `after` is the key of its last entry where more follow, else ""."""
+
+    items: list[Json]
+    prefixes: list[str]
+    after: str = ""
+
+
+def page(store: Store, bucket: str, query: Query, size: int, after: str = "") -> Page:
+    """Return the entries behind a key, at most `size` of them.
+
+    Raises:
+        ApiError: INVALID_ARGUMENT for a malformed pattern.
+    """
+    fits = _matcher(query.pattern)
+    shown: list[Entry] = []
+    for entry in _entries(store, bucket, query, after):
+        if not fits(entry.name):
+            continue
+        if len(shown) == size:
+            return _page(shown, shown[-1].key)
+        shown.append(entry)
+    return _page(shown, "")
+
+
+def _page(shown: list[Entry], after: str) -> Page:
+    items = [entry.row for entry in shown if entry.row is not None]
+    return Page(items, [entry.name for entry in shown if entry.row is None], after)
+
+
+def _entries(store: Store, bucket: str, query: Query, after: str) -> Iterator[Entry]:
+    """The entries behind a key in the order of their names, then of their generations."""
+    folded = ""
+    after_name, _, after_generation = after.partition("\n")
+    for row in _rows(store, bucket, query, after_name):
+        name, generation = row["name"], f"{row['generation']:0>20}"
+        if query.end and name >= query.end:
+            return
+        head, delimiter, rest = _parted(name[len(query.prefix) :], query.delimiter)
+        prefix = query.prefix + head + delimiter
+        # A folded prefix stands before all that it folds, and a page may end with it.
+        if delimiter and prefix != folded and prefix > after_name and not after_name.startswith(prefix):
+            yield Entry(prefix, None, prefix)
+        folded = prefix if delimiter else folded
+        if (not delimiter or (query.trailing and not rest)) and (name, generation) > (after_name, after_generation):
+            yield Entry(name, row, f"{name}\n{generation}")
+
+
+def _parted(name: str, delimiter: str) -> tuple[str, str, str]:
+    return name.partition(delimiter) if delimiter else (name, "", "")
+
+
+def _rows(store: Store, bucket: str, query: Query, after: str) -> Iterator[Json]:
+    """The rows from a name on."""
+    prefix = f"{bucket}/{query.prefix}"
+    first = max(query.start, after)
+    if query.kinds != (LIVE,):
+        rows = [row for kind in query.kinds for _, row in store.rows(kind, prefix) if row["name"] >= first]
+        yield from sorted(rows, key=lambda row: (row["name"], int(row["generation"])))
+        return
+    found = store.get(LIVE, f"{bucket}/{first}")
+    if first and found and first.startswith(query.prefix):
+        yield found
+    name = f"{bucket}/{first}" if first else ""
+    while rows_now := store.rows(LIVE, prefix, after=name, limit=_CHUNK):
+        yield from (row for _, row in rows_now)
+        name = rows_now[-1][0]
+
+
+@cache
+def _matcher(pattern: str) -> Callable[[str], object]:
+    if not pattern:
+        return lambda _: True
+    try:
+        return re.compile(_expression(pattern), re.DOTALL).fullmatch
+    except re.error:
+        raise invalid(f"Invalid glob pattern: {pattern!r}", ("matchGlob", pattern)) from None
+
+
+def _expression(pattern: str) -> str:
+    """A regular expression of a pattern: ** matches anything, * and ? all but a slash, [a-z], [!a] and {a,b} as usual.
+
+    Raises:
+        re.error: A bracket or a brace is not closed.
+    """
+    text, depth, place = "", 0, 0
+    while place < len(pattern):
+        sign = pattern[place]
+        if pattern.startswith("**", place):
+            text, place = text + ".*", place + 1
+        elif sign in "*?":
+            text += "[^/]*" if sign == "*" else "[^/]"
+        elif sign == "[":
+            end = pattern.find("]", place + 2)
+            if end < 0:
+                raise re.error("no closing bracket", pattern, place)
+            inner = pattern[place + 1 : end]
+            negated = "^" if inner[0] in "!^" else ""
+            inner = inner[1:] if negated else inner
+            text += "[" + negated + re.sub(r"([\\\[\]^&~|])", r"\\\1", inner) + "]"
+            place = end
+        elif sign == "{":
+            text, depth = text + "(?:", depth + 1
+        elif depth and sign in ",}":
+            text, depth = text + ("|" if sign == "," else ")"), depth - (sign == "}")
+        elif sign == "\\" and place + 1 < len(pattern):
+            place += 1
+            text += re.escape(pattern[place])
+        else:
+            text += re.escape(sign)
+        place += 1
+    if depth:
+        raise re.error("no closing brace", pattern, place)
+    return text

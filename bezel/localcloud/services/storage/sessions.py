@@ -1,0 +1,166 @@
+"""Resumable uploads: a session whose address is the credential, and its content in one PUT or in chunks.
+
+Sessions and their bytes survive a restart of the daemon. Leaves out which requests open one (uploads.py, xml/).
+"""
+
+import asyncio
+import re
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+from weakref import WeakValueDictionary
+
+from starlette.responses import Response
+
+from bezel.localcloud.core.checksums import Hasher, hashed
+from bezel.localcloud.core.errors import ApiError, invalid
+from bezel.localcloud.core.json_types import Json
+from bezel.localcloud.routing.router import Call
+from bezel.localcloud.services.storage.api import OF_OBJECTS, api, bucket_of
+from bezel.localcloud.services.storage.generations import Placed
+from bezel.localcloud.services.storage.metadata import object_json
+from bezel.localcloud.services.storage.writes import announced, check_permitted, place_object
+
+_PATH = "/upload/storage/v1/b/{bucket:id}/o"
+_KIND = "upload"
+_CANCELLED = 499  # Google's status of a session that its client ended
+_HASHERS = 64  # sessions whose checksums are kept in memory; those of others are computed from their files
+
+# Two requests to one session would mix their bytes: a client may send a chunk again while the first is on its way.
+_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+_hashers: dict[str, Hasher] = {}
+
+
+@api.route("PUT", _PATH)
+async def resume(call: Call) -> Json | Response:
+    """Receive the content of a session, whole or the next chunk; permission was checked when it was opened."""
+    done = await receive_chunk(call)
+    return done if isinstance(done, Response) else object_json(call, done)
+
+
+@api.route("DELETE", _PATH)
+def cancel(call: Call) -> Response:
+    """End a session."""
+    _session(call)
+    call.cloud.objects.forget_session(call.query("upload_id"))
+    return Response(status_code=_CANCELLED)
+
+
+def open_session(call: Call, bucket: Json, metadata: Json, path: str = "", status: int = 200) -> Response:
+    """Open a session.
+
+    Args:
+        call: The request.
+        bucket: Bucket of the object.
+        metadata: Fields of the object, its name among them.
+        path: Path of the session's address, that of the request by default.
+        status: Status of the response.
+    """
+    name = str(metadata.get("name") or "")
+    check_permitted(call, bucket, name)
+    identifier, now = uuid.uuid4().hex, call.cloud.pace.now()
+    session = {
+        "bucket": bucket["name"],
+        "metadata": metadata,
+        "conditions": {key: value for key, value in call.arguments.items() if key in OF_OBJECTS.split()},
+        "sums": announced(call.request.headers, metadata),
+        "opened": now,
+        "caller": call.caller,
+    }
+    call.cloud.objects.forget_sessions(now)
+    call.cloud.store.put(_KIND, identifier, session)
+    query = "" if path else "uploadType=resumable&"
+    location = f"{call.cloud.base}{path or call.request.url.path}?{query}upload_id={identifier}"
+    return Response(status_code=status, headers={"Location": location, "X-GUploader-UploadID": identifier})
+
+
+async def receive_chunk(call: Call) -> Json | Response:
+    """Receive the next bytes of the session that the query names.
+
+    Returns:
+        The object's row when its content is whole, also if it is asked for again; else what is still missing.
+    """
+    identifier = call.query("upload_id")
+    async with _locks.setdefault(identifier, asyncio.Lock()):
+        session = _session(call)
+        if "done" in session:
+            return dict(session["done"])
+        path = call.cloud.objects.upload_path(identifier)
+        size = path.stat().st_size if path.exists() else 0
+        header = call.request.headers.get("content-range")
+        begin, total = _range(header, size)
+        if begin is not None and begin > size:
+            return _incomplete(size)
+        if begin is not None or header is None:
+            hasher = await _hasher(identifier, path, size)
+            await call.cloud.objects.append(path, _after(call, size - (begin or 0)), hasher)
+            size = hasher.size
+        if (total is not None and size < total) or (header or "").endswith("/*"):
+            return _incomplete(size)
+        path.touch()
+        upload = (await _hasher(identifier, path, size)).upload(path)
+        _hashers.pop(identifier, None)
+        return _finish(call, session, Placed(upload, session["metadata"]))
+
+
+def _finish(call: Call, session: Json, placed: Placed) -> Json:
+    identifier, store, call.caller = call.query("upload_id"), call.cloud.store, session.get("caller", "")
+    sums = session.get("sums", {}) | announced(call.request.headers, {})
+
+    def close(row: Json) -> None:  # with the object, in one step
+        store.put(_KIND, identifier, session | {"done": row})
+
+    try:
+        bucket, name = bucket_of(call, session["bucket"]), str(session["metadata"]["name"])
+        return place_object(call, bucket, name, placed, session.get("conditions", {}), sums=sums, then=close)
+    except ApiError:
+        call.cloud.objects.forget_session(identifier)
+        raise
+
+
+def _session(call: Call) -> Json:
+    session = call.cloud.store.get(_KIND, call.query("upload_id"))
+    if session is None or session["bucket"] != call.param("bucket") or "metadata" not in session:
+        raise ApiError("NOT_FOUND", "No such upload session.")
+    return session
+
+
+async def _hasher(identifier: str, path: Path, size: int) -> Hasher:
+    """The checksums of the bytes so far."""
+    hasher = _hashers.get(identifier) or Hasher()
+    if hasher.size != size:
+        hasher = await asyncio.to_thread(hashed, path)
+    if len(_hashers) >= _HASHERS and identifier not in _hashers:
+        del _hashers[next(iter(_hashers))]
+    _hashers[identifier] = hasher
+    return hasher
+
+
+async def _after(call: Call, skipped: int) -> AsyncIterator[bytes]:
+    """The body of the request without the bytes at its beginning that are there already."""
+    async for chunk in call.request.stream():
+        if len(chunk) > skipped:
+            yield chunk[skipped:]
+        skipped = max(0, skipped - len(chunk))
+
+
+def _range(header: str | None, received: int) -> tuple[int | None, int | None]:
+    """Return (first byte, total size) of a Content-Range; None for a part that it leaves open.
+
+    Raises:
+        ApiError: INVALID_ARGUMENT for a malformed range, or one beyond the total size.
+    """
+    if header is None:
+        return None, None
+    match = re.fullmatch(r"bytes (?:([0-9]{1,15})-([0-9]{1,15})|\*)/([0-9]{1,15}|\*)", header)
+    if match is None:
+        raise invalid(f"Failed to parse Content-Range header {header!r}.", ("Content-Range", header))
+    total, needed = None if match[3] == "*" else int(match[3]), max(received, int(match[2] or -1) + 1)
+    if total is not None and total < needed:
+        text = f"Content-Range {header!r} ends before byte {needed}, which it must hold."
+        raise invalid(text, ("Content-Range", header))
+    return (int(match[1]) if match[1] else None), total
+
+
+def _incomplete(size: int) -> Response:
+    return Response(status_code=308, headers={"Range": f"bytes=0-{size - 1}"} if size else None)

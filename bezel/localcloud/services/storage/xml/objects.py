@@ -1,0 +1,142 @@
+"""Objects of the XML API: read, written, copied, composed and deleted by their path."""
+
+from collections.abc import Mapping
+from urllib.parse import quote, unquote
+
+from starlette.responses import Response
+
+from bezel.localcloud.core.errors import invalid, unserved
+from bezel.localcloud.core.json_types import Json
+from bezel.localcloud.routing.router import Call
+from bezel.localcloud.services.storage.api import OBJECT_NAME, bucket_of
+from bezel.localcloud.services.storage.conditions import check_etags, check_preconditions, of_sources
+from bezel.localcloud.services.storage.content import described, download, raw_headers
+from bezel.localcloud.services.storage.copies import compose_objects, copy_object, source_of
+from bezel.localcloud.services.storage.generations import Generations, Placed
+from bezel.localcloud.services.storage.objects import delete_object, find_object
+from bezel.localcloud.services.storage.sessions import cancel, open_session, receive_chunk
+from bezel.localcloud.services.storage.uploads import whole
+from bezel.localcloud.services.storage.writes import announced, check_permitted, place_object, refuse_keys
+from bezel.localcloud.services.storage.xml.documents import children, document, parsed, texts
+from bezel.localcloud.services.storage.xml.lists import quoted_etag
+
+_FIELDS = {
+    "content-type": "contentType",
+    "cache-control": "cacheControl",
+    "content-disposition": "contentDisposition",
+    "content-encoding": "contentEncoding",
+    "content-language": "contentLanguage",
+    "x-goog-storage-class": "storageClass",
+    "x-goog-custom-time": "customTime",
+}
+_CONDITIONS = {
+    f"x-goog-{source}if-{kind}-match": f"if{source.title().replace('-', '').replace('Copy', '')}{kind.title()}Match"
+    for source in ("", "copy-source-")
+    for kind in ("generation", "metageneration")
+}
+_CUSTOM = "x-goog-meta-"
+_DOCUMENT = 1 << 20  # bytes
+
+
+def conditions_of(headers: Mapping[str, str]) -> dict[str, str]:
+    """Preconditions in the headers, as the JSON API's query arguments.
+
+    Raises:
+        ApiError: INVALID_ARGUMENT for a value that is no number.
+    """
+    found = {argument: headers[name] for name, argument in _CONDITIONS.items() if name in headers}
+    if wrong := [name for name, value in found.items() if not (value.isascii() and value.isdigit())]:
+        raise invalid(f"Invalid precondition {wrong[0]}: expected a generation.", (wrong[0], "is not a number"))
+    return found
+
+
+def fields_of(headers: Mapping[str, str]) -> Json:
+    """Fields of an object in the headers of its upload.
+
+    Raises:
+        ApiError: UNIMPLEMENTED for an access control list, a customer's key and a key of Cloud KMS.
+    """
+    refuse_keys(headers)
+    for name in ("x-goog-acl", "x-goog-encryption-kms-key-name"):
+        if name in headers:
+            raise unserved(f"the header {name}")
+    custom = {
+        name.removeprefix("x-goog-meta-"): value for name, value in headers.items() if name.startswith("x-goog-meta-")
+    }
+    fields: Json = {field: headers[name] for name, field in _FIELDS.items() if headers.get(name)}
+    return fields | ({"metadata": custom} if custom else {})
+
+
+def read(call: Call) -> Response:
+    """The bytes of an object, or for HEAD its headers."""
+    call.require("storage.objects.get", call.name(OBJECT_NAME))
+    row = find_object(call)
+    etag = quoted_etag(row)
+    check_preconditions(call.arguments, row)
+    check_etags(call.request.headers, etag.strip('"'), reads=True)
+    response = download(call, row, described(row, etag, custom=True))
+    if call.request.method == "HEAD":
+        response.status_code = 200
+    return response
+
+
+async def write(call: Call) -> Response:
+    """Upload an object, copy or compose one, or receive the bytes of a resumable session."""
+    headers, query = call.request.headers, call.request.query_params
+    if "upload_id" in query:
+        done = await receive_chunk(call)
+        return done if isinstance(done, Response) else written(done)
+    if "x-goog-copy-source" in headers:
+        return _copy(call, headers["x-goog-copy-source"])
+    if "compose" in query:
+        parts = children(parsed(await whole(call, _DOCUMENT)), "Component")
+        sources = [
+            {"name": "".join(texts(part, "Name")), "generation": "".join(texts(part, "Generation"))} for part in parts
+        ]
+        return written(await compose_objects(call, sources, fields_of(headers)))
+    bucket, name = bucket_of(call), call.param("object")
+    fields = fields_of(headers)
+    check_permitted(call, bucket, name)  # before any byte is written to the disk
+    live = Generations(call.cloud, bucket).live(name)
+    check_etags(headers, quoted_etag(live).strip('"') if live else "", reads=False)
+    upload = await call.cloud.objects.receive(call.request.stream())
+    return written(
+        place_object(call, bucket, name, Placed(upload, fields), call.arguments, sums=announced(headers, {}))
+    )
+
+
+def begin(call: Call) -> Response:
+    """Open a resumable session (`x-goog-resumable: start`)."""
+    metadata = fields_of(call.request.headers) | {"name": call.param("object")}
+    path = f"/{call.param('bucket')}/{quote(call.param('object'), safe='/~')}"
+    return open_session(call, bucket_of(call), metadata, path, 201)
+
+
+def delete(call: Call) -> Response:
+    """Delete an object, or end a resumable session."""
+    if "upload_id" in call.request.query_params:
+        return cancel(call)
+    call.require("storage.objects.delete", call.name(OBJECT_NAME))
+    return delete_object(call)
+
+
+def written(row: Json) -> Response:
+    """The response to an upload."""
+    response = Response()
+    headers = described(row, quoted_etag(row))
+    kept = {name: headers[name] for name in headers if name.startswith("x-goog-") or name == "etag"}
+    response.raw_headers += raw_headers(kept)
+    return response
+
+
+def _copy(call: Call, source: str) -> Response:
+    bucket, _, name = unquote(source).lstrip("/").partition("/")
+    headers, target = call.request.headers, bucket_of(call)
+    row = source_of(call, bucket, name, headers.get("x-goog-copy-source-generation", ""))
+    check_preconditions(of_sources(call.arguments), row)
+    replaces = headers.get("x-goog-metadata-directive", "COPY").upper() == "REPLACE"
+    given = {"contentType": row["contentType"]} | fields_of(headers) if replaces else {}
+    if storage_class := headers.get("x-goog-storage-class"):
+        given["storageClass"] = storage_class
+    copied = copy_object(call, row, target, call.param("object"), given)
+    return document("CopyObjectResult", [("LastModified", copied["updated"]), ("ETag", quoted_etag(copied))])

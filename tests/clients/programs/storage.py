@@ -1,0 +1,13 @@
+"""Calls of google-cloud-storage: every public method of clients, buckets, objects, transfers and batches.
+
+Prints one JSON object a line: {"client", "call", "outcome", "text"}. Needs GOOGLE_APPLICATION_CREDENTIALS and
+GOOGLE_STORAGE_CUSTOM_ENDPOINT, and nothing else.
+"""
+
+import importlib
+
+from storage_parts import common
+
+for part in ("buckets", "uploads", "lists", "changes", "transfers", "signatures", "ends"):
+    importlib.import_module(f"storage_parts.{part}")
+common.run()

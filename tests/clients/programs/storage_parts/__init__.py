@@ -1,0 +1,1 @@
+"""The calls of `../storage.py`, by matter; importing a module notes its calls."""

@@ -1,0 +1,163 @@
+"""Buckets: created, changed, listed, locked; their policies."""
+
+import json
+import os
+from pathlib import Path
+
+from google.api_core import exceptions
+from google.cloud import storage
+
+from storage_parts.common import BASE, KEY_FILE, OPTIONS, anonymous, client, refused, tried
+
+
+@tried("Client.from_service_account_info")
+def _():
+    info = json.loads(Path(KEY_FILE).read_text())
+    assert storage.Client.from_service_account_info(info, client_options=OPTIONS).project == client.project
+
+
+@tried("Client with STORAGE_EMULATOR_HOST")
+def _():
+    os.environ["STORAGE_EMULATOR_HOST"] = BASE
+    try:
+        found = storage.Client.from_service_account_json(KEY_FILE)
+        assert isinstance(list(found.list_buckets()), list)
+    finally:
+        del os.environ["STORAGE_EMULATOR_HOST"]
+
+
+@tried("Client.get_service_account_email")
+def _():
+    assert client.get_service_account_email().endswith("@gs-project-accounts.iam.gserviceaccount.com")
+
+
+@tried("Client.create_bucket")
+def _():
+    bucket = client.create_bucket("library-shelf", location="us-east4")
+    assert (bucket.location, bucket.location_type, bucket.storage_class) == ("US-EAST4", "region", "STANDARD")
+    refused(exceptions.Conflict, client.create_bucket, "library-shelf")
+    refused(exceptions.BadRequest, client.create_bucket, "NOT a name")
+
+
+@tried("Bucket.create")
+def _():
+    bucket = client.bucket("library-depot")
+    bucket.storage_class = "NEARLINE"
+    bucket.create(location="EU", enable_object_retention=True)
+    assert (bucket.storage_class, bucket.object_retention_mode) == ("NEARLINE", "Enabled")
+
+
+@tried("Bucket.create predefined_acl")
+def _():
+    client.bucket("library-acl").create(predefined_acl="private")
+
+
+@tried("Client.get_bucket")
+def _():
+    assert client.get_bucket("library-shelf").name == "library-shelf"
+    refused(exceptions.NotFound, client.get_bucket, "library-absent")
+
+
+@tried("Client.lookup_bucket")
+def _():
+    assert client.lookup_bucket("library-absent") is None
+
+
+@tried("Client.list_buckets")
+def _():
+    found = client.list_buckets(prefix="library-", page_size=1)
+    assert [bucket.name for bucket in found] == ["library-depot", "library-shelf"]
+
+
+@tried("Bucket.exists")
+def _():
+    assert (client.bucket("library-shelf").exists(), client.bucket("library-absent").exists()) == (True, False)
+
+
+@tried("Bucket.reload")
+def _():
+    bucket = client.bucket("library-shelf")
+    bucket.reload(if_metageneration_match=1)
+    assert bucket.path_helper("x") == "/b/x"
+    refused(exceptions.PreconditionFailed, bucket.reload, if_metageneration_match=9)
+
+
+@tried("Bucket.patch")
+def _():
+    bucket = client.get_bucket("library-shelf")
+    bucket.labels = {"made": "here"}
+    bucket.cors = [{"origin": ["*"], "method": ["GET"], "maxAgeSeconds": 60}]
+    bucket.versioning_enabled = True
+    bucket.patch(if_metageneration_match=bucket.metageneration)
+    assert (bucket.labels, bucket.versioning_enabled, bucket.metageneration) == ({"made": "here"}, True, 2)
+
+
+@tried("Bucket.update")
+def _():
+    bucket = client.get_bucket("library-shelf")
+    bucket.labels = {"made": "again"}
+    bucket.update()
+    assert (bucket.labels, bucket.cors[0]["method"]) == ({"made": "again"}, ["GET"])
+
+
+@tried("Bucket lifecycle rules")
+def _():
+    bucket = client.get_bucket("library-depot")
+    bucket.add_lifecycle_delete_rule(age=30, matches_prefix=["tmp/"])
+    bucket.add_lifecycle_set_storage_class_rule("COLDLINE", is_live=False)
+    bucket.add_lifecycle_abort_incomplete_multipart_upload_rule(age=1)
+    bucket.patch()
+    assert len(list(client.get_bucket("library-depot").lifecycle_rules)) == 3
+    bucket.clear_lifecycle_rules()
+    bucket.patch()
+    assert list(client.get_bucket("library-depot").lifecycle_rules) == []
+
+
+@tried("Bucket.configure_website, Bucket.enable_logging")
+def _():
+    bucket = client.get_bucket("library-depot")
+    bucket.configure_website("index.html", "404.html")
+    bucket.enable_logging("library-shelf", "logs/")
+    bucket.patch()
+    assert client.get_bucket("library-depot").get_logging()["logBucket"] == "library-shelf"
+    bucket.disable_website()
+    bucket.disable_logging()
+    bucket.patch()
+    assert client.get_bucket("library-depot").get_logging() is None
+
+
+@tried("Bucket.soft_delete_policy, Bucket.autoclass_enabled, Bucket.rpo, Bucket.requester_pays")
+def _():
+    bucket = client.get_bucket("library-depot")
+    bucket.soft_delete_policy.retention_duration_seconds = 8 * 86400
+    bucket.rpo = "DEFAULT"
+    bucket.requester_pays = True
+    bucket.patch()
+    found = client.get_bucket("library-depot")
+    assert (found.soft_delete_policy.retention_duration_seconds, found.requester_pays) == (8 * 86400, True)
+    bucket.requester_pays = False
+    bucket.patch()
+
+
+@tried("Bucket.get_iam_policy")
+def _():
+    policy = client.bucket("library-shelf").get_iam_policy(requested_policy_version=3)
+    assert any(binding["role"] == "roles/storage.legacyBucketOwner" for binding in policy.bindings)
+
+
+@tried("Bucket.set_iam_policy")
+def _():
+    bucket = client.bucket("library-shelf")
+    policy = bucket.get_iam_policy(requested_policy_version=3)
+    stale = policy.etag
+    policy.bindings.append({"role": "roles/storage.objectViewer", "members": {"allUsers"}})
+    bucket.set_iam_policy(policy)
+    policy.etag = stale
+    refused(exceptions.PreconditionFailed, bucket.set_iam_policy, policy)
+
+
+@tried("Bucket.test_iam_permissions")
+def _():
+    asked = ["storage.objects.get", "storage.objects.delete"]
+    assert client.bucket("library-shelf").test_iam_permissions(asked) == asked
+    assert anonymous.bucket("library-shelf").test_iam_permissions(asked) == asked[:1]

@@ -1,0 +1,195 @@
+"""Objects described, copied, composed, moved, held and deleted."""
+
+import datetime as dt
+
+from google.api_core import exceptions
+
+from storage_parts.common import HOUR, client, crc, names, refused, tried
+
+shelf = client.bucket("library-shelf")
+source = shelf.blob("c/source")
+
+
+@tried("")
+def _():
+    source.metadata = {"kept": "yes"}
+    source.upload_from_string(b"content", content_type="text/plain")
+
+
+@tried("Bucket.get_blob")
+def _():
+    assert shelf.get_blob("c/source").metadata == {"kept": "yes"}
+    assert shelf.get_blob("c/absent") is None
+
+
+@tried("Blob.reload")
+def _():
+    source.reload(if_generation_match=source.generation)
+    refused(exceptions.PreconditionFailed, source.reload, if_generation_match=1)
+    refused(exceptions.NotModified, source.reload, if_generation_not_match=source.generation)
+    refused(exceptions.NotModified, source.reload, if_etag_not_match=source.etag)
+
+
+@tried("Blob.exists")
+def _():
+    assert (source.exists(), shelf.blob("c/absent").exists()) == (True, False)
+
+
+@tried("Blob.patch")
+def _():
+    before = source.metageneration
+    source.metadata = {"kept": None, "new": "1"}
+    source.cache_control = "max-age=1"
+    source.patch(if_metageneration_match=before)
+    assert (source.metadata, source.cache_control, source.metageneration) == ({"new": "1"}, "max-age=1", before + 1)
+    refused(exceptions.PreconditionFailed, source.patch, if_metageneration_match=before)
+
+
+@tried("Blob.update")
+def _():
+    source.reload()
+    source.content_language = "en"
+    source.update()
+    assert (source.content_language, source.metadata) == ("en", {"new": "1"})
+
+
+@tried("Bucket.copy_blob")
+def _():
+    copy = shelf.copy_blob(source, client.bucket("library-depot"), "copied", if_generation_match=0)
+    assert (copy.download_as_bytes(), copy.metadata, copy.crc32c) == (b"content", {"new": "1"}, crc(b"content"))
+    refused(exceptions.PreconditionFailed, shelf.copy_blob, source, shelf, "x", if_source_generation_match=1)
+
+
+@tried("Blob.rewrite")
+def _():
+    large = shelf.blob("c/large")
+    large.upload_from_string(bytes(20 << 20))
+    target = client.bucket("library-depot").blob("rewritten")
+    token, done, total = target.rewrite(large)
+    steps = 1
+    while token:
+        assert not target.exists()
+        token, done, total = target.rewrite(large, token=token)
+        steps += 1
+    assert (steps > 1, done, total) == (True, 20 << 20, 20 << 20)
+    target.reload()
+    assert target.crc32c == large.crc32c
+
+
+@tried("Blob.update_storage_class")
+def _():
+    source.update_storage_class("COLDLINE")
+    assert shelf.get_blob("c/source").storage_class == "COLDLINE"
+
+
+@tried("Blob.compose")
+def _():
+    parts = [shelf.blob(f"c/part{number}") for number in range(3)]
+    for number, part in enumerate(parts):
+        part.upload_from_string(bytes([number]) * (1000 + number))
+    whole = b"".join(bytes([number]) * (1000 + number) for number in range(3))
+    composed = shelf.blob("c/composed")
+    composed.content_type = "application/x-parts"
+    composed.compose(parts, if_generation_match=0)
+    assert (composed.download_as_bytes(), composed.component_count) == (whole, 3)
+    assert (composed.crc32c, composed.md5_hash) == (crc(whole), None)
+    again = [composed, *parts]
+    stale = [1, None, None, None]
+    refused(exceptions.PreconditionFailed, composed.compose, again, if_source_generation_match=stale)
+    composed.compose(again)
+    assert (composed.size, composed.component_count) == (2 * len(whole), 6)
+    refused(exceptions.NotFound, composed.compose, [shelf.blob("c/absent")])
+
+
+@tried("Bucket.move_blob")
+def _():
+    blob = shelf.blob("c/before")
+    blob.upload_from_string("moved")
+    moved = shelf.move_blob(blob, "c/after", if_source_generation_match=blob.generation)
+    assert (moved.download_as_bytes(), shelf.blob("c/before").exists()) == (b"moved", False)
+
+
+@tried("Bucket.rename_blob")
+def _():
+    renamed = shelf.rename_blob(shelf.blob("c/after"), "c/renamed")
+    assert (renamed.download_as_bytes(), shelf.blob("c/after").exists()) == (b"moved", False)
+
+
+@tried("Blob.delete")
+def _():
+    blob = shelf.blob("c/renamed")
+    refused(exceptions.PreconditionFailed, blob.delete, if_generation_match=1)
+    blob.delete()
+    refused(exceptions.NotFound, blob.delete)
+
+
+@tried("Bucket.delete_blob")
+def _():
+    shelf.delete_blob("c/part0")
+    refused(exceptions.NotFound, shelf.delete_blob, "c/part0")
+
+
+@tried("Bucket.delete_blobs")
+def _():
+    missing = []
+    shelf.delete_blobs([shelf.blob("c/part0"), shelf.blob("c/part1")], on_error=missing.append)
+    assert names(missing) == ["c/part0"]
+
+
+@tried("Blob.test_iam_permissions")
+def _():
+    assert source.test_iam_permissions(["storage.objects.get"]) == ["storage.objects.get"]
+
+
+@tried("Blob holds")
+def _():
+    source.temporary_hold = True
+    source.patch()
+    refused(exceptions.Forbidden, source.delete)
+    refused(exceptions.Forbidden, source.upload_from_string, "x")
+    source.temporary_hold = False
+    source.patch()
+
+
+@tried("Blob.retention")
+def _():
+    kept = client.bucket("library-depot").blob("kept")
+    kept.upload_from_string("x")
+    kept.retention.mode = "Unlocked"
+    kept.retention.retain_until_time = dt.datetime.now(dt.UTC) + HOUR
+    kept.patch()
+    refused(exceptions.Forbidden, kept.delete)
+    kept.retention.mode = None
+    kept.retention.retain_until_time = None
+    refused(exceptions.Forbidden, kept.patch)
+    kept.patch(override_unlocked_retention=True)
+    kept.delete()
+
+
+@tried("Bucket.retention_period")
+def _():
+    bucket = client.create_bucket("library-kept")
+    bucket.retention_period = 3600
+    bucket.default_event_based_hold = True
+    bucket.patch()
+    blob = bucket.blob("x")
+    blob.upload_from_string("x")
+    assert (blob.event_based_hold, blob.retention_expiration_time) == (True, None)
+    blob.event_based_hold = False
+    blob.patch()
+    assert blob.retention_expiration_time is not None
+    refused(exceptions.Forbidden, blob.delete)
+    bucket.retention_period = None
+    bucket.patch()
+    blob.delete()
+
+
+@tried("Bucket.lock_retention_policy")
+def _():
+    bucket = client.get_bucket("library-kept")
+    bucket.retention_period = 60
+    bucket.patch()
+    bucket.lock_retention_policy()
+    assert bucket.retention_policy_locked
+    bucket.retention_period = 30
+    refused(exceptions.Forbidden, bucket.patch)

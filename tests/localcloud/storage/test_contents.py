@@ -1,0 +1,170 @@
+"""Bytes of objects: checksums, downloads, copies without copying, and what a kill leaves."""
+
+import asyncio
+import gzip
+import os
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bezel.localcloud.core.checksums import crc32c, joined, measured
+from bezel.localcloud.core.json_types import b64
+
+OBJECTS = "/storage/v1/b/shelf/o"
+UPLOAD = "/upload/storage/v1/b/shelf/o"
+GIB = 1 << 30
+
+
+def media(project, name, headers=None):
+    return project.raw("GET", f"{OBJECTS}/{name}?alt=media", headers=headers)
+
+
+@settings(max_examples=60, deadline=None)
+@given(first=st.binary(max_size=300), second=st.binary(max_size=300))
+def test_the_checksum_of_joined_contents_is_that_of_their_bytes(first, second):
+    assert joined(crc32c(first), crc32c(second), len(second)) == crc32c(first + second)
+
+
+def test_a_published_checksum_is_computed():
+    assert crc32c(b"123456789") == 0xE3069283  # RFC 3720, appendix B.4 of CRC32C's check value
+
+
+def test_a_download_names_both_checksums_of_its_bytes(project, put):
+    put("a", b"123456789")
+    crc = b64((0xE3069283).to_bytes(4, "big"))
+    assert media(project, "a").headers["x-goog-hash"] == f"crc32c={crc},md5=JfnnlDI7RTiF9RgfG2JNCw=="
+
+
+@pytest.mark.parametrize(
+    ("header", "status", "content"),
+    [
+        ("bytes=2-4", 206, b"234"),
+        ("bytes=-3", 206, b"789"),
+        ("bytes=7-", 206, b"789"),
+        ("bytes=8-99", 206, b"89"),
+        ("bytes=-99", 200, b"0123456789"),
+        ("bytes=4-2", 200, b"0123456789"),
+        ("bytes=0-1,4-5", 200, b"0123456789"),
+        ("letters=1-2", 200, b"0123456789"),
+    ],
+)
+def test_a_range_is_a_part_and_a_malformed_one_has_no_effect(project, put, header, status, content):
+    put("a", b"0123456789")
+    answer = media(project, "a", {"Range": header})
+    assert (answer.status_code, answer.content) == (status, content)
+    assert ("content-range" in answer.headers) == (status == 206)
+
+
+def test_a_range_behind_the_end_is_refused(project, put):
+    put("a", b"0123456789")
+    assert media(project, "a", {"Range": "bytes=10-"}).status_code == 416
+
+
+def test_gzip_is_unpacked_for_a_reader_that_does_not_take_it_and_sent_as_it_is_to_one_that_does(project):
+    packed = gzip.compress(b"text" * 99)
+    answer = project.raw("POST", f"{UPLOAD}?uploadType=media&name=a&contentEncoding=gzip", packed)
+    assert answer.json()["size"] == str(len(packed))
+    plain = media(project, "a", {"Accept-Encoding": "identity", "Range": "bytes=0-1"})
+    assert (plain.status_code, plain.content, "content-encoding" in plain.headers) == (200, b"text" * 99, False)
+    kept = media(project, "a", {"Accept-Encoding": "gzip"})
+    assert (kept.headers["content-encoding"], kept.headers["content-length"]) == ("gzip", str(len(packed)))
+    project.ok("PATCH", f"{OBJECTS}/a", {"cacheControl": "no-transform"})
+    assert media(project, "a", {"Accept-Encoding": "identity"}).headers["content-encoding"] == "gzip"
+
+
+@pytest.mark.parametrize("wrong", ["crc32c=AAAAAA==", "md5=AAAAAAAAAAAAAAAAAAAAAA=="])
+def test_bytes_that_differ_from_the_announced_checksum_become_no_object(project, wrong):
+    answer = project.raw("POST", f"{UPLOAD}?uploadType=media&name=a", b"x", {"x-goog-hash": wrong})
+    assert (answer.status_code, "doesn't match calculated" in answer.text) == (400, True)
+    assert project.call("GET", f"{OBJECTS}/a").status_code == 404
+    assert list(project.cloud.layout.uploads.iterdir()) == []
+
+
+def sparse_object(project, put, size):
+    """An object of zeros that takes no room on the disk."""
+    put("large", b"")
+    row = project.cloud.store.get("object", "shelf/large")
+    path = project.cloud.objects.content(row)
+    os.truncate(path, size)
+    zeros = measured(path) if size < GIB else None
+    crc = zeros.crc32c if zeros else b64((0).to_bytes(4, "big"))
+    project.cloud.store.put("object", "shelf/large", row | {"size": str(size), "crc32c": crc})
+
+
+def test_copies_and_compositions_of_20_gib_of_zeros_take_neither_time_nor_room(project, put):
+    size = 20 * GIB
+    sparse_object(project, put, size)
+    before = sum(path.stat().st_blocks for path in project.cloud.layout.contents.iterdir())
+    project.ok("POST", f"{OBJECTS}/large/rewriteTo/b/shelf/o/copy", {})
+    project.ok("POST", f"{OBJECTS}/copy/moveTo/o/moved")
+    parts = {"sourceObjects": [{"name": "large"}, {"name": "moved"}]}
+    whole = project.ok("POST", f"{OBJECTS}/whole/compose", parts)
+    assert (whole["size"], whole["componentCount"]) == (str(2 * size), 2)
+    assert "md5Hash" not in whole
+    after = sum(path.stat().st_blocks for path in project.cloud.layout.contents.iterdir())
+    assert after - before <= 64
+    assert (project.cloud.objects.bucket_folder("shelf") / "moved").stat().st_size == size
+    tail = media(project, "whole", {"Range": f"bytes={2 * size - 3}-"})
+    assert (tail.status_code, tail.content) == (206, b"\0\0\0")
+
+
+def test_runs_of_zeros_in_an_upload_take_no_room(project):
+    content = b"head" + bytes(4092) + bytes(8 << 20) + b"tail"
+
+    async def pieces():
+        for begin in range(0, len(content), 1 << 16):
+            yield content[begin : begin + (1 << 16)]
+
+    upload = asyncio.run(project.cloud.objects.receive(pieces()))
+    assert (upload.path.read_bytes(), upload.size) == (content, len(content))
+    assert upload.path.stat().st_blocks * 512 < 1 << 20
+    assert (upload.md5, upload.crc32c) == (measured(upload.path).md5, measured(upload.path).crc32c)
+
+
+def test_a_composition_has_the_bytes_and_the_checksum_of_its_parts(project, put):
+    for name, content in (("a", b"one"), ("b", b""), ("c", os.urandom(9000))):
+        put(name, content)
+    whole = b"one" + media(project, "c").content
+    parts = {"sourceObjects": [{"name": name} for name in "abc"], "destination": {"contentType": "x/y"}}
+    row = project.ok("POST", f"{OBJECTS}/d/compose", parts)
+    assert (media(project, "d").content, row["contentType"]) == (whole, "x/y")
+    assert row["crc32c"] == b64(crc32c(whole).to_bytes(4, "big"))
+    assert project.refused(400, "POST", f"{OBJECTS}/d/compose", {"sourceObjects": [{"name": "a"}] * 33})
+
+
+def test_a_kill_before_the_commit_leaves_the_old_object_and_one_after_it_the_new(project, put):
+    put("a", b"old")
+    objects, store = project.cloud.objects, project.cloud.store
+    folder = objects.bucket_folder("shelf")
+    row = store.get("object", "shelf/a")
+    # Killed after the bytes were moved, before the row was written.
+    (project.cloud.layout.contents / "unknown").write_bytes(b"new")
+    (project.cloud.layout.uploads / "half").write_bytes(b"ne")
+    project.restart()
+    assert (media(project, "a").content, (folder / "a").read_bytes()) == (b"old", b"old")
+    assert [path.name for path in project.cloud.layout.contents.iterdir()] == [row["_content"]]
+    # Killed after the row was written, before the mount's folder showed it and the old bytes were deleted.
+    (project.cloud.layout.contents / "newer").write_bytes(b"new")
+    crc = b64(crc32c(b"new").to_bytes(4, "big"))
+    project.cloud.store.put("object", "shelf/a", row | {"_content": "newer", "crc32c": crc})
+    project.restart()
+    assert (media(project, "a").content, (folder / "a").read_bytes()) == (b"new", b"new")
+    assert [path.name for path in project.cloud.layout.contents.iterdir()] == ["newer"]
+
+
+def test_a_session_continues_after_a_restart_without_a_token_and_ends_once(project):
+    opened = project.raw("POST", f"{UPLOAD}?uploadType=resumable&name=a&ifGenerationMatch=0")
+    address = opened.headers["location"]
+    part = project.raw("PUT", address, b"012", {"Content-Range": "bytes 0-2/6"}, token=False)
+    assert (part.status_code, part.headers["range"]) == (308, "bytes=0-2")
+    project.restart()
+    again = project.raw("PUT", address, b"1234", {"Content-Range": "bytes 1-4/6"}, token=False)
+    assert again.headers["range"] == "bytes=0-4"
+    done = project.raw("PUT", address, b"5", {"Content-Range": "bytes 5-5/6"}, token=False)
+    assert (done.status_code, media(project, "a").content) == (200, b"012345")
+    asked = project.raw("PUT", address, b"", {"Content-Range": "bytes */6"}, token=False)
+    assert asked.json()["generation"] == done.json()["generation"]
+    other = re.sub(r"upload_id=\w+", "upload_id=0", address)
+    assert project.raw("PUT", other, b"x", token=False).status_code == 404
