@@ -3,6 +3,7 @@
 Owns the definition of "healthy". Leaves retries to `smoke.poller`, and reading the platform to `smoke.platform`.
 """
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from bezel.rest import ApiError, CredentialsError, GoogleClient, RestError
@@ -76,7 +77,7 @@ class Checks:
             checks["speculation"] = lambda: check_acceptance(
                 self._poller,
                 float(self._props.get("min_draft_acceptance") or 0),
-                random_weights=bool(self._props.get("random_weights")),
+                random_weights=bool(self._props.get("random_weights") or os.environ.get("BEZEL_RANDOM_WEIGHTS")),
             )
         for name, check in checks.items():
             began = self._poller.elapsed()

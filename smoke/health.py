@@ -42,6 +42,7 @@ class HealthCheckArgs:
         speculative: Whether the server must draft tokens, and have some accepted.
         min_draft_acceptance: The smallest share of accepted draft tokens, 0 to 1, of at least 256 drafts.
         random_weights: Whether the model is a test model with random weights: the share is reported and not judged.
+            `BEZEL_RANDOM_WEIGHTS` in the environment says so too.
         deadline_seconds: For the whole check; `BEZEL_DEADLINE_SECONDS` in the environment may lower it.
         impersonate: E-mail of the service account to call as; needed where the deployer is a user's own login.
     """

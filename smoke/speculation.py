@@ -62,7 +62,7 @@ def _judged(
     share = accepted / tokens
     result = f"{share:.1%} of {int(tokens)} tokens in {int(drafts)} drafts were accepted"
     if random_weights:
-        return NotJudged(f"smoke.random_weights is set; {result}")
+        return NotJudged(f"the weights are random, and nothing predicts their output; {result}")
     if share <= 0 or share < min_share:
         raise CheckFailedError(
             _CHECK,

@@ -17,6 +17,7 @@ import httpx
 import pytest
 import uvicorn
 
+from bezel.localcloud.processes.sockets import free_port
 from bezel.simulated_vllm.api.web import Server
 from bezel.simulated_vllm.configuration.faults import ServingFaults
 from bezel.simulated_vllm.configuration.hardware import machine_from_environment
@@ -186,7 +187,9 @@ def container(environment):
         env = {**os.environ, **environment(**hardware), **(variables or {})}
         program = [real, "serve"] if real else [sys.executable, "-m", "bezel.simulated_vllm"]
         limit = 280 if real else 20
-        command = [*program, *arguments]
+        # A real one asks for its port before anything else, and another program may have the default one.
+        port = [f"--port={free_port()}"] if real and not any(word.startswith("--port") for word in arguments) else []
+        command = [*program, *arguments, *port]
         return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=limit, check=False)
 
     return run

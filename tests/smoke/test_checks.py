@@ -324,10 +324,20 @@ def test_random_weights_are_not_judged_but_must_be_drafted_for(project: Project,
     verdict, _ = check(speculative=True, min_draft_acceptance=0.3, random_weights=True)
     found = verdict["checks"]["speculation"]
     assert not found["judged"]
-    assert found["detail"].startswith("smoke.random_weights is set; ")
+    assert found["detail"].startswith("the weights are random, and nothing predicts their output; ")
     project.metrics = [metrics(100, 0)]
     failed = failure(check, speculative=True, min_draft_acceptance=0.3, random_weights=True)
     assert failed.what.startswith("no drafts were counted")
+
+
+def test_the_environment_may_say_that_weights_are_random(project: Project, check: Any, monkeypatch: Any) -> None:
+    project.metrics = [metrics(0, 0), metrics(300, 0)]
+    monkeypatch.setenv("BEZEL_RANDOM_WEIGHTS", "1")
+    verdict, _ = check(speculative=True, min_draft_acceptance=0.3)
+    assert not verdict["checks"]["speculation"]["judged"]
+    monkeypatch.delenv("BEZEL_RANDOM_WEIGHTS")
+    project.metrics = [metrics(0, 0), metrics(300, 0)]
+    assert "0.0% of" in failure(check, speculative=True, min_draft_acceptance=0.3).what
 
 
 def test_a_server_without_speculation_fails_where_it_was_asked_for(project: Project, check: Any) -> None:

@@ -143,8 +143,17 @@ class Local:
         variables = control.environment(endpoint)
         if self.deadline is not None:
             variables["BEZEL_DEADLINE_SECONDS"] = f"{self.deadline:g}"
+        if self._untrained():
+            variables["BEZEL_RANDOM_WEIGHTS"] = "1"
         held = () if use is None else (use.descriptor,)
         return LocalEngine(self.project, self.cloud.directory, variables, self.provider, held)
+
+    def _untrained(self) -> bool:
+        """Whether a real server serves a test model whose weights were never trained."""
+        from bezel.localcloud.services.cloud_run.runtime.untrained import untrained
+
+        model = self.cloud.model
+        return self.cloud.server == "vllm" and model is not None and untrained(model)
 
     def _print_endpoint(self, endpoint: Endpoint) -> None:
         providers = "stand-in providers" if self.provider == "stand-in" else "the published providers"
@@ -158,6 +167,8 @@ class Local:
             _, notes, _ = real_vllm.command(plan.service.arguments, model_dir=self.cloud.model.absolute(), address="")
             for text in notes:
                 say(f"  for the model on this machine: {text}")
+            if self._untrained():
+                say("  for the model on this machine: its weights are random: accepted drafts are shown, not judged")
 
     def _with_packs(self, stack: str, options: Sequence[str]) -> list[str]:
         environment = self.project.configuration(stack).get("environment")
