@@ -36,7 +36,7 @@ SERVERS = {"plain": ["plain", "plain-dead"], "small": ["small", "small-dead"], "
 }
 # What else is run: starts that fail, the load client, generated requests.
 FURTHER = ("starts", "bench", "generated")
-_MODULES = [str(TESTS / f"test_contract{part}.py") for part in ("", "_http", "_metrics", "_starts")]
+_MODULES = [str(TESTS / f"test_contract{part}.py") for part in ("", "_http", "_metrics", "_refusals", "_starts")]
 _TEST_SECONDS = 1800
 # The responses of a server whose engine died are tested too.
 _KEPT_ALIVE = {"VLLM_KEEP_ALIVE_ON_ENGINE_DEATH": "1"}

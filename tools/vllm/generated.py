@@ -3,24 +3,27 @@
     .venv/bin/python -m tools.vllm.generated FOLDER [--count N] [--seed N] [--record]
 
 FOLDER is that of `tools.vllm.contract`, which runs this too. One request at a time goes to each server. `--record`
-writes the table `tests/results/vllm-generated.json`, and some of the real server's answers for the tests. The exit
-status is 1 where an answer differs and no note explains it.
+writes the table `tests/results/vllm-generated.json`, some of the real server's answers for the tests, its published
+document (/openapi.json) and its request models. The exit status is 1 where an answer differs and no note explains it.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import gzip
 import http.client
 import json
 import subprocess
 import sys
 import tempfile
+import urllib.request
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bezel.localcloud.processes.sockets import free_port
+from bezel.simulated_vllm.api import administration
 from tests.support.simulated_vllm import replayed
 from tests.support.simulated_vllm.generated import BASES, generated, varied
 from tests.support.simulated_vllm.process import simulated_vllm
@@ -33,7 +36,8 @@ if TYPE_CHECKING:
 
     from tests.support.simulated_vllm.generated import Generated
 
-RESULTS = Path(__file__).resolve().parents[2] / "tests" / "results" / "vllm-generated.json"
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "tests" / "results" / "vllm-generated.json"
 COUNT, SEED = 2000, 22
 _SECONDS = 60
 _KEPT_ALIVE = {"VLLM_KEEP_ALIVE_ON_ENGINE_DEATH": "1"}
@@ -47,12 +51,15 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--record", action="store_true")
     options = parser.parse_args()
-    requests = generated(options.count, options.seed)
-    with _real(options.folder.resolve()) as port:
+    folder = options.folder.resolve()
+    with _real(folder) as port:
+        if options.record:
+            _record_schema(folder, port)
+        requests = generated(options.count, options.seed)
         theirs = [_ask(port, request) for request in requests]
     with (
-        tempfile.TemporaryDirectory() as folder,
-        simulated_vllm(Path(folder), *CONFIGURATIONS["generated"].arguments, serving_speed=500) as url,
+        tempfile.TemporaryDirectory() as models,
+        simulated_vllm(Path(models), *CONFIGURATIONS["generated"].arguments, serving_speed=500) as url,
     ):
         ours = [_ask(int(url.rpartition(":")[2]), request) for request in requests]
     pairs = [(shape_of(*one), shape_of(*other)) for one, other in zip(theirs, ours, strict=True)]
@@ -74,6 +81,18 @@ def main() -> int:
         RESULTS.write_text(text + "\n", encoding="utf-8")
         replayed.write(list(zip(requests, [real for real, _ in pairs], strict=True)))
     return 1 if wrong or missing else 0
+
+
+def _record_schema(folder: Path, port: int) -> None:
+    """Write the document that the server publishes, where it is another one, and the models behind it."""
+    api = Path(administration.__file__).parent
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/openapi.json", timeout=_SECONDS) as response:
+        text = response.read()
+    file = api / "openapi.json.gz"
+    if gzip.decompress(file.read_bytes()) != text:
+        file.write_bytes(gzip.compress(text, mtime=0))
+    line = [folder / "venv/bin/python", ROOT / "tools/vllm/recorded_requests.py", api / "validation/requests.json.gz"]
+    subprocess.run(line, env=environment(folder), check=True, timeout=_SECONDS * 5)
 
 
 @contextlib.contextmanager

@@ -67,5 +67,5 @@ def prompts(data: Any) -> Any:
         if not isinstance(found, list) or all(isinstance(part, int) for part in found):
             continue
         if len(found) > _MOST_PROMPTS:
-            raise refused(f"{name.replace('_', '-')}s", count=len(found), limit=_MOST_PROMPTS)
+            raise refused("prompts", name=name, count=len(found), limit=_MOST_PROMPTS)
     return data
