@@ -24,10 +24,12 @@ _OF_EVERY_METHOD = _WITH_DOLLAR | {
 }
 NUMBERS = "json;enum-encoding=int"
 """Value of `alt` for responses with enum values as numbers."""
-# These parameters of Cloud Storage have no effect here: there is no billing, there are no access control lists, and an
-# object has one generation.
+# Values that are as good as no parameter: of a text, and of a bool.
+_ABSENT = (frozenset({""}), frozenset({"", "false"}))
 _LONGEST_NUMBER = 12  # digits of an enum value, which is an int32
-_WITHOUT_EFFECT = frozenset({"userProject", "projection", "versions"})
+# These parameters of Cloud Storage have no effect here: there is no billing, there are no access control lists and no
+# folders, and an object has one generation.
+_WITHOUT_EFFECT = frozenset({"userProject", "projection", "includeFoldersAsPrefixes", "versions"})
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,8 @@ def check_query(method: Method, given: Iterable[tuple[str, str]], heeded: frozen
             text += f" Field '{name}' could not be found in request message."
             problems.append((name, text))
         elif known not in heeded and known not in _WITHOUT_EFFECT:
+            if value.lower() in _ABSENT[kind == "bool"]:  # gcloud sends enableObjectRetention=False
+                continue
             text = f"localcloud does not serve the query parameter '{name}' of {method.id}: leave it out."
             raise ApiError("UNIMPLEMENTED", text)
         else:

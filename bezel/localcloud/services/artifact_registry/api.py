@@ -37,7 +37,8 @@ def create(call: Call) -> Json:
     if not re.fullmatch(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?", repository_id):
         why = "lower case letters, digits, hyphens"
         raise invalid(f"Invalid repository ID {repository_id!r}.", ("repository_id", why))
-    mode, remote = body.get("mode", "STANDARD_REPOSITORY"), body.get("remoteRepositoryConfig")
+    mode, remote = body.get("mode", "MODE_UNSPECIFIED"), body.get("remoteRepositoryConfig")
+    mode = "STANDARD_REPOSITORY" if mode == "MODE_UNSPECIFIED" else mode
     _refuse_unserved(body, mode)
     if not body.get("format"):
         raise invalid("Repository format is required.", ("repository.format", "DOCKER"))
