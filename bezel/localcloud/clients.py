@@ -34,6 +34,11 @@ def _table() -> dict[str, dict[str, str]]:
     return tomllib.loads((Path(__file__).parent / "data" / "clients.toml").read_text())
 
 
+def api_names() -> list[str]:
+    """Names of the served APIs."""
+    return list(_table())
+
+
 def api_endpoints(endpoint: Endpoint) -> dict[str, str]:
     """The address of each served API, as a client library takes it in `api_endpoint`."""
     return {name: f"{endpoint.base}{row['endpoint']}" for name, row in _table().items()}

@@ -1,7 +1,9 @@
 """Prepare the project of a running localcloud, as a user would: over REST, with the deployer's key file."""
 
 import contextlib
+import mimetypes
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import httpx
 
@@ -27,12 +29,7 @@ def seed(endpoint: Endpoint, bucket: str, path: str, files: Mapping[str, bytes])
         SeedError: If a call is refused, or the daemon does not respond.
     """
     with _client(endpoint, f"the weights cannot be uploaded to gs://{bucket}/{path}") as client:
-        if client.get(f"/storage/v1/b/{bucket}").status_code == httpx.codes.NOT_FOUND:
-            access = {"uniformBucketLevelAccess": {"enabled": True}}
-            body = {"name": bucket, "location": "US", "iamConfiguration": access}
-            response = client.post("/storage/v1/b", params={"project": endpoint.project}, json=body)
-            if response.status_code != httpx.codes.CONFLICT:  # another client created it first
-                response.raise_for_status()
+        _create_bucket(client, endpoint, bucket)
         sizes = _sizes(client, bucket, path)
         names = {f"{path}/{name}".lstrip("/"): content for name, content in files.items()}
         missing = {name: content for name, content in names.items() if sizes.get(name) != len(content)}
@@ -40,6 +37,44 @@ def seed(endpoint: Endpoint, bucket: str, path: str, files: Mapping[str, bytes])
             query = {"uploadType": "media", "name": name}
             client.post(f"/upload/storage/v1/b/{bucket}/o", params=query, content=content).raise_for_status()
     return len(missing)
+
+
+def copy_folder(endpoint: Endpoint, folder: Path) -> int:
+    """Make each folder below `folder` a bucket, and the files below that its objects.
+
+    What exists already stays as it is.
+
+    Returns:
+        How many files were uploaded.
+
+    Raises:
+        SeedError: There is no such folder, a file is in no bucket, a call is refused, or the daemon does not respond.
+        OSError: A file cannot be read.
+    """
+    entries = sorted(folder.iterdir()) if folder.is_dir() else []
+    loose = [entry.name for entry in entries if not entry.is_dir()]
+    if not folder.is_dir() or loose:
+        why = f"{', '.join(loose)} would be in no bucket" if loose else "there is no such folder"
+        repair = "name a folder of folders: each is a bucket, and the files in it are its objects."
+        raise SeedError(Problem("--seed", str(folder), f"{why}, so localcloud was not started.", repair))
+    uploaded = 0
+    for bucket in entries:
+        with _client(endpoint, f"{bucket} cannot be copied to gs://{bucket.name}") as client:
+            _create_bucket(client, endpoint, bucket.name)
+            present = _sizes(client, bucket.name)
+            for file in sorted(path for path in bucket.rglob("*") if path.is_file()):
+                name = file.relative_to(bucket).as_posix()
+                if name in present:
+                    continue
+                query, kind = {"uploadType": "media", "name": name}, mimetypes.guess_type(name)[0]
+                headers = {"Content-Type": kind or "application/octet-stream"}
+                with file.open("rb") as content:
+                    response = client.post(
+                        f"/upload/storage/v1/b/{bucket.name}/o", params=query, headers=headers, content=content
+                    )
+                response.raise_for_status()
+                uploaded += 1
+    return uploaded
 
 
 def enable(endpoint: Endpoint, api: str) -> None:
@@ -50,6 +85,15 @@ def enable(endpoint: Endpoint, api: str) -> None:
     """
     with _client(endpoint, f"{api} cannot be enabled") as client:
         client.post(f"/serviceusage/v1/projects/{endpoint.project}/services/{api}:enable").raise_for_status()
+
+
+def _create_bucket(client: httpx.Client, endpoint: Endpoint, bucket: str) -> None:
+    if client.get(f"/storage/v1/b/{bucket}").status_code == httpx.codes.NOT_FOUND:
+        access = {"uniformBucketLevelAccess": {"enabled": True}}
+        body = {"name": bucket, "location": "US", "iamConfiguration": access}
+        response = client.post("/storage/v1/b", params={"project": endpoint.project}, json=body)
+        if response.status_code != httpx.codes.CONFLICT:  # another client created it first
+            response.raise_for_status()
 
 
 @contextlib.contextmanager
@@ -77,11 +121,11 @@ def _message(response: httpx.Response) -> str:
         return f"localcloud responded {response.status_code} {response.reason_phrase}"
 
 
-def _sizes(client: httpx.Client, bucket: str, path: str) -> dict[str, int]:
+def _sizes(client: httpx.Client, bucket: str, path: str = "") -> dict[str, int]:
     sizes: dict[str, int] = {}
     token = ""
     while True:
-        query = {"prefix": f"{path}/".lstrip("/"), "pageToken": token}
+        query = {"prefix": f"{path}/" if path else "", "pageToken": token}
         page = client.get(f"/storage/v1/b/{bucket}/o", params=query).raise_for_status().json()
         sizes |= {item["name"]: int(item["size"]) for item in page.get("items", [])}
         token = page.get("nextPageToken", "")

@@ -158,6 +158,7 @@ def test_a_command_that_reads_no_stack_needs_no_project(
         (("--dir", "/proc/cloud"), "cannot be created there"),
         (("--dir", "/dev/null"), "a folder is needed there"),
         (("--dir", "full"), "the folder is not empty and not localcloud's"),
+        (("--enable", "run,pubsub"), "--enable = pubsub"),
     ],
 )
 def test_a_wrong_option_of_serve_is_refused_and_starts_nothing(

@@ -14,7 +14,7 @@ from bezel.localcloud import control
 from bezel.localcloud.core.paths import Endpoint
 from bezel.loopback.plain_http import NO_TLS
 from tests.support.cli.served import BEZEL, Served
-from tests.support.localcloud.client import Client, is_alive, until
+from tests.support.localcloud.client import PARENT, REPOSITORY, Client, is_alive, until
 from tests.support.other_user import as_other_user
 
 pytestmark = pytest.mark.slow
@@ -30,6 +30,7 @@ def serve(tmp_path):
         served.append(Served(tmp_path, *options, **variables))
         return served[-1]
 
+    start.home = tmp_path
     yield start
     for one in served:
         one.end(signal.SIGTERM)
@@ -107,6 +108,38 @@ def test_no_other_command_replaces_it_and_the_one_of_the_refusal_stops_it(serve)
     assert first.run("local", "start", "--dir", "cloud").returncode == 0
     assert first.run("local", "stop", "--dir", "cloud").returncode == 0
     assert first.end() == (0, "")
+
+
+def test_apis_are_enabled_and_buckets_filled_before_it_says_that_it_serves(serve):
+    folder = serve.home / "seed"
+    (folder / "seeded-bucket" / "a b").mkdir(parents=True)
+    (folder / "seeded-bucket" / "a b" / "ä.txt").write_text("one")
+    (folder / "empty-bucket").mkdir()
+    first = serve("--temporary", "--enable", "secretmanager", "--enable", "run.googleapis.com,iam", "--seed", "seed")
+    client = client_of(first)
+    assert client.get(f"/secretmanager/v1/{PARENT}/secrets").status_code == 200
+    assert client.get(f"{BUCKETS}/seeded-bucket/o/a%20b%2F%C3%A4.txt", alt="media").text == "one"
+    assert client.get(f"{BUCKETS}/empty-bucket/o").json().get("items", []) == []
+    disabled = client.get(f"/artifactregistry/v1/{REPOSITORY}")
+    assert disabled.json()["error"]["details"][0]["reason"] == "SERVICE_DISABLED"
+
+
+def test_what_is_there_already_is_not_seeded_again_and_a_refused_seed_ends_it(serve):
+    bucket = serve.home / "seed" / "seeded-bucket"
+    bucket.mkdir(parents=True)
+    (bucket / "kept").write_text("from the folder")
+    first = serve("--dir", "cloud", "--seed", "seed")
+    client = client_of(first)
+    client.delete(f"{BUCKETS}/seeded-bucket/o/kept")
+    client.http.post(f"/upload{BUCKETS}/seeded-bucket/o?uploadType=media&name=kept", content=b"by a client")
+    assert first.end() == (0, "")
+    again = serve("--dir", "cloud", "--seed", "seed")
+    assert client_of(again).get(f"{BUCKETS}/seeded-bucket/o/kept", alt="media").text == "by a client"
+    (serve.home / "seed" / "No_Bucket!").mkdir()
+    code, errors = serve("--dir", "other", "--seed", "seed").end()
+    assert code == 1
+    assert "cannot be copied to gs://No_Bucket!" in errors
+    assert control.status(serve.home / "other") is None
 
 
 def test_temporary_data_are_gone_at_the_end(serve):

@@ -9,10 +9,11 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bezel.cli.local.cloud import LocalCloud, check_folder, default_directory, summary
+from bezel.errors import Problem, UserError
 from bezel.localcloud import clients
 from bezel.localcloud.core.locks import using
 from bezel.localcloud.core.paths import Endpoint
@@ -26,11 +27,22 @@ def run(options: argparse.Namespace) -> int:
         cloud = LocalCloud(directory, options.server, options.model, options.speed, options.port)
         cloud.check_server()
         check_folder(directory)
+        apis = _apis(options.enable)
 
         def announce(endpoint: Endpoint) -> None:
             text = json.dumps(clients.description(endpoint)) if options.json else _greeting(endpoint, options)
             sys.stdout.write(f"{text}\n")
             sys.stdout.flush()
+
+        def prepare(endpoint: Endpoint) -> None:
+            if not apis and options.seed is None:
+                return
+            from bezel.localcloud import seed  # late: httpx takes a fifth of the start
+
+            for api in apis:
+                seed.enable(endpoint, api)
+            if options.seed is not None:
+                seed.copy_folder(endpoint, options.seed)
 
         # Held, so that a command with other settings does not replace this one, and `down` does not stop it.
         with using(directory):
@@ -40,11 +52,25 @@ def run(options: argparse.Namespace) -> int:
                 speed=cloud.speed,
                 idle_seconds=options.idle_seconds,
                 port=cloud.port,
-                hooks=Hooks(announce=announce),
+                hooks=Hooks(prepare, announce),
             )
         if not options.json:
             sys.stdout.write(f"localcloud has stopped; {_fate(options)}\n")
     return 0
+
+
+def _apis(words: Sequence[str]) -> list[str]:
+    """The full names of the APIs to enable.
+
+    Raises:
+        UserError: localcloud does not serve one of them.
+    """
+    served = {name.partition(".")[0]: name for name in clients.api_names()}
+    given = [word.removesuffix(".googleapis.com") for words_of_one in words for word in words_of_one.split(",")]
+    if unknown := sorted(set(given) - {*served, "all"}):
+        repair = f"choose from {', '.join(served)}, or all."
+        raise UserError(Problem("--enable", ",".join(unknown), "localcloud does not serve this API.", repair))
+    return sorted(served.values()) if "all" in given else [served[name] for name in given]
 
 
 @contextlib.contextmanager

@@ -1,0 +1,70 @@
+"""docs/localcloud.md shows what is served, and its commands, options and fixtures work."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from bezel.cli.argparser import root_parser
+from bezel.cli.main import parse
+from bezel.localcloud import clients
+from bezel.localcloud.http.methods import served
+from tests.support.docs.markdown import ROOT, after, between, blocks
+from tools.docs.localcloud import READERS, SAMPLE, served_table, tables
+
+DOCUMENT = ROOT / "docs" / "localcloud.md"
+FIXTURES = "conftest.py, run by tests/docs/test_localcloud_document.py"
+
+
+def test_the_tables_are_made_from_what_is_served() -> None:
+    shown = between(DOCUMENT, "made by: .venv/bin/python -m tools.docs.localcloud")
+    assert shown == tables(), "run `.venv/bin/python -m tools.docs.localcloud --write`"
+
+
+def test_every_served_method_is_in_the_table_and_every_api_has_an_endpoint() -> None:
+    text = served_table()
+    for method in served().values():
+        api, *resource, name = method.id.split(".")
+        assert re.search(rf"\| `{re.escape('.'.join(resource))}` \| [\w, ]*\b{name}\b", text), method.id
+        assert f"{api}.googleapis.com" in clients.api_names(), method.id
+    assert set(re.findall(r"`(\w+\.googleapis\.com)`", text)) == set(clients.api_names())
+
+
+def test_every_variable_has_a_reader_and_every_reader_a_variable() -> None:
+    names = clients.environment(SAMPLE, {})
+    for pattern in READERS:
+        assert any(re.fullmatch(pattern, name) for name in names), pattern
+
+
+def test_every_command_of_the_page_is_one() -> None:
+    texts = [*blocks(DOCUMENT, "sh"), *(step["run"] for step in yaml.safe_load(blocks(DOCUMENT, "yaml")[0]))]
+    commands = re.findall(r"(?:^|\()bezel ([^\n)|>]+)", "\n".join(texts), re.MULTILINE)
+    commands += re.findall(r"`bezel ([^`]+)`", DOCUMENT.read_text())
+    assert len(commands) > 10
+    for command in commands:
+        if command != "local env":
+            parse(shlex.split(command))
+
+
+def test_the_options_in_the_table_are_those_of_serve() -> None:
+    rows = re.findall(r"^\| `(--[^`]+)` \|", DOCUMENT.read_text(), re.MULTILINE)
+    shown = {word for row in rows for word in row.split() if word.startswith("--")}
+    parser = root_parser()
+    for name in ("local", "serve"):
+        actions = parser.fill()._actions
+        parser = next(action.choices[name] for action in actions if action.choices and name in action.choices)
+    options = {word for action in parser.fill()._actions for word in action.option_strings}
+    assert shown == {word for word in options if word.startswith("--")} - {"--help"}
+
+
+@pytest.mark.slow
+def test_the_fixtures_work_as_they_are_shown(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(after(DOCUMENT, FIXTURES))
+    (tmp_path / "test_shown.py").write_text(blocks(DOCUMENT, "python")[-1])
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(tmp_path)]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
