@@ -28,12 +28,12 @@ MEMBER = "gcp:projects/iAMMember:IAMMember"
 FIREWALL = "gcp:compute/firewall:Firewall"
 ROUTER = "gcp:compute/router:Router"
 NAT = "gcp:compute/routerNat:RouterNat"
-GOOGLE = "https://github.com/hashicorp/terraform-provider-google-beta/blob/"
+GOOGLE = "https://github.com/hashicorp/terraform-provider-google-beta"
 BRIDGE = "https://github.com/pulumi/pulumi-terraform-bridge"
 PULUMI = "https://github.com/pulumi/pulumi-gcp/blob/37bf55d421ad6e064715a0a8965351f8efea32b8/provider/resources.go"
-MODULES = "https://github.com/GoogleCloudPlatform/magic-modules/blob/"
+MODULES = "https://github.com/GoogleCloudPlatform/magic-modules"
 BUCKETS = (
-    f"{MODULES}4d2045578e3b3e44057b2cd5d6ad5a24ad9df688/mmv1/third_party/terraform/services/storage/"
+    f"{MODULES}/blob/4d2045578e3b3e44057b2cd5d6ad5a24ad9df688/mmv1/third_party/terraform/services/storage/"
     "resource_storage_bucket.go.tmpl"
 )
 OBJECTS = BUCKETS.replace("4d2045578e3b3e44057b2cd5d6ad5a24ad9df688", "7a61e4f33d8012f222f9b215daadaa06b8ae6d7c")
