@@ -33,6 +33,7 @@ from bezel.localcloud.faults.wire import FaultMiddleware
 from bezel.localcloud.http.request_log import Breakpoints, WireLog
 from bezel.localcloud.machines.node_spec import NodeHost
 from bezel.localcloud.processes.sockets import Sockets
+from bezel.localcloud.routing.bare_paths import BarePaths
 from bezel.localcloud.routing.router import unknown_method
 from bezel.localcloud.services.cloud_run.runtime.container_command import Command, Container
 from bezel.localcloud.services.cloud_run.runtime.controller import Controller
@@ -175,4 +176,5 @@ class Cloud:
         places = [XmlRoute(self, by_host=True), *routes, XmlRoute(self, by_host=False)]
         app = Starlette(routes=places, exception_handlers={404: not_found, 405: not_found})
         app.router.redirect_slashes = False
-        return WireLog(FaultMiddleware(app, self.faults, "api"), self.layout.wire_log, self.holds)
+        logged = WireLog(FaultMiddleware(app, self.faults, "api"), self.layout.wire_log, self.holds)
+        return BarePaths(logged, apis)

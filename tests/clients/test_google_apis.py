@@ -1,4 +1,4 @@
-"""Google's client libraries for Python, unmodified but for `api_endpoint`, against localcloud: REST, tokens, logs."""
+"""Google's client libraries, unmodified but for their endpoint, against localcloud: REST, tokens, logs."""
 
 import sys
 
@@ -30,12 +30,13 @@ NOT_SERVED = {
     "google_auth": {"sign_blob", "sign_jwt", "logger.log_text", "list_sinks"},
     "google_discovery": {"iam: keys.create"},
     "google_metadata": set(),
+    "google_node": set(),
 }
 ABOUT = (
-    "Google's client libraries for Python, of the versions below, with the key file and the addresses of "
+    "Google's client libraries for Python and Node, of the versions below, with the key file and the addresses of "
     "`bezel local env`: each method that localcloud serves, long-running operations, paging, masks, IAM policies, and "
-    'errors with their details. The one setting is `client_options.api_endpoint`, and `transport="rest"` where a '
-    "client has gRPC too."
+    'errors with their details. Set are the endpoint (`client_options.api_endpoint`), and `transport="rest"` '
+    'or `fallback: "rest"` where a client has gRPC too.'
 )
 NOTES = [
     {
@@ -93,7 +94,11 @@ def test_every_call_of_an_unmodified_client_passes_or_is_refused_by_its_name(pre
     interpreter = sys.executable if name == "google_discovery" else environment.python("google")
     absent = {"GOOGLE_APPLICATION_CREDENTIALS"} if name == "google_metadata" else METADATA
     variables = {key: value for key, value in prepared.items() if key not in absent}
-    made = programs.run([interpreter, programs.PROGRAMS / f"{name}.py"], variables)
+    command = [interpreter, programs.PROGRAMS / f"{name}.py"]
+    if name == "google_node":
+        variables["NODE_PATH"] = str(environment.npm("google") / "node_modules")
+        command = ["node", programs.PROGRAMS / "google_node.cjs"]
+    made = programs.run(command, variables)
     programs.assert_served(made, not_served=NOT_SERVED[name])
     calls[name] = made
 

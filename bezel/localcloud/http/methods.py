@@ -86,7 +86,8 @@ def unserved(http: str, path: str) -> str | None:
         path: Path of a request, still encoded.
     """
     path = _one_version(path)
-    return next((name for verb, form, name in _others() if verb == http and form.fullmatch(path)), None)
+    slashes = path.count("/")
+    return next((name for form, name in _others().get((http, slashes), ()) if _fits(form, path)), None)
 
 
 def _one_version(path: str) -> str:
@@ -150,9 +151,13 @@ def _normal(value: str, kind: str) -> str:
 
 
 @cache
-def _others() -> list[tuple[str, re.Pattern[str], str]]:
-    rows = [(*line.split(" "), name) for line, name in _table()["others"].items()]
-    return [(verb, _form(template), name) for verb, template, name in rows]
+def _others() -> dict[tuple[str, int], list[tuple[str, str]]]:
+    """Templates and names of the methods that are not served, by verb and number of slashes."""
+    found: dict[tuple[str, int], list[tuple[str, str]]] = {}
+    for line, name in _table()["others"].items():
+        verb, _, template = line.partition(" ")
+        found.setdefault((verb, template.count("/")), []).append((template, name))
+    return found
 
 
 @cache
