@@ -83,7 +83,7 @@ def permission_denied(permission: str, resource: str) -> ApiError:
 
 def anonymous_denied(permission: str) -> ApiError:
     """401 for a call to Cloud Storage without a token whose permission `allUsers` do not have."""
-    kind = "object" if ".objects." in permission else "bucket"
+    kind = "object" if ".objects." in permission and permission != "storage.objects.list" else "bucket"
     text = (
         f"Anonymous caller does not have {permission} access to the Google Cloud Storage {kind}. Permission "
         f"'{permission}' denied on resource (or it may not exist)."

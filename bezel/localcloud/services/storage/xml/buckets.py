@@ -41,8 +41,8 @@ def read_setting(call: Call) -> Response:
         status = "Enabled" if (bucket.get("versioning") or {}).get("enabled") else "Suspended"
         return document("VersioningConfiguration", [("Status", status)])
     if "storageClass" in query:
-        return document("StorageClass", [("StorageClass", bucket["storageClass"])])
-    return document("LocationConstraint", [("LocationConstraint", bucket["location"])])
+        return document("StorageClass", bucket["storageClass"])
+    return document("LocationConstraint", bucket["location"])
 
 
 async def write_setting(call: Call) -> Response:

@@ -77,8 +77,8 @@ def refusal(error: ApiError, *, anonymous: bool = False) -> Response:
     return XmlError(status, code, message, ("Details", details)).response()
 
 
-def document(root: str, nodes: Iterable[Node], namespace: str = _LISTS) -> Response:
-    """A document as a response."""
+def document(root: str, nodes: str | Iterable[Node], namespace: str = _LISTS) -> Response:
+    """A document of a text or of nodes as a response."""
     return Response(_HEAD + _written(root, nodes, namespace), media_type=_TYPE)
 
 
@@ -108,16 +108,15 @@ def children(node: ET.Element, name: str) -> list[ET.Element]:
     return [child for child in node if child.tag.rpartition("}")[2] == name]
 
 
-def _written(root: str, nodes: Iterable[Node], namespace: str) -> bytes:
+def _written(root: str, nodes: str | Iterable[Node], namespace: str) -> bytes:
     element = ET.Element(root, {"xmlns": namespace} if namespace else {})
     _fill(element, nodes)
     return bytes(ET.tostring(element, encoding="utf-8"))
 
 
-def _fill(element: ET.Element, nodes: Iterable[Node]) -> None:
-    for name, content in nodes:
-        child = ET.SubElement(element, name)
-        if isinstance(content, str):
-            child.text = content.translate(_CONTROL)
-        else:
-            _fill(child, content)
+def _fill(element: ET.Element, content: str | Iterable[Node]) -> None:
+    if isinstance(content, str):
+        element.text = content.translate(_CONTROL)
+        return
+    for name, inner in content:
+        _fill(ET.SubElement(element, name), inner)
