@@ -99,8 +99,13 @@ def upstream_manifest(registry: str, repository: str, version: str) -> Manifest 
     return None if image is None else image.tags.get(version) or image.manifests.get(version)
 
 
+def programs() -> frozenset[str]:
+    """Programs of this machine that stand for images."""
+    return frozenset(row["runs"] for row in _table() if "runs" in row)
+
+
 def program_of(image: str) -> str:
-    """The program of this machine that stands for an image, also behind a remote repository; "" for a vLLM image."""
+    """The program that stands for an image of the catalogue, also behind a remote repository; "" for a vLLM image."""
     reference = parse_reference(image)
     repository = f"/{reference.repository}" if reference else ""
     runs = (row["runs"] for row in _table() if "runs" in row and repository.endswith(f"/{row['repository']}"))

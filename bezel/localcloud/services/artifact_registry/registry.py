@@ -4,6 +4,8 @@ Owns the routes. Leaves out reads (pulls.py), uploads of blobs (uploads.py), pus
 registries (names.py).
 """
 
+import json
+
 from starlette.routing import Route
 
 from bezel.localcloud.core.errors import ApiError, permission_denied
@@ -13,7 +15,7 @@ from bezel.localcloud.routing.context import Context
 from bezel.localcloud.services.artifact_registry import pulls, pushes, uploads
 from bezel.localcloud.services.artifact_registry.errors import RegistryError
 from bezel.localcloud.services.artifact_registry.exchange import Handler, endpoint
-from bezel.localcloud.services.artifact_registry.images import Reference, upstream_manifest
+from bezel.localcloud.services.artifact_registry.images import Reference, parse_reference, upstream_manifest
 from bezel.localcloud.services.artifact_registry.manifests import Manifest, parse_manifest
 from bezel.localcloud.services.artifact_registry.names import GOOGLE, READ, Target, images_of, upstream_of
 
@@ -58,6 +60,30 @@ def find_image(cloud: Context, image: Reference, reader: str | None) -> Manifest
     if manifest is None or hides_image(cloud.faults, reader):
         raise ApiError("NOT_FOUND", f"manifest unknown: {image.registry}/{image.repository} {image.version}")
     return manifest
+
+
+def pushed_entrypoint(cloud: Context, image: str) -> list[str] | None:
+    """Entrypoint and command in the config of an image that was pushed; None for an image of the catalogue.
+
+    For an index, those of its first manifest.
+    """
+    reference = parse_reference(image)
+    if reference is None or not reference.registry.endswith(GOOGLE):
+        return None
+    name = Target(reference.registry, reference.repository, reference.repository).image
+    images = images_of(cloud)
+    found = images.resolve(name, reference.version)
+    if found is not None and found[1]["children"]:
+        found = images.resolve(name, found[1]["children"][0]["digest"])
+    if found is None:
+        return None
+    manifest = parse_manifest(images.content(found[0]), found[1]["mediaType"])
+    digest = "" if manifest.is_index else manifest.body["config"]["digest"]
+    try:
+        config = json.loads(images.content(digest))["config"] if digest else {}
+        return [str(word) for word in (*(config.get("Entrypoint") or ()), *(config.get("Cmd") or ()))]
+    except (ValueError, KeyError, TypeError, AttributeError):  # an artifact whose config is another document
+        return []
 
 
 def _in_repository(cloud: Context, image: Reference, reader: str | None) -> Manifest | None:

@@ -17,7 +17,8 @@ from bezel.localcloud.processes.process_status import DIRECTORY_VARIABLE
 from bezel.localcloud.processes.sockets import LISTEN_VARIABLE, PREFIX
 from bezel.localcloud.processes.variables import notes_of_withheld, passed_on
 from bezel.localcloud.routing.context import Context
-from bezel.localcloud.services.artifact_registry.images import program_of
+from bezel.localcloud.services.artifact_registry.images import program_of, programs
+from bezel.localcloud.services.artifact_registry.registry import pushed_entrypoint
 from bezel.localcloud.services.cloud_run.failures import ContainerFailureError
 from bezel.localcloud.services.cloud_run.references import resolve_environment, resolve_mounts
 from bezel.localcloud.services.cloud_run.spec import GIB, RevisionSpec
@@ -141,6 +142,25 @@ def real(container: Container) -> Command:
     return Command(tuple(argv), defaults | environment_of(container), tuple(notes))
 
 
+def _program_of(cloud: Context, spec: RevisionSpec) -> str:
+    """The program of this machine that stands for a container's image, "" for a vLLM.
+
+    Raises:
+        RevisionFailureError: The image was pushed, and its entrypoint or the container's command is unknown here.
+    """
+    entrypoint = pushed_entrypoint(cloud, spec.image)
+    if entrypoint is None:
+        return program_of(spec.image)
+    words = spec.command or tuple(entrypoint)
+    name = Path(words[0]).name if words else ""
+    if name in programs():
+        return name
+    if not any(words[: len(known)] == known for known in _ENTRYPOINTS):
+        text = f"localcloud starts {', '.join(sorted(programs()))} and vllm in place of images, not {' '.join(words)!r}"
+        raise ContainerFailureError(f"Application exec likely failed: {text}, the command of {spec.image}.")
+    return ""
+
+
 def container_command(
     cloud: Context,
     launcher: Callable[[Container], Command],
@@ -162,7 +182,7 @@ def container_command(
     Raises:
         RevisionFailureError: A secret, a bucket or the program does not exist, or is not readable.
     """
-    runs, given = program_of(spec.image), resolve_environment(cloud, spec)
+    runs, given = _program_of(cloud, spec), resolve_environment(cloud, spec)
     own = {"HF_ENDPOINT": f"{cloud.base}{HUB_PREFIX}"} | passed_on(given)
     container = Container(
         args=() if runs else serve_arguments(spec.command, spec.args),
