@@ -45,7 +45,7 @@ class Fleet:
         project: Google Cloud project.
         region: Region that they run in.
         tasks: Number of tasks.
-        image: Reference of the image that `bezel/bench/Dockerfile` builds.
+        image: Reference of their image (`bezel.bench_jobs.job_image`).
         service_account: Their service account: it may invoke the server and write the bucket.
         bucket: Bucket for the exchange of plan and parts.
         ready_seconds: Time limit for all of them to come up.
@@ -148,7 +148,7 @@ class _Run:
         except RestError:
             raise
         except UserError as error:
-            repair = "build the image from bezel/bench/Dockerfile, push it, and name it."
+            repair = "name the image that `bezel bench image LOCATION-docker.pkg.dev/PROJECT/REPOSITORY` prints."
             raise UserError(Problem("--image", fleet.image, str(error), repair)) from None
         execution = self.jobs.run(self.record.job)
         ready = {protocol.ready(task) for task in range(fleet.tasks)}

@@ -17,6 +17,7 @@ from bezel.bench_jobs.job_runner import Fleet, send_by_tasks
 from bezel.errors import UserError
 from bezel.localcloud import control
 from bezel.localcloud.processes.process_status import marked
+from tests.support.bench_jobs.container_engine import install
 from tests.support.localcloud.client import PARENT, REGION, RUNTIME, SERVICES, Client, is_alive, until
 from tests.support.record_results import check_results
 from tests.support.simulated_vllm.process import MODEL
@@ -104,10 +105,22 @@ def site(tmp_path_factory):
     control.stop(found.endpoint.directory)
 
 
-def test_three_tasks_send_one_load_and_the_result_is_that_of_one(site, tmp_path):
+@pytest.fixture(scope="module")
+def image(site, tmp_path_factory):
+    """The image that `bezel bench image` has pushed and printed, by its digest."""
+    token = site.client.http.headers["Authorization"].removeprefix("Bearer ")
+    engine = install(tmp_path_factory.mktemp("engine") / "bin", token)
+    command = [sys.executable, "-c", MAIN, "bench", "image", f"{REGION}-docker.pkg.dev/bezel-local/tools"]
+    variables = site.environment | {"PATH": str(engine)}
+    ran = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, timeout=60, check=True)
+    return ran.stdout.strip()
+
+
+def test_three_tasks_send_one_load_and_the_result_is_that_of_one(site, image, tmp_path):
+    assert "@sha256:" in image
     command = [sys.executable, "-c", MAIN, "bench", "job", "--url", site.url, "--model", "tiny"]
     command += ["--users", "6", "--requests", "30", "--input-tokens", "64", "--output-tokens", "16", "--tasks", "3"]
-    command += ["--image", f"{REGION}-docker.pkg.dev/bezel-local/tools/bezel-bench:0.1.0", "--bucket", "loads"]
+    command += ["--image", image, "--bucket", "loads"]
     command += ["--service-account", site.account, "--job-region", REGION, "--out", str(tmp_path / "r.json")]
     ran = subprocess.run(
         command, cwd=ROOT, env=site.environment, capture_output=True, text=True, timeout=110, check=False
@@ -158,7 +171,7 @@ def test_a_task_that_may_not_read_the_bucket_fails_the_run_in_its_own_words(site
         ({"bucket": "nowhere"}, "gcloud storage buckets create gs://nowhere"),
         (
             {"image": "localhost/bezel-bench:9"},
-            "Image 'localhost/bezel-bench:9' not found.\n   Repair: build the image",
+            "Image 'localhost/bezel-bench:9' not found.\n   Repair: name the image that `bezel bench image",
         ),
     ],
 )

@@ -1,0 +1,18 @@
+"""`bezel bench image`: the image for the tasks of `bezel bench job`, by its digest on standard output."""
+
+import argparse
+
+from bezel.bench_jobs.job_image import ImageRepository, image_of_this_code
+from bezel.console import note
+from bezel.pulumi_engine.project import Project
+
+
+def run(project: Project, options: argparse.Namespace) -> int:
+    """Find or build the image of this code and print its reference.
+
+    Raises:
+        UserError: It can neither be found nor built; the text says why.
+    """
+    repository = ImageRepository.parse(options.repository)
+    print(image_of_this_code(repository, project.folder, lambda text: note(f"  {text}")))
+    return 0
