@@ -68,7 +68,7 @@ def test_the_whole_life(quick: Rehearsal, tmp_path: Path) -> None:
     changed = quick.local("up", "l4-qat")
     assert changed.code == 0, changed.text
     updated = {"service-service", "health", "benchmark"}
-    assert updates(foretold.text, "update") == updates(changed.text, "updated") == updated
+    assert foretold.changed("update") == changed.changed("updated") == updated
     second = quick.outputs()
     assert "--max-num-seqs=4" in second["arguments"]
     assert second["revision"] != first["revision"]
@@ -94,11 +94,6 @@ def test_the_whole_life(quick: Rehearsal, tmp_path: Path) -> None:
     assert gone.code == 0, gone.text
     assert "localcloud keeps running: another command uses it" in gone.text
     assert weights_only(quick) == before
-
-
-def updates(text: str, verb: str) -> set[str]:
-    """The names of the resources that a preview shows, or a run reports, as changed."""
-    return set(re.findall(rf"^ ~ +\S+ (\S+) {verb}\b", text, re.MULTILINE))
 
 
 def cut_by_a_full_disk(rehearsal: Rehearsal) -> None:

@@ -114,9 +114,11 @@ def test_a_revision_serves_by_its_name(stage: FaultHarness) -> None:
 def test_a_client_sees_nothing_of_a_rollout_and_nothing_is_left_to_do_after_it(stage: FaultHarness) -> None:
     before, _ = traffic(stage)
     stage.need_a_revision()
+    foretold = stage.rehearsal.local("preview", "l4-qat")
     with asking(stage) as client:
         run = stage.up()
     assert run.code == 0, run.text
+    assert foretold.changed("update") == run.changed("updated") == {"service-service", "health", "benchmark", "traffic"}
     client.saw_nothing()
     assert traffic(stage) == (after(before), after(before))
     assert serving_in_the_outputs(stage) == after(before)

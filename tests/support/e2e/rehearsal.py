@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -36,6 +37,10 @@ class Run:
 
     code: int
     text: str
+
+    def changed(self, verb: str) -> set[str]:
+        """The names of the resources that a preview (`update`) or a run (`updated`) shows as changed in place."""
+        return set(re.findall(rf"^ ~ +\S+ (\S+) {verb}\b", self.text, re.MULTILINE))
 
 
 @dataclass
