@@ -52,7 +52,7 @@ def environment(endpoint: Endpoint, environ: Mapping[str, str] = os.environ) -> 
         environ: The variables that a client has otherwise: where they name a proxy, it is left out for localcloud.
     """
     variables = own_environment(endpoint) | {
-        # google-cloud-storage for Python; the emulator's variable would make it leave out its credentials.
+        # google-cloud-storage for Python, which with an emulator's variable would leave out its credentials.
         "API_ENDPOINT_OVERRIDE": endpoint.base,
         "CLOUDSDK_CORE_PROJECT": endpoint.project,
         "CLOUDSDK_AUTH_CREDENTIAL_FILE_OVERRIDE": str(endpoint.credentials),
@@ -60,6 +60,8 @@ def environment(endpoint: Endpoint, environ: Mapping[str, str] = os.environ) -> 
         # gcloud stores tokens by the name of the account, which is the same in every localcloud.
         "CLOUDSDK_CONFIG": str(endpoint.directory / "gcloud"),
     }
+    if endpoint.emulator:
+        variables["STORAGE_EMULATOR_HOST"] = endpoint.emulator
     for name, row in _table().items():
         label = name.partition(".")[0].upper()
         variables[f"CLOUDSDK_API_ENDPOINT_OVERRIDES_{label}"] = f"{endpoint.base}/{row['gcloud']}"
@@ -74,6 +76,7 @@ def description(endpoint: Endpoint) -> dict[str, object]:
     """What a program needs to know to use a localcloud, as JSON."""
     return {
         "base": endpoint.base,
+        "emulator": endpoint.emulator,
         "project": endpoint.project,
         "credentials": str(endpoint.credentials),
         "directory": str(endpoint.directory),

@@ -8,8 +8,9 @@ import os
 import signal
 import socket
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from bezel.errors import Problem, UserError
@@ -17,7 +18,8 @@ from bezel.localcloud.cloud import Cloud, largest_body
 from bezel.localcloud.core.clock import InstanceTiming, PlatformClock
 from bezel.localcloud.core.locks import locked
 from bezel.localcloud.core.logfile import LogFile
-from bezel.localcloud.core.paths import Endpoint, Paths, engine_of, fingerprint
+from bezel.localcloud.core.paths import DEPLOYER, Endpoint, Paths, engine_of, fingerprint
+from bezel.localcloud.http.emulator import EmulatorMiddleware
 from bezel.localcloud.http.serving import HttpServer
 from bezel.localcloud.node.machine import Nodes
 from bezel.localcloud.processes.process_status import end_leftovers
@@ -27,6 +29,7 @@ from bezel.localcloud.services.compute.vpc import FIRST_ADDRESS
 
 log = logging.getLogger(__name__)
 _LOCK_SECONDS = 0.2
+_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _CHECK_SECONDS = 1.0  # between two checks that the directory still exists
 
 
@@ -58,6 +61,7 @@ def run(
     speed: float = 60.0,
     idle_seconds: float = 900.0,
     port: int = 0,
+    emulator: bool = False,
     hooks: Hooks | None = None,
 ) -> None:
     """Serve a directory with a simulated or a real vLLM behind each revision, until SIGTERM, SIGINT or SIGHUP.
@@ -68,6 +72,7 @@ def run(
         speed: Factor by which the platform's waits, and loading by a simulated server, are shortened.
         idle_seconds: Seconds that an idle instance keeps running.
         port: Port of the APIs; 0 for the directory's last one if it is free, else any.
+        emulator: Whether a second port serves clients that send no credentials, as the deployer.
         hooks: What is called once it serves.
 
     Raises:
@@ -78,7 +83,7 @@ def run(
         launcher, timing = simulated, InstanceTiming(speed, idle_seconds)
     else:  # only the simulated engine starts faster; a real one needs its own time
         launcher, timing = real, InstanceTiming(1.0, idle_seconds, machine_seconds=0.0)
-    serve(directory, launcher, server=server, speed=speed, timing=timing, port=port, hooks=hooks)
+    serve(directory, launcher, server=server, speed=speed, timing=timing, port=port, emulator=emulator, hooks=hooks)
 
 
 def serve(
@@ -89,6 +94,7 @@ def serve(
     speed: float,
     timing: InstanceTiming,
     port: int = 0,
+    emulator: bool = False,
     hooks: Hooks | None = None,
 ) -> None:
     """As `run`, with the launcher, which turns a container into the command that is started for it, and the timing."""
@@ -113,7 +119,8 @@ def serve(
             timing,
             lambda cloud: Nodes(cloud, launcher, timing, cloud.services.subnetwork_of),
         )
-        asyncio.run(_run(cloud, _listener(cloud, port), server, hooks or Hooks(), lock))
+        listeners = [_listener(cloud, "port", port), *([_listener(cloud, "emulator port")] if emulator else [])]
+        asyncio.run(_run(cloud, listeners, server, hooks or Hooks(), lock))
 
 
 def _already_running(layout: Paths) -> AlreadyRunningError:
@@ -124,24 +131,26 @@ def _already_running(layout: Paths) -> AlreadyRunningError:
     return AlreadyRunningError(Problem(str(layout.root), None, consequence, repair))
 
 
-def _listener(cloud: Cloud, port: int) -> socket.socket:
-    """The listening socket of the APIs.
+def _listener(cloud: Cloud, setting: str, port: int = 0) -> socket.socket:
+    """A listening socket of the APIs, at the requested port or at the one of the last time, which a setting keeps.
 
     Raises:
         PortError: If the requested port cannot be listened on.
     """
     try:
-        listener = listen_on(port) if port else listen(int(cloud.store.setting("port") or 0))
+        listener = listen_on(port) if port else listen(int(cloud.store.setting(setting) or 0))
     except OSError as error:
         taken = error.errno == errno.EADDRINUSE
         why = "another process listens on it" if taken else f"this user cannot listen on it ({error.strerror})"
         repair = "choose another port, or 0 for any that is free."
         raise PortError(Problem("--port", port, f"{why}, so localcloud was not started.", repair)) from None
-    cloud.store.set_setting("port", str(listener.getsockname()[1]))
+    cloud.store.set_setting(setting, str(listener.getsockname()[1]))
     return listener
 
 
-async def _run(cloud: Cloud, listener: socket.socket, server: str, hooks: Hooks, lock: os.stat_result) -> None:
+async def _run(
+    cloud: Cloud, listeners: Sequence[socket.socket], server: str, hooks: Hooks, lock: os.stat_result
+) -> None:
     stop, code, layout = asyncio.Event(), fingerprint(), cloud.layout
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:  # as nohup sets it
@@ -149,16 +158,21 @@ async def _run(cloud: Cloud, listener: socket.socket, server: str, hooks: Hooks,
     if ended := end_leftovers(layout.root):
         log.warning("ended %d processes of a killed daemon", ended)
     cloud.store.set_setting(FIRST_ADDRESS, str(zlib.crc32(str(layout.root).encode())))
-    cloud.base = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    cloud.base, *emulators = (f"http://127.0.0.1:{listener.getsockname()[1]}" for listener in listeners)
     cloud.prepare()
-    http = HttpServer(cloud.application(), listener, largest_body)
+    application = cloud.application()
+    servers = [HttpServer(application, listeners[0], largest_body)]
+    if emulators:
+        token = partial(cloud.tokens.access_token, DEPLOYER, _SCOPE)
+        servers.append(HttpServer(EmulatorMiddleware(application, token), listeners[1], largest_body))
     await cloud.services.resume()
     cloud.jobs.resume()
     cloud.machines.resume()
     cloud.quota_use.resume()
-    await http.start()
+    for http in servers:
+        await http.start()
     speed = cloud.pace.speed
-    endpoint = Endpoint(layout.root, os.getpid(), cloud.base, server, speed, engine_of(server), code)
+    endpoint = Endpoint(layout.root, os.getpid(), cloud.base, server, speed, engine_of(server), code, *emulators)
     try:
         await asyncio.to_thread(hooks.prepare, endpoint)
         endpoint.write()
@@ -167,7 +181,9 @@ async def _run(cloud: Cloud, listener: socket.socket, server: str, hooks: Hooks,
         await _ended(stop, layout, lock)
     finally:
         layout.endpoint.unlink(missing_ok=True)
-        for part in (http, cloud.quota_use, cloud.machines, cloud.nodes, cloud.jobs, cloud.services):
+        for http in servers:
+            await http.close()
+        for part in (cloud.quota_use, cloud.machines, cloud.nodes, cloud.jobs, cloud.services):
             await part.close()
         cloud.store.close()
         log.info("stopped")

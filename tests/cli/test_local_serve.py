@@ -15,7 +15,7 @@ from bezel.localcloud.core.paths import Endpoint
 from bezel.loopback.plain_http import NO_TLS
 from tests.support.cli.served import BEZEL, Served
 from tests.support.localcloud.client import PARENT, REPOSITORY, Client, is_alive, until
-from tests.support.other_user import as_other_user
+from tests.support.other_user import as_other_user, sent_by_other_user
 
 pytestmark = pytest.mark.slow
 BUCKETS = "/storage/v1/b"
@@ -205,6 +205,19 @@ def test_a_folder_that_may_not_be_written_is_refused_as_such(tmp_path):
     assert ended.returncode == 1
     assert "Permission denied" in errors
     assert "Traceback" not in errors
+
+
+def test_the_port_for_clients_without_credentials_refuses_another_user(serve):
+    first = serve("--dir", "cloud", "--emulator")
+    address = first.told["emulator"].removeprefix("http://")
+    path = f"{BUCKETS}?project=bezel-local"
+    request = f"GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n".encode()
+    with httpx.Client(trust_env=False, verify=NO_TLS) as client:
+        assert client.get(f"http://{address}{path}").status_code == 200
+        assert client.get(f"{first.told['base']}{path}").status_code == 401
+        token = {"Authorization": "Bearer nonsense"}
+        assert client.get(f"http://{address}{path}", headers=token).status_code == 401
+    assert sent_by_other_user(address, request).startswith("HTTP/1.1 403 ")
 
 
 def test_it_ends_with_its_terminal(serve):

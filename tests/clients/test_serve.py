@@ -1,6 +1,5 @@
 """Unmodified clients on `bezel local serve`, with nothing but its variables and addresses."""
 
-import os
 import shutil
 import subprocess
 
@@ -25,23 +24,23 @@ def served(tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
     (home / "seed" / "seeded-bucket").mkdir(parents=True)
     (home / "seed" / "seeded-bucket" / "greeting.txt").write_text("hello")
-    served = Served(home, "--dir", "cloud", "--enable", "secretmanager", "--seed", "seed")
+    served = Served(home, "--dir", "cloud", "--enable", "secretmanager", "--seed", "seed", "--emulator")
     yield served
     served.end()
 
 
-def run(served, *command, **variables):
+def run(served, *command, variables=None, status=0):
     ran = subprocess.run(
         [str(word) for word in command],
         cwd=served.home,
-        env=served.variables | served.told["environment"] | variables,
+        env=served.variables | (served.told["environment"] if variables is None else variables),
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout
+    assert ran.returncode == status, ran.stderr
+    return ran.stdout if status == 0 else ran.stderr
 
 
 def test_the_worked_example_runs_as_it_is_shown(served):
@@ -51,14 +50,23 @@ def test_the_worked_example_runs_as_it_is_shown(served):
     assert run(served, environment.python("google"), "-c", program) == "hello\n"
 
 
-def test_a_storage_client_needs_no_option_at_all(served):
-    assert run(served, environment.python("storage"), "-c", STORAGE) == "bezel-local hello\n"
+def test_a_storage_client_needs_no_option_at_all_with_its_credentials_or_as_at_an_emulator(served):
+    own = {name: value for name, value in served.told["environment"].items() if name != "STORAGE_EMULATOR_HOST"}
+    none = {"GOOGLE_CLOUD_PROJECT": "bezel-local", "STORAGE_EMULATOR_HOST": served.told["emulator"]}
+    for variables in (own, none):
+        python = environment.python("storage")
+        assert run(served, python, "-c", STORAGE, variables=variables) == "bezel-local hello\n"
+    # At the other port a client without credentials may read nothing.
+    none["STORAGE_EMULATOR_HOST"] = served.told["base"]
+    assert "Anonymous credentials cannot be refreshed" in run(
+        served, environment.python("storage"), "-c", STORAGE, variables=none, status=1
+    )
 
 
 def test_gcloud_works_with_the_variables_and_leaves_the_users_own_configuration_alone(served):
     if shutil.which("gcloud") is None:
         pytest.skip("gcloud is not on PATH")
-    own = {"PATH": os.environ["PATH"], "CLOUDSDK_CORE_DISABLE_PROMPTS": "1"}
+    own = {"variables": served.told["environment"] | {"CLOUDSDK_CORE_DISABLE_PROMPTS": "1"}}
     run(served, "gcloud", "secrets", "create", "by-gcloud", "--replication-policy=automatic", **own)
     assert run(served, "gcloud", "secrets", "list", "--format=value(name)", **own).split()[0] == "by-gcloud"
     assert run(served, "gcloud", "storage", "cat", "gs://seeded-bucket/greeting.txt", **own) == "hello"

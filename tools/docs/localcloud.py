@@ -17,7 +17,7 @@ from bezel.localcloud.services.cloud_quotas import api as cloud_quotas
 from tools.docs.generated_sections import ROOT, put
 
 BASE = "http://127.0.0.1:8085"
-SAMPLE = Endpoint(Path("/home/me/cloud"), 1, BASE, "sim", 60.0)
+SAMPLE = Endpoint(Path("/home/me/cloud"), 1, BASE, "sim", 60.0, emulator="http://127.0.0.1:8086")
 # Names of variables -> the clients that read them; the first pattern that matches counts.
 READERS = {
     r"GOOGLE_CLOUD_PROJECT": "Google's libraries, the Terraform and Pulumi providers",
@@ -26,6 +26,7 @@ READERS = {
     r"GOOGLE_(\w+)_CUSTOM_ENDPOINT": "the Terraform and Pulumi providers",
     r"CLOUDSDK_\w+": "gcloud",
     r"API_ENDPOINT_OVERRIDE": "google-cloud-storage for Python",
+    r"STORAGE_EMULATOR_HOST": "Google's storage libraries; only with `--emulator`",
     r"HF_ENDPOINT": "huggingface_hub: a stand-in of the Hugging Face hub",
     r"BEZEL_\w+": "Bezel's own commands",
 }

@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
 
         variables = Local.of(find_project(Path.cwd()), options).engine(endpoint).environment() | variables
         foreign = local_engine.FOREIGN
-    sys.stdout.write(_printed(variables, foreign, options.format))
+    sys.stdout.write(_printed(variables, [name for name in foreign if name not in variables], options.format))
     return 0
 
 

@@ -52,6 +52,7 @@ def run(options: argparse.Namespace) -> int:
                 speed=cloud.speed,
                 idle_seconds=options.idle_seconds,
                 port=cloud.port,
+                emulator=options.emulator,
                 hooks=Hooks(prepare, announce),
             )
         if not options.json:

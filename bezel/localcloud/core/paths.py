@@ -111,6 +111,7 @@ class Endpoint:
         speed: Factor by which waits of the platform are shortened.
         engine: Executable and model of a real server; "" for the simulated one.
         code: Fingerprint of the code that it runs.
+        emulator: Address for clients that send no credentials; "" where there is none.
     """
 
     directory: Path
@@ -120,6 +121,7 @@ class Endpoint:
     speed: float
     engine: str = ""
     code: str = ""
+    emulator: str = ""
     project: str = PROJECT
 
     @property
@@ -154,7 +156,8 @@ class Endpoint:
         except (OSError, ValueError, KeyError, TypeError):
             return None
         server, speed = content.get("server", ""), content.get("speed", 0.0)
-        return Endpoint(directory, process, base, server, speed, content.get("engine", ""), content.get("code", ""))
+        more = (str(content.get(name, "")) for name in ("engine", "code", "emulator"))
+        return Endpoint(directory, process, base, server, speed, *more)
 
 
 def engine_of(server: str) -> str:
