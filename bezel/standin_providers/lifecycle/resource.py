@@ -102,7 +102,11 @@ class Operations:
 
     @staticmethod
     def look(inputs: Mapping[str, Any]) -> None:
-        """Look at checked inputs, which are whole: in later calls the engine leaves out the contents of assets."""
+        """Look at checked inputs, which are whole: in later calls the engine leaves out the contents of assets.
+
+        Raises:
+            ProviderError: They cannot be used.
+        """
 
     def create(self, planned: Mapping[str, Any]) -> tuple[str, Properties]:
         """Create the resource; returns its id and Google's response to a read.

@@ -75,8 +75,10 @@ class ResourceCalls:
             checked.failures.append((name_field, f"could not make instance of '{kind.pulumi_type}': {text}"))
         else:
             checked.failures += refused_values(kind.fields, checked.inputs, kind.validations, name)
-        if not checked.failures:
+        try:
             (kind.operations or Operations).look(checked.inputs)
+        except ProviderError as error:
+            checked.failures.append(("", str(error)))
         return checked
 
     def planned(self, kind: ResourceType, news: Mapping[str, Any], known: Mapping[str, Any] | None) -> Properties:
