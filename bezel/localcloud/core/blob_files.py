@@ -13,6 +13,7 @@ import re
 from collections.abc import AsyncIterable, Iterator
 from pathlib import Path
 
+from bezel.atomic_write import write_whole
 from bezel.localcloud.core.paths import Paths
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128}")
@@ -60,13 +61,8 @@ class BlobFiles:
         if path.exists():
             return
         self._check_room()
-        written = self._uploads / f"{digest.replace(':', '-')}.kept"
-        try:
-            written.write_bytes(content)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            written.replace(path)
-        finally:
-            written.unlink(missing_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, content, mode=0o600)
 
     def received(self, upload: str) -> int:
         """Bytes that an upload has so far."""

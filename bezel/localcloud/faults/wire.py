@@ -183,8 +183,12 @@ def refusal(fault: Fault, at: str, path: str) -> tuple[int, Headers, bytes]:
         body = {"error": "internal_failure", "error_description": _page_text(status)}
         return status, [*headers, (b"content-type", b"application/json")], json.dumps(body).encode()
     error = _rate_limited(path) if limited else ApiError(*_unavailable(status), status=status)
+    headers.append((b"content-type", b"application/json"))
+    if path.startswith("/v2/"):  # the registry protocol's own shape
+        code = "TOOMANYREQUESTS" if limited else "UNKNOWN"
+        return status, headers, json.dumps({"errors": [{"code": code, "message": error.message}]}).encode()
     legacy = path.startswith(("/storage/", "/upload/", "/compute/"))
-    return status, [*headers, (b"content-type", b"application/json")], json.dumps(error.body(legacy=legacy)).encode()
+    return status, headers, json.dumps(error.body(legacy=legacy)).encode()
 
 
 def _unavailable(status: int) -> tuple[str, str]:

@@ -42,6 +42,13 @@ def test_docker_images_show_what_was_pushed(registry):
     assert registry.ok("GET", f"{CONTENTS}/dockerImages/deep%2Fer@{digest}") == deep
 
 
+@pytest.mark.parametrize("created", ["yesterday", "2026-01-02", 5, None])
+def test_a_config_without_a_time_gives_no_build_time(registry, created):
+    registry.image("1", config={"created": created})
+    (image,) = listed(registry, "dockerImages", "dockerImages")
+    assert "buildTime" not in image
+
+
 def test_an_index_shows_its_platforms(registry):
     parts = [registry.image("", layer) for layer in (b"a", b"b")]
     whole = registry.index(*parts)

@@ -274,3 +274,14 @@ def test_deleted_repositories_and_old_blobs_leave_no_file(registry):
 def test_a_method_that_the_spec_does_not_have_is_unsupported(registry):
     assert code(registry.send("POST", f"{APP}/tags/list")) == (405, "UNSUPPORTED")
     assert code(registry.send("PATCH", f"{APP}/manifests/1")) == (405, "UNSUPPORTED")
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted"), [("rate-limited", (429, "TOOMANYREQUESTS")), ("server-errors", (503, "UNKNOWN"))]
+)
+def test_an_injected_failure_has_the_specs_json(registry, kind, wanted):
+    registry.image("1")
+    registry.cloud.faults.add(kind, {})
+    assert code(registry.send("GET", f"{APP}/manifests/1")) == wanted
+    registry.cloud.faults.clear()
+    assert registry.send("GET", f"{APP}/manifests/1").status_code == 200

@@ -51,10 +51,10 @@ class Registry(Project):
         assert answer.status_code == 201, answer.text
         return digest_of(content)
 
-    def image(self, tag="1", layer=b"layer", path=APP, **more):
+    def image(self, tag="1", layer=b"layer", path=APP, config=None, **more):
         """Push an image and return its digest."""
-        config = json.dumps({"architecture": "amd64", "created": "2026-01-02T03:04:05Z", "config": {}}).encode()
-        body = manifest(path, self, config, layer) | more
+        config = config or {"architecture": "amd64", "created": "2026-01-02T03:04:05Z", "config": {}}
+        body = manifest(path, self, json.dumps(config).encode(), layer) | more
         content = json.dumps(body).encode()
         answer = self.send("PUT", f"{path}/manifests/{tag or digest_of(content)}", content, content_type=MANIFEST)
         assert answer.status_code == 201, answer.text

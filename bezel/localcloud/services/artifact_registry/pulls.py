@@ -2,7 +2,6 @@
 
 import re
 from datetime import datetime
-from urllib.parse import quote
 
 from starlette.responses import FileResponse, JSONResponse, Response
 
@@ -180,8 +179,3 @@ def _milliseconds(moment: str) -> str:
         return str(int(datetime.fromisoformat(moment).timestamp() * 1000)) if moment else "0"
     except ValueError:
         return "0"
-
-
-def quoted(path: str) -> str:
-    """An image's path as one segment of a resource name."""
-    return quote(path, safe="")

@@ -1,6 +1,7 @@
 """Pushes of manifests, and deletes: manifests, tags, blobs."""
 
 import json
+from datetime import datetime
 
 from starlette.responses import Response
 
@@ -116,7 +117,7 @@ def _check_parts(exchange: Exchange, image: Image, manifest: Manifest) -> None:
 
 
 def _build_time(exchange: Exchange, manifest: Manifest) -> str:
-    """The time in an image's config, "" for none."""
+    """The time in an image's config, "" for none and for another text."""
     if manifest.is_index or not manifest.body["config"]["mediaType"].endswith(
         ("image.config.v1+json", "image.v1+json")
     ):
@@ -125,7 +126,7 @@ def _build_time(exchange: Exchange, manifest: Manifest) -> str:
     if exchange.images.blob_size(digest) > _MAX_CONFIG:
         return ""
     try:
-        config = json.loads(exchange.images.content(digest))
-        return str(config.get("created") or "") if isinstance(config, dict) else ""
-    except ValueError:
+        created = str(json.loads(exchange.images.content(digest))["created"])
+        return created if datetime.fromisoformat(created).tzinfo else ""
+    except (ValueError, KeyError, TypeError):
         return ""
