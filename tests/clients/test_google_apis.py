@@ -31,9 +31,10 @@ NOT_SERVED = {
     "google_discovery": {"iam: keys.create"},
     "google_metadata": set(),
     "google_node": set(),
+    "google_go": set(),
 }
 ABOUT = (
-    "Google's client libraries for Python and Node, of the versions below, with the key file and the addresses of "
+    "Google's client libraries for Python, Node and Go, of the versions below, with the key file and the addresses of "
     "`bezel local env`: each method that localcloud serves, long-running operations, paging, masks, IAM policies, and "
     'errors with their details. Set are the endpoint (`client_options.api_endpoint`), and `transport="rest"` '
     'or `fallback: "rest"` where a client has gRPC too.'
@@ -95,6 +96,8 @@ def test_every_call_of_an_unmodified_client_passes_or_is_refused_by_its_name(pre
     absent = {"GOOGLE_APPLICATION_CREDENTIALS"} if name == "google_metadata" else METADATA
     variables = {key: value for key, value in prepared.items() if key not in absent}
     command = [interpreter, programs.PROGRAMS / f"{name}.py"]
+    if name == "google_go":
+        command = [environment.go_tool(name)]
     if name == "google_node":
         variables["NODE_PATH"] = str(environment.npm("google") / "node_modules")
         command = ["node", programs.PROGRAMS / "google_node.cjs"]

@@ -13,7 +13,7 @@ from bezel.localcloud.services.resource_manager import api as resource_manager
 from bezel.localcloud.services.secret_manager import api as secret_manager
 from bezel.localcloud.services.service_usage import api as service_usage
 from bezel.localcloud.services.tpu import api as tpu
-from tests.support.localcloud.client import PARENT, REGION
+from tests.support.localcloud.client import PARENT, REGION, plain
 
 MODULES = (run, secret_manager, artifact_registry, service_usage, cloud_quotas, iam, credentials, logs)
 PATHS = BarePaths(None, [module.api for module in (*MODULES, resource_manager, tpu)])
@@ -54,3 +54,15 @@ def test_a_bare_path_is_served_as_the_prefixed_one_and_a_registrys_path_stays(cl
     assert "manifests" not in cloud.get("/v2/vllm/vllm-openai/tags/list").text
     assert cloud.get("/v2/vllm/vllm-openai/tags/list").json()["name"] == "vllm/vllm-openai"
     assert cloud.get("/v7/projects/x").status_code == 404
+
+
+def test_a_body_may_repeat_what_the_path_says_and_nothing_else(cloud):
+    path = f"/secretmanager/v1/{PARENT}/secrets"
+    cloud.post(path, {"replication": {"automatic": {}}}, secretId="repeated")
+    asked = {"permissions": ["secretmanager.secrets.get"], "resource": f"{PARENT}/secrets/repeated"}
+    headers = {"Authorization": cloud.http.headers["Authorization"]}
+    url = f"{cloud.endpoint.base}{path}/repeated:testIamPermissions"
+    # Not by the checking client: the documents leave a path's own names out of their messages.
+    assert plain.post(url, json=asked, headers=headers).json()["permissions"] == asked["permissions"]
+    assert plain.post(url, json=asked | {"parent": PARENT}, headers=headers).status_code == 400
+    cloud.delete(f"{path}/repeated")

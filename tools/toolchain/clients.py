@@ -2,7 +2,8 @@
 
 - python NAME: a virtual environment with tests/clients/requirements/NAME.txt (pinned, with hashes).
 - npm NAME: a folder with the `node_modules` of tests/clients/npm/NAME/package-lock.json.
-- go NAME: a folder with a program of the module tests/clients/go, one of the `tool` lines of its go.mod.
+- go NAME: a folder with the program of the module tests/clients/go/NAME, or with one of the `tool` lines of
+  tests/clients/go/go.mod.
 - debian NAME: a folder with the Debian package of this release, and the libraries that the machine lacks.
 
 Each is made once, in the cache outside the clone, under a name that holds a checksum of its pins, or Debian's release.
@@ -83,20 +84,23 @@ def go(name: str) -> Path:
     """The folder with a program built by Go.
 
     Raises:
-        progress.StepError: go.mod has no such tool, or Go is missing or failed.
+        progress.StepError: There is no such module or tool, or Go is missing or failed.
     """
-    pins = [_file(CLIENTS / "go" / file) for file in ("go.mod", "go.sum")]
-    tools = re.findall(r"^(?:tool)?\s+(\S+/\S+)$", pins[0].read_text(), re.MULTILINE)
-    package = next((path for path in tools if re.sub(r"/v\d+$", "", path).rpartition("/")[2] == name), None)
-    if package is None:
+    module, package = CLIENTS / "go" / name, "."
+    if (module / "go.mod").is_file():
+        pins = [module / "go.mod", module / "go.sum", *sorted(module.glob("*.go"))]
+    else:
+        module = CLIENTS / "go"
+        pins = [_file(module / file) for file in ("go.mod", "go.sum")]
+        tools = re.findall(r"^(?:tool)?\s+(\S+/\S+)$", pins[0].read_text(), re.MULTILINE)
+        package = next((path for path in tools if re.sub(r"/v\d+$", "", path).rpartition("/")[2] == name), "")
+    if not package:
         raise progress.StepError(f"{name} is not a tool of {pins[0]}")
 
     def make(folder: Path) -> None:
         command = ["go", "build", "-mod=readonly", "-tags", GO_TAGS, "-ldflags", "-s -w"]
         command += ["-o", str(folder / name), package]
-        progress.run(
-            f"building {name} from its Go modules, once", command, log=folder / "build.log", cwd=CLIENTS / "go"
-        )
+        progress.run(f"building {name} from its Go modules, once", command, log=folder / "build.log", cwd=module)
 
     return _obtain(f"go-{name}", pins, make)
 

@@ -311,6 +311,9 @@ def _method(source: Source, method: Json, definitions: Json) -> Json:
     fields_of: Json = {"id": method["id"], "http": method["httpMethod"], "path": path_of(source, method)}
     fields_of |= {"version": definitions["version"], "query": query}
     fields_of |= {"required": required} if required else {}
+    # A method whose whole request is the body may get the names of its path there too, as Go's packages send them.
+    in_path = [name for name, of in sorted(method.get("parameters", {}).items()) if of["location"] == "path"]
+    fields_of |= {"bound": in_path} if "request" in method and source.api not in WITHOUT_NUMBERS else {}
     for side in ("request", "response"):
         if side in method:
             fields_of[side] = f"{source.api}.{method[side]['$ref']}"

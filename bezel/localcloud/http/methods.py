@@ -43,6 +43,7 @@ class Method:
         version: Version of the API, e.g. "v2".
         query: Kinds of its query parameters.
         required: Query parameters that must be given.
+        bound: Fields of the request that the path has, where the API lets a body repeat them.
         request: Message of the body, "" for none.
         response: Message of the response, "" for none.
     """
@@ -53,6 +54,7 @@ class Method:
     version: str
     query: dict[str, str]
     required: tuple[str, ...] = field(default=())
+    bound: tuple[str, ...] = field(default=())
     request: str = ""
     response: str = ""
 
@@ -66,7 +68,9 @@ def _table() -> Json:
 @cache
 def served() -> dict[tuple[str, str], Method]:
     """The served methods by (HTTP method, path with {} for every parameter)."""
-    methods = [Method(**row | {"required": tuple(row.get("required", ()))}) for row in _table()["served"]]
+    methods = [
+        Method(**row | {key: tuple(row.get(key, ())) for key in ("required", "bound")}) for row in _table()["served"]
+    ]
     return {(method.http, method.path): method for method in methods}
 
 

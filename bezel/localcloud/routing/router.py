@@ -264,6 +264,8 @@ def _endpoint(cloud: Context, api: Api, rule: _Rule) -> Callable[[Request], Awai
             call = _admit(cloud, api, rule, request)
             if rule.serves and rule.serves.request and not rule.reads_body:
                 given = json_object(await request.body())
+                if not rule.field:
+                    given = {key: value for key, value in given.items() if key not in rule.serves.bound}
                 call.body = checked_message(given, rule.serves.request, rule.field, keep_null=api.legacy)
             answer = rule.handler(call)
             if inspect.isawaitable(answer):

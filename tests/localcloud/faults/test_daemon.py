@@ -1,11 +1,13 @@
 """Faults on a running daemon: put on and taken off over HTTP, seen by the next request."""
 
 import json
+import time
 
 import httpx
 import pytest
 
 from bezel.localcloud import control
+from bezel.localcloud.access import keys
 from tests.support.localcloud.client import SERVICES, Client, plain, start_daemon
 
 pytestmark = pytest.mark.slow  # whole processes
@@ -100,6 +102,17 @@ def test_clocks_that_are_off_by_more_than_five_minutes_get_no_token(client: Clie
     with pytest.raises(httpx.HTTPStatusError) as caught:
         control.access_token(client.endpoint)
     assert "Check your iat and exp values" in caught.value.response.text
+
+
+def test_clocks_that_are_off_bar_tokens_that_an_account_signs_itself(client: Client) -> None:
+    key_file, now = json.loads(client.endpoint.credentials.read_text()), int(time.time())
+    own = {"iss": key_file["client_email"], "sub": key_file["client_email"], "iat": now, "exp": now + 3600}
+    claims = own | {"aud": "https://cloudresourcemanager.googleapis.com/"}
+    headers = {"Authorization": f"Bearer {keys.sign(claims, keys.load_private(key_file['private_key']))}"}
+    url = f"{client.endpoint.base}/crm/v1/projects/bezel-local"
+    for seconds, status in ((-299, 200), (-301, 401)):
+        put(client, "clock-skew", seconds=seconds)
+        assert plain.get(url, headers=headers).status_code == status
 
 
 def test_somebody_else_needs_a_service_to_change(client: Client) -> None:

@@ -25,7 +25,7 @@ def npm(name: str) -> Path:
 
 
 def go_tool(name: str) -> Path:
-    """A program of the module `tests/clients/go`; skips where it is not built yet and there is no Go."""
+    """A program of the modules below `tests/clients/go`; skips where it is not built yet and there is no Go."""
     _needs("go", f"the program {name}")
     return _folder("go", name) / name
 
