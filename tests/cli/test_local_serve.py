@@ -14,7 +14,7 @@ from bezel.localcloud import control
 from bezel.localcloud.core.paths import Endpoint
 from bezel.loopback.plain_http import NO_TLS
 from tests.support.cli.served import BEZEL, Served
-from tests.support.localcloud.client import PARENT, REPOSITORY, Client, is_alive, until
+from tests.support.localcloud.client import PARENT, REPOSITORY, Client, is_alive
 from tests.support.other_user import as_other_user, sent_by_other_user
 
 pytestmark = pytest.mark.slow
@@ -73,7 +73,7 @@ def test_a_killed_one_that_is_started_again_keeps_its_data_and_address(serve):
     assert client_of(again).get(f"{BUCKETS}/kept").status_code == 200
 
 
-def test_two_serve_at_once_each_with_its_own_data(serve):
+def test_two_serve_at_once_and_a_folder_or_a_port_in_use_is_refused_with_who_has_it(serve):
     one, other = serve("--dir", "one"), serve("--dir", "other")
     client_of(one).post(BUCKETS, {"name": "mine"}, project=one.told["project"])
     assert client_of(other).get(f"{BUCKETS}/mine").status_code == 404
@@ -83,19 +83,15 @@ def test_two_serve_at_once_each_with_its_own_data(serve):
         f"{other.told['base']}{BUCKETS}/mine", headers={"Authorization": token}, trust_env=False, verify=NO_TLS
     )
     assert answer.status_code == 401
-
-
-def test_a_folder_or_a_port_in_use_is_refused_with_who_has_it(serve):
-    first = serve("--dir", "cloud")
-    port = first.told["base"].rpartition(":")[2]
-    code, errors = serve("--dir", "cloud").end()
+    code, errors = serve("--dir", "one").end()
     assert code == 1
-    assert f"(process {first.pid}, {first.told['base']})" in errors
-    assert f"bezel local stop --dir {folder_of(first)}" in errors
-    code, errors = serve("--dir", "other", "--port", port).end()
+    assert f"(process {one.pid}, {one.told['base']})" in errors
+    assert f"bezel local stop --dir {folder_of(one)}" in errors
+    port = one.told["base"].rpartition(":")[2]
+    code, errors = serve("--dir", "third", "--port", port).end()
     assert code == 1
     assert f"--port = {port}\n   another process listens on it" in errors
-    assert client_of(first).get(BUCKETS, project="bezel-local").status_code == 200
+    assert client_of(one).get(f"{BUCKETS}/mine").status_code == 200
 
 
 def test_no_other_command_replaces_it_and_the_one_of_the_refusal_stops_it(serve):
@@ -142,11 +138,11 @@ def test_what_is_there_already_is_not_seeded_again_and_a_refused_seed_ends_it(se
     assert control.status(serve.home / "other") is None
 
 
-def test_temporary_data_are_gone_at_the_end(serve):
+def test_it_ends_with_its_terminal_and_temporary_data_are_gone_then(serve):
     first = serve("--temporary")
     folder = folder_of(first)
     assert client_of(first).get(BUCKETS, project="bezel-local").status_code == 200
-    assert first.end() == (0, "")
+    assert first.end(signal.SIGHUP) == (0, "")
     assert not folder.exists()
 
 
@@ -187,12 +183,6 @@ def test_it_says_how_clients_reach_it_and_the_lines_of_env_work_in_a_shell(serve
     assert not [name for name in as_json if name.startswith("PULUMI")]  # there is no project here
 
 
-def test_a_proxy_is_left_out_for_localcloud_and_kept_for_the_rest(serve):
-    first = serve("--dir", "cloud", HTTPS_PROXY="http://proxy.example:3128", no_proxy="intern.example,127.0.0.1")
-    assert first.told["environment"]["NO_PROXY"] == "intern.example,127.0.0.1,localhost"
-    assert "NO_PROXY" not in serve("--dir", "other").told["environment"]
-
-
 def test_a_folder_that_may_not_be_written_is_refused_as_such(tmp_path):
     folder = tmp_path / "folder"
     folder.mkdir(mode=0o755)
@@ -218,13 +208,6 @@ def test_the_port_for_clients_without_credentials_refuses_another_user(serve):
         token = {"Authorization": "Bearer nonsense"}
         assert client.get(f"http://{address}{path}", headers=token).status_code == 401
     assert sent_by_other_user(address, request).startswith("HTTP/1.1 403 ")
-
-
-def test_it_ends_with_its_terminal(serve):
-    first = serve("--dir", "cloud")
-    os.kill(first.pid, signal.SIGHUP)
-    assert first.end() == (0, "")
-    until(lambda: control.status(folder_of(first)) is None)
 
 
 def _free():

@@ -68,7 +68,8 @@ def test_gcloud_works_with_the_variables_and_leaves_the_users_own_configuration_
         pytest.skip("gcloud is not on PATH")
     own = {"variables": served.told["environment"] | {"CLOUDSDK_CORE_DISABLE_PROMPTS": "1"}}
     run(served, "gcloud", "secrets", "create", "by-gcloud", "--replication-policy=automatic", **own)
-    assert run(served, "gcloud", "secrets", "list", "--format=value(name)", **own).split()[0] == "by-gcloud"
-    assert run(served, "gcloud", "storage", "cat", "gs://seeded-bucket/greeting.txt", **own) == "hello"
+    (served.home / "sent.txt").write_text("by gcloud")
+    run(served, "gcloud", "storage", "cp", "sent.txt", "gs://seeded-bucket/sent.txt", **own)
+    assert run(served, "gcloud", "storage", "cat", "gs://seeded-bucket/sent.txt", **own) == "by gcloud"
     assert (served.home / "cloud" / "gcloud").is_dir()
     assert not (served.home / ".config").exists()

@@ -87,6 +87,14 @@ def test_media_multipart_and_resumable_put_the_same_object(shelf):
     assert multi["contentType"] == "text/plain"
 
 
+@pytest.mark.parametrize(("given", "status"), [("XX", 200), ('"XX"', 200), ("'XX'", 200), ("'XX", 400), ('"YY"', 400)])
+def test_a_boundary_may_be_quoted_as_gcloud_quotes_it_and_must_be_the_bodys(shelf, given, status):
+    body = b'--XX\r\n\r\n{"name": "a/quoted"}\r\n--XX\r\n\r\ncontent\r\n--XX--\r\n'
+    headers = {"Content-Type": f"multipart/related; boundary={given}"}
+    answer = shelf.http.post(UPLOAD, params={"uploadType": "multipart"}, content=body, headers=headers)
+    assert answer.status_code == status, answer.text
+
+
 @pytest.mark.parametrize("metadata", [b"[]", b"{", b'"a"'])
 def test_a_multipart_upload_without_metadata_is_refused(shelf, metadata):
     body = b"--XX\r\n\r\n" + metadata + b"\r\n--XX\r\n\r\ncontent\r\n--XX--\r\n"

@@ -67,8 +67,9 @@ async def whole(call: Call, max_bytes: int) -> bytes:
 def _parts(body: bytes, content_type: str) -> tuple[Json, bytes]:
     header = Message()
     header["content-type"] = content_type
-    boundary = header.get_param("boundary")
-    pieces = re.split(rb"(?:\A|\r?\n)--" + re.escape(str(boundary).encode()) + rb"(?:--)?[ \t]*(?:\r?\n|\Z)", body)
+    # gcloud and gsutil put the boundary in single quotes, which are no quotes in a header's parameter.
+    boundary = re.sub("^'(.*)'$", r"\1", str(header.get_param("boundary")))
+    pieces = re.split(rb"(?:\A|\r?\n)--" + re.escape(boundary.encode()) + rb"(?:--)?[ \t]*(?:\r?\n|\Z)", body)
     if header.get_content_type() != "multipart/related" or len(pieces) != 4:
         raise invalid("A multipart upload has a multipart/related body of two parts: metadata and content.")
     _, first = _split(pieces[1])
