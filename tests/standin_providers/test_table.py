@@ -120,7 +120,7 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     ),
     "gcp:secretmanager/secret:Secret": {"secret_type": UNSEEN},
     "gcp:storage/bucket:Bucket": {
-        "enable_object_retention": "localcloud keeps no object against its deletion",
+        "enable_object_retention": "no recording of the published provider sets it",
         "encryption.customer_managed_encryption_enforcement_config": UNSEEN,
         "encryption.customer_supplied_encryption_enforcement_config": UNSEEN,
         "encryption.google_managed_encryption_enforcement_config": UNSEEN,
@@ -138,9 +138,9 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     },
     "gcp:storage/bucketObject:BucketObject": {
         "contexts": "localcloud's objects have no contexts",
-        "customer_encryption": "the key travels in headers, which localcloud does not read",
+        "customer_encryption": "the key travels in headers, which localcloud refuses",
         "force_empty_content_type": "localcloud gives every object a type",
-        "retention": "localcloud keeps no object against its deletion",
+        "retention": "no recording of the published provider sets it",
     },
 }
 EACH = [(token, path) for token, paths in LEFT_OUT.items() for path in paths]

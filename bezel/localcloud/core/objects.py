@@ -24,7 +24,8 @@ _SESSION_SECONDS = 7 * 86400.0
 LIVE, NONCURRENT, SOFT_DELETED = "object", "noncurrentObject", "softDeletedObject"
 """Kinds of rows with a content."""
 _CONTENT = "_content"
-_ZEROS = bytes(1 << 16)
+_ZEROS = bytes(1 << 18)
+_BLOCK = 4096  # bytes: a shorter run of zeros leaves no hole
 
 
 class ObjectFiles:
@@ -196,23 +197,24 @@ class ObjectFiles:
 
 
 def _write(file: BinaryIO, chunk: bytes) -> None:
-    """Append bytes, or a hole for zeros that fill whole blocks; the file is truncated to its position at the end."""
-    if len(chunk) % 4096 == 0 and chunk == _ZEROS[: len(chunk)]:
+    """Append bytes, or a hole where all are zeros; the file is truncated to its position at the end."""
+    if len(chunk) >= _BLOCK and chunk == _ZEROS[: len(chunk)]:
         file.seek(len(chunk), os.SEEK_CUR)
     else:
         file.write(chunk)
 
 
 def _append_file(target: BinaryIO, source: BinaryIO) -> None:
-    """Append a file without its holes."""
-    start, size, position = target.tell(), os.fstat(source.fileno()).st_size, 0
+    """Append a file without its holes; the kernel copies, or shares the blocks where the file system can."""
+    start, size = target.tell(), os.fstat(source.fileno()).st_size
     for begin, end in _written_parts(source.fileno(), size):
-        source.seek(begin)
-        target.seek(start + begin)
         position = begin
-        while position < end and (piece := source.read(min(1 << 20, end - position))):
-            target.write(piece)
-            position += len(piece)
+        while position < end:
+            left = end - position
+            copied = os.copy_file_range(source.fileno(), target.fileno(), left, position, start + position)
+            if not copied:
+                raise OSError(errno.EIO, "a content became shorter while it was copied")
+            position += copied
     target.seek(start + size)
 
 

@@ -39,4 +39,55 @@ RULES = [
         "",
         "",
     ),
+    (
+        "with object versioning, a superseded or deleted live object becomes a noncurrent version",
+        [
+            "storage/generations.with_versioning_an_overwritten_or_deleted_object_stays_readable_by_its_generation",
+            "storage/generations.without_versioning_an_overwritten_object_is_no_version",
+        ],
+        STORAGE,
+        "resources/objects/methods/list/parameters/versions/description",
+        "lists all versions of an object as distinct results",
+    ),
+    (
+        "a soft-deleted object can be restored until its time is over",
+        ["storage/generations.a_soft_deleted_object_is_restored_as_it_was_until_its_time_is_over"],
+        STORAGE,
+        "schemas/Object/properties/hardDeleteTime/description",
+        "no longer be restorable",
+    ),
+    (
+        "an object's name has no line break, at most 1,024 bytes, and is neither . nor ..",
+        ["storage_objects.a_name_that_google_refuses_is_refused_and_nothing_of_it_stays"],
+        "Cloud Storage's page on objects: naming requirements",
+        "",
+        "",
+    ),
+    (
+        "a composite object has a CRC32C and no MD5, and counts its components",
+        ["storage/contents.a_composition_has_the_bytes_and_the_checksum_of_its_parts"],
+        STORAGE,
+        "schemas/Object/properties/componentCount/description",
+        "Number of underlying components that make up this object",
+    ),
+    (
+        "a signed URL allows what was signed, until it expires, within the rights of its account",
+        [
+            "storage/signatures.a_signed_url_does_what_was_signed_and_nothing_else",
+            "storage/signatures.a_url_counts_for_its_account_s_rights_only",
+        ],
+        "Cloud Storage's pages on signed URLs and on V4 signing",
+        "",
+        "",
+    ),
+    (
+        "all users read and list a bucket that allows it, unless public access prevention is enforced",
+        [
+            "storage/xml.all_users_read_and_list_where_the_bucket_allows_it_and_write_nowhere_else",
+            "storage/xml.public_access_prevention_keeps_a_bucket_from_all_users",
+        ],
+        "Cloud Storage's pages on public data and on public access prevention",
+        "",
+        "",
+    ),
 ]
