@@ -40,6 +40,7 @@ class ObjectFiles:
         self._layout = layout
         self._store = store
         self.full = False
+        self._adopted: list[Path] = []  # contents of the transaction that runs
         self.mounts = MountFolders(layout.objects, layout.uploads, self._live_content)
 
     def bucket_folder(self, bucket: str) -> Path:
@@ -103,9 +104,10 @@ class ObjectFiles:
         return path
 
     def adopt(self, upload: Upload) -> Json:
-        """Make an upload a content and return the field that names it; to be called within a transaction."""
+        """Make an upload a content and return the field that names it; to be called within `changed`."""
         name = uuid.uuid4().hex
         upload.path.replace(self._layout.contents / name)
+        self._adopted.append(self._layout.contents / name)
         return {_CONTENT: name}
 
     @contextmanager
@@ -116,8 +118,14 @@ class ObjectFiles:
         `recover` does the rest.
         """
         dropped: list[Json] = []
-        with self._store.transaction():
-            yield dropped
+        self._adopted.clear()
+        try:
+            with self._store.transaction():
+                yield dropped
+        except BaseException:
+            for path in self._adopted:
+                path.unlink(missing_ok=True)
+            raise
         for name in names:
             self.mounts.show(bucket, name)
         for row in dropped:

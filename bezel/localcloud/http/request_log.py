@@ -73,7 +73,9 @@ class Breakpoints:
 
 
 # Arguments that are, or work like, credentials.
-_SECRET_ARGUMENTS = frozenset({"access_token", "key", "upload_id", "assertion", "token"})
+_SECRET_ARGUMENTS = frozenset(
+    {"access_token", "key", "upload_id", "assertion", "token", "X-Goog-Signature", "x-goog-signature", "Signature"}
+)
 
 
 class WireLog:

@@ -168,3 +168,23 @@ def test_a_session_continues_after_a_restart_without_a_token_and_ends_once(proje
     assert asked.json()["generation"] == done.json()["generation"]
     other = re.sub(r"upload_id=\w+", "upload_id=0", address)
     assert project.raw("PUT", other, b"x", token=False).status_code == 404
+
+
+def test_a_write_that_the_database_cannot_take_leaves_no_bytes(project, put):
+    put("a", b"old")
+    project.cloud.store.limit(full=True)
+    for number in range(20):  # the last page of the database may still take a row or two
+        answer = project.raw("POST", f"{UPLOAD}?uploadType=media&name={number}{'x' * 900}", b"new")
+        if answer.status_code != 200:
+            break
+    assert (answer.status_code, "disk is full" in answer.text) == (500, True)
+    project.cloud.store.limit(full=False)
+    assert len(list(project.cloud.layout.contents.iterdir())) == number + 1
+    assert list(project.cloud.layout.uploads.iterdir()) == []
+
+
+def test_no_signature_is_in_the_request_log(project, put):
+    put("a")
+    project.raw("GET", "/shelf/a?X-Goog-Signature=aabbccdd&GoogleAccessId=x&Signature=eeff0011", token=False)
+    logged = project.cloud.layout.wire_log.read_text()
+    assert ("aabbccdd" in logged, "eeff0011" in logged, "/shelf/a" in logged) == (False, False, True)
