@@ -123,7 +123,7 @@ SOURCES = (
         *_under("compute.machineTypes", "get list"),
         *_under("compute.instances", "insert get list aggregatedList delete getGuestAttributes getSerialPortOutput"),
         *_under("compute.networks", "insert get list patch delete"),
-        *_under("compute.subnetworks", "insert get list patch delete setPrivateIpGoogleAccess"),
+        *_under("compute.subnetworks", "insert get list patch delete setPrivateIpGoogleAccess expandIpCidrRange"),
         *_under("compute.firewalls", "insert get list patch update delete"),
         *_under("compute.routers", "insert get list patch update delete"),
     )),

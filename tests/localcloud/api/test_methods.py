@@ -208,7 +208,8 @@ def secrets(trial):
     trial("POST", SECRETS, {"replication": {"automatic": {}}}, secretId="tried")
     trial.refused(409, "POST", SECRETS, {"replication": {"automatic": {}}}, secretId="tried")
     trial.refused(400, "POST", SECRETS, {"replication": {"automatic": {}}}, secretId="no/id")
-    trial.refused(501, "POST", SECRETS, {"replication": {"automatic": {}}, "ttl": "60s"}, secretId="x", says="ttl")
+    unserved = {"replication": {"automatic": {}}, "rotation": {"rotationPeriod": "3600s"}}
+    trial.refused(501, "POST", SECRETS, unserved, secretId="x", says="rotation")
     one, none = f"{SECRETS}/tried", f"{SECRETS}/absent"
     etag = trial("GET", one, missing=none)["etag"]
     trial("GET", SECRETS, pageSize=1)

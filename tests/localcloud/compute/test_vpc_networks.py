@@ -161,6 +161,40 @@ def test_a_patch_changes_what_it_names_and_refuses_what_is_fixed(made):
     assert made.refused(412, "PATCH", f"{SUBNETWORKS}/sub", stale)["errors"][0]["reason"] == "conditionNotMet"
 
 
+def test_a_range_is_expanded_and_keeps_the_rest_of_its_subnetwork(made):
+    before = made.ok("GET", f"{SUBNETWORKS}/sub")
+    larger = "10.10.0.0/20"
+    made.ok("POST", f"{SUBNETWORKS}/sub/expandIpCidrRange", {"ipCidrRange": larger})
+    after = made.ok("GET", f"{SUBNETWORKS}/sub")
+    assert after["ipCidrRange"] == larger
+    changing = {"ipCidrRange", "fingerprint"}
+    assert {key: value for key, value in after.items() if key not in changing} == {
+        key: value for key, value in before.items() if key not in changing
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ("10.10.0.0/24", "must be larger"),
+        ("10.200.0.0/20", "must be larger"),
+        ("10.10.0.0/29", "must be larger"),
+        ("everything", "Must be a CIDR range"),
+        ("", "Must be a CIDR range"),
+    ],
+)
+def test_a_range_that_does_not_hold_the_old_one_is_refused(made, given, word):
+    refused = made.refused(400, "POST", f"{SUBNETWORKS}/sub/expandIpCidrRange", {"ipCidrRange": given})
+    assert word in refused["message"]
+    assert made.ok("GET", f"{SUBNETWORKS}/sub")["ipCidrRange"] == "10.10.0.0/24"
+
+
+def test_a_range_is_not_expanded_over_another_subnetworks(made):
+    made.ok("POST", SUBNETWORKS, {"name": "neighbour", "network": NET, "ipCidrRange": "10.10.1.0/24"})
+    body = {"ipCidrRange": "10.10.0.0/20"}
+    assert "conflicts with" in made.refused(400, "POST", f"{SUBNETWORKS}/sub/expandIpCidrRange", body)["message"]
+
+
 def test_a_router_gets_and_loses_its_nat_by_a_patch(made):
     made.ok("POST", ROUTERS, {"name": "router", "network": NET, "description": None, "noSuchThing": []})
     assert "nats" not in made.ok("GET", f"{ROUTERS}/router")

@@ -1,5 +1,7 @@
 """The trials of Compute Engine's and Cloud TPU's methods, for the table of every method."""
 
+from ipaddress import ip_network
+
 from tests.support.localcloud.client import PARENT, until
 
 COMPUTE = f"/compute/v1/{PARENT}"
@@ -40,6 +42,9 @@ def networks(trial):
         if "subnetworks" in path:
             setter = "/setPrivateIpGoogleAccess"
             trial("POST", one + setter, {"privateIpGoogleAccess": True}, missing=none + setter)
+            expand, larger = "/expandIpCidrRange", {"ipCidrRange": str(ip_network(body["ipCidrRange"]).supernet())}
+            trial("POST", one + expand, larger, missing=none + expand)
+            trial.refused(400, "POST", one + expand, {"ipCidrRange": body["ipCidrRange"]}, says="must be larger")
     trial.refused(400, "DELETE", f"{COMPUTE}/global/networks/tried", says="resourceInUseByAnotherResource")
     trial.refused(400, "GET", f"{COMPUTE}/regions/moon/routers", says="Unknown region")
 

@@ -84,7 +84,7 @@ def _secret(cloud: Context, spec: RevisionSpec, source: Json) -> str:
     try:
         if hides_secret(cloud.faults, name):
             raise ApiError("NOT_FOUND", f"Secret [projects/{PROJECT_NUMBER}/secrets/{secret}] not found.")  # noqa: TRY301
-        return payload_of(cloud.store, *find_version(cloud.store, name, version)).decode()
+        return payload_of(cloud.store, *find_version(cloud, name, version)).decode()
     except ApiError as error:
         text = f"Secret {shown} was not found or cannot be read: {error.message}"
         raise failures.secret_failure(text, error.code) from None

@@ -167,6 +167,23 @@ def _set_google_access(kind: Kind, call: Call) -> Json:
     return once(call, begin)
 
 
+def _expand(kind: Kind, call: Call) -> Json:
+    """Replace the range of a subnetwork by a larger one that holds it."""
+
+    def begin() -> str:
+        name, old = _found(kind, call)
+        given = call.body.get("ipCidrRange") or ""
+        new = checked(kind, _given(old | {"ipCidrRange": given}))
+        before, after = ipaddress.IPv4Network(old["ipCidrRange"]), ipaddress.IPv4Network(new["ipCidrRange"])
+        if before == after or not before.subnet_of(after):
+            raise wrong("ipCidrRange", given, f"The new range must be larger than {before} and contain it")
+        _check_placed(call.cloud.store, kind, name, new)
+        call.cloud.store.put(kind.name, name, new | {key: old[key] for key in ("id", "creationTimestamp")})
+        return timed(call, "expandIpCidrRange", name, old["id"], _SECONDS)
+
+    return once(call, begin)
+
+
 def _parent(kind: Kind, call: Call) -> str:
     if not kind.regional:
         return f"projects/{PROJECT}/global/{kind.plural}"
@@ -219,6 +236,7 @@ def _serve(kind: Kind) -> None:
     if kind is SUBNETWORK:
         access = f"{item_path}/setPrivateIpGoogleAccess"
         methods.append(("POST", access, "setPrivateIpGoogleAccess", "requestId", _set_google_access))
+        methods.append(("POST", f"{item_path}/expandIpCidrRange", "expandIpCidrRange", "requestId", _expand))
     for verb, path, permission, query, handler in methods:
         needs = f"compute.{kind.plural}.{permission}"
         serves(api, verb, f"/{place}/{kind.plural}{path}", needs, query)(partial(handler, kind))

@@ -9,10 +9,13 @@ from bezel.localcloud.core.errors import ApiError, invalid, refuse_unserved
 from bezel.localcloud.core.json_types import Json, b64, timestamp
 from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel.localcloud.core.store import Store
+from bezel.localcloud.http.messages import camel
 from bezel.localcloud.http.paging import newest_first
 from bezel.localcloud.http.update_mask import masked
+from bezel.localcloud.routing.context import Context
 from bezel.localcloud.routing.iam_policies import serve_policy
 from bezel.localcloud.routing.router import Api, Call
+from bezel.localcloud.services.secret_manager.expiration import FIELDS, delete_expired, delete_secret, expiration
 
 api = Api("secretmanager.googleapis.com", "Secret Manager API")
 _ROOT = "/secretmanager/v1/projects/{project:id}/secrets"
@@ -22,11 +25,9 @@ _NAME = "projects/{project}/secrets/{secret}"
 _VERSION_NAME = _NAME + "/versions/{version}"
 _MAX_PAYLOAD = 65_536
 # Fields that a caller may change, fields stored of a new secret, and fields that localcloud does not support.
-_SETTABLE = frozenset({"labels", "annotations", "versionAliases"})
+_SETTABLE = frozenset({"labels", "annotations", "versionAliases"}) | FIELDS
 _KEPT = frozenset({"labels", "annotations", "replication", "secretType"})
-_UNSERVED = frozenset(
-    {"ttl", "expireTime", "rotation", "topics", "versionDestroyTtl", "customerManagedEncryption", "tags"}
-)
+_UNSERVED = frozenset({"rotation", "topics", "versionDestroyTtl", "customerManagedEncryption", "tags"})
 
 
 @api.route("POST", _ROOT, needs="secretmanager.secrets.create", query="secretId", body="secret")
@@ -39,9 +40,12 @@ def create(call: Call) -> Json:
     if not body.get("replication"):
         raise invalid("Secret replication is required.", ("secret.replication", "is required"))
     name = f"projects/{PROJECT}/secrets/{secret_id}"
+    now = call.cloud.pace.now()
+    expires = expiration(body, now)
+    delete_expired(call.cloud.store, now)
     with call.cloud.store.transaction():
         call.check_absent("secret", name, f"Secret [{_shown(name)}] already exists.")
-        secret = {"name": _shown(name), "createTime": timestamp(call.cloud.pace.now()), "etag": _etag(call.cloud.store)}
+        secret = {"name": _shown(name), "createTime": timestamp(now), "etag": _etag(call.cloud.store)} | expires
         secret |= {key: value for key, value in body.items() if key in _KEPT and value}
         call.cloud.store.put("secret", name, secret)
     return secret
@@ -50,6 +54,7 @@ def create(call: Call) -> Json:
 @api.route("GET", _ROOT, needs="secretmanager.secrets.list", query="pageSize pageToken")
 def list_secrets(call: Call) -> Json:
     """Secrets of the project, newest first."""
+    delete_expired(call.cloud.store, call.cloud.pace.now())
     return _listed(call, newest_first(call.cloud.store.rows("secret")), "secrets")
 
 
@@ -70,6 +75,10 @@ def patch(call: Call) -> Json:
         name, secret = _secret(call)
         _check_etag(body.get("etag", ""), secret)
         changed = masked(secret, body, mask, "secretmanager.Secret", _SETTABLE)
+        if asked := {path for path in map(camel, mask) if path in FIELDS}:
+            changed.pop("expireTime", None)
+            changed |= expiration({field: body.get(field) for field in asked}, call.cloud.pace.now())
+        changed.pop("ttl", None)
         _check_aliases(call.cloud.store, name, changed.get("versionAliases") or {})
         secret = {key: value for key, value in secret.items() if key not in _SETTABLE}
         secret |= {key: value for key, value in changed.items() if value}
@@ -85,10 +94,7 @@ def delete(call: Call) -> Json:
     with store.transaction():
         name, secret = _secret(call)
         _check_etag(call.query("etag"), secret)
-        for version, _ in store.rows("secretVersion", f"{name}/versions/"):
-            store.delete("secretVersion", version)
-            store.put_payload(version, None)
-        store.delete("secret", name)
+        delete_secret(store, name)
     return {}
 
 
@@ -132,23 +138,25 @@ def list_versions(call: Call) -> Json:
 @api.route("GET", _VERSION, needs="secretmanager.versions.get", on=_VERSION_NAME)
 def get_version(call: Call) -> Json:
     """One version, without its payload; "latest" is the newest one."""
-    return find_version(call.cloud.store, call.name(_NAME), call.param("version"))[1]
+    return find_version(call.cloud, call.name(_NAME), call.param("version"))[1]
 
 
 @api.route("GET", _VERSION + ":access", needs="secretmanager.versions.access", on=_VERSION_NAME)
 def access(call: Call) -> Json:
     """The payload of an enabled version."""
-    name, version = find_version(call.cloud.store, call.name(_NAME), call.param("version"))
+    name, version = find_version(call.cloud, call.name(_NAME), call.param("version"))
     data = payload_of(call.cloud.store, name, version)
     return {"name": version["name"], "payload": {"data": b64(data), "dataCrc32c": str(crc32c(data))}}
 
 
-def find_version(store: Store, secret: str, version: str) -> tuple[str, Json]:
+def find_version(cloud: Context, secret: str, version: str) -> tuple[str, Json]:
     """Return (name, body) of a version by number, alias or "latest".
 
     Raises:
         ApiError: NOT_FOUND.
     """
+    store = cloud.store
+    delete_expired(store, cloud.pace.now())
     if version == "latest":
         numbers = [_number(name) for name, _ in store.rows("secretVersion", f"{secret}/versions/")]
         version = str(max(numbers, default=0))
@@ -179,7 +187,7 @@ def _set_state(call: Call, state: str) -> Json:
         text = f"Secret version {number!r} must be a number: only get and access accept an alias or 'latest'."
         raise invalid(text, ("name", number))
     with store.transaction():
-        name, version = find_version(store, call.name(_NAME), number)
+        name, version = find_version(call.cloud, call.name(_NAME), number)
         _check_etag(call.body.get("etag", ""), version)
         if version["state"] == "DESTROYED":
             raise ApiError("FAILED_PRECONDITION", f"Secret Version [{version['name']}] is already destroyed.")
@@ -198,6 +206,7 @@ for _verb, _state in {"enable": "ENABLED", "disable": "DISABLED", "destroy": "DE
 
 def _secret(call: Call) -> tuple[str, Json]:
     name = call.name(_NAME)
+    delete_expired(call.cloud.store, call.cloud.pace.now())
     return name, call.stored("secret", name, f"Secret [{_shown(name)}] not found.")
 
 

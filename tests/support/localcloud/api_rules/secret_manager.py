@@ -11,6 +11,16 @@ RULES = [
         "Input only",
     ),
     (
+        "a secret expires by a timestamp or a duration, returned as a timestamp; then it goes with its versions",
+        [
+            "secret_expiration.an_expiration_is_shown_as_a_timestamp_however_it_was_given",
+            "secret_expiration.a_secret_goes_with_its_versions_when_its_time_has_come_and_not_before",
+        ],
+        SECRETS,
+        "schemas/Secret/properties/expireTime/description",
+        "always provided on output, regardless of what was sent on input",
+    ),
+    (
         "secrets and their versions are listed newest first, with their total number",
         ["api/refusals.secrets_and_versions_are_listed_newest_first_by_pages"],
         SECRETS,
