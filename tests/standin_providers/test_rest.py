@@ -10,7 +10,13 @@ import pytest
 
 from bezel.standin_providers.google.errors import GoogleError, NoResponseError, ProviderError
 from bezel.standin_providers.google.rest import PlainClock, Rest
-from bezel.standin_providers.google.retries import LONGEST_READ_SECONDS, POLICY_SECONDS
+from bezel.standin_providers.google.retries import (
+    LONGEST_READ_SECONDS,
+    POLICY_SECONDS,
+    REQUEST_SECONDS,
+    Answer,
+    repeated,
+)
 from tests.support.standin_providers.google import DROPPED, FakeGoogle
 
 FAR = time.monotonic() + 1200
@@ -213,7 +219,29 @@ def test_pauses_are_as_short_as_the_platform_is_fast() -> None:
     began = clock.now()
     clock.wait(30)
     assert waited == [0.5]
-    assert clock.now() - began < 30
+    assert 30 <= clock.now() - began < 60
+
+
+def test_a_busy_machine_does_not_shorten_the_retries() -> None:
+    clock = PlainClock(lambda _: None, 10_000.0)
+    statuses = [429] * 5 + [200]
+
+    def slowly() -> Answer:
+        time.sleep(0.02)  # 200 seconds of the platform's
+        return Answer(statuses.pop(0), "")
+
+    answer = repeated(slowly, clock, REQUEST_SECONDS)
+    assert answer is not None
+    assert answer.status == 200
+
+
+def test_the_waits_of_one_thread_are_not_those_of_another() -> None:
+    clock = PlainClock(lambda _: None, 60.0)
+    began = clock.now()
+    thread = threading.Thread(target=clock.wait, args=(300,))
+    thread.start()
+    thread.join()
+    assert clock.now() - began < 60
 
 
 def test_an_answer_that_is_no_json_is_said(google: FakeGoogle, rest: Rest) -> None:
