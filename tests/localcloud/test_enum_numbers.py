@@ -3,6 +3,7 @@
 import pytest
 
 from bezel.localcloud.http.enums import names_of, with_numbers
+from bezel.localcloud.http.messages import scalar
 
 SERVICE = {
     "ingress": "INGRESS_TRAFFIC_ALL",
@@ -66,3 +67,8 @@ def test_a_value_that_is_not_published_has_no_number():
     names = names_of(f"{known}|ASSURED_OSS_REPOSITORY")
     assert names == {0: "MODE_UNSPECIFIED", 1: "STANDARD_REPOSITORY", 2: "VIRTUAL_REPOSITORY", 3: "REMOTE_REPOSITORY"}
     assert with_numbers({"launchStage": "NOT_A_STAGE"}, "run.GoogleCloudRunV2Service") == {"launchStage": "NOT_A_STAGE"}
+
+
+def test_a_value_without_a_known_number_is_accepted_by_its_name():
+    kind = "enum:MODE_UNSPECIFIED|STANDARD_REPOSITORY|VIRTUAL_REPOSITORY|REMOTE_REPOSITORY|AOSS_REPOSITORY"
+    assert scalar("ASSURED_OSS_REPOSITORY", f"{kind}|ASSURED_OSS_REPOSITORY") == "ASSURED_OSS_REPOSITORY"

@@ -180,10 +180,10 @@ def scalar(value: Any, kind: str) -> Any:
 
 
 def _named(value: Any, kind: str) -> str:
-    """The name of an enum value, given by name or by number."""
-    names = names_of(kind)
-    if isinstance(value, str) and value in names.values():
+    """The name of an enum value, given by name or by number; some have no known number."""
+    if isinstance(value, str) and value in kind.removeprefix("enum:").split("|"):
         return value
+    names = names_of(kind)
     if isinstance(value, bool) or not isinstance(value, int | float) or value not in names:
         raise NotOfKindError
     return names[int(value)]
