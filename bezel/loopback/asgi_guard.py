@@ -1,7 +1,8 @@
 """Guard of localcloud's ports: checks of the peer, the headers and the body's length before an application is called.
 
 - The peer must be a process of the daemon's own user: another user of the machine gets 403.
-- `Host` must be an address of the loopback, or localhost: a page whose name resolves to it (DNS rebinding) gets 403.
+- `Host` must be an address of the loopback, localhost or a name below it: a page whose name resolves to it (DNS
+  rebinding) gets 403.
 - `Origin`, which only browsers send, must be one of the loopback too: a page of the internet gets 403.
 - A body that is announced as longer than the port takes gets 413 unread; one that turns out longer (chunked) as soon as
   it does.
@@ -144,10 +145,13 @@ class _Body:
 
 
 def _is_loopback(host: str) -> bool:
-    """Whether the host of `HOST[:PORT]` is this machine: any name but localhost may resolve elsewhere later."""
+    """Whether the host of `HOST[:PORT]` is this machine.
+
+    Any name but localhost and those below it (RFC 6761, section 6.3) may resolve elsewhere later.
+    """
     try:
         name = urlsplit(f"//{host}").hostname or ""
-        return name == "localhost" or ipaddress.ip_address(name).is_loopback
+        return name.rpartition(".")[2] == "localhost" or ipaddress.ip_address(name).is_loopback
     except ValueError:
         return False
 

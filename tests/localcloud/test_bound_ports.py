@@ -154,7 +154,8 @@ def test_another_user_is_refused_at_every_port(doors, kind):
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "a machine's vLLM"])
 def test_the_same_user_is_answered_at_every_port(doors, kind):
     address, path, lines = doors[kind]
-    assert status(told(address, get(path, address, lines))) in {200, 404}, kind
+    for host in (address, "localhost:1", "other.localhost:1"):
+        assert status(told(address, get(path, host, lines))) in {200, 404}, (kind, host)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "a machine's vLLM"])
@@ -163,6 +164,8 @@ def test_the_same_user_is_answered_at_every_port(doors, kind):
     [
         ("rebound.example:8080", ""),
         ("127.0.0.1.nip.io", ""),
+        ("localhost.example", ""),
+        ("evil-localhost", ""),
         ("", ""),
         (None, "Origin: https://evil.example\r\n"),
         (None, "Origin: null\r\n"),

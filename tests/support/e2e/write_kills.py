@@ -37,7 +37,9 @@ REPOSITORIES = f"/artifactregistry/v1/{PARENT}/locations/us-east4/repositories"
 UPLOAD = "/upload/storage/v1/b/kept/o"
 RUNTIME = f"runtime@{PROJECT}.iam.gserviceaccount.com"
 BINDING = {"role": "roles/viewer", "members": ["user:a@example.com"]}
-VOLATILE = frozenset({"etag", "generation", "observedGeneration", "uniqueId", "oauth2ClientId", "uid", "opened"})
+VOLATILE = frozenset(
+    {"etag", "generation", "observedGeneration", "uniqueId", "oauth2ClientId", "uid", "opened", "_content"}
+)
 FILE_EVENTS = frozenset({"os.rename", "os.remove", "os.mkdir", "os.rmdir"})
 
 
@@ -249,6 +251,9 @@ def _shape(folder: Path) -> dict[str, str]:
         for name, data in database.execute("SELECT name, data FROM payloads"):
             found[f"payload {name}"] = data.hex()
         found |= {f"operation {_steady_body(body)}": "" for (body,) in database.execute("SELECT body FROM operations")}
+    # The files' names are random, what is in them is not; a file that no row names would be left behind.
+    for number, text in enumerate(sorted(path.read_text() for path in (folder / "contents").iterdir())):
+        found[f"content {number}"] = text
     for path in (folder / "objects").rglob("*"):
         found[f"path {path.relative_to(folder)}"] = path.read_text() if path.is_file() else ""
     return {_steady(name): _steady(text) for name, text in sorted(found.items())}
@@ -267,6 +272,7 @@ def _steady(text: str) -> str:
     """The text without times, random ids and ports."""
     text = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UUID", text)
     text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME", text)
+    text = re.sub(r"\n\d{20}\b", " GENERATION", text)
     text = re.sub(r"-\d{5}-[a-z0-9]{3}\b", "-REVISION", text)
     text = re.sub(r"kept-[a-z0-9]{5}(?![a-z0-9])", "kept-EXECUTION", text)
     return re.sub(r"127\.0\.0\.1:\d+", "HOST", text)
