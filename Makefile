@@ -61,7 +61,7 @@ test: check ## run all tests, with the real engine on the embedded cloud
 	@.venv/bin/pytest -q -n 4 --dist worksteal --timeout 300 -m "slow and not long"
 
 test-long: setup ## run tests that take minutes each: further stacks, series of kills
-	@.venv/bin/pytest -q -n 3 --dist worksteal --timeout 900 -m long
+	@.venv/bin/pytest -q -n 3 --dist worksteal --timeout 900 -m "long and not clients"
 
 clients: setup ## run unmodified outside clients (Google's, registries', OpenAI's) against the embedded cloud
 	@.venv/bin/pytest -q -n 2 --dist loadfile --timeout 900 -m clients tests/clients

@@ -25,16 +25,18 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 WHOLE_ENGINE = Path(__file__).parent / "e2e"
+LONG = "long and not clients"
 WHOLLY_SLOW = ("pytestmark = pytest.mark.slow", "pytestmark = [pytest.mark.slow")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out what the recipes' `-m` would deselect anyway, as far as a module's text tells."""
     wanted = config.option.markexpr
-    if wanted not in {"slow", "slow and not long", "not slow", "long"} or not collection_path.name.startswith("test_"):
+    recipes = {"slow", "slow and not long", "not slow", LONG}
+    if wanted not in recipes or not collection_path.name.startswith("test_"):
         return None
     text = collection_path.read_text(encoding="utf-8")
-    if wanted == "long":
+    if wanted == LONG:
         return "mark.long" not in text or None
     if WHOLE_ENGINE in collection_path.parents or any(line.startswith(WHOLLY_SLOW) for line in text.splitlines()):
         return (wanted == "not slow") or None
