@@ -37,7 +37,7 @@ def serve(tmp_path):
 
 
 def folder_of(served):
-    return Path(served.told["directory"])
+    return Path(served.report["directory"])
 
 
 def client_of(served):
@@ -49,7 +49,7 @@ def test_it_serves_in_an_empty_folder_and_ctrl_c_leaves_its_data_and_nothing_run
     assert folder_of(first) == first.home / ".local/state/bezel/localcloud"
     assert [path.name for path in first.home.iterdir()] == [".local"]
     client = client_of(first)
-    client.post(BUCKETS, {"name": "kept"}, project=first.told["project"])
+    client.post(BUCKETS, {"name": "kept"}, project=first.report["project"])
     client.prepare()
     client.create("service", client.template("/m"), scaling={"minInstanceCount": 0})
     assert first.run("local", "status").returncode == 0
@@ -57,37 +57,37 @@ def test_it_serves_in_an_empty_folder_and_ctrl_c_leaves_its_data_and_nothing_run
     assert not is_alive(first.pid)
     assert first.run("local", "status").returncode == 1
     with pytest.raises(httpx.ConnectError):
-        httpx.get(first.told["base"], trust_env=False, verify=NO_TLS)
+        httpx.get(first.report["base"], trust_env=False, verify=NO_TLS)
     again = serve()
-    assert again.told["base"] == first.told["base"]
+    assert again.report["base"] == first.report["base"]
     assert client_of(again).get(f"{BUCKETS}/kept").status_code == 200
     assert again.end(signal.SIGTERM) == (0, "")
 
 
 def test_a_killed_one_that_is_started_again_keeps_its_data_and_address(serve):
     first = serve("--dir", "cloud", "--port", str(_free()))
-    client_of(first).post(BUCKETS, {"name": "kept"}, project=first.told["project"])
+    client_of(first).post(BUCKETS, {"name": "kept"}, project=first.report["project"])
     first.end(signal.SIGKILL)
     again = serve("--dir", "cloud")
-    assert again.told["base"] == first.told["base"]
+    assert again.report["base"] == first.report["base"]
     assert client_of(again).get(f"{BUCKETS}/kept").status_code == 200
 
 
 def test_two_serve_at_once_and_a_folder_or_a_port_in_use_is_refused_with_who_has_it(serve):
     one, other = serve("--dir", "one"), serve("--dir", "other")
-    client_of(one).post(BUCKETS, {"name": "mine"}, project=one.told["project"])
+    client_of(one).post(BUCKETS, {"name": "mine"}, project=one.report["project"])
     assert client_of(other).get(f"{BUCKETS}/mine").status_code == 404
     # A token of one is none of the other's.
     token = client_of(one).http.headers["Authorization"]
     answer = httpx.get(
-        f"{other.told['base']}{BUCKETS}/mine", headers={"Authorization": token}, trust_env=False, verify=NO_TLS
+        f"{other.report['base']}{BUCKETS}/mine", headers={"Authorization": token}, trust_env=False, verify=NO_TLS
     )
     assert answer.status_code == 401
     code, errors = serve("--dir", "one").end()
     assert code == 1
-    assert f"(process {one.pid}, {one.told['base']})" in errors
+    assert f"(process {one.pid}, {one.report['base']})" in errors
     assert f"bezel local stop --dir {folder_of(one)}" in errors
-    port = one.told["base"].rpartition(":")[2]
+    port = one.report["base"].rpartition(":")[2]
     code, errors = serve("--dir", "third", "--port", port).end()
     assert code == 1
     assert f"--port = {port}\n   another process listens on it" in errors
@@ -100,7 +100,7 @@ def test_no_other_command_replaces_it_and_the_one_of_the_refusal_stops_it(serve)
     assert replaced.returncode == 1
     assert "is used by another command" in replaced.stderr
     elsewhere = first.run("local", "start", "--dir", "cloud", "--port", str(_free()))
-    assert f"already runs in cloud at {first.told['base']}" in elsewhere.stderr
+    assert f"already runs in cloud at {first.report['base']}" in elsewhere.stderr
     assert first.run("local", "start", "--dir", "cloud").returncode == 0
     assert first.run("local", "stop", "--dir", "cloud").returncode == 0
     assert first.end() == (0, "")
@@ -163,7 +163,7 @@ def test_a_reader_that_is_gone_ends_it(tmp_path):
 def test_it_says_how_clients_reach_it_and_the_lines_of_env_work_in_a_shell(serve):
     first = serve("--dir", "a cloud")
     status = first.run("local", "status", "--dir", "a cloud").stdout
-    for text in (first.told["project"], first.told["credentials"], *first.told["endpoints"].values()):
+    for text in (first.report["project"], first.report["credentials"], *first.report["endpoints"].values()):
         assert text in status
     lines = first.run("local", "env", "--dir", "a cloud").stdout
     shown = 'printf \'%s|%s|%s\' "$GOOGLE_APPLICATION_CREDENTIALS" "$CLOUDSDK_CONFIG" "$GOOGLE_CREDENTIALS"'
@@ -175,9 +175,9 @@ def test_it_says_how_clients_reach_it_and_the_lines_of_env_work_in_a_shell(serve
         timeout=20,
         check=True,
     )
-    assert ran.stdout == f"{first.told['credentials']}|{folder_of(first) / 'gcloud'}|"
+    assert ran.stdout == f"{first.report['credentials']}|{folder_of(first) / 'gcloud'}|"
     as_json = json.loads(first.run("local", "env", "--dir", "a cloud", "--format", "json").stdout)
-    assert as_json == first.told["environment"]
+    assert as_json == first.report["environment"]
     as_file = first.run("local", "env", "--dir", "a cloud", "--format", "file").stdout
     assert dict(line.split("=", 1) for line in as_file.splitlines()) == as_json
     assert not [name for name in as_json if name.startswith("PULUMI")]  # there is no project here
@@ -199,12 +199,12 @@ def test_a_folder_that_may_not_be_written_is_refused_as_such(tmp_path):
 
 def test_the_port_for_clients_without_credentials_refuses_another_user(serve):
     first = serve("--dir", "cloud", "--emulator")
-    address = first.told["emulator"].removeprefix("http://")
+    address = first.report["emulator"].removeprefix("http://")
     path = f"{BUCKETS}?project=bezel-local"
     request = f"GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n".encode()
     with httpx.Client(trust_env=False, verify=NO_TLS) as client:
         assert client.get(f"http://{address}{path}").status_code == 200
-        assert client.get(f"{first.told['base']}{path}").status_code == 401
+        assert client.get(f"{first.report['base']}{path}").status_code == 401
         token = {"Authorization": "Bearer nonsense"}
         assert client.get(f"http://{address}{path}", headers=token).status_code == 401
     assert sent_by_other_user(address, request).startswith("HTTP/1.1 403 ")

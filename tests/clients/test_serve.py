@@ -33,7 +33,7 @@ def run(served, *command, variables=None, status=0):
     ran = subprocess.run(
         [str(word) for word in command],
         cwd=served.home,
-        env=served.variables | (served.told["environment"] if variables is None else variables),
+        env=served.variables | (served.report["environment"] if variables is None else variables),
         capture_output=True,
         text=True,
         timeout=120,
@@ -46,18 +46,18 @@ def run(served, *command, variables=None, status=0):
 def test_the_worked_example_runs_as_it_is_shown(served):
     text = after(ROOT / "docs" / "localcloud.md", "run by tests/clients/test_serve.py")
     assert "http://127.0.0.1:8085/" in text
-    program = text.replace("http://127.0.0.1:8085", served.told["base"])
+    program = text.replace("http://127.0.0.1:8085", served.report["base"])
     assert run(served, environment.python("google"), "-c", program) == "hello\n"
 
 
 def test_a_storage_client_needs_no_option_at_all_with_its_credentials_or_as_at_an_emulator(served):
-    own = {name: value for name, value in served.told["environment"].items() if name != "STORAGE_EMULATOR_HOST"}
-    none = {"GOOGLE_CLOUD_PROJECT": "bezel-local", "STORAGE_EMULATOR_HOST": served.told["emulator"]}
+    own = {name: value for name, value in served.report["environment"].items() if name != "STORAGE_EMULATOR_HOST"}
+    none = {"GOOGLE_CLOUD_PROJECT": "bezel-local", "STORAGE_EMULATOR_HOST": served.report["emulator"]}
     for variables in (own, none):
         python = environment.python("storage")
         assert run(served, python, "-c", STORAGE, variables=variables) == "bezel-local hello\n"
     # At the other port a client without credentials may read nothing.
-    none["STORAGE_EMULATOR_HOST"] = served.told["base"]
+    none["STORAGE_EMULATOR_HOST"] = served.report["base"]
     assert "Anonymous credentials cannot be refreshed" in run(
         served, environment.python("storage"), "-c", STORAGE, variables=none, status=1
     )
@@ -66,7 +66,7 @@ def test_a_storage_client_needs_no_option_at_all_with_its_credentials_or_as_at_a
 def test_gcloud_works_with_the_variables_and_leaves_the_users_own_configuration_alone(served):
     if shutil.which("gcloud") is None:
         pytest.skip("gcloud is not on PATH")
-    own = {"variables": served.told["environment"] | {"CLOUDSDK_CORE_DISABLE_PROMPTS": "1"}}
+    own = {"variables": served.report["environment"] | {"CLOUDSDK_CORE_DISABLE_PROMPTS": "1"}}
     run(served, "gcloud", "secrets", "create", "by-gcloud", "--replication-policy=automatic", **own)
     (served.home / "sent.txt").write_text("by gcloud")
     run(served, "gcloud", "storage", "cp", "sent.txt", "gs://seeded-bucket/sent.txt", **own)

@@ -1,4 +1,4 @@
-"""What the engine waits for is told where nothing happens, and nothing is told where something does."""
+"""What the engine waits for is shown where nothing happens, and nothing is shown where something does."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ class Scene:
             file.write(json.dumps({kind: {"metadata": {"urn": urn, "op": op}}}) + "\n")
 
     def after(self, seconds: float) -> list[str]:
-        """What is told that many seconds later, looking every second."""
+        """What is shown that many seconds later, looking every second."""
         self.shown.clear()
         for _ in range(int(seconds)):
             self.time += 1

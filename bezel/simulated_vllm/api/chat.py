@@ -205,8 +205,8 @@ class ChatStream(streams.OpenAiStream):
         choice["finish_reason"] = finish_reason(self._body, piece)
         if piece.finish:
             choice["stop_reason"] = piece.stop_reason
-        told = self._body.return_token_ids and not _hides(self.call, self._body)
-        choice["token_ids"] = piece.tokens if told else None
+        shows_ids = self._body.return_token_ids and not _hides(self.call, self._body)
+        choice["token_ids"] = piece.tokens if shows_ids else None
         return "".join([*chunks, self._event(piece, choice, self.finishing() if piece.finish else None)])
 
     def _event(self, piece: Piece, choice: dict[str, Any], extra: dict[str, Any] | None = None) -> str:

@@ -123,9 +123,9 @@ class CompletionStream(streams.OpenAiStream):
     def events(self, piece: Piece) -> str:
         """Return the chunk of a piece; its text is empty where the tokens have none."""
         echoed = self._echoed(piece.index)
-        told = "" if _only_echo(self._body) else piece.text
+        generated = "" if _only_echo(self._body) else piece.text
         shown = echoed and self._body.echo and not self._body.return_token_ids
-        text = encode_basestring(decode(echoed) + told if echoed and shown else told)
+        text = encode_basestring(decode(echoed) + generated if echoed and shown else generated)
         before = echoed if echoed and self._body.echo else ()
         logprobs = "null"
         if self._body.logprobs is not None:

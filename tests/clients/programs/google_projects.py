@@ -130,8 +130,11 @@ def tpus() -> None:
     report.call(
         "get_location", lambda: client.get_location({"name": parent}), lambda got: got.location_id == "us-east5-a"
     )
-    kinds = lambda: [kind.type_ for kind in client.list_accelerator_types({"parent": parent})]  # noqa: E731
-    report.call("list_accelerator_types", kinds, lambda found: "v6e-4" in found)
+    report.call(
+        "list_accelerator_types",
+        lambda: [kind.type_ for kind in client.list_accelerator_types({"parent": parent})],
+        lambda found: "v6e-4" in found,
+    )
     report.call(
         "get_accelerator_type", lambda: client.get_accelerator_type({"name": f"{parent}/acceleratorTypes/v6e-4"})
     )

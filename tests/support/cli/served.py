@@ -14,7 +14,7 @@ class Served:
     """A running `bezel local serve --json` and what it printed.
 
     Attributes:
-        told: Its line of JSON.
+        report: Its line of JSON.
     """
 
     def __init__(self, home: Path, *options: str, **variables: str) -> None:
@@ -30,7 +30,7 @@ class Served:
             start_new_session=True,
         )
         assert self._process.stdout is not None
-        self.told = json.loads(self._process.stdout.readline() or "null") or {}
+        self.report = json.loads(self._process.stdout.readline() or "null") or {}
 
     @property
     def pid(self) -> int:

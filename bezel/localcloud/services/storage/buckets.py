@@ -1,19 +1,19 @@
-"""Buckets: created, read, listed, changed, locked and deleted. Policies are in policies.py."""
+"""Buckets: created, read, listed, changed, locked and deleted, with their policies."""
 
 import re
 
 from starlette.responses import Response
 
-from bezel.localcloud.core.errors import ApiError, invalid, refuse_unserved, unserved
+from bezel.localcloud.core.errors import ApiError, anonymous_denied, invalid, refuse_unserved, unserved
 from bezel.localcloud.core.json_types import Json, b64, timestamp
 from bezel.localcloud.core.objects import LIVE, NONCURRENT
 from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel.localcloud.core.regions import regions
 from bezel.localcloud.http.update_mask import merged
-from bezel.localcloud.routing.iam_policies import write_policy
+from bezel.localcloud.routing.iam_policies import held_permissions, read_policy, write_policy
 from bezel.localcloud.routing.router import Call
-from bezel.localcloud.services.storage.api import BUCKET, OF_BUCKETS, POLICY, api, bucket_of
-from bezel.localcloud.services.storage.conditions import check_etags, check_preconditions
+from bezel.localcloud.services.storage.api import BUCKET, OBJECT, OBJECT_NAME, OF_BUCKETS, POLICY, api, bucket_of
+from bezel.localcloud.services.storage.conditions import check_etags, check_preconditions, stale
 from bezel.localcloud.services.storage.metadata import CLASSES
 
 _PROJECT = f"projects/{PROJECT}"
@@ -28,6 +28,8 @@ _FIXED = frozenset({"name", "location"})
 # Fields that a PUT keeps although it leaves them out, as each has a value in every bucket.
 _KEPT = frozenset({"storageClass", "softDeletePolicy"})
 _LONGEST_RETENTION = 3_155_760_000  # seconds, 100 years
+_VERSION = "optionsRequestedPolicyVersion"
+_PUBLIC = frozenset({"allUsers", "allAuthenticatedUsers"})
 
 
 @api.route("POST", "/storage/v1/b", needs="storage.buckets.create", on=_PROJECT, query="project enableObjectRetention")
@@ -157,6 +159,39 @@ def list_caches(call: Call) -> Json:
     return {"kind": "storage#anywhereCaches"} | call.page([], "items")
 
 
+@api.route("GET", BUCKET + "/iam", needs="storage.buckets.getIamPolicy", on=POLICY, query=_VERSION)
+def get_policy(call: Call) -> Json:
+    """Policy of a bucket."""
+    bucket_of(call)
+    return _policy_json(call, read_policy(call.cloud.store, call.name(POLICY), call.query(_VERSION)))
+
+
+@api.route("PUT", BUCKET + "/iam", needs="storage.buckets.setIamPolicy", on=POLICY)
+def set_policy(call: Call) -> Json:
+    """Replace the policy of a bucket."""
+    bucket = bucket_of(call)
+    policy = merged({}, call.body)
+    members = {member for binding in policy.get("bindings") or [] for member in binding.get("members") or []}
+    if _PUBLIC & members and (bucket.get("iamConfiguration") or {}).get("publicAccessPrevention") == "enforced":
+        text = (
+            "The member bindings allUsers and allAuthenticatedUsers are not allowed since public access prevention is"
+        )
+        raise ApiError("FAILED_PRECONDITION", f"{text} enforced.", status=412)
+    return _policy_json(call, write_policy(call.cloud.store, call.name(POLICY), {"policy": policy}, stale=stale()))
+
+
+@api.route("GET", BUCKET + "/iam/testPermissions", query="permissions")
+def test_permissions(call: Call) -> Json:
+    """The requested permissions that the caller has on a bucket."""
+    return _held(call, call.name(POLICY))
+
+
+@api.route("GET", OBJECT + "/iam/testPermissions", query="permissions generation")
+def test_object_permissions(call: Call) -> Json:
+    """The requested permissions that the caller has on an object, by the policy of its bucket."""
+    return _held(call, call.name(OBJECT_NAME))
+
+
 def _shown(call: Call, bucket: Json) -> Json:
     return bucket | {"selfLink": f"{call.cloud.base}/storage/v1/b/{bucket['name']}"}
 
@@ -217,3 +252,16 @@ def _complete(bucket: Json, before: Json, now: str) -> None:
     configuration = bucket.get("iamConfiguration") or {}
     if uniform := configuration.get("uniformBucketLevelAccess"):
         bucket["iamConfiguration"] = configuration | {"bucketPolicyOnly": uniform}
+
+
+def _held(call: Call, resource: str) -> Json:
+    bucket_of(call)
+    permissions = call.request.query_params.getlist("permissions")
+    held = held_permissions(call, resource, permissions)
+    if not (held or call.caller):
+        raise anonymous_denied((permissions or ["storage.buckets.getIamPolicy"])[0])
+    return {"kind": "storage#testIamPermissionsResponse"} | held
+
+
+def _policy_json(call: Call, policy: Json) -> Json:
+    return policy | {"kind": "storage#policy", "resourceId": call.name(POLICY)}
