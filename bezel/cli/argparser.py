@@ -20,6 +20,7 @@ COMMANDS = Path(__file__).with_name("commands.toml")
 # Titles of the groups of commands in the help.
 GROUPS = {
     "deploy": "plan and deploy",
+    "pipeline": "deploy by pipeline",
     "measure": "measure and compare",
     "lease": "lease machines",
     "catalogue": "facts and models",

@@ -1,0 +1,26 @@
+"""Output of the pipeline's commands: in the form that was asked for, and in the summary of the forge's run."""
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+from bezel.cli import exits
+from bezel.gitops.outcomes import Report
+
+
+def publish(report: Report, options: argparse.Namespace) -> None:
+    """Print a report, write it as JSON to `--out`, and append it to the summary of the run, if a forge runs this.
+
+    Raises:
+        UserError: A file cannot be written.
+    """
+    as_json = json.dumps(report.as_json(), indent=2, ensure_ascii=False) + "\n"
+    sys.stdout.write(as_json if options.format == "json" else getattr(report, options.format)())
+    if options.out is not None:
+        exits.write_output("--out", options.out, as_json)
+    # GitHub and Gitea name a file whose Markdown they show beside the run's log.
+    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+        with Path(summary).open("a", encoding="utf-8") as file:
+            file.write(report.markdown())
