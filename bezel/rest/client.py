@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from bezel.rest.credentials import Credentials
-from bezel.rest.errors import ApiError, UnreachableError
+from bezel.rest.errors import ApiError, RestError, UnreachableError
 from bezel.rest.transport import json_object, new_client, reason_of
 
 if TYPE_CHECKING:
@@ -121,12 +121,42 @@ class GoogleClient:
             UnreachableError: No response came within the deadline.
             CredentialsError: There is no token to send.
         """
+        return json_object(self.send(method, url, json=json, params=params, idempotent=idempotent), method, url)
+
+    def send(
+        self,
+        method: str,
+        url: str,
+        *,
+        json: Any = None,
+        content: bytes | None = None,
+        content_type: str = "application/octet-stream",
+        params: Mapping[str, str | int] | None = None,
+        idempotent: bool | None = None,
+    ) -> "httpx.Response":
+        """Sends a request with its retries and returns the whole response: for bytes, and for headers.
+
+        Args:
+            method: The HTTP method.
+            url: The whole address, made from `endpoint(...)`.
+            json: The body, if it is JSON.
+            content: The body, if it is bytes.
+            content_type: The kind of `content`.
+            params: The query.
+            idempotent: As of `request`.
+
+        Raises:
+            ApiError: The server refused it.
+            UnreachableError: No response came within the deadline.
+            CredentialsError: There is no token to send.
+        """
         safe = method in IDEMPOTENT if idempotent is None else idempotent
+        body = {"json": json} if content is None else {"content": content, "headers": {"content-type": content_type}}
         end = self.clock() + self.deadline_seconds
         renewed = False
         for delay in self.backoff.delays(self.dice):
-            failure, retry_after = self._attempt(method, url, json, params, safe=safe, end=end)
-            if isinstance(failure, dict):
+            failure, retry_after = self._attempt(method, url, body, params, safe=safe, end=end)
+            if not isinstance(failure, RestError):
                 return failure
             if isinstance(failure, ApiError) and failure.status == 401 and not renewed:
                 # The clocks differ, or the token was revoked early: one new token, no wait.
@@ -140,23 +170,23 @@ class GoogleClient:
         raise AssertionError("the waits never end")
 
     def _attempt(
-        self, method: str, url: str, json: Any, params: Any, *, safe: bool, end: float
-    ) -> tuple[dict[str, Any] | ApiError | UnreachableError, float | None]:
+        self, method: str, url: str, body: Mapping[str, Any], params: Any, *, safe: bool, end: float
+    ) -> "tuple[httpx.Response | ApiError | UnreachableError, float | None]":
         """One attempt: the response or the failure, and the least wait before the next attempt (None: no retry)."""
         import httpx
 
         if self._client is None:
             self._client = new_client(self.timeout_seconds)
         limit = max(self.min_timeout_seconds, min(self.timeout_seconds, end - self.clock()))
-        headers = self.credentials.headers()
+        sent = {**body, "headers": {**body.get("headers", {}), **self.credentials.headers()}}
         try:
-            response = self._client.request(method, url, json=json, params=params, headers=headers, timeout=limit)
+            response = self._client.request(method, url, params=params, timeout=limit, **sent)
         except httpx.HTTPError as error:
             never_sent = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout))
             failure = UnreachableError(f"{method} {url.split('?', 1)[0]}: no response ({reason_of(error)})")
             return failure, 0.0 if safe or never_sent else None
         if response.is_success:
-            return json_object(response, method, url), None
+            return response, None
         failed = ApiError.of(response.status_code, response.content, method=method, url=url)
         again = is_retryable(response.status_code, idempotent=safe)
         return failed, retry_delay(response.headers.get("retry-after")) if again else None
