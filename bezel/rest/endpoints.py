@@ -14,13 +14,17 @@ from bezel.rest.errors import AddressError
 
 _GOOGLE = {
     "ARTIFACT_REGISTRY": "https://artifactregistry.googleapis.com/v1/",
+    "BILLING": "https://billingbudgets.googleapis.com/v1/",  # the provider's name of the Budget API
     "CLOUD_BILLING": "https://cloudbilling.googleapis.com/v1/",
     "CLOUD_QUOTAS": "https://cloudquotas.googleapis.com/v1/",
     "CLOUD_RUN_V2": "https://run.googleapis.com/v2/",
     "COMPUTE": "https://compute.googleapis.com/compute/v1/",
+    "IAM_BETA": "https://iam.googleapis.com/v1/",
     "IAM_CREDENTIALS": "https://iamcredentials.googleapis.com/v1/",
+    "KMS": "https://cloudkms.googleapis.com/v1/",
     "LOGGING": "https://logging.googleapis.com/v2/",
     "MONITORING": "https://monitoring.googleapis.com/",  # as the provider has it, without a version
+    "RESOURCE_MANAGER": "https://cloudresourcemanager.googleapis.com/v1/",
     "SECRET_MANAGER": "https://secretmanager.googleapis.com/v1/",
     "STORAGE": "https://storage.googleapis.com/storage/v1/",
     "TPU_V2ALPHA1": "https://tpu.googleapis.com/v2alpha1/",

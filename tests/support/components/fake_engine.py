@@ -57,6 +57,8 @@ class Declared:
     hooks: tuple[str, ...]
     deleted_first: bool
     outputs: dict[str, Any] | None = None
+    protected: bool = False
+    imported: str = ""
 
 
 @dataclass
@@ -140,6 +142,8 @@ class _Listener(mocks.MockMonitor):
                 timeouts=(request.customTimeouts.create, request.customTimeouts.update, request.customTimeouts.delete),
                 hooks=tuple(request.hooks.on_error),
                 deleted_first=request.deleteBeforeReplace,
+                protected=request.protect,
+                imported=request.importId,
             )
         )
         return answer

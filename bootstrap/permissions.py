@@ -1,0 +1,104 @@
+"""Permissions of the pipeline's two accounts: what the stacks of this repository call, and nothing else. Pure.
+
+Custom roles, because each predefined one gives more: `roles/run.admin` runs jobs, `roles/iam.serviceAccountAdmin`
+changes who may act as an account, `roles/storage.admin` reads every bucket. Owns the lists, by what needs them. A test
+runs stacks with them on localcloud, and takes each role away in turn. Leaves out who gets which role (`deploy.py`).
+
+The deploy account may act as every service account of the project, because Google has no condition on their names: in
+a project of its own there is no other account with more rights than its own.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class CustomRole:
+    """A role of the project.
+
+    Attributes:
+        id: Its id: letters, digits, dots and underscores.
+        title: What it is for.
+        permissions: Its permissions, sorted.
+    """
+
+    id: str
+    title: str
+    permissions: tuple[str, ...]
+
+    @classmethod
+    def of(cls, id_: str, title: str, *permissions: str) -> "CustomRole":
+        """A role with the permissions of some lists, each of them blank-separated."""
+        return cls(id_, title, tuple(sorted({name for part in permissions for name in part.split()})))
+
+
+# What a plan asks about the project: enabled APIs, quotas, their use.
+_PROJECT_READS = """
+resourcemanager.projects.get serviceusage.services.get serviceusage.services.list
+cloudquotas.quotas.get monitoring.timeSeries.list
+"""
+_SERVICE_READS = """
+artifactregistry.repositories.get compute.subnetworks.get iam.serviceAccounts.get
+run.operations.get run.revisions.get run.revisions.list run.services.get run.services.getIamPolicy run.services.list
+"""
+# The reason of a failed start is in the logs; the smoke checks are requests to the service.
+_SERVICE_WRITES = """
+artifactregistry.repositories.create artifactregistry.repositories.delete artifactregistry.repositories.update
+artifactregistry.repositories.downloadArtifacts
+iam.serviceAccounts.actAs iam.serviceAccounts.create iam.serviceAccounts.delete iam.serviceAccounts.update
+logging.logEntries.list
+run.routes.invoke run.services.create run.services.delete run.services.setIamPolicy run.services.update
+"""
+_LEASE_READS = """
+artifactregistry.repositories.getIamPolicy
+compute.firewalls.get compute.instances.get compute.instances.list compute.networks.get compute.routers.get
+compute.subnetworks.get
+tpu.nodes.get tpu.nodes.list tpu.queuedResources.get tpu.queuedResources.list
+"""
+_LEASE_WRITES = """
+artifactregistry.repositories.setIamPolicy
+compute.disks.create compute.disks.setLabels
+compute.firewalls.create compute.firewalls.delete compute.firewalls.update
+compute.globalOperations.get compute.regionOperations.get compute.zoneOperations.get
+compute.instances.create compute.instances.delete compute.instances.getGuestAttributes
+compute.instances.getSerialPortOutput compute.instances.setLabels compute.instances.setMetadata
+compute.instances.setServiceAccount compute.instances.setTags
+compute.networks.create compute.networks.delete compute.networks.updatePolicy compute.networks.use
+compute.routers.create compute.routers.delete compute.routers.update
+compute.subnetworks.create compute.subnetworks.delete compute.subnetworks.update compute.subnetworks.use
+tpu.nodes.create tpu.nodes.delete tpu.nodes.getGuestAttributes
+tpu.operations.get tpu.queuedResources.create tpu.queuedResources.delete
+"""
+_WEIGHTS_READS = "storage.buckets.get storage.buckets.getIamPolicy storage.objects.list"
+_WEIGHTS_WRITES = """
+storage.buckets.delete storage.buckets.setIamPolicy storage.buckets.update storage.objects.delete
+"""
+
+PREVIEW = CustomRole.of(
+    "bezelPreview",
+    "Read what stacks consist of",
+    _PROJECT_READS,
+    _SERVICE_READS,
+    _LEASE_READS,
+    "secretmanager.secrets.getIamPolicy",
+)
+PREVIEW_WEIGHTS = CustomRole.of("bezelPreviewWeights", "List models in buckets of weights", _WEIGHTS_READS)
+# A bucket is created in the project: no condition on its name can hold before it exists.
+DEPLOY = CustomRole.of(
+    "bezelDeploy",
+    "Deploy services on Cloud Run",
+    _PROJECT_READS,
+    _SERVICE_READS,
+    _SERVICE_WRITES,
+    "storage.buckets.create compute.projects.get",
+)
+DEPLOY_LEASES = CustomRole.of("bezelDeployLeases", "Lease machines in a private network", _LEASE_READS, _LEASE_WRITES)
+DEPLOY_WEIGHTS = CustomRole.of(
+    "bezelDeployWeights", "Create and share buckets of weights", _WEIGHTS_READS, _WEIGHTS_WRITES
+)
+DEPLOY_SECRETS = CustomRole.of(
+    "bezelDeploySecrets",
+    "Give servers access to secrets",
+    "secretmanager.secrets.getIamPolicy secretmanager.secrets.setIamPolicy",
+)
+ROLES = (PREVIEW, PREVIEW_WEIGHTS, DEPLOY, DEPLOY_LEASES, DEPLOY_WEIGHTS, DEPLOY_SECRETS)
+"""All custom roles of the foundation."""

@@ -1,0 +1,225 @@
+"""What the foundation consists of, declared without an engine."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pulumi_policy import EnforcementLevel, ResourceValidationPolicy
+
+from bezel.errors import UserError
+from bezel.planner import make_plan
+from bezel.pulumi_engine.project import Project
+from bootstrap.deploy import APIS, deploy
+from bootstrap.settings import checked_settings
+from tests.support.bootstrap.project import BUCKET, NUMBER, POOL, PROJECT, PROVIDER, SETTINGS, FakeProject
+from tests.support.components.fake_engine import Declarations, declare, has_unknown
+from tests.support.policies.harness import POLICIES, example, violations
+
+GOLDEN = Path(__file__).parent / "goldens" / "foundation.json"
+STACKS = Project(Path(__file__).parents[2])
+MEMBERS = ("iAMMember:IAMMember", "bucketIAMMember:BucketIAMMember", "cryptoKeyIAMMember:CryptoKeyIAMMember")
+
+
+def declared(*, preview: bool = False, **changes: Any) -> Declarations:
+    settings = checked_settings(SETTINGS | changes, PROJECT)
+    return declare(lambda: deploy(settings, PROJECT), preview=preview)
+
+
+def grants(made: Declarations) -> set[tuple[str, str]]:
+    return {
+        (str(resource.inputs["member"]), str(resource.inputs["role"]))
+        for token in MEMBERS
+        for resource in made.of(token)
+    }
+
+
+def test_the_resources_and_their_inputs_stay_as_they_are() -> None:
+    made = {
+        resource.urn: resource.inputs
+        for resource in sorted(declared(secrets=("hf-token",)).all, key=lambda one: one.urn)
+        if not resource.type.startswith("pulumi:")
+    }
+    made = {urn: {key: value for key, value in one.items() if key != "__provider"} for urn, one in made.items()}
+    text = json.dumps(made, indent=1, sort_keys=True) + "\n"
+    if os.environ.get("BEZEL_RECORD"):
+        GOLDEN.parent.mkdir(exist_ok=True)
+        GOLDEN.write_text(text)
+    assert text == GOLDEN.read_text(), "BEZEL_RECORD=1 pytest tests/bootstrap/test_foundation.py records it again"
+
+
+def test_the_bucket_is_private_versioned_and_never_emptied_or_deleted_by_a_mistake() -> None:
+    bucket = declared().one("bucket:Bucket")
+    assert bucket.inputs["name"] == BUCKET
+    assert bucket.inputs["uniformBucketLevelAccess"] is True
+    assert bucket.inputs["publicAccessPrevention"] == "enforced"
+    assert bucket.inputs["versioning"] == {"enabled": True}
+    assert bucket.inputs["forceDestroy"] is False
+    assert bucket.protected
+    assert declared().one("cryptoKey:CryptoKey").protected
+
+
+def test_everything_is_deleted_after_the_guard() -> None:
+    made = declared()
+    guard = made.one("StackGuard")
+    others = [one for one in made.all if one is not guard and one.type.startswith("gcp:")]
+    assert len(others) > 40
+    assert [one.name for one in others if not made.waits_for(guard, one)] == []
+
+
+def test_the_bucket_is_made_before_anything_that_another_project_could_not_take_away() -> None:
+    made = declared()
+    bucket = made.one("bucket:Bucket")
+    others = [one for one in made.all if one.type.startswith("gcp:") and "service:Service" not in one.type]
+    assert [one.name for one in others if one is not bucket and not made.waits_for(one, bucket)] == []
+
+
+def test_only_tokens_of_the_repository_with_the_right_access_may_act_as_an_account() -> None:
+    made = declared()
+    (provider,) = made.of("WorkloadIdentityPoolProvider")
+    assert provider.inputs["attributeCondition"] == "assertion.repository_id == '4711'"
+    assert provider.inputs["oidc"] == {"issuerUri": "https://token.actions.githubusercontent.com"}
+    pool = f"principalSet://iam.googleapis.com/projects/{NUMBER}/locations/global/workloadIdentityPools/bezel"
+    users = {
+        (one.inputs["serviceAccountId"].rpartition("/")[2].partition("@")[0], one.inputs["member"])
+        for one in made.of("serviceaccount/iAMMember:IAMMember")
+    }
+    assert users == {
+        ("pipeline-preview", f"{pool}/attribute.access/preview"),
+        ("pipeline-deploy", f"{pool}/attribute.access/deploy"),
+    }
+
+
+def test_the_preview_account_writes_nothing_but_new_plans() -> None:
+    made = declared()
+    roles = {role for member, role in grants(made) if member.startswith("serviceAccount:pipeline-preview@")}
+    assert roles == {
+        f"projects/{PROJECT}/roles/bezelPreview",
+        f"projects/{PROJECT}/roles/bezelPreviewWeights",
+        "roles/storage.objectViewer",
+        "roles/storage.objectCreator",
+        "roles/cloudkms.cryptoKeyDecrypter",
+    }
+    (creator,) = [one for one in made.all if one.inputs.get("role") == "roles/storage.objectCreator"]
+    expression = f'resource.name.startsWith("projects/_/buckets/{BUCKET}/objects/plans/")'
+    assert creator.inputs["condition"]["expression"] == expression
+    reads = [p for role in made.of("IAMCustomRole") if "Preview" in role.name for p in role.inputs["permissions"]]
+    verbs = {permission.rpartition(".")[2] for permission in reads}
+    assert verbs == {"get", "list", "getIamPolicy"}
+
+
+def test_the_deploy_account_cannot_widen_its_own_rights() -> None:
+    made = declared(secrets=("hf-token",))
+    held = {p for role in made.of("IAMCustomRole") if "Deploy" in role.name for p in role.inputs["permissions"]}
+    assert not held & {
+        "iam.roles.update",
+        "iam.serviceAccountKeys.create",
+        "iam.serviceAccounts.getAccessToken",
+        "iam.serviceAccounts.setIamPolicy",
+        "iam.workloadIdentityPoolProviders.update",
+        "resourcemanager.projects.setIamPolicy",
+        "secretmanager.versions.access",
+        "serviceusage.services.enable",
+        "storage.objects.get",
+    }
+    assert not [permission for permission in held if "*" in permission]
+    (writer,) = [one for one in made.all if one.inputs.get("role") == "roles/storage.objectUser"]
+    assert "/objects/.pulumi/stacks/bezel-bootstrap/" in writer.inputs["condition"]["expression"]
+    assert writer.inputs["condition"]["expression"].startswith("!(")
+
+
+@pytest.mark.parametrize("role", ["bezelDeployWeights", "bezelPreviewWeights", "bezelDeploySecrets"])
+def test_roles_over_buckets_and_secrets_hold_for_the_named_ones_only(role: str) -> None:
+    made = declared(secrets=("hf-token",), weights_buckets=("acme-weights",))
+    (grant,) = [one for one in made.all if str(one.inputs.get("role", "")).endswith(f"/{role}")]
+    expression = grant.inputs["condition"]["expression"]
+    assert ("secrets/hf-token" in expression) == (role == "bezelDeploySecrets")
+    assert ("buckets/acme-weights" in expression) == (role != "bezelDeploySecrets")
+    assert BUCKET not in expression
+
+
+def test_no_right_over_secrets_is_granted_where_none_is_named() -> None:
+    assert not [one for one in declared().all if "bezelDeploySecrets" in one.name]
+
+
+@pytest.mark.parametrize("environment", ["dev", "prod"])
+def test_the_policy_packs_let_all_of_it_pass_in_the_first_preview(environment: str) -> None:
+    limits = example("hardware_cost", environment) | example("security", environment)
+    made = declared(preview=True)
+    said = [
+        f"{resource.name}: {name}: {message}"
+        for name, policy in POLICIES.items()
+        if isinstance(policy, ResourceValidationPolicy) and policy.enforcement_level is not EnforcementLevel.REMEDIATE
+        for resource in made.all
+        for message in violations(name, resource.type, resource.inputs, limits.get(name, {}))
+    ]
+    assert said == []
+
+
+def test_members_and_roles_are_known_in_the_first_preview() -> None:
+    made = declared(preview=True)
+    assert [one.name for token in MEMBERS for one in made.of(token) if has_unknown(one.inputs.get("member"))] == []
+
+
+@pytest.mark.parametrize("stack", [stack for stack in STACKS.stacks() if stack != "gce-l4x8"])
+def test_every_api_that_a_stack_needs_is_enabled(stack: str) -> None:
+    plan = make_plan(STACKS.configuration(stack), project=PROJECT, stack=stack)
+    assert set(plan.apis) <= set(APIS)
+
+
+def test_what_an_earlier_life_left_is_adopted(project: FakeProject) -> None:
+    ring = f"projects/{PROJECT}/locations/us-east4/keyRings/pulumi"
+    project.resources = {ring: {"name": ring}, **left("DELETED")}
+    made = declared()
+    assert made.one("keyRing:KeyRing").imported == ring
+    assert made.one("WorkloadIdentityPool").imported == POOL
+    assert made.one("WorkloadIdentityPoolProvider").imported == PROVIDER
+    assert project.changes == [
+        ("POST", f"{POOL}:undelete"),
+        ("POST", f"{PROVIDER}:undelete"),
+        ("PATCH", PROVIDER),
+    ]
+
+
+def test_a_preview_restores_nothing(project: FakeProject) -> None:
+    project.resources = left("DELETED")
+    assert declared(preview=True).one("WorkloadIdentityPool").imported == ""
+    assert project.changes == []
+
+
+def test_a_pool_of_somebody_else_is_left_to_the_error_of_its_creation(project: FakeProject) -> None:
+    project.resources = left("ACTIVE")
+    project.resources[POOL]["description"] = "Our own pool"
+    assert declared().one("WorkloadIdentityPool").imported == ""
+    project.resources[POOL]["description"] = "Jobs of the forge that deploy by pipeline (bezel-bootstrap)"
+    assert declared().one("WorkloadIdentityPool").imported == POOL
+    assert project.changes == []
+
+
+def test_a_budget_and_a_channel_that_no_state_knows_are_adopted_by_their_name(project: FakeProject) -> None:
+    account = "billingAccounts/012345-6789AB-CDEF01"
+    named = {"name": f"{account}/budgets/b1", "displayName": f"Pipelines of {PROJECT}"}
+    project.resources = {
+        f"{account}/budgets": {"budgets": [{"name": "x", "displayName": "Another"}, named]},
+        f"v3/projects/{PROJECT}/notificationChannels": {"notificationChannels": [{"name": "x"}]},
+    }
+    made = declared()
+    assert made.one("budget:Budget").imported == f"{account}/budgets/b1"
+    assert made.one("NotificationChannel").imported == ""
+
+
+def test_a_hidden_project_and_a_cloud_that_cannot_be_asked_are_errors_with_a_repair(project: FakeProject) -> None:
+    project.hidden = True
+    with pytest.raises(UserError, match=r"does not exist, or you may not see it[\s\S]*Repair: correct its ID"):
+        declared()
+    project.hidden, project.refusal = False, 400
+    with pytest.raises(UserError, match=r"nothing is declared[\s\S]*Repair: "):
+        declared()
+
+
+def left(state: str) -> dict[str, dict[str, Any]]:
+    description = "Jobs of the forge that deploy by pipeline (bezel-bootstrap)"
+    return {POOL: {"state": state, "description": description}, PROVIDER: {"state": state}}
