@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("bezel", "components", "policies", "smoke", "stacks")
+PACKAGES = ("bezel", "bootstrap", "components", "policies", "smoke", "stacks")
 
 
 @pytest.fixture(scope="module")
