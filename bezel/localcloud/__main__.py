@@ -19,6 +19,7 @@ def main() -> int:
     parser.add_argument("--speed", type=float, default=60.0, help="factor by which the platform's waits are shortened")
     parser.add_argument("--idle-seconds", type=float, default=900.0, help="seconds that an idle instance keeps running")
     parser.add_argument("--port", type=int, default=0, help="port of the APIs; 0 for the last one, or any")
+    parser.add_argument("--emulator", action="store_true", help="a second port for clients that send no credentials")
     options = vars(parser.parse_args())
     try:
         run(options.pop("directory"), **options)

@@ -39,10 +39,11 @@ _NAMES = {signal.SIGTERM: "SIGTERM", signal.SIGHUP: "SIGHUP (the terminal was cl
 
 @dataclass(frozen=True)
 class End:
-    """End of an engine command: its exit code, and whether a signal had requested it."""
+    """End of an engine command: its exit code, and whether a signal or its time limit had requested it."""
 
     code: int
     interrupted: bool
+    timed_out: bool = False
 
 
 def run_to_end(
@@ -52,8 +53,10 @@ def run_to_end(
     held: Sequence[int] = (),
     grace: tuple[int, int] = GRACE_SECONDS,
     meanwhile: contextlib.AbstractContextManager[None] | None = None,
+    streams: tuple[int, int] | None = None,
+    seconds: float | None = None,
 ) -> End:
-    """Run the engine with this process's streams, and wait for its end, whatever signals this process gets.
+    """Run the engine, and wait for its end, whatever signals this process gets.
 
     Args:
         command: The program and its arguments.
@@ -62,7 +65,10 @@ def run_to_end(
         held: Descriptors that stay open as long as the engine lives.
         grace: See `GRACE_SECONDS`.
         meanwhile: Entered while the engine runs, and only once it does: it may start threads.
+        streams: Descriptors of its standard output and error; this process's own by default.
+        seconds: Its time limit: then the guard ends it, as after a SIGTERM.
     """
+    out, err = streams or (None, None)
     outlet, inlet = os.pipe()
     guard = subprocess.Popen(
         ["/bin/sh", "-c", _GUARD, "sh", *map(str, grace)],
@@ -80,6 +86,8 @@ def run_to_end(
                 command,
                 cwd=folder,
                 env=environment,
+                stdout=out,
+                stderr=err,
                 pass_fds=held,
                 start_new_session=True,
                 umask=PRIVATE,
@@ -89,8 +97,14 @@ def run_to_end(
             )
             signals.forward_to(engine)
             with meanwhile or contextlib.nullcontext():
-                code = engine.wait()
-            return End(code, signals.received)
+                timed_out = False
+                try:
+                    code = engine.wait(seconds)
+                except subprocess.TimeoutExpired:
+                    timed_out = True
+                    signals.close()
+                    code = engine.wait()
+            return End(code, signals.received, timed_out)
     finally:
         guard.kill()
         guard.wait()

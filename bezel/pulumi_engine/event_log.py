@@ -77,7 +77,7 @@ def unfinished(log: Path, *, ended_too: bool = False) -> list[Change]:
     begun: dict[str, Change] = {}
     failed: set[str] = set()
     messages: dict[str, str] = {}
-    for event in _events(log):
+    for event in events_in(log):
         if "resourcePreEvent" in event:
             metadata = event["resourcePreEvent"]["metadata"]
             change = _change(metadata)
@@ -110,14 +110,15 @@ def unfinished(log: Path, *, ended_too: bool = False) -> list[Change]:
 
 def _services(log: Path, excluded: set[str]) -> list[Change]:
     """The services of a run, changed or not, to be read again, except those in `excluded`."""
-    changes = [_change(event["resourcePreEvent"]["metadata"]) for event in _events(log) if "resourcePreEvent" in event]
+    begun = (event["resourcePreEvent"] for event in events_in(log) if "resourcePreEvent" in event)
+    changes = [_change(event["metadata"]) for event in begun]
     services = {change.urn: change for change in changes if change.resource.get("type") == _SERVICE}
     return [replace(change, kind="updating", read=True) for change in services.values() if change.urn not in excluded]
 
 
 def ended(log: Path) -> set[str]:
     """The resources that a run completed, changed or not."""
-    return {event["resOutputsEvent"]["metadata"]["urn"] for event in _events(log) if "resOutputsEvent" in event}
+    return {event["resOutputsEvent"]["metadata"]["urn"] for event in events_in(log) if "resOutputsEvent" in event}
 
 
 def _classified(change: Change, failed: set[str], message: str) -> Change | None:
@@ -139,7 +140,8 @@ def _change(metadata: Mapping[str, Any]) -> Change:
     return Change(metadata["urn"], kind, {key: state[key] for key in keys if state.get(key)})
 
 
-def _events(log: Path) -> Iterator[dict[str, Any]]:
+def events_in(log: Path) -> Iterator[dict[str, Any]]:
+    """The events of a run in their order; none without a log."""
     try:
         lines = log.read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -44,7 +44,7 @@ def outputs_in(state: Path, project: str, stack: str) -> dict[str, Any] | None:
     if latest is None:
         return None
     of_stack = (item.get("outputs") for item in latest.get("resources") or () if item["type"] == STACK)
-    return {name: _masked(value) for name, value in (next(of_stack, None) or {}).items()}
+    return {name: masked(value) for name, value in (next(of_stack, None) or {}).items()}
 
 
 def pending_in(state: Path, project: str, stack: str) -> bool:
@@ -105,14 +105,15 @@ def _latest(state: Path, project: str, stack: str) -> dict[str, Any] | None:
         raise UserError(Problem(str(file), None, f"it is not a state of the engine: {error!r}.", repair)) from None
 
 
-def _masked(value: Any) -> Any:
+def masked(value: Any) -> Any:
+    """A value of a state or of the event log, each secret in it as `[secret]`."""
     if isinstance(value, list):
-        return [_masked(item) for item in value]
+        return [masked(item) for item in value]
     if not isinstance(value, dict):
         return value
     if value.get(SIGNATURE) == SECRET:
         return "[secret]"
-    return {name: _masked(item) for name, item in value.items()}
+    return {name: masked(item) for name, item in value.items()}
 
 
 def remove_truncated(state: Path) -> list[Path]:

@@ -1,0 +1,227 @@
+"""Runs of the engine on any backend and cloud: preview, up, refresh, destroy, with policy packs and a time limit.
+
+Uses the present environment (PULUMI_BACKEND_URL, GOOGLE_*, ...). The engine's own display goes to standard error, so
+that standard output holds the command's result alone. Leaves out the meaning of the events (`engine_events`) and the
+engine on localcloud (bezel.pulumi_engine.local_engine).
+"""
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from bezel.console import note
+from bezel.errors import Problem, UserError
+from bezel.gitops.engine_events import Change, Events, Violation, read_events
+from bezel.pulumi_engine.engine_process import End, run_to_end
+from bezel.pulumi_engine.policy_packs import CONFIG, PACK, with_packs
+from bezel.pulumi_engine.project import Project
+from bezel.pulumi_engine.pulumi_command import CommandError, printed, pulumi_cli
+from bezel.pulumi_engine.waiting import Waiting, reported
+
+Operation = Literal["preview", "up", "refresh", "destroy"]
+
+SECONDS = 3600.0
+"""Time limit of a run: the longest wait of a stack, for leased machines, has one of its own."""
+QUICK_SECONDS = 120.0
+# Without --plan the engine shows this option only, and takes both, with it.
+_EXPERIMENTAL = "PULUMI_EXPERIMENTAL"
+_LONGEST = 4000
+
+
+@dataclass(frozen=True)
+class EngineRun:
+    """Result of a run.
+
+    Attributes:
+        end: The engine's exit code, and what requested its end.
+        events: What it planned, did and reported.
+        packs: Number of policy packs that it ran with.
+        text: The engine's last words on standard error: what failed before there was an event.
+    """
+
+    end: End
+    events: Events
+    packs: int
+    text: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the engine ended well."""
+        return self.end.code == 0
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """The planned or completed changes, each resource once."""
+        return self.events.changes
+
+    @property
+    def violations(self) -> tuple[Violation, ...]:
+        """What the policy packs report."""
+        return self.events.violations
+
+    @property
+    def errors(self) -> list[str]:
+        """The messages of the failure, without repetitions."""
+        texts = [item.message for item in self.events.diagnostics if item.severity == "error"]
+        if self.end.timed_out:
+            texts.append("the time limit was reached, so the engine was interrupted")
+        if not texts and not self.ok and self.text:
+            texts.append(self.text)
+        return list(dict.fromkeys(texts))
+
+    @property
+    def packs_unable(self) -> list[str]:
+        """Why the packs did not evaluate the stack; empty where they did, or the program failed before they could."""
+        if not self.packs:
+            return []
+        failed = [item.message for item in self.events.diagnostics if self.events.packs_failed] or [self.text]
+        if self.events.packs_failed:
+            return [text for text in failed if "policy" in text]
+        if not self.events.complete and "polic" in self.text.lower():
+            return failed
+        refused = any(violation.refuses for violation in self.violations)
+        if (self.ok or refused) and len(self.events.analysed) < self.packs:
+            return [f"{self.packs} policy packs were given, and {len(self.events.analysed)} evaluated the stack"]
+        return []
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Pulumi on one stack of a project, in an environment.
+
+    Attributes:
+        project: The project.
+        stack: The stack's name.
+        environment: The engine's complete environment.
+        config_file: The stack's file where it is not the project's own.
+        seconds: Time limit of a run.
+    """
+
+    project: Project
+    stack: str
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    config_file: Path | None = None
+    seconds: float = SECONDS
+
+    def run(
+        self,
+        operation: Operation,
+        *,
+        packs: Sequence[Path] = (),
+        options: Sequence[str] = (),
+        plan: Path | None = None,
+        save_plan: Path | None = None,
+        limits_of: object = None,
+    ) -> EngineRun:
+        """Run `pulumi OPERATION` without prompts, and return what it planned or did.
+
+        Args:
+            operation: `refresh`, `destroy` and `up` change the cloud or the state, `preview` nothing.
+            packs: Folders of policy packs; each with the limits in the file beside it that is named after it and the
+                environment (bezel.pulumi_engine.policy_packs).
+            options: More options.
+            plan: The plan that an `up` has to keep to.
+            save_plan: The file that a preview writes its plan to; its secrets are encrypted as in the state.
+            limits_of: The environment whose limits hold; by default that of the stack's file.
+
+        Raises:
+            UserError: There is no Pulumi CLI.
+        """
+        given = [f"{PACK}={pack.absolute()}" for pack in packs]
+        limits = self.environment_name() if limits_of is None else limits_of
+        arguments = [operation, *self._named(), "--non-interactive", "--color", "never"]
+        arguments += with_packs(given, here=Path.cwd(), environment=limits)
+        arguments += {"preview": [], "up": ["--yes", "--skip-preview"]}.get(operation, ["--yes", "--skip-preview"])
+        arguments += [f"--plan={plan}"] if plan else []
+        arguments += [f"--save-plan={save_plan}"] if save_plan else []
+        # The engine hides the option of its event log unless this is set; it has no other effect.
+        variables = {**self.environment, "PULUMI_DEBUG_COMMANDS": "1", "PULUMI_SKIP_UPDATE_CHECK": "1"}
+        if plan or save_plan:
+            variables[_EXPERIMENTAL] = "1"
+        with tempfile.TemporaryDirectory(prefix="bezel-run-") as folder, _errors_of(Path(folder)) as (file, text):
+            log = Path(folder) / "events.jsonl"
+            end = run_to_end(
+                [pulumi_cli(), *arguments, "--event-log", str(log), *options],
+                self.project.folder,
+                variables,
+                meanwhile=reported(Waiting(log, show=note)),
+                streams=(_standard_error(), file),
+                seconds=self.seconds,
+            )
+            return EngineRun(end, read_events(log), sum(not item.startswith(CONFIG) for item in given), text())
+
+    def printed(self, *arguments: str, seconds: float = QUICK_SECONDS) -> str:
+        """The output of a short command on the stack.
+
+        Raises:
+            CommandError: The command failed, or did not end in time.
+        """
+        command = [pulumi_cli(), *arguments, "--stack", self.stack]
+        return printed(command, folder=self.project.folder, seconds=seconds, environment=self.environment)
+
+    def exported(self) -> dict[str, Any] | None:
+        """The stack's state, its secrets encrypted; None where the backend has no such stack.
+
+        Raises:
+            CommandError: The backend cannot be read.
+        """
+        import json  # late: every other command is without it
+
+        try:
+            state: dict[str, Any] = json.loads(self.printed("stack", "export"))
+        except CommandError as error:
+            if f"no stack named '{self.stack}' found" in str(error):
+                return None
+            raise
+        return state
+
+    def environment_name(self) -> object:
+        """The stack's `environment`, whose limits the policy packs get."""
+        return self.project.configuration(self.stack).get("environment")
+
+    def _named(self) -> list[str]:
+        named = ["--stack", self.stack]
+        return [*named, "--config-file", str(self.config_file)] if self.config_file else named
+
+
+def check_packs(packs: Sequence[Path]) -> None:
+    """Refuse a policy pack that is not there: the engine's own error names the file only.
+
+    Raises:
+        UserError: It holds a problem for each.
+    """
+    missing = [pack for pack in packs if not (pack / "PulumiPolicy.yaml").is_file()]
+    if missing:
+        consequence = "there is no policy pack in this folder, so the policies cannot be evaluated."
+        repair = "name a folder with a PulumiPolicy.yaml, or restore it."
+        raise UserError(*(Problem("--pack", str(pack), consequence, repair) for pack in missing))
+
+
+def _standard_error() -> int:
+    """The descriptor that shows the engine's progress."""
+    try:
+        return sys.stderr.fileno()
+    except (OSError, ValueError):  # captured, or closed
+        return 2
+
+
+@contextlib.contextmanager
+def _errors_of(folder: Path) -> Iterator[tuple[int, Any]]:
+    """A descriptor for the engine's errors, and a function that returns their end; shown when the run has ended."""
+    path = folder / "errors"
+    with path.open("w+b") as file:
+
+        def text() -> str:
+            content = path.read_text(encoding="utf-8", errors="replace").strip()
+            return content[-_LONGEST:]
+
+        try:
+            yield file.fileno(), text
+        finally:
+            if shown := text():
+                note(shown)
