@@ -44,8 +44,9 @@ from pathlib import Path
 from bezel.localcloud.core.locks import using
 from bezel.pulumi_engine.engine_process import end_with_make, run_to_end
 end_with_make()
+limits = {"grace": (1, 1)} | ({"seconds": float(os.environ["LIMIT"])} if "LIMIT" in os.environ else {})
 with using(Path("cloud")) as use:
-    ended = run_to_end([sys.executable, *sys.argv[1:]], Path.cwd(), os.environ, (use.descriptor,), grace=(1, 1))
+    ended = run_to_end([sys.executable, *sys.argv[1:]], Path.cwd(), os.environ, (use.descriptor,), **limits)
 print(ended, flush=True)
 sys.exit(ended.code)
 """
@@ -124,7 +125,7 @@ def test_a_signal_is_handed_on_once_and_the_end_is_waited_for(
     told, said = run.end()
     assert told == "SIGINT"
     assert "saved\n" in said
-    assert said.endswith("End(code=3, interrupted=True)\n")
+    assert said.endswith("End(code=3, interrupted=True, timed_out=False)\n")
     assert ("completes its running operations" in said) is (number != signal.SIGINT)
     assert run.command.returncode == 3
 
@@ -132,7 +133,15 @@ def test_a_signal_is_handed_on_once_and_the_end_is_waited_for(
 def test_an_engine_that_ends_by_itself_was_not_interrupted(start: Callable[..., Run]) -> None:
     run = start()
     signal.pidfd_send_signal(run.engine, signal.SIGTERM)
-    assert run.end() == ("SIGTERM", "saved\nEnd(code=3, interrupted=False)\n")
+    assert run.end() == ("SIGTERM", "saved\nEnd(code=3, interrupted=False, timed_out=False)\n")
+
+
+def test_an_engine_that_takes_longer_than_its_limit_is_interrupted(
+    start: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LIMIT", "0.2")
+    told, said = start().end()
+    assert (told, said) == ("SIGINT", "saved\nEnd(code=3, interrupted=False, timed_out=True)\n")
 
 
 def test_ctrl_c_is_handed_on_as_often_as_it_comes_and_nothing_else_hurries_the_engine(
