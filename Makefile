@@ -18,7 +18,7 @@ export MYPY_CACHE_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bezel/mypy
 export HYPOTHESIS_STORAGE_DIRECTORY ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bezel/hypothesis
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview outputs down recover check test test-long clients lint types reports mutate contract
+.PHONY: help setup up preview outputs down recover check test test-long clients lint types reports gitops contract
 
 help: ## list the recipes
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -51,6 +51,7 @@ lint: setup ## check formatting, imports between packages and workflow files
 	@.venv/bin/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	@.venv/bin/check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml
 	@.venv/bin/zizmor --offline --quiet .github/workflows
+	@.venv/bin/python tools/toolchain/go_programs.py actionlint -- -shellcheck .venv/bin/shellcheck -pyflakes=
 
 types: setup ## check types (mypy, strict)
 	@.venv/bin/mypy
@@ -61,7 +62,7 @@ test: check ## run all tests, with the real engine on the embedded cloud
 	@.venv/bin/pytest -q -n 4 --dist worksteal --timeout 300 -m "slow and not long"
 
 test-long: setup ## run tests that take minutes each: further stacks, series of kills
-	@.venv/bin/pytest -q -n 3 --dist worksteal --timeout 900 -m "long and not clients"
+	@.venv/bin/pytest -q -n 3 --dist worksteal --timeout 900 -m "long and not clients and not gitops"
 
 clients: setup ## run unmodified outside clients (Google's, registries', OpenAI's) against the embedded cloud
 	@.venv/bin/pytest -q -n 2 --dist loadfile --timeout 900 -m clients tests/clients
@@ -69,8 +70,8 @@ clients: setup ## run unmodified outside clients (Google's, registries', OpenAI'
 reports: setup ## regenerate docs/fidelity.md and docs/reliability.md from tests/results
 	@.venv/bin/python -m tools.docs.reports
 
-mutate: setup ## remove each rule in turn and record which test fails (resumable)
-	@.venv/bin/python -m tools.mutation.mutate --record
+gitops: setup ## run the workflow files on a forge and a runner of this machine (needs Go, once 3 minutes)
+	@.venv/bin/pytest -q --timeout 600 -m gitops tests/gitops
 
 contract: setup ## run the vLLM contract tests against a real vLLM in FOLDER (see tools/vllm/contract.py)
 	@.venv/bin/python -m tools.vllm.contract $(FOLDER) --record
