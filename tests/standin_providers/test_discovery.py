@@ -28,6 +28,7 @@ ELSEWHERE: dict[str, dict[str, tuple[str, str]]] = {
         "tags": ("nothing", NEWER),
     },
     "gcp:compute/network:Network": {"networkId": ("string int64", TEXT), "numericId": ("string int64", TEXT)},
+    "gcp:projects/iAMCustomRole:IAMCustomRole": {"roleId": ("nothing", "beside the role in the body of a create")},
     "gcp:secretmanager/secretVersion:SecretVersion": {
         "secret": ("nothing", "in the path of :addVersion"),
         "secretData": ("nothing", "payload.data of :addVersion, and of :access"),

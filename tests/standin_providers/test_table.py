@@ -118,6 +118,13 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         ),
         NO_USE,
     ),
+    "gcp:iam/workloadIdentityPool:WorkloadIdentityPool": dict.fromkeys(
+        ("attestation_rules", "inline_certificate_issuance_config", "inline_trust_config"),
+        "for identities of Google's own workloads, which localcloud's pools do not have",
+    ),
+    "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": dict.fromkeys(
+        ("aws", "saml", "x509"), "localcloud exchanges tokens of OpenID Connect issuers only"
+    ),
     "gcp:secretmanager/secret:Secret": {"secret_type": UNSEEN},
     "gcp:storage/bucket:Bucket": {
         "enable_object_retention": "no recording of the published provider sets it",

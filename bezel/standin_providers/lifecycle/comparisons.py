@@ -1,6 +1,7 @@
 """Comparisons of two values of a property, by the names that the tables of properties use for them. Pure."""
 
 import ipaddress
+import json
 import re
 from collections.abc import Callable, Mapping
 
@@ -47,6 +48,20 @@ def shrinks(old: object, new: object) -> bool:
         return True
 
 
+def document(left: object, right: object) -> bool:
+    """Whether two texts hold the same JSON, however it is written; an empty text equals only itself."""
+    try:
+        return bool(left and right) and json.loads(str(left)) == json.loads(str(right))
+    except ValueError:
+        return False
+
+
+def launch_stage(left: object, right: object) -> bool:
+    """Whether two launch stages of a role are equal: Google leaves ALPHA out of its answers."""
+    return (left or "ALPHA") == (right or "ALPHA")
+
+
 COMPARISONS: dict[str, Callable[[object, object], bool]] = {
-    function.__name__: function for function in (last_segment, letters, link, state, asset, shrinks)
+    function.__name__: function
+    for function in (last_segment, letters, link, state, asset, shrinks, document, launch_stage)
 }

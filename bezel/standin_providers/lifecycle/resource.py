@@ -20,7 +20,7 @@ from bezel.standin_providers.google.errors import (
     not_created,
     prefixed,
 )
-from bezel.standin_providers.lifecycle.fields import Fields
+from bezel.standin_providers.lifecycle.fields import Field, Fields
 from bezel.standin_providers.lifecycle.mapping import body
 from bezel.standin_providers.lifecycle.validations import Validations
 from bezel.standin_providers.lifecycle.values import Properties
@@ -193,12 +193,17 @@ class Operations:
         sent = [item for item in kind.fields if item.name in changed and item.changeable]
         # Without a mask the provider sends the resource whatever has changed, its own properties included.
         if sent if kind.masked else set(changed) - LOCAL:
-            mask = {"updateMask": ",".join(dict.fromkeys(item.path[0] for item in sent))} if kind.masked else {}
+            paths = dict.fromkeys(path for item in sent for path in self.mask(item))
+            mask = {"updateMask": ",".join(paths)} if kind.masked else {}
             with failing(f"Error updating {kind.title} {quoted(resource_id)}"):
                 answer = self.call("PATCH", resource_id, {**kind.query, **mask}, self.body(planned, updating=True))
             if "update" in kind.waits:
                 self.finished(answer, f"Updating {kind.title}")
         return self.expect(resource_id, planned)
+
+    def mask(self, field: Field) -> Collection[str]:
+        """Return the paths of a changed property in the `updateMask` of an update."""
+        return (field.path[0],)
 
     def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
         """Delete the resource; it is no error if it does not exist."""

@@ -197,6 +197,20 @@ def _member(wire: str, value: Any, allowed: object) -> str:
     return "" if known else f"invalid value for {wire} (IAM members must have one of the values outlined here: {page})"
 
 
+def _pool_id(wire: str, value: Any, allowed: object) -> str:
+    """Check the id of a workload identity pool, or of a provider of one; each reason is a line of its own."""
+    del allowed
+    text, size = str(value), len(str(value).encode())
+    reasons = [f'"{wire}" ({json.dumps(text)}) can not start with "gcp-"'] if text.startswith("gcp-") else []
+    if not re.fullmatch("[0-9a-z-]+", text):
+        reasons.append(f'"{wire}" must contain only lowercase letters (a-z), numbers (0-9), or dashes (-)')
+    if size < 4:
+        reasons.append(f'"{wire}" cannot be smaller than 4 characters')
+    if size > 32:
+        reasons.append(f'"{wire}" cannot be greater than 32 characters')
+    return "; ".join(reasons)
+
+
 def _service(wire: str, value: Any, banned: Sequence[str]) -> str:
     if value in banned:
         return f"expected {wire} to not match any of [{' '.join(banned)}], got {value}"
@@ -212,6 +226,7 @@ _RULES: dict[str, Callable[[str, Any, Any], str]] = {
     "label_keys": _label_keys,
     "cidr": _cidr,
     "member": _member,
+    "pool_id": _pool_id,
     "service": _service,
 }
 

@@ -16,6 +16,7 @@ from bezel.standin_providers.resources.accounts import Account
 from bezel.standin_providers.resources.buckets import Bucket
 from bezel.standin_providers.resources.compute import ComputeOperations
 from bezel.standin_providers.resources.iam_members import Member, MemberType
+from bezel.standin_providers.resources.identity import CustomRole, Pool, PoolProvider
 from bezel.standin_providers.resources.networks import Firewall, Subnetwork
 from bezel.standin_providers.resources.objects import Object
 from bezel.standin_providers.resources.routers import Nat, Router
@@ -31,6 +32,9 @@ _OPERATIONS = {
     "gcp:compute/router:Router": Router,
     "gcp:compute/routerNat:RouterNat": Nat,
     "gcp:compute/subnetwork:Subnetwork": Subnetwork,
+    "gcp:iam/workloadIdentityPool:WorkloadIdentityPool": Pool,
+    "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": PoolProvider,
+    "gcp:projects/iAMCustomRole:IAMCustomRole": CustomRole,
     "gcp:projects/service:Service": Enabled,
     "gcp:secretmanager/secretVersion:SecretVersion": Version,
     "gcp:serviceaccount/account:Account": Account,

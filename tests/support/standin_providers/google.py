@@ -57,16 +57,18 @@ PLACES = {
     "CLOUD_RUN_V2": "run/v2/",
     "STORAGE": "storage/v1/",
     "IAM": "iam/v1/",
+    "IAM_BETA": "iam/v1/",
     "SECRET_MANAGER": "secretmanager/v1/",
     "ARTIFACT_REGISTRY": "artifactregistry/v1/",
     "SERVICE_USAGE": "serviceusage/v1/",
     "RESOURCE_MANAGER": "crm/v1/",
     "COMPUTE": "compute/v1/",
 }
+POOLS = f"/iam/v1/projects/{PROJECT}/locations/"
 SLOW = {
-    "POST": ("/run/", "/artifactregistry/", "/compute/"),
-    "PATCH": ("/run/", "/compute/"),
-    "DELETE": ("/run/", "/artifactregistry/", "/compute/"),
+    "POST": ("/run/", "/artifactregistry/", "/compute/", POOLS),
+    "PATCH": ("/run/", "/compute/", POOLS),
+    "DELETE": ("/run/", "/artifactregistry/", "/compute/", POOLS),
 }
 
 
@@ -226,6 +228,8 @@ class FakeGoogle:
 
     def thing(self, request: Request) -> tuple[int, Any]:
         path = request.path
+        if path.endswith(":listAttestationRules"):
+            return 200, {}
         if path.endswith(("/o", "/anywhereCaches/")):
             return 200, {"items": [item for key, item in self.things.items() if key.startswith(path + "/")]}
         if standing := compute.standing(self.base, path):
@@ -252,6 +256,9 @@ class FakeGoogle:
             email = f"{body['accountId']}@{self.project}.iam.gserviceaccount.com"
             name, body = email, {**body["serviceAccount"], "email": email, "uniqueId": "1", "etag": "a"}
             body["name"] = f"projects/{self.project}/serviceAccounts/{email}"
+        if "roleId" in body:
+            name = body["roleId"]
+            body = {**body["role"], "name": f"projects/{self.project}/roles/{name}"}
         key = f"{path}/{name}"
         if key in self.things:
             return 409, {"error": {"code": 409, "message": f"{name} already exists.", "status": "ALREADY_EXISTS"}}
@@ -304,7 +311,7 @@ class FakeGoogle:
                 self.pending[urlsplit(ended["selfLink"]).path] = (self.polls, ended)
             return compute.operation(self.base, key, self.count, kind, done=not self.polls)
         api, version, rest = key.lstrip("/").split("/", 2)
-        parent = re.sub(r"/[^/]+/[^/]+$", "", rest)
+        parent = rest if key.startswith(POOLS) else re.sub(r"/[^/]+/[^/]+$", "", rest)
         name = f"{parent}/operations/op-{self.count}" if api != "serviceusage" else f"operations/op-{self.count}"
         done = {"name": name, "done": True, **({"error": error} if error else {"response": response})}
         if not self.polls:
