@@ -20,8 +20,8 @@ from pulumi_policy import (
 )
 
 from bezel.errors import Problem
+from bezel.resource_cost.inputs import UNKNOWN, InputError, Inputs
 from policies.config import ConfigError, PolicyConfig, read_config, schema_of
-from policies.inputs import UNKNOWN, InputError, Inputs
 
 C = TypeVar("C", bound=PolicyConfig)
 _UNKNOWN_MARKS = frozenset(mark for name, mark in vars(proxy).items() if name.startswith("UNKNOWN_"))

@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from bezel.errors import Problem, UserError
 from bezel.planner.base.names import is_own_label
-from policies.inputs import Inputs
+from bezel.resource_cost.inputs import Inputs
 
 Environment = Literal["dev", "prod"]
 """Values of `bezel:environment`, which becomes the label `environment`."""

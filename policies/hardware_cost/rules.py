@@ -11,13 +11,13 @@ from functools import wraps
 from typing import Any
 
 from bezel.errors import NOT_SET, Problem
-from bezel.planner.base.money import Amount, Unpriced, times, total
-from bezel.planner.cost.service_cost import HOURS_PER_MONTH
+from bezel.planner.base.money import Amount, Unpriced, total
+from bezel.resource_cost.gpu_service import GpuService
+from bezel.resource_cost.hardware import Foreign, Hardware, hardware_of
+from bezel.resource_cost.inputs import InputError, Inputs, plainly
+from bezel.resource_cost.leases import MODELS, Lease
+from bezel.resource_cost.stack_cost import PaidLeases, monthly_of
 from policies.config import Limits
-from policies.gpu_service import GpuService
-from policies.hardware import Foreign, Hardware, hardware_of
-from policies.inputs import InputError, Inputs, plainly
-from policies.leases import MODELS, Lease
 
 Rule = Callable[[str, Inputs, Limits], Iterator[Problem]]
 _MISSING_ROW = (
@@ -51,7 +51,7 @@ def hourly_ceiling(hardware: Hardware, environment: str, limit: float) -> Iterat
 @_limited(GpuService, Lease, Foreign)
 def monthly_ceiling(hardware: Hardware, environment: str, limit: float) -> Iterator[Problem]:
     """The most expensive month of a service or lease costs no more than its environment may spend."""
-    yield from _over(_monthly(hardware), limit, environment, "a month", hardware)
+    yield from _over(monthly_of(hardware), limit, environment, "a month", hardware)
 
 
 @_limited(GpuService, Lease)  # the number of a foreign accelerator is unknown: the cost limits refuse it
@@ -132,7 +132,7 @@ def stack_hourly_ceiling(resources: Iterable[tuple[str, Inputs]], config: Limits
 
 def stack_monthly_ceiling(resources: Iterable[tuple[str, Inputs]], config: Limits) -> Iterator[Problem]:
     """All accelerators of a stack together cost no more in the most expensive month than its environment may spend."""
-    yield from _sums(resources, config, "a month", _monthly)
+    yield from _sums(resources, config, "a month", monthly_of)
 
 
 def _checked_hardware(token: str, inputs: Inputs, config: Limits) -> Hardware | None:
@@ -146,14 +146,6 @@ def _exempting(token: str) -> str:
         "remove it, or choose a type and an accelerator with a price in the catalogue. The owner of the limits can "
         f'exempt the type: `"exempt": ["{token}"]` beside the `limits` of this policy.'
     )
-
-
-def _monthly(hardware: Hardware) -> Amount:
-    """Cost of a month, or of a lease that ends earlier: a lease is requested again only on request."""
-    hours = Decimal(HOURS_PER_MONTH)
-    if hardware.run_seconds is not None:
-        hours = min(hours, Decimal(hardware.run_seconds) / 3600)
-    return times(hardware.hourly, hours)
 
 
 def _over(amount: Amount, limit: float, environment: str, per: str, hardware: Hardware) -> Iterator[Problem]:
@@ -180,17 +172,11 @@ def _sums(
 ) -> Iterator[Problem]:
     """Compare each environment's sum with its limit; in a stack of one environment, the stack's sum."""
     amounts: dict[tuple[str, float], list[Amount]] = {}
-    leases: set[tuple[str, Amount, int | None]] = set()
+    paid = PaidLeases()
     for token, inputs in resources:
         try:
             hardware = _checked_hardware(token, inputs, config)
-            if isinstance(hardware, Lease) and hardware.name is not None:
-                # The request for a lease and the wait for it concern the same machine, which is paid for once.
-                lease = (hardware.name, hardware.hourly, hardware.run_seconds)
-                if lease in leases:
-                    continue
-                leases.add(lease)
-            if hardware is not None:
+            if hardware is not None and not paid.already(hardware):
                 amounts.setdefault(config.of(hardware.labels), []).append(amount_of(hardware))
         except InputError as error:
             yield from error.problems

@@ -5,11 +5,11 @@ import re
 from collections.abc import Iterator, Mapping
 
 from bezel.errors import NOT_SET, Problem
-from policies.anywhere import Value, describes_only, values
+from bezel.resource_cost.anywhere import Value, describes_only, values
+from bezel.resource_cost.hardware import INSTANCE, SERVICE, TPU_VM, hardware_of
+from bezel.resource_cost.inputs import UNKNOWN, Inputs, not_known
+from bezel.resource_cost.leases import Lease
 from policies.config import PolicyConfig
-from policies.hardware import INSTANCE, SERVICE, TPU_VM, hardware_of
-from policies.inputs import UNKNOWN, Inputs, not_known
-from policies.leases import Lease
 
 _GOOGLE = ("gcp:", "google-native:")
 # Public members of IAM and of Kubernetes.

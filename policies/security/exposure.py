@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 
 from bezel.errors import NOT_SET, NOT_SHOWN, Problem
 from bezel.planner.base.plain_secrets import is_secret, names_secret
+from bezel.resource_cost.hardware import INSTANCE, SERVICE, TPU_VM, hardware_of
+from bezel.resource_cost.inputs import UNKNOWN, InputError, Inputs, not_known
+from bezel.resource_cost.leases import Lease
 from policies.config import PolicyConfig
-from policies.hardware import INSTANCE, SERVICE, TPU_VM, hardware_of
-from policies.inputs import UNKNOWN, InputError, Inputs, not_known
-from policies.leases import Lease
 from policies.security.access import RUN_JOB, WORKER_POOL
 
 _CONTAINERS = {

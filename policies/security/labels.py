@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 
 from bezel.errors import NOT_SET, Problem
+from bezel.resource_cost.hardware import INSTANCE, SERVICE, TPU_VM, hardware_of
+from bezel.resource_cost.inputs import Inputs
+from bezel.resource_cost.leases import Lease
 from policies.config import LabelConfig
-from policies.hardware import INSTANCE, SERVICE, TPU_VM, hardware_of
-from policies.inputs import Inputs
-from policies.leases import Lease
 from policies.security.access import RUN_JOB, WORKER_POOL
 
 LABELLED = frozenset(

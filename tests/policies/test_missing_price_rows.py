@@ -26,7 +26,7 @@ ASK = """
 import json, sys
 from policies.config import UsdLimits
 from policies.hardware_cost.rules import hourly_ceiling
-from policies.inputs import Inputs
+from bezel.resource_cost.inputs import Inputs
 from bezel.planner import PlanError, make_plan
 token, inputs, settings = json.load(sys.stdin)
 for problem in hourly_ceiling(token, Inputs(inputs), UsdLimits(limits={"dev": 1000})):
@@ -42,7 +42,14 @@ STACK = {"model": "gemma-4-12b-it-qat-w4a16", "accelerator": "nvidia-l4", "regio
 @pytest.fixture
 def catalogue(tmp_path: Path) -> Path:
     """A copy of the rules whose price list may be changed."""
-    for name in ("bezel/__init__.py", "bezel/errors.py", "bezel/catalog", "bezel/planner", "policies"):
+    for name in (
+        "bezel/__init__.py",
+        "bezel/errors.py",
+        "bezel/catalog",
+        "bezel/planner",
+        "bezel/resource_cost",
+        "policies",
+    ):
         target = tmp_path / name
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, target, ignore=shutil.ignore_patterns("__pycache__"))

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from policies.accelerators import requested_by
-from policies.anywhere import describes_only
+from bezel.resource_cost.accelerators import requested_by
+from bezel.resource_cost.anywhere import describes_only
+from bezel.resource_cost.inputs import UNKNOWN, Inputs
 from policies.config import PolicyConfig
-from policies.inputs import UNKNOWN, Inputs
 from policies.security.access import no_public_invoker
 from tests.support.standin_providers.schema import properties, whole
 

@@ -6,8 +6,8 @@ from datetime import date
 
 import pytest
 
+from bezel.resource_cost.inputs import Inputs
 from policies.config import LabelConfig
-from policies.inputs import Inputs
 from policies.security.labels import labels
 from tests.support.policies.harness import DIGEST, LABELS, SERVICE, UNKNOWN, remedied, service, violations
 

@@ -17,7 +17,7 @@ from math import prod
 from bezel.planner.base.hardware import leased
 from bezel.planner.base.money import Amount, Unpriced, most_expensive, times, total
 from bezel.planner.cost.lease_cost import Provisioning, lease_cost
-from policies.inputs import Inputs, plainly
+from bezel.resource_cost.inputs import Inputs, plainly
 
 MACHINE = re.compile(r"(?:.*/)?(?:ct6e-standard-(?P<chips>\d+)t|(?P<gpus>g2-standard-96))")
 MODELS: dict[str, Provisioning] = {

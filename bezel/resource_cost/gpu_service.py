@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 
 from bezel.planner.base.money import Amount, Unpriced
-from bezel.planner.cost.service_cost import service_cost
-from policies.inputs import Inputs
+from bezel.planner.cost.service_cost import Cost, service_cost
+from bezel.resource_cost.inputs import Inputs
 
 GPU = "nvidia.com/gpu"
 # Quantities in the notation of Kubernetes, which Cloud Run uses.
@@ -81,6 +81,17 @@ class GpuService:
     @property
     def hourly(self) -> Amount:
         """Cost of all instances running, per hour."""
+        cost = self._cost
+        return cost.hourly_at_max if isinstance(cost, Cost) else cost
+
+    @property
+    def idle_hourly(self) -> Amount:
+        """Cost of the instances that run without traffic, per hour."""
+        cost = self._cost
+        return cost.hourly_at_min if isinstance(cost, Cost) else cost
+
+    @property
+    def _cost(self) -> Cost | Unpriced:
         if self.inputs.get("multiRegionSettings"):
             return Unpriced("a service that runs in several regions at a time")
         return service_cost(
@@ -93,7 +104,7 @@ class GpuService:
             accelerator_count=self._gpus,
             # Google's default is reserved capacity in another zone, which is more expensive.
             zonal_redundancy=self.inputs.get("template", "gpuZonalRedundancyDisabled") is not True,
-        ).hourly_at_max
+        )
 
     def _larger(self, name: str) -> tuple[int, str]:
         """The revision's or the service's value, whichever is larger, and its input."""

@@ -8,10 +8,10 @@ import re
 from dataclasses import dataclass
 
 from bezel.planner.base.money import Amount, Unpriced
-from policies import accelerators, leases
-from policies.gpu_service import GpuService, has_gpu
-from policies.inputs import Inputs
-from policies.leases import Lease
+from bezel.resource_cost import accelerators, leases
+from bezel.resource_cost.gpu_service import GpuService, has_gpu
+from bezel.resource_cost.inputs import Inputs
+from bezel.resource_cost.leases import Lease
 
 SERVICE = "gcp:cloudrunv2/service:Service"
 INSTANCE = "gcp:compute/instance:Instance"

@@ -8,8 +8,8 @@ tests/policies/test_provider_schema.py.
 import re
 from itertools import takewhile
 
-from policies.anywhere import Value, describes_only, values
-from policies.inputs import UNKNOWN, plainly
+from bezel.resource_cost.anywhere import Value, describes_only, values
+from bezel.resource_cost.inputs import UNKNOWN, plainly
 
 # "tpu" only as a separate word: "output" contains it.
 _NAME = re.compile(

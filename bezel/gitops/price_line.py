@@ -1,0 +1,82 @@
+"""The price line of a change: USD per hour at the maximum, per month at most, and idle, before -> after.
+
+Owns its wording, and the reading of prices from a pipeline's JSON documents. An unknown amount stays unknown, and the
+line names what is missing. Leaves the amounts to `bezel.resource_cost`.
+"""
+
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+
+from bezel.planner.base.money import UNKNOWN, Amount, Priced, Unpriced
+from bezel.resource_cost.stack_cost import StackCost
+
+ARROW = "->"
+_CENT = Decimal("0.01")
+_NOT_DETERMINED = StackCost(*(Unpriced("the price was not determined"),) * 3, missing=("the price was not determined",))
+
+
+def price_line(before: StackCost | None, after: StackCost | None) -> str:
+    """The whole line, e.g. `0.00 -> 1.05 USD/h (+1.05), 0.00 -> 764.02 USD/month (+764.02), idle 0.00 USD/h`.
+
+    Args:
+        before: of the state's resources; None where it was not determined.
+        after: of the planned resources; None where it was not determined.
+    """
+    line = ", ".join(price_parts(before, after))
+    missing = missing_of(before, after)
+    return f"{line}; unknown: {'; '.join(missing)}" if missing else line
+
+
+def price_parts(before: StackCost | None, after: StackCost | None) -> tuple[str, str, str]:
+    """The parts of the line: per hour, per month, idle; arguments as of `price_line`."""
+    old, new = before or _NOT_DETERMINED, after or _NOT_DETERMINED
+    return (
+        _change(old.hourly, new.hourly, "USD/h"),
+        _change(old.monthly, new.monthly, "USD/month"),
+        f"idle {_change(old.idle_hourly, new.idle_hourly, 'USD/h')}",
+    )
+
+
+def price_now(cost: StackCost) -> str:
+    """The line of a program whose state is not known: its price after the change alone."""
+    hourly, monthly, idle = (_amount(amount) for amount in (cost.hourly, cost.monthly, cost.idle_hourly))
+    line = f"{hourly} USD/h, {monthly} USD/month at most, idle {idle} USD/h"
+    return f"{line}; unknown: {'; '.join(cost.missing)}" if cost.missing else line
+
+
+def missing_of(before: StackCost | None, after: StackCost | None) -> tuple[str, ...]:
+    """What is unknown in the line, each once; what the change would bring comes first."""
+    return tuple(dict.fromkeys([*(after or _NOT_DETERMINED).missing, *(before or _NOT_DETERMINED).missing]))
+
+
+def cost_of_json(given: object) -> StackCost | None:
+    """The cost in a document of the pipeline; None where it holds none. What is not an amount is unknown."""
+    if not isinstance(given, Mapping):
+        return None
+    listed = given.get("missing")
+    missing = tuple(str(item) for item in listed) if isinstance(listed, list) else ()
+    hourly, monthly, idle = (_read(given.get(f"{name}_usd")) for name in ("hourly", "monthly", "idle_hourly"))
+    unknown = any(isinstance(amount, Unpriced) for amount in (hourly, monthly, idle))
+    return StackCost(hourly, monthly, idle, missing or (("a price without a reason",) if unknown else ()))
+
+
+def _change(old: Amount, new: Amount, unit: str) -> str:
+    before, after = _amount(old), _amount(new)
+    if before == after:
+        return f"{after} {unit}" + (" (unchanged)" if after != UNKNOWN else "")
+    if isinstance(old, Unpriced) or isinstance(new, Unpriced):
+        return f"{before} {ARROW} {after} {unit}"
+    return f"{before} {ARROW} {after} {unit} ({new.usd.quantize(_CENT) - old.usd.quantize(_CENT):+})"
+
+
+def _amount(amount: Amount) -> str:
+    return str(amount.usd.quantize(_CENT)) if isinstance(amount, Priced) else UNKNOWN
+
+
+def _read(value: object) -> Amount:
+    try:
+        usd = Decimal(value) if isinstance(value, str) else None
+    except InvalidOperation:
+        usd = None
+    plausible = usd is not None and usd.is_finite() and 0 <= usd < Decimal(10) ** 12
+    return Priced(usd) if usd is not None and plausible else Unpriced("not an amount")

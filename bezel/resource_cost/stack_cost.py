@@ -1,0 +1,185 @@
+"""Cost of a list of resources, e.g. of a stack's state or of its planned resources: per hour, per month, idle.
+
+Owns what counts once: a component is no resource of the cloud, and the request for a lease and the wait for it are one
+machine. An unknown part makes the sum unknown, and is named. Leaves the limits to `policies`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, NamedTuple, Protocol
+
+from bezel.errors import Problem
+from bezel.planner.base.money import Amount, Priced, Unpriced, times, total
+from bezel.planner.cost.service_cost import HOURS_PER_MONTH
+from bezel.resource_cost.gpu_service import GpuService
+from bezel.resource_cost.hardware import Hardware, hardware_of
+from bezel.resource_cost.inputs import UNKNOWN, InputError, Inputs
+from bezel.resource_cost.leases import Lease
+
+# Values that a preview cannot know, as the engine writes them for each kind (sdk/go/common/resource/plugin).
+UNKNOWN_MARKS = frozenset(
+    {
+        "04da6b54-80e4-46f7-96ec-b56ff0331ba9",
+        "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",
+        "3eeb2bf0-c639-47a8-9e75-3b44932eb421",
+        "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2",
+        "030794c1-ac77-496b-92df-f27374a8bd58",
+        "e48ece36-62e2-4504-bad9-02848725956a",
+        "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",
+    }
+)
+# Marks a value that is not plain (sdk/go/common/resource/sig in Pulumi's sources).
+_SIGNATURE, _SECRET = "4dabf18193072939515e22adb298388d", "1b47061264138c4ac30d75fd1eb44270"
+_ENGINES_OWN = "__"
+_ZERO = Priced(Decimal(0))
+
+
+class AnyResource(Protocol):
+    """A resource of a program or of a state."""
+
+    @property
+    def name(self) -> str:
+        """Its logical name."""
+
+    @property
+    def type(self) -> str:
+        """Token of its type."""
+
+    @property
+    def inputs(self) -> Mapping[str, Any]:
+        """Its inputs, plain or as the engine writes them."""
+
+    @property
+    def custom(self) -> bool:
+        """False for a component, which is nothing in the cloud."""
+
+
+class StateResource(NamedTuple):
+    """A resource of a state."""
+
+    name: str
+    type: str
+    inputs: Mapping[str, Any]
+    custom: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class StackCost:
+    """Cost of all accelerators of a stack.
+
+    Attributes:
+        hourly: with everything running.
+        monthly: at most: all instances for 730 hours, and a lease that ends by itself until its end.
+        idle_hourly: without traffic: the minimum of instances, and all leased machines.
+        missing: what is unknown: price rows that the catalogue does not hold, and inputs.
+        count: number of services and leases with accelerators.
+    """
+
+    hourly: Amount = _ZERO
+    monthly: Amount = _ZERO
+    idle_hourly: Amount = _ZERO
+    missing: tuple[str, ...] = ()
+    count: int = 0
+
+    def as_json(self) -> dict[str, object]:
+        """Amounts as decimal strings, None where unknown."""
+        return {
+            "hourly_usd": _text(self.hourly),
+            "monthly_usd": _text(self.monthly),
+            "idle_hourly_usd": _text(self.idle_hourly),
+            "missing": list(self.missing),
+        }
+
+
+class PaidLeases:
+    """Leases that were counted: two resources with one lease, its request and its wait, concern the same machine."""
+
+    def __init__(self) -> None:
+        self._counted: set[tuple[str, Amount, int | None]] = set()
+
+    def already(self, hardware: Hardware | None) -> bool:
+        """Whether the hardware is a lease that was asked about before."""
+        if not isinstance(hardware, Lease) or hardware.name is None:
+            return False
+        lease = (hardware.name, hardware.hourly, hardware.run_seconds)
+        if lease in self._counted:
+            return True
+        self._counted.add(lease)
+        return False
+
+
+def stack_cost(resources: Iterable[AnyResource]) -> StackCost:
+    """The cost of resources together; resources without accelerators cost nothing here."""
+    paid = PaidLeases()
+    hourly: list[Amount] = []
+    monthly: list[Amount] = []
+    idle: list[Amount] = []
+    missing: list[str] = []
+    count = 0
+    for resource in resources:
+        if not resource.custom:
+            continue
+        try:
+            hardware = hardware_of(resource.type, Inputs(plain(resource.inputs)))
+            if hardware is None or paid.already(hardware):
+                continue
+            amounts = hardware.hourly, monthly_of(hardware), idle_of(hardware)
+        except InputError as error:
+            reason = "; ".join(_input(resource.name, problem) for problem in error.problems)
+            amounts = Unpriced(reason), Unpriced(reason), Unpriced(reason)
+        count += 1
+        for amount, kind in zip(amounts, (hourly, monthly, idle), strict=True):
+            kind.append(amount)
+        missing += [
+            reason for amount in amounts if isinstance(amount, Unpriced) for reason in amount.reason.split("; ")
+        ]
+    return StackCost(total(hourly), total(monthly), total(idle), tuple(dict.fromkeys(missing)), count)
+
+
+def monthly_of(hardware: Hardware) -> Amount:
+    """Cost of a month, or of a lease that ends earlier: a lease is requested again only on request."""
+    hours = Decimal(HOURS_PER_MONTH)
+    if hardware.run_seconds is not None:
+        hours = min(hours, Decimal(hardware.run_seconds) / 3600)
+    return times(hardware.hourly, hours)
+
+
+def idle_of(hardware: Hardware) -> Amount:
+    """Cost per hour without traffic; a leased machine runs with or without it."""
+    return hardware.idle_hourly if isinstance(hardware, GpuService) else hardware.hourly
+
+
+def resources_in(state: Sequence[Mapping[str, Any]]) -> list[StateResource]:
+    """The resources of a state that its program manages, with those that are still to be deleted.
+
+    Args:
+        state: `deployment.resources` of `pulumi stack export`, or the checkpoint's.
+    """
+    return [
+        StateResource(str(entry["urn"]).rpartition("::")[2], str(entry["type"]), entry.get("inputs") or {})
+        for entry in state
+        if entry.get("custom") and not entry.get("external")
+    ]
+
+
+def plain(value: object) -> Any:
+    """Inputs as a state or an event holds them, as plain values: unknown and secret ones as UNKNOWN."""
+    if isinstance(value, str):
+        return UNKNOWN if value in UNKNOWN_MARKS else value
+    if isinstance(value, Mapping):
+        if value.get(_SIGNATURE) == _SECRET:
+            return UNKNOWN
+        return {key: plain(held) for key, held in value.items() if not str(key).startswith(_ENGINES_OWN)}
+    if isinstance(value, list | tuple):
+        return [plain(held) for held in value]
+    return value
+
+
+def _input(name: str, problem: Problem) -> str:
+    """An input that is unknown or cannot be read, with its resource."""
+    return f"{problem.head} of {name}".replace("; ", ", ")
+
+
+def _text(amount: Amount) -> str | None:
+    return str(amount.usd.quantize(Decimal("0.0001"))) if isinstance(amount, Priced) else None

@@ -1,0 +1,65 @@
+"""The price line: one line, before -> after, and an unknown amount is never left out or shown as 0."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from bezel.gitops.price_line import cost_of_json, price_line, price_now
+from bezel.planner.base.money import Priced, Unpriced
+from bezel.resource_cost.stack_cost import StackCost
+
+NOTHING = StackCost()
+L4 = StackCost(Priced(Decimal("1.0466")), Priced(Decimal("764.018")), Priced(Decimal(0)), count=1)
+NO_PRICE = "the price was not determined"
+ROW = "cloud-run, gpu nvidia-l4 no zonal redundancy, asia-southeast1"
+UNPRICED = StackCost(Unpriced(ROW), Unpriced(ROW), Unpriced(ROW), (ROW,), 1)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "line"),
+    [
+        (NOTHING, L4, "0.00 -> 1.05 USD/h (+1.05), 0.00 -> 764.02 USD/month (+764.02), idle 0.00 USD/h (unchanged)"),
+        (L4, NOTHING, "1.05 -> 0.00 USD/h (-1.05), 764.02 -> 0.00 USD/month (-764.02), idle 0.00 USD/h (unchanged)"),
+        (L4, L4, "1.05 USD/h (unchanged), 764.02 USD/month (unchanged), idle 0.00 USD/h (unchanged)"),
+        (
+            L4,
+            UNPRICED,
+            "1.05 -> unknown USD/h, 764.02 -> unknown USD/month, idle 0.00 -> unknown USD/h; unknown: " + ROW,
+        ),
+        (UNPRICED, UNPRICED, f"unknown USD/h, unknown USD/month, idle unknown USD/h; unknown: {ROW}"),
+        (
+            None,
+            L4,
+            f"unknown -> 1.05 USD/h, unknown -> 764.02 USD/month, idle unknown -> 0.00 USD/h; unknown: {NO_PRICE}",
+        ),
+    ],
+)
+def test_the_line_compares_before_and_after(before: StackCost, after: StackCost, line: str) -> None:
+    assert price_line(before, after) == line
+    assert "\n" not in line
+
+
+def test_a_difference_below_a_cent_is_shown_as_the_amounts_are() -> None:
+    more = StackCost(Priced(Decimal("1.0549")), L4.monthly, L4.idle_hourly, count=1)
+    assert price_line(L4, more).startswith("1.05 USD/h (unchanged)")
+
+
+def test_without_a_state_only_the_price_after_is_shown() -> None:
+    assert price_now(L4) == "1.05 USD/h, 764.02 USD/month at most, idle 0.00 USD/h"
+    assert price_now(UNPRICED).endswith(f"idle unknown USD/h; unknown: {ROW}")
+
+
+@pytest.mark.parametrize("cost", [NOTHING, L4, UNPRICED])
+def test_a_document_keeps_what_is_known_and_what_is_not(cost: StackCost) -> None:
+    read = cost_of_json(cost.as_json())
+    assert price_line(NOTHING, read) == price_line(NOTHING, cost)
+
+
+@pytest.mark.parametrize("amount", [None, 1.05, "NaN", "Infinity", "-1", "1e99", "free", ["1"], True])
+def test_what_is_not_an_amount_is_unknown(amount: object) -> None:
+    line = price_line(NOTHING, cost_of_json({"hourly_usd": amount, "monthly_usd": "1", "idle_hourly_usd": "0"}))
+    assert line.startswith("0.00 -> unknown USD/h")
+    assert line.endswith("; unknown: a price without a reason")
+    assert cost_of_json(None) is None
