@@ -36,11 +36,12 @@ MANDATORY = ("mandatory", "remediate")
 
 @dataclass(frozen=True)
 class Resource:
-    """A resource of the program or of the state, its inputs masked."""
+    """A resource of the program or of the state, its inputs masked; `custom` is False for a component."""
 
     urn: str
     type: str
     inputs: Mapping[str, Any]
+    custom: bool = True
 
     @property
     def name(self) -> str:
@@ -209,9 +210,9 @@ class _Reader:
                 self.result.old_outputs = masked(metadata["old"].get("outputs") or {})
             return
         if old is not None:
-            self.result.before[urn] = Resource(urn, kind, old)
+            self.result.before[urn] = Resource(urn, kind, old, _is_custom(metadata["old"]))
         if new is not None:
-            self.result.after[urn] = Resource(urn, kind, new)
+            self.result.after[urn] = Resource(urn, kind, new, _is_custom(metadata["new"]))
         op = _OPS.get(str(metadata["op"]))
         if op is not None:
             self._note_change(op, metadata, old, new)
@@ -286,6 +287,10 @@ def _merged(change: Change, step: Change) -> Change:
         step.new_outputs if step.new_outputs is not None else change.new_outputs,
         change.failed or step.failed,
     )
+
+
+def _is_custom(state: Mapping[str, Any]) -> bool:
+    return state.get("custom") is True
 
 
 def _inputs(state: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
