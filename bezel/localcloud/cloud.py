@@ -149,6 +149,7 @@ class Cloud:
         from bezel.localcloud.services.compute import instances_api, vpc_api
         from bezel.localcloud.services.iam import api as iam
         from bezel.localcloud.services.iam import credentials, oauth
+        from bezel.localcloud.services.kms import versions_api as kms
         from bezel.localcloud.services.logging import api as logs
         from bezel.localcloud.services.model_hub import api as model_hub
         from bezel.localcloud.services.monitoring import api as monitoring
@@ -161,7 +162,7 @@ class Cloud:
 
         apis = [
             *(module.api for module in (run, jobs_api, executions_api, storage, iam, credentials)),
-            *(module.api for module in (resource_manager, secret_manager, artifact_registry, artifacts_api)),
+            *(module.api for module in (resource_manager, secret_manager, kms, artifact_registry, artifacts_api)),
             *(module.api for module in (service_usage, cloud_quotas, logs, monitoring)),
             *(module.api for module in (compute, vpc_api, instances_api, tpu)),
             control_api.api,

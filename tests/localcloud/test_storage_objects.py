@@ -61,7 +61,8 @@ def test_a_missing_bucket_or_object_is_reported_in_storages_own_shape(shelf):
 
 
 def test_media_multipart_and_resumable_put_the_same_object(shelf):
-    data = b"some\r\n--content\r\n"
+    chunk = 262_144
+    data = b"some\r\n--content\r\n" + b"x" * chunk
     put(shelf, "a/media", data)
     body = (
         b"--XX\r\nContent-Type: application/json\r\n\r\n" + json.dumps({"name": "a/multi"}).encode()
@@ -72,12 +73,12 @@ def test_media_multipart_and_resumable_put_the_same_object(shelf):
     opened = shelf.http.post(UPLOAD, params={"uploadType": "resumable"}, json={"name": "a/whole"})
     shelf.http.put(opened.headers["location"], content=data)
     chunked = shelf.http.post(UPLOAD, params={"uploadType": "resumable", "name": "a/chunked"}).headers["location"]
-    first = shelf.http.put(chunked, content=data[:4], headers={"Content-Range": "bytes 0-3/*"})
-    assert (first.status_code, first.headers["range"]) == (308, "bytes=0-3")
+    first = shelf.http.put(chunked, content=data[:chunk], headers={"Content-Range": f"bytes 0-{chunk - 1}/*"})
+    assert (first.status_code, first.headers["range"]) == (308, f"bytes=0-{chunk - 1}")
     asked = shelf.http.put(chunked, headers={"Content-Range": "bytes */*"})
-    assert (asked.status_code, asked.headers["range"]) == (308, "bytes=0-3")
-    rest = f"bytes 4-{len(data) - 1}/{len(data)}"
-    assert shelf.http.put(chunked, content=data[4:], headers={"Content-Range": rest}).status_code == 200
+    assert (asked.status_code, asked.headers["range"]) == (308, f"bytes=0-{chunk - 1}")
+    rest = f"bytes {chunk}-{len(data) - 1}/{len(data)}"
+    assert shelf.http.put(chunked, content=data[chunk:], headers={"Content-Range": rest}).status_code == 200
     for name in ("a/media", "a/multi", "a/whole", "a/chunked"):
         assert content(shelf, name) == data
         shown = shelf.get("/storage/v1/b/shelf/o/" + name.replace("/", "%2F")).json()

@@ -70,9 +70,9 @@ SOURCES = (
     )),
     Source("storage", "storage.v1", "/storage/v1/", (
         *_under("storage.buckets", "insert get list patch update delete getIamPolicy setIamPolicy testIamPermissions"),
-        *_under("storage.buckets", "lockRetentionPolicy getStorageLayout"),
+        *_under("storage.buckets", "lockRetentionPolicy getStorageLayout restore"),
         *_under("storage.objects", "insert get list patch update delete copy rewrite compose move restore"),
-        "storage.objects.testIamPermissions",
+        *_under("storage.objects", _POLICIES),
         "storage.projects.serviceAccount.get",
         "storage.anywhereCaches.list",
     )),
@@ -91,6 +91,15 @@ SOURCES = (
     Source("secretmanager", "secretmanager.v1", "/secretmanager/", (
         *_under("secretmanager.projects.secrets", f"create get list patch delete addVersion {_POLICIES}"),
         *_under("secretmanager.projects.secrets.versions", "get list access enable disable destroy"),
+    )),
+    Source("cloudkms", "cloudkms.v1", "/cloudkms/", (
+        *_under("cloudkms.projects.locations.keyRings", f"create get list {_POLICIES}"),
+        *_under("cloudkms.projects.locations.keyRings.cryptoKeys", f"create get list patch {_POLICIES}"),
+        *_under("cloudkms.projects.locations.keyRings.cryptoKeys", "encrypt decrypt updatePrimaryVersion"),
+        *_under(
+            "cloudkms.projects.locations.keyRings.cryptoKeys.cryptoKeyVersions",
+            "create get list patch destroy restore",
+        ),
     )),
     Source("artifactregistry", "artifactregistry.v1", "/artifactregistry/", (
         *_under("artifactregistry.projects.locations.repositories", f"create get list patch delete {_POLICIES}"),

@@ -1,6 +1,7 @@
 """Checksums of contents: MD5 and CRC32C, computed while bytes arrive, and combined where contents are joined."""
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,8 @@ from bezel.localcloud.core.json_types import b64
 _POLYNOMIAL = 0x82F63B78
 _BITS = 32
 _PIECE = 1 << 20  # bytes
+Cipher = Callable[[int], Callable[[bytes], bytes]]
+"""Returns for an offset the function that encrypts, or decrypts, the bytes of a content from there on."""
 Matrix = tuple[int, ...]  # over GF(2): one column of bits for each bit of a checksum
 
 
@@ -53,12 +56,13 @@ class Hasher:
         return Upload(path, self.size, b64(self._md5.digest()), crc_text(self._crc))
 
 
-def hashed(path: Path) -> Hasher:
+def hashed(path: Path, cipher: Cipher | None = None) -> Hasher:
     """Read a file; half a gigabyte a second, so a large one belongs in a thread."""
     hasher = Hasher()
+    change = cipher(0) if cipher else bytes
     with path.open("rb") as file:
         while piece := file.read(_PIECE):
-            hasher.add(piece)
+            hasher.add(change(piece))
     return hasher
 
 

@@ -10,10 +10,11 @@ import os
 import uuid
 from collections.abc import AsyncIterable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import zip_longest
 from pathlib import Path
 from typing import BinaryIO
 
-from bezel.localcloud.core.checksums import Hasher, Upload, measured
+from bezel.localcloud.core.checksums import Cipher, Hasher, Upload, measured
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.mounts import MountFolders, second_name
 from bezel.localcloud.core.paths import Paths
@@ -26,6 +27,7 @@ LIVE, NONCURRENT, SOFT_DELETED = "object", "noncurrentObject", "softDeletedObjec
 _CONTENT = "_content"
 _ZEROS = bytes(1 << 18)
 _BLOCK = 4096  # bytes: a shorter run of zeros leaves no hole
+_PIECE = 1 << 20
 
 
 class ObjectFiles:
@@ -59,25 +61,28 @@ class ObjectFiles:
         """The path of an upload by its name, which is one that `new_upload` gave."""
         return self._layout.uploads / name
 
-    async def receive(self, chunks: AsyncIterable[bytes]) -> Upload:
-        """Write a stream to a new file."""
+    async def receive(self, chunks: AsyncIterable[bytes], cipher: Cipher | None = None) -> Upload:
+        """Write a stream to a new file, encrypted where a cipher is given; the checksums are those of the stream."""
         path, hasher = self.new_upload(), Hasher()
         try:
-            await self.append(path, chunks, hasher)
+            await self.append(path, chunks, hasher, cipher)
         except BaseException:
             path.unlink(missing_ok=True)
             raise
         return hasher.upload(path)
 
-    async def append(self, path: Path, chunks: AsyncIterable[bytes], hasher: Hasher) -> None:
+    async def append(
+        self, path: Path, chunks: AsyncIterable[bytes], hasher: Hasher, cipher: Cipher | None = None
+    ) -> None:
         """Append a stream to a file, with its checksums; runs of zeros take no room on the disk."""
+        change = cipher(hasher.size) if cipher else bytes
         if self.full:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b") as file:
             file.seek(0, os.SEEK_END)
             try:
                 async for chunk in chunks:
-                    _write(file, chunk)
+                    _write(file, change(chunk))
                     hasher.add(chunk)
             finally:
                 file.truncate()
@@ -86,17 +91,28 @@ class ObjectFiles:
         """The bytes of an object as those of another one, without copying them."""
         path = self.new_upload()
         second_name(self.content(row), path)
-        return Upload(path, int(row["size"]), row.get("md5Hash", ""), row["crc32c"])
+        return Upload(path, int(row["size"]), row.get("md5Hash", ""), row.get("crc32c", ""))
 
-    def concatenated(self, files: Iterable[BinaryIO]) -> Path:
-        """Write the bytes of several files one after the other into a new upload; takes long for large ones."""
+    def concatenated(
+        self, files: Iterable[BinaryIO], ciphers: Iterable[Cipher | None] = (), cipher: Cipher | None = None
+    ) -> Path:
+        """Write the bytes of several files one after the other into a new upload; takes long for large ones.
+
+        Args:
+            files: The files.
+            ciphers: What each of them is encrypted with; nothing where it is left out.
+            cipher: What the upload is to be encrypted with.
+        """
         path = self.new_upload()
         if self.full:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         try:
             with path.open("wb") as target:
-                for file in files:
-                    _append_file(target, file)
+                for file, old in zip_longest(files, ciphers):
+                    if old or cipher:
+                        _recode(target, file, old, cipher)
+                    else:
+                        _append_file(target, file)
                 target.truncate()
         except BaseException:
             path.unlink(missing_ok=True)
@@ -184,6 +200,8 @@ class ObjectFiles:
         if not path.exists():
             self._store.delete(kind, name)
             return {}
+        if "customerEncryption" in row:  # only its key tells whether the bytes are right
+            return row
         if path.stat().st_size != int(row["size"]) or "crc32c" not in row:
             content = measured(path)
             row |= {"size": str(content.size), "md5Hash": content.md5, "crc32c": content.crc32c}
@@ -201,7 +219,8 @@ class ObjectFiles:
 
     def _live_content(self, bucket: str, name: str) -> Path | None:
         row = self._store.get(LIVE, f"{bucket}/{name}")
-        return None if row is None else self.content(row)
+        # As with Cloud Storage FUSE, what is encrypted with a customer's key does not appear.
+        return None if row is None or "customerEncryption" in row else self.content(row)
 
 
 def _write(file: BinaryIO, chunk: bytes) -> None:
@@ -210,6 +229,13 @@ def _write(file: BinaryIO, chunk: bytes) -> None:
         file.seek(len(chunk), os.SEEK_CUR)
     else:
         file.write(chunk)
+
+
+def _recode(target: BinaryIO, source: BinaryIO, old: Cipher | None, new: Cipher | None) -> None:
+    """Append a file, decrypted with one cipher and encrypted with another."""
+    decrypt, encrypt = old(0) if old else bytes, new(target.tell()) if new else bytes
+    while piece := source.read(_PIECE):
+        target.write(encrypt(decrypt(piece)))
 
 
 def _append_file(target: BinaryIO, source: BinaryIO) -> None:

@@ -15,6 +15,7 @@ from bezel.localcloud.core.json_types import b64
 OBJECTS = "/storage/v1/b/shelf/o"
 UPLOAD = "/upload/storage/v1/b/shelf/o"
 GIB = 1 << 30
+CHUNK = 262_144  # bytes of the smallest chunk that is not the last
 
 
 def media(project, name, headers=None):
@@ -157,17 +158,34 @@ def test_a_kill_before_the_commit_leaves_the_old_object_and_one_after_it_the_new
 def test_a_session_continues_after_a_restart_without_a_token_and_ends_once(project):
     opened = project.raw("POST", f"{UPLOAD}?uploadType=resumable&name=a&ifGenerationMatch=0")
     address = opened.headers["location"]
-    part = project.raw("PUT", address, b"012", {"Content-Range": "bytes 0-2/6"}, token=False)
-    assert (part.status_code, part.headers["range"]) == (308, "bytes=0-2")
+    data = os.urandom(CHUNK) + b"12345"
+    part = project.raw("PUT", address, data[:CHUNK], {"Content-Range": f"bytes 0-{CHUNK - 1}/*"}, token=False)
+    assert (part.status_code, part.headers["range"]) == (308, f"bytes=0-{CHUNK - 1}")
     project.restart()
-    again = project.raw("PUT", address, b"1234", {"Content-Range": "bytes 1-4/6"}, token=False)
-    assert again.headers["range"] == "bytes=0-4"
-    done = project.raw("PUT", address, b"5", {"Content-Range": "bytes 5-5/6"}, token=False)
-    assert (done.status_code, media(project, "a").content) == (200, b"012345")
-    asked = project.raw("PUT", address, b"", {"Content-Range": "bytes */6"}, token=False)
+    again = project.raw("PUT", address, data[4:-1], {"Content-Range": f"bytes 4-{CHUNK + 3}/*"}, token=False)
+    assert again.headers["range"] == f"bytes=0-{CHUNK + 3}"
+    last = f"bytes {CHUNK + 4}-{CHUNK + 4}/{CHUNK + 5}"
+    done = project.raw("PUT", address, data[-1:], {"Content-Range": last}, token=False)
+    assert (done.status_code, media(project, "a").content) == (200, data)
+    asked = project.raw("PUT", address, b"", {"Content-Range": f"bytes */{CHUNK + 5}"}, token=False)
     assert asked.json()["generation"] == done.json()["generation"]
     other = re.sub(r"upload_id=\w+", "upload_id=0", address)
     assert project.raw("PUT", other, b"x", token=False).status_code == 404
+
+
+@pytest.mark.parametrize("total", ["*", str(CHUNK)])
+def test_a_chunk_below_256_kib_that_is_not_the_last_is_refused_and_changes_nothing(project, total):
+    address = project.raw("POST", f"{UPLOAD}?uploadType=resumable&name=a").headers["location"]
+    small = project.raw("PUT", address, b"x" * 1024, {"Content-Range": f"bytes 0-1023/{total}"}, token=False)
+    assert small.status_code == 400
+    assert small.json()["error"]["message"] == (
+        "Invalid request.  The number of bytes uploaded is required to be equal or greater than 262144, except for the "
+        "final request (it's recommended to be the exact multiple of 262144).  The received request contained 1024 "
+        "bytes, which does not meet this requirement."
+    )
+    assert "range" not in project.raw("PUT", address, b"", {"Content-Range": "bytes */*"}, token=False).headers
+    last = project.raw("PUT", address, b"x" * 1024, {"Content-Range": "bytes 0-1023/1024"}, token=False)
+    assert last.json()["size"] == "1024"
 
 
 def test_a_write_that_the_database_cannot_take_leaves_no_bytes(project, put):

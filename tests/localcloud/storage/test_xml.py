@@ -47,7 +47,7 @@ def test_an_object_is_written_read_described_and_deleted_by_its_path(project):
         ("PUT", OBJECT, {"x-goog-if-generation-match": "1"}, (412, "PreconditionFailed")),
         ("PUT", OBJECT, {"Content-MD5": "AAAAAAAAAAAAAAAAAAAAAA=="}, (400, "BadDigest")),
         ("PUT", OBJECT, {"x-goog-acl": "private"}, (501, "NotImplemented")),
-        ("PUT", OBJECT, {"x-goog-encryption-key": "x"}, (501, "NotImplemented")),
+        ("PUT", OBJECT, {"x-goog-encryption-key": "x"}, (400, "CustomerEncryptionAlgorithmIsInvalid")),
         ("GET", "/shelf?acl", {}, (501, "NotImplemented")),
         ("PATCH", OBJECT, {}, (405, "MethodNotAllowed")),
         ("GET", OBJECT, {"Authorization": "GOOG4-HMAC-SHA256 x"}, (501, "NotImplemented")),
@@ -195,7 +195,8 @@ def test_a_resumable_session_is_begun_by_a_header_and_continued_without_a_token(
     opened = project.raw("POST", OBJECT, headers={"x-goog-resumable": "start", "Content-Type": "text/plain"})
     address = opened.headers["location"]
     assert (opened.status_code, re.sub(r"=\w+", "=ID", address)) == (201, "http://127.0.0.1:1/shelf/a/b?upload_id=ID")
-    first = project.raw("PUT", address, b"ab", {"Content-Range": "bytes 0-1/4"}, token=False)
+    chunk = b"a" * 262_144
+    first = project.raw("PUT", address, chunk, {"Content-Range": "bytes 0-262143/262145"}, token=False)
     assert first.status_code == 308
-    assert project.raw("PUT", address, b"cd", {"Content-Range": "bytes 2-3/4"}, token=False).status_code == 200
-    assert project.raw("GET", OBJECT).content == b"abcd"
+    last = project.raw("PUT", address, b"b", {"Content-Range": "bytes 262144-262144/262145"}, token=False)
+    assert (last.status_code, project.raw("GET", OBJECT).content) == (200, chunk + b"b")

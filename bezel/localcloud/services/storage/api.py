@@ -1,7 +1,7 @@
 """Cloud Storage's API: its paths, resources and query parameters, which its modules register their methods under.
 
-The methods of the JSON API are in buckets.py, policies.py, objects.py, copies.py, uploads.py and sessions.py, several
-in one request in batch.py, and the XML API in xml/. Leaves out files (bezel/localcloud/core/objects.py).
+The methods of the JSON API are in buckets/, objects.py, copies.py, uploads.py and sessions.py, several in one request
+in batch.py, and the XML API in xml/. Leaves out files (bezel/localcloud/core/objects.py).
 """
 
 from bezel.localcloud.core.json_types import Json
@@ -17,6 +17,8 @@ OBJECT = BUCKET + "/o/{object:path}"
 # Names of the resources that permissions are needed on.
 POLICY = "projects/_/buckets/{bucket}"
 OBJECT_NAME = POLICY + "/objects/{object}"
+ASIDE = "uniform:"
+"""Prefix of the names of objects' policies that have no effect while their bucket's access is uniform."""
 
 
 def bucket_of(call: Call, name: str = "") -> Json:

@@ -10,6 +10,7 @@ from typing import BinaryIO
 
 from starlette.responses import Response, StreamingResponse
 
+from bezel.localcloud.core.checksums import Cipher
 from bezel.localcloud.core.errors import ApiError
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.routing.router import Call
@@ -44,8 +45,12 @@ def described(row: Json, etag: str, *, custom: bool = False) -> dict[str, str]:
     """
     fields = _DEFAULTS | row
     headers = {name: str(fields[field]) for name, field in _DESCRIBED.items() if fields.get(field)}
-    hashes = [f"crc32c={row['crc32c']}", *([f"md5={row['md5Hash']}"] if row.get("md5Hash") else [])]
-    headers |= {"x-goog-hash": ",".join(hashes), "etag": etag, "accept-ranges": "bytes"}
+    hashes = [f"{name}={row[field]}" for name, field in (("crc32c", "crc32c"), ("md5", "md5Hash")) if row.get(field)]
+    headers |= {"x-goog-hash": ",".join(hashes)} if hashes else {}
+    if encryption := row.get("customerEncryption"):
+        headers["x-goog-encryption-algorithm"] = encryption["encryptionAlgorithm"]
+        headers["x-goog-encryption-key-sha256"] = encryption["keySha256"]
+    headers |= {"etag": etag, "accept-ranges": "bytes"}
     headers["x-goog-stored-content-encoding"] = row.get("contentEncoding") or "identity"
     headers["last-modified"] = formatdate(seconds(row["updated"]), usegmt=True)
     headers["vary"] = "Accept-Encoding"
@@ -55,10 +60,16 @@ def described(row: Json, etag: str, *, custom: bool = False) -> dict[str, str]:
     return headers
 
 
-def download(call: Call, row: Json, headers: dict[str, str]) -> Response:
+def download(call: Call, row: Json, headers: dict[str, str], cipher: Cipher | None = None) -> Response:
     """Respond with an object's bytes, or the requested part of them; a gzip content is decompressed if it must be.
 
     The file is opened here, so that the response is of one generation whatever becomes of the object.
+
+    Args:
+        call: The request.
+        row: The object.
+        headers: Headers that describe it.
+        cipher: What its bytes are encrypted with.
 
     Raises:
         ApiError: 416, the range begins behind the end.
@@ -68,7 +79,7 @@ def download(call: Call, row: Json, headers: dict[str, str]) -> Response:
     if row.get("contentEncoding") == "gzip" and not _takes_gzip(requested, row):
         headers |= {"x-guploader-response-body-transformations": "gunzipped", "warning": "214 UploadServer gunzipped"}
         headers.pop("accept-ranges")
-        return _response(call, row, 200, headers, _decompressed)
+        return _response(call, row, 200, headers, lambda file: _decompressed(file, cipher))
     if row.get("contentEncoding"):
         headers["content-encoding"] = row["contentEncoding"]
     begin, end = _range(requested.get("range", ""), size)
@@ -76,7 +87,7 @@ def download(call: Call, row: Json, headers: dict[str, str]) -> Response:
     headers["content-length"] = str(end - begin)
     if part:
         headers["content-range"] = f"bytes {begin}-{end - 1}/{size}"
-    return _response(call, row, 206 if part else 200, headers, lambda file: _read(file, begin, end))
+    return _response(call, row, 206 if part else 200, headers, lambda file: _read(file, begin, end, cipher))
 
 
 def raw_headers(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
@@ -125,21 +136,21 @@ def _range(header: str, size: int) -> tuple[int, int]:
     return begin, end
 
 
-async def _read(file: BinaryIO, begin: int, end: int) -> AsyncIterator[bytes]:
+async def _read(file: BinaryIO, begin: int, end: int, cipher: Cipher | None) -> AsyncIterator[bytes]:
     with file:
-        position = begin
+        position, change = begin, cipher(begin) if cipher else bytes
         while position < end:
             piece = await asyncio.to_thread(os.pread, file.fileno(), min(_PIECE, end - position), position)
             if not piece:
                 return
             position += len(piece)
-            yield piece
+            yield change(piece)
 
 
-async def _decompressed(file: BinaryIO) -> AsyncIterator[bytes]:
+async def _decompressed(file: BinaryIO, cipher: Cipher | None) -> AsyncIterator[bytes]:
     """The bytes behind a gzip content; bytes that are none are sent as they are, as Google does."""
     inflate, size = zlib.decompressobj(wbits=31), os.fstat(file.fileno()).st_size
-    async for piece in _read(file, 0, size):
+    async for piece in _read(file, 0, size, cipher):
         rest = piece
         try:
             while rest:

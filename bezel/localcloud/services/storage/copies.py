@@ -1,24 +1,28 @@
 """Copies within Cloud Storage: copy, rewrite (in one step or, between locations, in several), compose and move.
 
-A copy shares the bytes of its source on the disk, so it takes no time whatever its size.
+A copy shares the bytes of its source on the disk, so it takes no time whatever its size, unless it changes the key that
+they are encrypted with.
 """
 
 import asyncio
 import base64
 import json
 import uuid
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from bezel.localcloud.core.checksums import Upload, crc_text, joined
+from bezel.localcloud.core.checksums import Cipher, Upload, crc_text, joined
 from bezel.localcloud.core.errors import invalid
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.routing.router import Call
 from bezel.localcloud.services.storage.api import BUCKET, OF_OBJECTS, OF_SOURCES, api, bucket_of, resource_of
 from bezel.localcloud.services.storage.conditions import check_preconditions, of_sources
+from bezel.localcloud.services.storage.contexts import custom
+from bezel.localcloud.services.storage.encryption.customer_keys import key_of, new_lock, unlocked
 from bezel.localcloud.services.storage.generations import Generations, Placed
 from bezel.localcloud.services.storage.metadata import no_such_object, object_json
-from bezel.localcloud.services.storage.writes import check_permitted, place_object, refuse_keys
+from bezel.localcloud.services.storage.writes import check_permitted, place_object
 
 # Bytes that one call copies between two locations or storage classes; Google documents only that it is bounded.
 _STEP_BYTES = 8 * 1024 * 1024
@@ -42,16 +46,18 @@ _COPIED = [
 @api.route(
     "POST",
     f"{_FROM}/rewriteTo{_TO}",
-    query=f"rewriteToken maxBytesRewrittenPerCall sourceGeneration {OF_OBJECTS} {OF_SOURCES}",
+    query=f"rewriteToken maxBytesRewrittenPerCall sourceGeneration dropContextGroups {OF_OBJECTS} {OF_SOURCES}",
 )
-def rewrite(call: Call) -> Json:
+async def rewrite(call: Call) -> Json:
     """Copy an object, or the next part of it; the copy becomes visible when it is whole."""
     target, home = bucket_of(call), call.cloud.store.get("bucket", call.param("source"))
     row = source_of(call, call.param("source"), call.param("object"), call.query("sourceGeneration"))
     check_permitted(call, target, call.param("name"))
     check_preconditions(of_sources(call.arguments), row)
     kept = call.body.get("storageClass", target["storageClass"]) == row["storageClass"]
-    near = kept and (home or {})["location"] == target["location"]
+    keys = [key_of(call.request.headers, source=source) for source in (True, False)]
+    unlocked(row, keys[0])
+    near = kept and (home or {})["location"] == target["location"] and keys[0] == keys[1]
     size = int(row["size"])
     done = min(size, _already(call, row) + (_step(call) or (size if near else _STEP_BYTES)))
     response: Json = {"kind": "storage#rewriteResponse", "totalBytesRewritten": str(done), "objectSize": str(size)}
@@ -59,22 +65,22 @@ def rewrite(call: Call) -> Json:
         token = uuid.uuid4().hex
         call.cloud.store.put("rewrite", token, {"of": _identity(call, row), "done": done})
         return response | {"done": False, "rewriteToken": token}
-    copied = copy_object(call, row, target, call.param("name"), call.body)
+    copied = await copy_object(call, row, target, call.param("name"), call.body)
     call.cloud.store.delete("rewrite", call.query("rewriteToken"))
     return response | {"done": True, "resource": object_json(call, copied)}
 
 
 @api.route("POST", f"{_FROM}/copyTo{_TO}", query=f"sourceGeneration {OF_OBJECTS} {OF_SOURCES}")
-def copy(call: Call) -> Json:
+async def copy(call: Call) -> Json:
     """Copy an object."""
     target = bucket_of(call)
     row = source_of(call, call.param("source"), call.param("object"), call.query("sourceGeneration"))
     check_preconditions(of_sources(call.arguments), row)
-    return object_json(call, copy_object(call, row, target, call.param("name"), call.body))
+    return object_json(call, await copy_object(call, row, target, call.param("name"), call.body))
 
 
 @api.route("POST", BUCKET + "/o/{object:path}/moveTo/o/{name:path}", query=f"{OF_OBJECTS} {OF_SOURCES}")
-def move(call: Call) -> Json:
+async def move(call: Call) -> Json:
     """Rename an object within its bucket, in one step."""
     bucket = bucket_of(call)
     row = source_of(call, bucket["name"], call.param("object"), "")
@@ -82,10 +88,12 @@ def move(call: Call) -> Json:
     check_preconditions(of_sources(call.arguments), row)
     if row["name"] == call.param("name"):
         raise invalid("The source and the destination of a move must differ.", ("destinationObject", row["name"]))
-    return object_json(call, copy_object(call, row, bucket, call.param("name"), {}, moves=True))
+    return object_json(call, await copy_object(call, row, bucket, call.param("name"), {}, moves=True))
 
 
-@api.route("POST", BUCKET + "/o/{object:path}/compose", query="ifGenerationMatch ifMetagenerationMatch")
+@api.route(
+    "POST", BUCKET + "/o/{object:path}/compose", query="ifGenerationMatch ifMetagenerationMatch dropContextGroups"
+)
 async def compose(call: Call) -> Json:
     """Join up to 32 objects of a bucket into one."""
     body = call.body
@@ -110,29 +118,47 @@ async def compose_objects(call: Call, sources: list[Json], fields: Json, *, dele
     Raises:
         ApiError: A source does not exist, or there are too many or none.
     """
-    refuse_keys(call.request.headers)
+    key = key_of(call.request.headers)
     bucket, name = bucket_of(call), call.param("object")
     check_permitted(call, bucket, name)
     if not 0 < len(sources) <= _MOST_SOURCES:
         text = f"The number of source components provided ({len(sources)}) must be between 1 and {_MOST_SOURCES}."
         raise invalid(text, ("sourceObjects", str(len(sources))))
-    rows = []
+    rows, ciphers = [], []
     for source in sources:
         row = source_of(call, bucket["name"], str(source.get("name") or ""), str(source.get("generation") or ""))
         check_preconditions(source.get("objectPreconditions") or {}, row)
+        row, cipher = unlocked(row, key)
         rows.append(row)
-    upload = await joined_upload(call, [(call.cloud.objects.content(row), row) for row in rows])
+        ciphers.append(cipher)
+    lock = new_lock(key)
+    files = [(call.cloud.objects.content(row), row) for row in rows]
+    upload = await joined_upload(call, files, ciphers, lock.cipher if lock else None)
     components = sum(int(row.get("componentCount", 1)) for row in rows)
-    placed = Placed(upload, {"contentType": rows[0]["contentType"]} | fields, components)
+    locked = lock.fields(upload) if lock else None
+    fields = {"contentType": rows[0]["contentType"]} | _joined_contexts(call, rows, name) | fields
+    placed = Placed(upload, fields, components, locked)
     gone = [row for row in rows if row["name"] != name] if deletes else []
     return place_object(call, bucket, name, placed, call.arguments, deletes=gone)
 
 
-async def joined_upload(call: Call, parts: list[tuple[Path, Json]]) -> Upload:
-    """The bytes of several files one after the other; of each, its size and its CRC32C are known."""
+async def joined_upload(
+    call: Call,
+    parts: list[tuple[Path, Json]],
+    ciphers: Sequence[Cipher | None] = (),
+    cipher: Cipher | None = None,
+) -> Upload:
+    """The bytes of several files one after the other; of each, its size and its CRC32C are known.
+
+    Args:
+        call: The request.
+        parts: The files.
+        ciphers: What each of them is encrypted with.
+        cipher: What the upload is to be encrypted with.
+    """
     with ExitStack() as opened:  # all before the first wait, so that each is what was found
         files = [opened.enter_context(path.open("rb")) for path, _ in parts]
-        path = await asyncio.to_thread(call.cloud.objects.concatenated, files)
+        path = await asyncio.to_thread(call.cloud.objects.concatenated, files, ciphers, cipher)
     crc, size = 0, 0
     for _, row in parts:
         crc = joined(crc, int.from_bytes(base64.b64decode(row["crc32c"]), "big"), int(row["size"]))
@@ -154,16 +180,45 @@ def source_of(call: Call, bucket: str, name: str, generation: str) -> Json:
     return row
 
 
-def copy_object(call: Call, row: Json, target: Json, name: str, given: Json, *, moves: bool = False) -> Json:
+async def copy_object(call: Call, row: Json, target: Json, name: str, given: Json, *, moves: bool = False) -> Json:
     """Make a copy of an object, with the metadata that the caller gives or else that of the source; return its row."""
-    refuse_keys(call.request.headers)
+    headers = call.request.headers
+    key = key_of(headers)
     check_permitted(call, target, name)
-    fields = given if given.get("contentType") else {key: row[key] for key in _COPIED if row.get(key)} | given
+    source, cipher = unlocked(row, key_of(headers, source=True) or (key if moves else None))
+    lock = new_lock(key)
+    kept = {key: row[key] for key in _COPIED if row.get(key)}
+    fields = given if given.get("contentType") else kept | given
+    fields = _joined_contexts(call, [row], name) | fields
     if moves:
         fields["storageClass"] = row["storageClass"]
-    placed = Placed(call.cloud.objects.copied(row), fields, int(row.get("componentCount", 0)))
+    upload = await _copied(call, source, cipher, lock.cipher if lock else None)
+    locked = lock.fields(upload) if lock else None
+    placed = Placed(upload, fields, int(row.get("componentCount", 0)), locked)
     conditions = {key: value for key, value in call.arguments.items() if key in OF_OBJECTS.split()}
     return place_object(call, target, name, placed, conditions, deletes=[row] if moves else [])
+
+
+def _joined_contexts(call: Call, sources: list[Json], name: str) -> Json:
+    """The contexts of sources, unless the caller drops them, which takes a permission of its own."""
+    contexts: Json = {}
+    for row in sources:
+        contexts |= custom(row)
+    if dropped := call.request.query_params.getlist("dropContextGroups"):
+        if dropped != ["custom"]:
+            raise invalid(f"Invalid dropContextGroups {dropped}: expected 'custom'.", ("dropContextGroups", dropped[0]))
+        if contexts:
+            call.require("storage.objects.dropContexts", resource_of(call.param("bucket"), name))
+        return {}
+    return {"contexts": {"custom": contexts}} if contexts else {}
+
+
+async def _copied(call: Call, row: Json, old: Cipher | None, new: Cipher | None) -> Upload:
+    if not (old or new):
+        return call.cloud.objects.copied(row)
+    with call.cloud.objects.content(row).open("rb") as file:
+        path = await asyncio.to_thread(call.cloud.objects.concatenated, [file], [old], new)
+    return Upload(path, int(row["size"]), row.get("md5Hash", ""), row["crc32c"])
 
 
 def _step(call: Call) -> int:

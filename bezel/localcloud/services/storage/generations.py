@@ -11,6 +11,8 @@ from bezel.localcloud.core.checksums import Upload
 from bezel.localcloud.core.json_types import Json, b64, timestamp
 from bezel.localcloud.core.objects import LIVE, NONCURRENT, SOFT_DELETED
 from bezel.localcloud.routing.context import Context
+from bezel.localcloud.services.storage.api import ASIDE, resource_of
+from bezel.localcloud.services.storage.encryption.customer_keys import LOCK_FIELDS
 from bezel.localcloud.services.storage.retention import check_unprotected, seconds
 
 # Bytes of soft-deleted objects that localcloud keeps; beyond them the oldest are purged before their time. Google keeps
@@ -27,11 +29,13 @@ class Placed(NamedTuple):
         upload: Its bytes.
         fields: Fields that the writer set.
         components: Number of joined objects, 0 for an object that was written as one.
+        lock: Fields that only an object encrypted with a customer's key has.
     """
 
     upload: Upload
     fields: Json
     components: int = 0
+    lock: Json | None = None
 
 
 class Generations:
@@ -71,6 +75,7 @@ class Generations:
     def place(self, name: str, placed: Placed, dropped: list[Json]) -> Json:
         """Make an upload the live object of a name and return its row."""
         previous = self.live(name)
+        self._forget_policy(name)
         check_unprotected(self._bucket, previous, self._now)
         if previous:
             self._supersede(previous, dropped)
@@ -79,16 +84,15 @@ class Generations:
             "kind": "storage#object",
             "name": name,
             "bucket": self._bucket["name"],
-            "generation": self._next(),
+            "generation": next_generation(self._cloud),
             "metageneration": "1",
             "size": str(upload.size),
-            "crc32c": upload.crc32c,
             "timeCreated": now,
             "updated": now,
             "timeStorageClassUpdated": now,
             "timeFinalized": now,
         }
-        row |= {"md5Hash": upload.md5} if upload.md5 else {}
+        row |= placed.lock or {"crc32c": upload.crc32c} | ({"md5Hash": upload.md5} if upload.md5 else {})
         row |= {"componentCount": placed.components} if placed.components else {}
         row |= placed.fields | self._cloud.objects.adopt(upload)
         return self._put(row)
@@ -111,6 +115,7 @@ class Generations:
             self._drop(row, dropped)
             return
         self._store.delete(LIVE, f"{self._bucket['name']}/{row['name']}")
+        self._forget_policy(row["name"])
         if exactly:
             self._drop(row, dropped)
         else:
@@ -122,7 +127,8 @@ class Generations:
         upload = self._cloud.objects.copied(row)
         own = {"generation", "metageneration", "etag", "timeCreated", "updated", "timeDeleted", "timeFinalized"}
         fields = {key: value for key, value in copied.items() if key not in own and not key.startswith("_")}
-        return self.place(row["name"], Placed(upload, fields), dropped)
+        lock = {key: row[key] for key in LOCK_FIELDS if key in row}
+        return self.place(row["name"], Placed(upload, fields, lock=lock), dropped)
 
     def purge(self, dropped: list[Json]) -> None:
         """Delete the soft-deleted objects whose time has come, and the oldest ones beyond what localcloud keeps."""
@@ -155,6 +161,11 @@ class Generations:
         if total > _KEPT_BYTES:
             self.purge(dropped)
 
+    def _forget_policy(self, name: str) -> None:
+        """Delete the policy of a live object, which ends with its generation."""
+        for aside in ("", ASIDE):
+            self._store.delete_policy(aside + resource_of(self._bucket["name"], name))
+
     def _put(self, row: Json) -> Json:
         row["etag"] = _etag(row)
         self._store.put(LIVE, f"{self._bucket['name']}/{row['name']}", row)
@@ -163,11 +174,12 @@ class Generations:
     def _key(self, name: str, generation: str) -> str:
         return f"{self._bucket['name']}/{name}\n{generation:0>20}"  # no name has a line break
 
-    def _next(self) -> str:
-        """A generation larger than every earlier one."""
-        number = max(int(self._now * 1_000_000), int(self._store.setting(_LAST) or 0) + 1)
-        self._store.set_setting(_LAST, str(number))
-        return str(number)
+
+def next_generation(cloud: Context) -> str:
+    """A generation, of a bucket or of an object, larger than every earlier one."""
+    number = max(int(cloud.pace.now() * 1_000_000), int(cloud.store.setting(_LAST) or 0) + 1)
+    cloud.store.set_setting(_LAST, str(number))
+    return str(number)
 
 
 def _room(row: Json) -> int:

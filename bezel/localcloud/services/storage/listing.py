@@ -9,6 +9,7 @@ from bezel.localcloud.core.errors import invalid
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.objects import LIVE, NONCURRENT, SOFT_DELETED
 from bezel.localcloud.core.store import Store
+from bezel.localcloud.services.storage.contexts import matcher
 
 CURRENT, VERSIONS, DELETED = (LIVE,), (LIVE, NONCURRENT), (SOFT_DELETED,)
 """Kinds of the rows that a list shows."""
@@ -26,6 +27,7 @@ class Query:
         end: Name before which the list ends, "" for none.
         trailing: Whether an object whose name ends with the delimiter is shown besides its folded prefix.
         pattern: Pattern of the names and folded prefixes, "" for all.
+        contexts: Filter of the objects by their contexts, "" for all; folded prefixes are shown in any case.
         kinds: Kinds of rows: live objects only, all generations, or soft-deleted ones.
     """
 
@@ -35,6 +37,7 @@ class Query:
     end: str = ""
     trailing: bool = False
     pattern: str = ""
+    contexts: str = ""
     kinds: tuple[str, ...] = CURRENT
 
 
@@ -66,12 +69,12 @@ def page(store: Store, bucket: str, query: Query, size: int, after: str = "") ->
     """Return the entries behind a key, at most `size` of them.
 
     Raises:
-        ApiError: INVALID_ARGUMENT for a malformed pattern.
+        ApiError: INVALID_ARGUMENT for a malformed pattern or filter.
     """
-    fits = _matcher(query.pattern)
+    fits, has_contexts = _matcher(query.pattern), matcher(query.contexts)
     shown: list[Entry] = []
     for entry in _entries(store, bucket, query, after):
-        if not fits(entry.name):
+        if not fits(entry.name) or not (entry.row is None or has_contexts(entry.row)):
             continue
         if len(shown) == size:
             return _page(shown, shown[-1].key)

@@ -6,15 +6,16 @@ from bezel.localcloud.core.errors import ApiError, invalid, refuse_unserved
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.http.update_mask import merged
 from bezel.localcloud.routing.router import Call
+from bezel.localcloud.services.storage.encryption.customer_keys import revealed
 from bezel.localcloud.services.storage.retention import expiration
 
 CLASSES = ("STANDARD", "NEARLINE", "COLDLINE", "ARCHIVE", "MULTI_REGIONAL", "REGIONAL", "DURABLE_REDUCED_AVAILABILITY")
 LONGEST_NAME = 1024  # bytes in UTF-8
 _SETTABLE = frozenset(
     {"contentType", "metadata", "cacheControl", "contentEncoding", "contentDisposition", "contentLanguage",
-     "customTime", "storageClass", "temporaryHold", "eventBasedHold", "retention"}
+     "customTime", "storageClass", "temporaryHold", "eventBasedHold", "retention", "contexts"}
 )  # fmt: skip
-_UNSERVED = ("kmsKeyName", "contexts", "customerEncryption")
+_UNSERVED = ("kmsKeyName",)
 _LARGEST_METADATA = 8192  # bytes of all keys and values
 DEFAULT_TYPE = "application/octet-stream"
 
@@ -89,7 +90,8 @@ def object_json(call: Call, row: Json) -> Json:
     """JSON of an object, with links at the current address."""
     path = f"b/{row['bucket']}/o/{quote(row['name'], safe='')}"
     bucket = call.cloud.store.get("bucket", row["bucket"]) or {}
-    shown = {key: value for key, value in row.items() if not key.startswith("_")}
+    known = revealed(row, call.request.headers)
+    shown = {key: value for key, value in known.items() if not key.startswith("_")}
     if until := expiration(bucket, row):
         shown["retentionExpirationTime"] = until
     return shown | {

@@ -9,6 +9,8 @@ from bezel.localcloud.routing.router import Call
 from bezel.localcloud.services.storage.api import BUCKET, OBJECT, OBJECT_NAME, OF_OBJECTS, POLICY, api, bucket_of
 from bezel.localcloud.services.storage.conditions import check_etags, check_preconditions
 from bezel.localcloud.services.storage.content import described, download
+from bezel.localcloud.services.storage.contexts import with_contexts
+from bezel.localcloud.services.storage.encryption.customer_keys import key_of, unlocked
 from bezel.localcloud.services.storage.generations import Generations
 from bezel.localcloud.services.storage.listing import CURRENT, DELETED, VERSIONS, Query, page
 from bezel.localcloud.services.storage.metadata import changed_fields, no_such_object, object_json
@@ -17,7 +19,7 @@ from bezel.localcloud.services.storage.retention import check_retention
 _ONE = f"generation {OF_OBJECTS}"
 _LISTED = (
     "prefix delimiter startOffset endOffset includeTrailingDelimiter includeFoldersAsPrefixes matchGlob versions "
-    "softDeleted maxResults pageToken"
+    "softDeleted filter maxResults pageToken"
 )
 _MOST = 1000  # entries of a page
 
@@ -37,6 +39,7 @@ def list_objects(call: Call) -> Json:
         end=call.query("endOffset"),
         trailing=call.flag("includeTrailingDelimiter"),
         pattern=call.query("matchGlob"),
+        contexts=call.query("filter"),
         kinds=VERSIONS if call.flag("versions") else DELETED if call.flag("softDeleted") else CURRENT,
     )
     if query.pattern and query.delimiter not in {"", "/"}:
@@ -64,9 +67,11 @@ def get_object(call: Call) -> Json | Response:
     row = find_object(call)
     check_preconditions(call.arguments, row, reads=True)
     check_etags(call.request.headers, row["etag"], reads=True)
+    key = key_of(call.request.headers)
     if call.query("alt") == "media" or call.request.url.path.startswith("/download/"):
-        return download(call, row, described(row, row["etag"]))
-    return object_json(call, row)
+        row, cipher = unlocked(row, key)
+        return download(call, row, described(row, row["etag"]), cipher)
+    return object_json(call, unlocked(row, key)[0] if key else row)
 
 
 @api.route("PATCH", OBJECT, needs="storage.objects.update", on=OBJECT_NAME, query=f"overrideUnlockedRetention {_ONE}")
@@ -130,7 +135,10 @@ def _change(call: Call, *, replaces: bool) -> Json:
         bucket, row = bucket_of(call), find_object(call)
         check_preconditions(call.arguments, row)
         check_etags(call.request.headers, row["etag"], reads=False)
-        changed, now = changed_fields(row, call.body, replaces=replaces), call.cloud.pace.now()
+        now = call.cloud.pace.now()
+        changed, needed = with_contexts(row, changed_fields(row, call.body, replaces=replaces), timestamp(now))
+        for permission in needed:
+            call.require(permission, call.name(OBJECT_NAME))
         if (row.get("retention") or {}) != (changed.get("retention") or {}):
             call.require("storage.objects.setRetention", call.name(OBJECT_NAME))
             check_retention(bucket, row, changed, now, override=call.flag("overrideUnlockedRetention"))

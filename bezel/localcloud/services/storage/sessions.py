@@ -12,17 +12,19 @@ from weakref import WeakValueDictionary
 
 from starlette.responses import Response
 
-from bezel.localcloud.core.checksums import Hasher, hashed
+from bezel.localcloud.core.checksums import Cipher, Hasher, hashed
 from bezel.localcloud.core.errors import ApiError, invalid
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.routing.router import Call
 from bezel.localcloud.services.storage.api import OF_OBJECTS, api, bucket_of
+from bezel.localcloud.services.storage.encryption.customer_keys import Lock, lock_of_session, session_fields
 from bezel.localcloud.services.storage.generations import Placed
 from bezel.localcloud.services.storage.metadata import object_json
 from bezel.localcloud.services.storage.writes import announced, check_permitted, place_object
 
 _PATH = "/upload/storage/v1/b/{bucket:id}/o"
 _KIND = "upload"
+_SMALLEST_CHUNK = 262_144  # bytes of every chunk but the last
 _CANCELLED = 499  # Google's status of a session that its client ended
 _HASHERS = 64  # sessions whose checksums are kept in memory; those of others are computed from their files
 
@@ -46,13 +48,16 @@ def cancel(call: Call) -> Response:
     return Response(status_code=_CANCELLED)
 
 
-def open_session(call: Call, bucket: Json, metadata: Json, path: str = "", status: int = 200) -> Response:
+def open_session(
+    call: Call, bucket: Json, metadata: Json, lock: Lock | None, path: str = "", status: int = 200
+) -> Response:
     """Open a session.
 
     Args:
         call: The request.
         bucket: Bucket of the object.
         metadata: Fields of the object, its name among them.
+        lock: Lock of the object's bytes, None for none.
         path: Path of the session's address, that of the request by default.
         status: Status of the response.
     """
@@ -66,7 +71,7 @@ def open_session(call: Call, bucket: Json, metadata: Json, path: str = "", statu
         "sums": announced(call.request.headers, metadata),
         "opened": now,
         "caller": call.caller,
-    }
+    } | session_fields(lock)
     call.cloud.objects.forget_sessions(now)
     call.cloud.store.put(_KIND, identifier, session)
     query = "" if path else "uploadType=resumable&"
@@ -85,22 +90,25 @@ async def receive_chunk(call: Call) -> Json | Response:
         session = _session(call)
         if "done" in session:
             return dict(session["done"])
-        path = call.cloud.objects.upload_path(identifier)
+        lock = lock_of_session(session, call.request.headers)
+        path, cipher = call.cloud.objects.upload_path(identifier), lock.cipher if lock else None
         size = path.stat().st_size if path.exists() else 0
         header = call.request.headers.get("content-range")
         begin, total = _range(header, size)
+        _check_chunk(header)
         if begin is not None and begin > size:
             return _incomplete(size)
         if begin is not None or header is None:
-            hasher = await _hasher(identifier, path, size)
-            await call.cloud.objects.append(path, _after(call, size - (begin or 0)), hasher)
+            hasher = await _hasher(identifier, path, size, cipher)
+            await call.cloud.objects.append(path, _after(call, size - (begin or 0)), hasher, cipher)
             size = hasher.size
         if (total is not None and size < total) or (header or "").endswith("/*"):
             return _incomplete(size)
         path.touch()
-        upload = (await _hasher(identifier, path, size)).upload(path)
+        upload = (await _hasher(identifier, path, size, cipher)).upload(path)
         _hashers.pop(identifier, None)
-        return _finish(call, session, Placed(upload, session["metadata"]))
+        placed = Placed(upload, session["metadata"], lock=lock.fields(upload) if lock else None)
+        return _finish(call, session, placed)
 
 
 def _finish(call: Call, session: Json, placed: Placed) -> Json:
@@ -125,11 +133,11 @@ def _session(call: Call) -> Json:
     return session
 
 
-async def _hasher(identifier: str, path: Path, size: int) -> Hasher:
+async def _hasher(identifier: str, path: Path, size: int, cipher: Cipher | None) -> Hasher:
     """The checksums of the bytes so far."""
     hasher = _hashers.get(identifier) or Hasher()
     if hasher.size != size:
-        hasher = await asyncio.to_thread(hashed, path)
+        hasher = await asyncio.to_thread(hashed, path, cipher)
     if len(_hashers) >= _HASHERS and identifier not in _hashers:
         del _hashers[next(iter(_hashers))]
     _hashers[identifier] = hasher
@@ -160,6 +168,24 @@ def _range(header: str | None, received: int) -> tuple[int | None, int | None]:
         text = f"Content-Range {header!r} ends before byte {needed}, which it must hold."
         raise invalid(text, ("Content-Range", header))
     return (int(match[1]) if match[1] else None), total
+
+
+def _check_chunk(header: str | None) -> None:
+    """Check the size of a chunk that is not the last one.
+
+    Raises:
+        ApiError: INVALID_ARGUMENT, it is smaller than Google accepts.
+    """
+    match = re.fullmatch(r"bytes ([0-9]+)-([0-9]+)/([0-9]+|\*)", header or "")
+    if match is None or match[3] == str(int(match[2]) + 1):
+        return
+    if (size := int(match[2]) - int(match[1]) + 1) < _SMALLEST_CHUNK:
+        text = (
+            "Invalid request.  The number of bytes uploaded is required to be equal or greater than "
+            f"{_SMALLEST_CHUNK}, except for the final request (it's recommended to be the exact multiple of "
+            f"{_SMALLEST_CHUNK}).  The received request contained {size} bytes, which does not meet this requirement."
+        )
+        raise ApiError("INVALID_ARGUMENT", text)
 
 
 def _incomplete(size: int) -> Response:

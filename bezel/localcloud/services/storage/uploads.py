@@ -11,10 +11,11 @@ from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.http.messages import checked_message, json_object
 from bezel.localcloud.routing.router import Call
 from bezel.localcloud.services.storage.api import OF_OBJECTS, api, bucket_of
+from bezel.localcloud.services.storage.encryption.customer_keys import key_of, new_lock
 from bezel.localcloud.services.storage.generations import Placed
 from bezel.localcloud.services.storage.metadata import object_json
 from bezel.localcloud.services.storage.sessions import open_session
-from bezel.localcloud.services.storage.writes import announced, check_permitted, place_object, refuse_keys
+from bezel.localcloud.services.storage.writes import announced, check_permitted, place_object
 
 _MULTIPART = 64 << 20  # bytes; Google's clients use another kind of upload for objects of more than 16 MiB
 _METADATA = 1 << 20
@@ -26,7 +27,7 @@ async def upload(call: Call) -> Json | Response:
     """Upload an object, or with uploadType=resumable open a session for one."""
     bucket, kind = bucket_of(call), call.query("uploadType")
     content: AsyncIterator[bytes] = call.request.stream()
-    refuse_keys(call.request.headers)
+    lock = new_lock(key_of(call.request.headers))
     metadata: Json = {"name": call.query("name")}
     if encoding := call.query("contentEncoding"):
         metadata["contentEncoding"] = encoding
@@ -38,12 +39,13 @@ async def upload(call: Call) -> Json | Response:
     elif kind == "resumable":
         metadata["contentType"] = call.request.headers.get("x-upload-content-type", "")
         metadata |= _checked(json_object(await whole(call, _METADATA)))
-        return open_session(call, bucket, metadata)
+        return open_session(call, bucket, metadata, lock)
     else:
         raise invalid(f"Invalid upload type: {kind!r}; use media, multipart or resumable.")
     name = str(metadata.get("name") or "")
     check_permitted(call, bucket, name)  # before any byte is written to the disk
-    placed = Placed(await call.cloud.objects.receive(content), metadata)
+    received = await call.cloud.objects.receive(content, lock.cipher if lock else None)
+    placed = Placed(received, metadata, lock=lock.fields(received) if lock else None)
     sums = announced(call.request.headers, metadata)
     return object_json(call, place_object(call, bucket, name, placed, call.arguments, sums=sums))
 

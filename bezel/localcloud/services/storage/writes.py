@@ -5,11 +5,12 @@ import binascii
 from collections.abc import Callable, Iterable, Mapping
 
 from bezel.localcloud.core.checksums import Upload
-from bezel.localcloud.core.errors import ApiError, invalid, unserved
-from bezel.localcloud.core.json_types import Json
+from bezel.localcloud.core.errors import ApiError, invalid
+from bezel.localcloud.core.json_types import Json, timestamp
 from bezel.localcloud.routing.router import Call
 from bezel.localcloud.services.storage.api import resource_of
 from bezel.localcloud.services.storage.conditions import check_preconditions
+from bezel.localcloud.services.storage.contexts import with_contexts
 from bezel.localcloud.services.storage.generations import Generations, Placed
 from bezel.localcloud.services.storage.metadata import check_name, new_fields
 from bezel.localcloud.services.storage.retention import check_retention
@@ -28,16 +29,6 @@ def check_permitted(call: Call, bucket: Json, name: str) -> None:
     call.require("storage.objects.create", resource)
     if call.cloud.store.get("object", f"{bucket['name']}/{name}") is not None:
         call.require("storage.objects.delete", resource)
-
-
-def refuse_keys(headers: Mapping[str, str]) -> None:
-    """Refuse a request that brings a key of its own for the bytes.
-
-    Raises:
-        ApiError: UNIMPLEMENTED.
-    """
-    if any(name.startswith(("x-goog-encryption-", "x-goog-copy-source-encryption-")) for name in headers):
-        raise unserved("customer-supplied encryption keys", "leave the x-goog-encryption headers out")
 
 
 def announced(headers: Mapping[str, str], metadata: Json) -> dict[str, str]:
@@ -96,7 +87,9 @@ def place_object(
             check_permitted(call, bucket, name)
             check_preconditions(conditions, generations.live(name))
             check_sums(sums or {}, upload)
-            fields = new_fields(placed.fields, bucket)
+            fields, needed = with_contexts({}, new_fields(placed.fields, bucket), timestamp(call.cloud.pace.now()))
+            for permission in needed:
+                call.require(permission, resource_of(bucket["name"], name))
             check_retention(
                 bucket, {"bucket": bucket["name"], "name": name}, fields, call.cloud.pace.now(), override=False
             )

@@ -5,8 +5,8 @@ from starlette.responses import Response
 from bezel.localcloud.core.errors import unserved
 from bezel.localcloud.core.paths import PROJECT
 from bezel.localcloud.routing.router import Call
-from bezel.localcloud.services.storage import buckets as json_buckets
 from bezel.localcloud.services.storage.api import POLICY, bucket_of
+from bezel.localcloud.services.storage.buckets import api as json_buckets
 from bezel.localcloud.services.storage.uploads import whole
 from bezel.localcloud.services.storage.xml.documents import document, parsed, texts
 

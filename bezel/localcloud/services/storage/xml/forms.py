@@ -17,6 +17,7 @@ from bezel.localcloud.core.errors import invalid
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.routing.router import Call
 from bezel.localcloud.services.storage.api import bucket_of
+from bezel.localcloud.services.storage.encryption.customer_keys import key_of, new_lock
 from bezel.localcloud.services.storage.generations import Placed
 from bezel.localcloud.services.storage.uploads import whole
 from bezel.localcloud.services.storage.writes import check_permitted, place_object
@@ -39,8 +40,10 @@ async def upload(call: Call) -> Response:
         call.caller = form_signer(fields, call.cloud.store, now)
         _check_policy(fields | {"bucket": bucket["name"]}, len(content), now)
     check_permitted(call, bucket, name)
-    received = await call.cloud.objects.receive(_once(content))
-    row = place_object(call, bucket, name, Placed(received, fields_of(fields)), {})
+    lock = new_lock(key_of(fields))
+    received = await call.cloud.objects.receive(_once(content), lock.cipher if lock else None)
+    placed = Placed(received, fields_of(fields), lock=lock.fields(received) if lock else None)
+    row = place_object(call, bucket, name, placed, {})
     if target := fields.get("success_action_redirect"):
         return RedirectResponse(target, 303)
     if fields.get("success_action_status") == "201":
@@ -48,7 +51,7 @@ async def upload(call: Call) -> Response:
         response = document("PostResponse", [*nodes, ("ETag", quoted_etag(row))])
         response.status_code = 201
         return response
-    response = written(row)
+    response = written(call, row)
     response.status_code = 200 if fields.get("success_action_status") == "200" else 204
     return response
 

@@ -14,6 +14,13 @@ from bezel.localcloud.routing.router import Call
 from bezel.localcloud.services.storage.api import POLICY, bucket_of
 from bezel.localcloud.services.storage.content import raw_headers
 from bezel.localcloud.services.storage.copies import joined_upload
+from bezel.localcloud.services.storage.encryption.customer_keys import (
+    key_of,
+    lock_of_session,
+    new_lock,
+    revealed,
+    session_fields,
+)
 from bezel.localcloud.services.storage.generations import Placed
 from bezel.localcloud.services.storage.uploads import whole
 from bezel.localcloud.services.storage.writes import announced, check_permitted, check_sums, place_object
@@ -33,6 +40,7 @@ def initiate(call: Call, fields: Json) -> Response:
     identifier = uuid.uuid4().hex
     call.cloud.objects.forget_sessions(now)
     upload = {"bucket": bucket["name"], "name": name, "fields": fields, "opened": now, "caller": call.caller}
+    upload |= session_fields(new_lock(key_of(call.request.headers)))
     call.cloud.store.put(_KIND, identifier, upload)
     nodes = [("Bucket", bucket["name"]), ("Key", name), ("UploadId", identifier)]
     return document("InitiateMultipartUploadResult", nodes, UPLOADS)
@@ -40,12 +48,14 @@ def initiate(call: Call, fields: Json) -> Response:
 
 async def receive_part(call: Call) -> Response:
     """Receive one part; a part that comes again replaces the first."""
-    identifier, _ = _upload(call)
+    identifier, upload = _upload(call)
+    lock_of_session(upload, call.request.headers)
+    lock = new_lock(key_of(call.request.headers)) if "key" in upload else None
     number = call.request.query_params.get("partNumber", "")
     if not number.isdigit() or not 0 < int(number) <= _MOST_PARTS:
         text = f"Part number must be an integer between 1 and {_MOST_PARTS}, inclusive"
         raise XmlError(400, "InvalidArgument", "Invalid argument.", ("Details", text))
-    received = await call.cloud.objects.receive(call.request.stream())
+    received = await call.cloud.objects.receive(call.request.stream(), lock.cipher if lock else None)
     try:
         check_sums(announced(call.request.headers, {}), received)
         _upload(call)  # it may have been aborted meanwhile
@@ -55,6 +65,7 @@ async def receive_part(call: Call) -> Response:
     key, store = f"{identifier}/{int(number):05d}", call.cloud.store
     old = store.get(_PART, key)
     part = {"file": received.path.name, "size": str(received.size), "crc32c": received.crc32c, "md5Hash": received.md5}
+    part |= session_fields(lock)
     store.put(_PART, key, part | {"updated": timestamp(call.cloud.pace.now())})
     if old:
         call.cloud.objects.upload_path(old["file"]).unlink(missing_ok=True)
@@ -75,21 +86,28 @@ async def complete(call: Call) -> Response:
         if any(int(part["size"]) < _SMALLEST for part in parts[:-1]):
             text = "Your proposed upload is smaller than the minimum object size specified in your Policy Document."
             raise XmlError(400, "EntityTooSmall", text)
-        joined = await joined_upload(call, [(call.cloud.objects.upload_path(part["file"]), part) for part in parts])
+        lock = lock_of_session(upload, call.request.headers)
+        locks = [lock_of_session(part, call.request.headers) for part in parts]
+        joined = await joined_upload(
+            call,
+            [(call.cloud.objects.upload_path(part["file"]), part) for part in parts],
+            [own.cipher if own else None for own in locks],
+            lock.cipher if lock else None,
+        )
+        placed = Placed(joined, upload["fields"], lock=lock.fields(joined) if lock else None)
 
         def close(row: Json) -> None:  # with the object, in one step
             call.cloud.store.put(_KIND, identifier, upload | {"done": row})
 
-        row = place_object(call, bucket, upload["name"], Placed(joined, upload["fields"]), call.arguments, then=close)
+        row = place_object(call, bucket, upload["name"], placed, call.arguments, then=close)
         upload["done"] = row
         _forget_parts(call, identifier)
-    row = upload["done"]
+    row = revealed(upload["done"], call.request.headers)
     location = f"{call.cloud.base}/{bucket['name']}/{row['name']}"
     nodes = [("Location", location), ("Bucket", bucket["name"]), ("Key", row["name"]), ("ETag", quoted_etag(row))]
     response = document("CompleteMultipartUploadResult", nodes, UPLOADS)
-    response.raw_headers += raw_headers(
-        {"x-goog-generation": row["generation"], "x-goog-hash": f"crc32c={row['crc32c']}"}
-    )
+    hashes = {"x-goog-hash": f"crc32c={row['crc32c']}"} if "crc32c" in row else {}
+    response.raw_headers += raw_headers({"x-goog-generation": row["generation"]} | hashes)
     return response
 
 

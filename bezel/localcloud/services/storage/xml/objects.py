@@ -12,11 +12,12 @@ from bezel.localcloud.services.storage.api import OBJECT_NAME, bucket_of
 from bezel.localcloud.services.storage.conditions import check_etags, check_preconditions, of_sources
 from bezel.localcloud.services.storage.content import described, download, raw_headers
 from bezel.localcloud.services.storage.copies import compose_objects, copy_object, source_of
+from bezel.localcloud.services.storage.encryption.customer_keys import key_of, new_lock, revealed, unlocked
 from bezel.localcloud.services.storage.generations import Generations, Placed
 from bezel.localcloud.services.storage.objects import delete_object, find_object
 from bezel.localcloud.services.storage.sessions import cancel, open_session, receive_chunk
 from bezel.localcloud.services.storage.uploads import whole
-from bezel.localcloud.services.storage.writes import announced, check_permitted, place_object, refuse_keys
+from bezel.localcloud.services.storage.writes import announced, check_permitted, place_object
 from bezel.localcloud.services.storage.xml.documents import children, document, parsed, texts
 from bezel.localcloud.services.storage.xml.lists import quoted_etag
 
@@ -54,9 +55,8 @@ def fields_of(headers: Mapping[str, str]) -> Json:
     """Fields of an object in the headers of its upload.
 
     Raises:
-        ApiError: UNIMPLEMENTED for an access control list, a customer's key and a key of Cloud KMS.
+        ApiError: UNIMPLEMENTED for an access control list and a key of Cloud KMS.
     """
-    refuse_keys(headers)
     for name in ("x-goog-acl", "x-goog-encryption-kms-key-name"):
         if name in headers:
             raise unserved(f"the header {name}")
@@ -74,7 +74,10 @@ def read(call: Call) -> Response:
     etag = quoted_etag(row)
     check_preconditions(call.arguments, row)
     check_etags(call.request.headers, etag.strip('"'), reads=True)
-    response = download(call, row, described(row, etag, custom=True))
+    key, cipher = key_of(call.request.headers), None
+    if key or call.request.method != "HEAD":
+        row, cipher = unlocked(row, key)
+    response = download(call, row, described(row, etag, custom=True), cipher)
     if call.request.method == "HEAD":
         response.status_code = 200
     return response
@@ -85,31 +88,32 @@ async def write(call: Call) -> Response:
     headers, query = call.request.headers, call.request.query_params
     if "upload_id" in query:
         done = await receive_chunk(call)
-        return done if isinstance(done, Response) else written(done)
+        return done if isinstance(done, Response) else written(call, done)
     if "x-goog-copy-source" in headers:
-        return _copy(call, headers["x-goog-copy-source"])
+        return await _copy(call, headers["x-goog-copy-source"])
     if "compose" in query:
         parts = children(parsed(await whole(call, _DOCUMENT)), "Component")
         sources = [
             {"name": "".join(texts(part, "Name")), "generation": "".join(texts(part, "Generation"))} for part in parts
         ]
-        return written(await compose_objects(call, sources, fields_of(headers)))
+        return written(call, await compose_objects(call, sources, fields_of(headers)))
     bucket, name = bucket_of(call), call.param("object")
     fields = fields_of(headers)
     check_permitted(call, bucket, name)  # before any byte is written to the disk
     live = Generations(call.cloud, bucket).live(name)
     check_etags(headers, quoted_etag(live).strip('"') if live else "", reads=False)
-    upload = await call.cloud.objects.receive(call.request.stream())
-    return written(
-        place_object(call, bucket, name, Placed(upload, fields), call.arguments, sums=announced(headers, {}))
-    )
+    lock = new_lock(key_of(headers))
+    upload = await call.cloud.objects.receive(call.request.stream(), lock.cipher if lock else None)
+    placed = Placed(upload, fields, lock=lock.fields(upload) if lock else None)
+    return written(call, place_object(call, bucket, name, placed, call.arguments, sums=announced(headers, {})))
 
 
 def begin(call: Call) -> Response:
     """Open a resumable session (`x-goog-resumable: start`)."""
     metadata = fields_of(call.request.headers) | {"name": call.param("object")}
     path = f"/{call.param('bucket')}/{quote(call.param('object'), safe='/~')}"
-    return open_session(call, bucket_of(call), metadata, path, 201)
+    lock = new_lock(key_of(call.request.headers))
+    return open_session(call, bucket_of(call), metadata, lock, path, 201)
 
 
 def delete(call: Call) -> Response:
@@ -120,16 +124,16 @@ def delete(call: Call) -> Response:
     return delete_object(call)
 
 
-def written(row: Json) -> Response:
+def written(call: Call, row: Json) -> Response:
     """The response to an upload."""
-    response = Response()
+    response, row = Response(), revealed(row, call.request.headers)
     headers = described(row, quoted_etag(row))
     kept = {name: headers[name] for name in headers if name.startswith("x-goog-") or name == "etag"}
     response.raw_headers += raw_headers(kept)
     return response
 
 
-def _copy(call: Call, source: str) -> Response:
+async def _copy(call: Call, source: str) -> Response:
     bucket, _, name = unquote(source).lstrip("/").partition("/")
     headers, target = call.request.headers, bucket_of(call)
     row = source_of(call, bucket, name, headers.get("x-goog-copy-source-generation", ""))
@@ -138,5 +142,5 @@ def _copy(call: Call, source: str) -> Response:
     given = {"contentType": row["contentType"]} | fields_of(headers) if replaces else {}
     if storage_class := headers.get("x-goog-storage-class"):
         given["storageClass"] = storage_class
-    copied = copy_object(call, row, target, call.param("object"), given)
+    copied = await copy_object(call, row, target, call.param("object"), given)
     return document("CopyObjectResult", [("LastModified", copied["updated"]), ("ETag", quoted_etag(copied))])

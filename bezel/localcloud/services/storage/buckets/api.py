@@ -1,23 +1,26 @@
-"""Buckets: created, read, listed, changed, locked and deleted, with their policies."""
+"""Buckets: created, read, listed, changed, locked and deleted; their policies are in policies.py."""
 
 import re
 
 from starlette.responses import Response
 
-from bezel.localcloud.core.errors import ApiError, anonymous_denied, invalid, refuse_unserved, unserved
+from bezel.localcloud.core.errors import ApiError, invalid, refuse_unserved, unserved
 from bezel.localcloud.core.json_types import Json, b64, timestamp
 from bezel.localcloud.core.objects import LIVE, NONCURRENT
 from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel.localcloud.core.regions import regions
 from bezel.localcloud.http.update_mask import merged
-from bezel.localcloud.routing.iam_policies import held_permissions, read_policy, write_policy
+from bezel.localcloud.routing.iam_policies import write_policy
 from bezel.localcloud.routing.router import Call
-from bezel.localcloud.services.storage.api import BUCKET, OBJECT, OBJECT_NAME, OF_BUCKETS, POLICY, api, bucket_of
-from bezel.localcloud.services.storage.conditions import check_etags, check_preconditions, stale
+from bezel.localcloud.services.storage.api import BUCKET, OF_BUCKETS, POLICY, api, bucket_of
+from bezel.localcloud.services.storage.buckets import soft_delete
+from bezel.localcloud.services.storage.buckets.policies import forget_object_policies, heed_uniform_access
+from bezel.localcloud.services.storage.conditions import check_etags, check_preconditions
+from bezel.localcloud.services.storage.generations import next_generation
 from bezel.localcloud.services.storage.metadata import CLASSES
 
 _PROJECT = f"projects/{PROJECT}"
-_PAGES = "maxResults pageToken"
+_LISTED = "project prefix softDeleted maxResults pageToken"
 _LARGE_LOCATIONS = frozenset({"US", "EU", "ASIA", "NAM4", "EUR4", "EUR5", "EUR7", "EUR8", "ASIA1"})
 # Fields that the platform sets, and fields that cannot be changed.
 _THEIRS = frozenset(
@@ -28,8 +31,6 @@ _FIXED = frozenset({"name", "location"})
 # Fields that a PUT keeps although it leaves them out, as each has a value in every bucket.
 _KEPT = frozenset({"storageClass", "softDeletePolicy"})
 _LONGEST_RETENTION = 3_155_760_000  # seconds, 100 years
-_VERSION = "optionsRequestedPolicyVersion"
-_PUBLIC = frozenset({"allUsers", "allAuthenticatedUsers"})
 
 
 @api.route("POST", "/storage/v1/b", needs="storage.buckets.create", on=_PROJECT, query="project enableObjectRetention")
@@ -47,6 +48,7 @@ def create(call: Call) -> Json:
         "kind": "storage#bucket",
         "id": name,
         "projectNumber": PROJECT_NUMBER,
+        "generation": next_generation(call.cloud),
         "metageneration": "1",
         "timeCreated": now,
         "updated": now,
@@ -73,18 +75,25 @@ def create(call: Call) -> Json:
     return _shown(call, bucket)
 
 
-@api.route("GET", "/storage/v1/b", needs="storage.buckets.list", on=_PROJECT, query=f"project prefix {_PAGES}")
+@api.route("GET", "/storage/v1/b", needs="storage.buckets.list", on=_PROJECT, query=_LISTED)
 def list_buckets(call: Call) -> Json:
-    """Buckets of the project."""
+    """Buckets of the project, or those that were deleted softly."""
     _check_project(call)
-    buckets = [(name, _shown(call, body)) for name, body in call.cloud.store.rows("bucket", call.query("prefix"))]
+    prefix, store = call.query("prefix"), call.cloud.store
+    found = soft_delete.listed(call.cloud, prefix) if call.flag("softDeleted") else store.rows("bucket", prefix)
+    buckets = [(name, _shown(call, body)) for name, body in found]
     return {"kind": "storage#buckets"} | call.page(buckets, "items", default=1000)
 
 
-@api.route("GET", BUCKET, needs="storage.buckets.get", on=POLICY, query=OF_BUCKETS)
+@api.route("GET", BUCKET, needs="storage.buckets.get", on=POLICY, query=f"softDeleted generation {OF_BUCKETS}")
 def get(call: Call) -> Json:
-    """One bucket."""
+    """One bucket, or with its generation one that was deleted softly."""
+    if call.flag("softDeleted"):
+        soft_delete.purge(call.cloud)
+        return _shown(call, soft_delete.find(call, call.param("bucket"), call.query("generation")))
     bucket = bucket_of(call)
+    if call.query("generation") not in {"", bucket.get("generation")}:
+        raise ApiError("NOT_FOUND", "The specified bucket does not exist.")
     check_preconditions(call.arguments, bucket, reads=True)
     check_etags(call.request.headers, bucket["etag"], reads=True)
     return _shown(call, bucket)
@@ -130,8 +139,10 @@ def delete(call: Call) -> Response:
     if any(call.cloud.store.rows(kind, f"{name}/", limit=1) for kind in (LIVE, NONCURRENT)):
         raise ApiError("ABORTED", "The bucket you tried to delete is not empty.")
     with call.cloud.store.transaction():
+        soft_delete.keep(call.cloud, bucket)
         call.cloud.store.delete("bucket", name)
-        call.cloud.store.delete_policy(f"projects/_/buckets/{name}")
+        call.cloud.store.delete_policy(POLICY.format(bucket=name))
+        forget_object_policies(call.cloud.store, name)
     call.cloud.objects.forget_bucket(name, call.cloud.pace.now())
     return Response(status_code=204)
 
@@ -159,41 +170,8 @@ def list_caches(call: Call) -> Json:
     return {"kind": "storage#anywhereCaches"} | call.page([], "items")
 
 
-@api.route("GET", BUCKET + "/iam", needs="storage.buckets.getIamPolicy", on=POLICY, query=_VERSION)
-def get_policy(call: Call) -> Json:
-    """Policy of a bucket."""
-    bucket_of(call)
-    return _policy_json(call, read_policy(call.cloud.store, call.name(POLICY), call.query(_VERSION)))
-
-
-@api.route("PUT", BUCKET + "/iam", needs="storage.buckets.setIamPolicy", on=POLICY)
-def set_policy(call: Call) -> Json:
-    """Replace the policy of a bucket."""
-    bucket = bucket_of(call)
-    policy = merged({}, call.body)
-    members = {member for binding in policy.get("bindings") or [] for member in binding.get("members") or []}
-    if _PUBLIC & members and (bucket.get("iamConfiguration") or {}).get("publicAccessPrevention") == "enforced":
-        text = (
-            "The member bindings allUsers and allAuthenticatedUsers are not allowed since public access prevention is"
-        )
-        raise ApiError("FAILED_PRECONDITION", f"{text} enforced.", status=412)
-    return _policy_json(call, write_policy(call.cloud.store, call.name(POLICY), {"policy": policy}, stale=stale()))
-
-
-@api.route("GET", BUCKET + "/iam/testPermissions", query="permissions")
-def test_permissions(call: Call) -> Json:
-    """The requested permissions that the caller has on a bucket."""
-    return _held(call, call.name(POLICY))
-
-
-@api.route("GET", OBJECT + "/iam/testPermissions", query="permissions generation")
-def test_object_permissions(call: Call) -> Json:
-    """The requested permissions that the caller has on an object, by the policy of its bucket."""
-    return _held(call, call.name(OBJECT_NAME))
-
-
 def _shown(call: Call, bucket: Json) -> Json:
-    return bucket | {"selfLink": f"{call.cloud.base}/storage/v1/b/{bucket['name']}"}
+    return soft_delete.shown(bucket) | {"selfLink": f"{call.cloud.base}/storage/v1/b/{bucket['name']}"}
 
 
 def _check_project(call: Call) -> None:
@@ -211,6 +189,7 @@ def _change(call: Call, *, replaces: bool) -> Json:
         kept = {key: bucket[key] for key in bucket if key in _THEIRS | _FIXED | _KEPT} if replaces else bucket
         changed = merged(kept, given)
         _complete(changed, bucket, timestamp(call.cloud.pace.now()))
+        heed_uniform_access(call.cloud.store, bucket, changed)
         return _stored(call, changed)
 
 
@@ -252,16 +231,3 @@ def _complete(bucket: Json, before: Json, now: str) -> None:
     configuration = bucket.get("iamConfiguration") or {}
     if uniform := configuration.get("uniformBucketLevelAccess"):
         bucket["iamConfiguration"] = configuration | {"bucketPolicyOnly": uniform}
-
-
-def _held(call: Call, resource: str) -> Json:
-    bucket_of(call)
-    permissions = call.request.query_params.getlist("permissions")
-    held = held_permissions(call, resource, permissions)
-    if not (held or call.caller):
-        raise anonymous_denied((permissions or ["storage.buckets.getIamPolicy"])[0])
-    return {"kind": "storage#testIamPermissionsResponse"} | held
-
-
-def _policy_json(call: Call, policy: Json) -> Json:
-    return policy | {"kind": "storage#policy", "resourceId": call.name(POLICY)}

@@ -1,0 +1,1 @@
+"""Cloud KMS: key rings, symmetric keys, their versions, and encryption with them."""
