@@ -1,16 +1,19 @@
 """Adapter that serves rules to the engine as policies: the only module that uses the library.
 
-Owns that a policy is mandatory, that an invalid configuration and an input that cannot be checked are violations (the
-library would only warn of an unknown one and let it pass), and that a rule gets plain values. Leaves the checks to the
-rules.
+Owns that a policy is mandatory (an advice is not, and never fails), that an invalid configuration and an input that
+cannot be checked are violations (the library would only warn of an unknown one and let it pass), and that a rule gets
+plain values. Leaves the checks to the rules.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from pulumi_policy import (
     EnforcementLevel,
+    Policy,
     PolicyConfigSchema,
+    PolicyResource,
     ReportViolation,
     ResourceValidationArgs,
     ResourceValidationPolicy,
@@ -21,6 +24,7 @@ from pulumi_policy import (
 
 from bezel.errors import Problem
 from bezel.resource_cost.inputs import UNKNOWN, InputError, Inputs
+from bezel.resource_cost.stack_cost import AnyResource, StateResource
 from policies.config import ConfigError, PolicyConfig, read_config, schema_of
 
 C = TypeVar("C", bound=PolicyConfig)
@@ -105,6 +109,48 @@ def stack_policy(
         enforcement_level=EnforcementLevel.MANDATORY,
         config_schema=_schema(config),
     )
+
+
+def advice(rule: Callable[[Iterable[AnyResource]], str | None]) -> list[Policy]:
+    """Policies that show a rule's text about all resources together, in a preview and in an `up`, and never fail.
+
+    A policy over a stack gets outputs, of which a preview does not know those that the cloud sets. So another policy
+    remembers the inputs of each resource, and reports nothing.
+
+    Args:
+        rule: the text about the resources, None for no text; names and describes the policy.
+    """
+    name, description = _named(rule)
+    inputs: dict[str, Any] = {}
+
+    def remember(args: ResourceValidationArgs, _report: ReportViolation) -> None:
+        with suppress(Exception):  # the stack's policy then takes the outputs
+            inputs[args.urn] = plain(args.props)
+
+    def advise(args: StackValidationArgs, report: ReportViolation) -> None:
+        try:
+            text = rule([_advised(resource, inputs) for resource in args.resources])
+        except Exception as error:  # noqa: BLE001 -- an advice that fails would stop the deployment
+            text = f"unknown: this policy failed ({type(error).__name__}); the deployment is not affected."
+        if text:
+            report(text, None)
+
+    return [
+        ResourceValidationPolicy(
+            f"{name}-inputs",
+            f"Remembers the inputs that {name} reads; reports nothing.",
+            validate=remember,
+            enforcement_level=EnforcementLevel.ADVISORY,
+        ),
+        StackValidationPolicy(name, description, validate=advise, enforcement_level=EnforcementLevel.ADVISORY),
+    ]
+
+
+def _advised(resource: PolicyResource, inputs: Mapping[str, Any]) -> StateResource:
+    known = inputs.get(resource.urn)
+    values = plain(resource.props, unknown=None) if known is None else known
+    # Only a component has no provider.
+    return StateResource(resource.name, resource.resource_type, values, custom=resource.provider is not None)
 
 
 def _named(rule: Callable[..., object]) -> tuple[str, str]:

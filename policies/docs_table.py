@@ -6,15 +6,16 @@ from typing import Any
 from pulumi_policy import Policy
 
 from policies.hardware_cost import pack as hardware_cost
+from policies.price import pack as price
 from policies.security import pack as security
 
 
 def policy_table() -> str:
-    """Every policy of both packs with its keys, as Markdown."""
+    """Every policy of all packs with its keys, as Markdown."""
     rows = ["| pack | policy | what holds | key | value | default |", "|---|---|---|---|---|---|"]
-    for name, policies in ((hardware_cost.NAME, hardware_cost.POLICIES), (security.NAME, security.POLICIES)):
-        for policy in policies:
-            rows += _rows(name, policy)
+    for pack in (hardware_cost, security, price):
+        for policy in pack.POLICIES:
+            rows += _rows(pack.NAME, policy)
     return "\n".join(rows) + "\n"
 
 
