@@ -62,7 +62,7 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
     if passed_on and not hasattr(options, "pulumi"):
         parser.error(f"this command passes no options on to pulumi: -- {shlex.join(passed_on)}")
     if getattr(options, "pulumi", ()):
-        parser.error(f"options for pulumi must follow --: {shlex.join(options.pulumi)} precedes it")
+        parser.error(f"arguments that are passed on must follow --: {shlex.join(options.pulumi)} precedes it")
     options.pulumi = passed_on
     return options
 

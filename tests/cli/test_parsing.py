@@ -48,7 +48,7 @@ COPY = ("weights", "copy", "l4-qat")
         (("plan", "l4-qat", "l4-fp8"), "bezel plan: unrecognized argument: l4-fp8"),
         (("plan", "l4-qat", "--", "--diff"), "bezel: this command passes no options on to pulumi: -- --diff"),
         ((*UP, "--dead", "3"), "bezel local up: unrecognized argument: --dead 3; did you mean --deadline?"),
-        ((*UP, "x", "--", "--diff"), "bezel: options for pulumi must follow --: x precedes it"),
+        ((*UP, "x", "--", "--diff"), "bezel: arguments that are passed on must follow --: x precedes it"),
     ],
 )
 def test_a_mistake_is_reported_with_what_was_perhaps_meant(

@@ -51,6 +51,7 @@ READS = (
 RUN_BY = {
     "bezel catalog record-options": "tests/cli/test_record_options.py",
     "bezel catalog refresh --write": "tests/cli/test_catalog_command.py",
+    "bezel ci lock": "tests/gitops/test_lock_command.py",
     "bezel local fault clear": "tests/cli/test_fault_command.py",
     "bezel local recover": "tests/e2e/test_kill_points.py",
     "bezel local start": "tests/e2e/test_prod_repairs.py",

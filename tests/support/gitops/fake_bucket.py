@@ -1,7 +1,7 @@
 """Cloud Storage at the wire, as far as states need it: objects, generations, preconditions, lost answers."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from urllib.parse import unquote
@@ -10,6 +10,7 @@ from bezel.gitops.state_bucket import StateBucket
 from bezel.rest import Credentials, GoogleClient
 from tests.support.rest.fake_google import Answer, Call, Server, serving
 
+PLANTED = "planted-token"
 _READ, _CREATE, _DELETE = "storage.objects.get", "storage.objects.create", "storage.objects.delete"
 
 
@@ -22,6 +23,8 @@ class FakeBucket:
         forbidden: Permissions that the caller lacks.
         before: Answers to give in place of acting on the next changes, in turn; None acts.
         lost: How many of the next changes are made and never answered.
+        gate: Called with each request before it is served, outside the lock; may answer in its place.
+        after: Called with each request once it was served, before it is answered.
     """
 
     server: Server
@@ -30,6 +33,8 @@ class FakeBucket:
     forbidden: set[str] = field(default_factory=set)
     before: list[Answer | None] = field(default_factory=list)
     lost: int = 0
+    gate: Callable[[Call], Answer | None] | None = None
+    after: Callable[[Call], None] | None = None
     page: int = 1000
     _generation: int = 1_700_000_000_000_000
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -38,6 +43,14 @@ class FakeBucket:
         root = f"/storage/v1/b/{self.name}/o"
         if call.path.removeprefix("/upload").startswith("/storage/v1/b/") and f"/b/{self.name}/" not in call.path:
             return _error(404, "The specified bucket does not exist.", "notFound")
+        if self.gate and (answer := self.gate(call)) is not None:
+            return answer
+        answer = self._serve(call, root)
+        if self.after:
+            self.after(call)
+        return answer
+
+    def _serve(self, call: Call, root: str) -> Answer | None:
         with self._lock:
             if call.method == "GET" and call.path == root:
                 return self._list(call)
@@ -91,9 +104,9 @@ class FakeBucket:
         self.objects[name] = (call.body, self._generation)
         return Answer(json={"name": name, "generation": str(self._generation)})
 
-    def client(self, *, prefix: str = "", seconds: float = 20.0) -> StateBucket:
+    def client(self, *, prefix: str = "", seconds: float = 20.0, token: str = PLANTED) -> StateBucket:
         """The bucket as a program sees it, without waits between attempts."""
-        credentials = Credentials(environ={"GOOGLE_OAUTH_ACCESS_TOKEN": "planted-token"})
+        credentials = Credentials(environ={"GOOGLE_OAUTH_ACCESS_TOKEN": token})
         clock = _Clock()
         client = GoogleClient(credentials, clock=clock, sleep=clock.sleep, deadline_seconds=seconds, timeout_seconds=5)
         return StateBucket(self.name, prefix, client, f"{self.server.url}/storage/v1/")

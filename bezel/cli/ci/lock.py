@@ -1,0 +1,57 @@
+"""`bezel ci lock STACK -- COMMAND`: runs a command under a stack's lock; shows the lock, or removes it by hand."""
+
+import argparse
+import os
+
+from bezel.cli.ci.output import publish
+from bezel.console import note
+from bezel.errors import NOT_SET, Problem, UserError
+from bezel.gitops.locks.command import run_under
+from bezel.gitops.locks.status import remove_lock, status_of
+from bezel.gitops.locks.taker import hold, surroundings
+from bezel.gitops.outcomes import Exit
+from bezel.gitops.state_bucket import BACKEND, StateBucket
+from bezel.planner.base.quantities import parse_duration
+from bezel.pulumi_engine.project import Project
+
+
+class _UsageError(UserError):
+    exit_code = Exit.USAGE
+
+
+def run(project: Project, options: argparse.Namespace) -> int:
+    """Run the command, and return its exit code.
+
+    Raises:
+        UserError: An option is wrong, another run holds the lock, or the bucket cannot be used.
+    """
+    wait, command = parse_wait(options.wait), options.pulumi
+    is_query = options.show or options.break_generation is not None
+    if bool(command) == is_query:
+        consequence = "expected one of a command, --show and --break."
+        repair = "write e.g. `bezel ci lock dev -- make up`, or `bezel ci lock dev --show`."
+        raise _UsageError(Problem("-- COMMAND", " ".join(command) or NOT_SET, consequence, repair))
+    around = surroundings(os.environ)
+    with StateBucket.of(os.environ.get(BACKEND)) as states:
+        if options.break_generation is not None:
+            removed = remove_lock(states, project.name, options.stack, options.break_generation, around)
+            publish(removed, options)
+            note(f"removed the lock of {options.stack}; its run interrupts its command if it is still active")
+            return Exit.DONE
+        if options.show:
+            publish(status_of(states, project.name, options.stack, around), options)
+            return Exit.DONE
+        with hold(states, project.name, options.stack, wait, around) as held:
+            return run_under(held, command, os.environ)
+
+
+def parse_wait(text: str) -> int:
+    """Seconds of `--wait`.
+
+    Raises:
+        UserError: It is not a duration.
+    """
+    if (seconds := parse_duration(text)) is None:
+        repair = "write e.g. 15m, or 0s to fail at once."
+        raise _UsageError(Problem("--wait", text, "expected a duration.", repair))
+    return seconds
