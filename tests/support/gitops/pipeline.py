@@ -166,6 +166,7 @@ class Pipeline:
 
         The engine sends no credentials to an emulator: with these it reads as everybody may, and writes nothing.
         """
+        self.cloud.enable("iam", "iamcredentials")
         account = self.cloud.account(name)
         policy = self.cloud.get(f"/storage/v1/b/{STATES}/iam", optionsRequestedPolicyVersion=3).json()
         policy["version"] = 3

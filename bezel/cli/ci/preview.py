@@ -1,0 +1,26 @@
+"""`bezel ci preview STACK`: shows what a deploy would change, cost and be allowed, and saves it for the deploy."""
+
+import argparse
+import os
+
+from bezel.cli.ci.output import publish
+from bezel.gitops.checkout import checkout_of
+from bezel.gitops.outcomes import Exit
+from bezel.gitops.review.preview import packs_of, preview
+from bezel.pulumi_engine.project import Project
+
+EXITS = {"allowed": Exit.DONE, "failed": Exit.FAILED, "refused": Exit.REFUSED}
+
+
+def run(project: Project, options: argparse.Namespace) -> int:
+    """Preview a stack, and return the exit code of its verdict.
+
+    Raises:
+        RefusedError: Another review of the same tree, stack and state exists.
+        UserError: The stack has no file, or the backend cannot be used.
+    """
+    project.stack_file(options.stack)
+    packs = packs_of(project, options.pack or ())
+    report = preview(project, options.stack, checkout_of(project.folder), packs, os.environ)
+    publish(report, options)
+    return EXITS[report.verdict]

@@ -1,0 +1,167 @@
+"""Documents of a preview and of a deployment: what changes, what it costs, what the policies say, as JSON and text.
+
+`bezel ci comment` renders the JSON for a pull request. Leaves out how the values are determined (`preview`, `deploy`).
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from bezel.gitops.engine_events import Change, Violation
+from bezel.gitops.price_line import price_line
+from bezel.gitops.review.planned_changes import Planned
+from bezel.resource_cost.stack_cost import StackCost
+
+Kind = Literal["preview", "deployment"]
+Verdict = Literal["allowed", "refused", "failed", "deployed", "unchanged"]
+OPS = ("create", "update", "replace", "delete")
+_SIGNS = {"create": "+", "update": "~", "replace": "+-", "delete": "-"}
+_VERDICTS = {
+    "allowed": "allowed",
+    "refused": "refused",
+    "failed": "failed",
+    "deployed": "deployed",
+    "unchanged": "no changes",
+}
+
+
+@dataclass
+class ChangeReport:
+    """Report of a preview or a deployment of a stack.
+
+    Attributes:
+        kind: Which of the two.
+        stack: The stack's name.
+        tree: Hash of the tree that was previewed.
+        commit: Hash of the commit.
+        state_digest: Digest of the state that the changes start from.
+        changes_digest: Digest of the planned changes.
+        verdict: The outcome.
+        changes: The planned or completed changes.
+        before: Price of the state's resources; None where it was not determined.
+        after: Price after the changes.
+        violations: What the policy packs report.
+        fit: How the model fits into the memory, as the plan says.
+        quota: Quotas and their use, as the program reports them.
+        problems: What failed, and what refuses.
+        notes: What a reader should know besides.
+        planned: The changes in their common form; not part of the document.
+        more: Further parts of the document, by their names.
+    """
+
+    kind: Kind
+    stack: str
+    tree: str
+    commit: str
+    state_digest: str = ""
+    changes_digest: str = ""
+    verdict: Verdict = "failed"
+    changes: tuple[Change, ...] = ()
+    before: StackCost | None = None
+    after: StackCost | None = None
+    violations: tuple[Violation, ...] = ()
+    fit: str | None = None
+    quota: tuple[str, ...] = ()
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    planned: tuple[Planned, ...] = ()
+    more: dict[str, object] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, object]:
+        """The document, as other commands of the pipeline read it."""
+        return {
+            "kind": self.kind,
+            "stack": self.stack,
+            "tree": self.tree,
+            "commit": self.commit,
+            "state_digest": self.state_digest,
+            "changes_digest": self.changes_digest,
+            "verdict": self.verdict,
+            "changes": {op: [_row(change) for change in self.shown(op)] for op in OPS if self.shown(op)},
+            "price": {name: cost and cost.as_json() for name, cost in (("before", self.before), ("after", self.after))},
+            "violations": [
+                {
+                    "pack": item.pack,
+                    "policy": item.policy,
+                    "level": "mandatory" if item.refuses else item.level,
+                    "resource": item.resource,
+                    "message": item.message,
+                }
+                for item in self.violations
+            ],
+            "fit": self.fit,
+            "quota": list(self.quota),
+            "problems": list(self.problems),
+            "notes": list(self.notes),
+            **self.more,
+        }
+
+    def shown(self, op: str) -> list[Change]:
+        """The changes of one kind; imports are new resources, and the engine's own providers are left out."""
+        same = {"create": ("create", "import")}.get(op, (op,))
+        return [change for change in self.changes if change.op in same and not change.is_default_provider]
+
+    def text(self) -> str:
+        """The report for a terminal."""
+        lines = [self._headline(), ""]
+        for op in OPS:
+            lines += [f"  {_SIGNS[op]:<2} {_line(change)}" for change in self.shown(op)]
+        lines += [""] if self.changes else []
+        lines.append(f"price: {price_line(self.before, self.after)}")
+        lines += [f"fit: {self.fit}"] if self.fit else []
+        lines += [f"quota: {line}" for line in self.quota]
+        lines += [f"{_level(item)} {item.policy} ({item.resource}): {_flat(item.message)}" for item in self.violations]
+        lines += [f"problem: {text}" for text in self.problems]
+        lines += [f"note: {text}" for text in self.notes]
+        lines += ["", f"tree {self.tree}", f"changes {self.changes_digest}", f"state {self.state_digest}"]
+        return "\n".join(lines) + "\n"
+
+    def markdown(self) -> str:
+        """The report for the summary of a forge's run."""
+        rows = [f"- {op} {_code(_line(change))}" for op in OPS for change in self.shown(op)]
+        parts = [f"### {self._headline()}", "\n".join(rows), f"Price: {price_line(self.before, self.after)}"]
+        parts += [f"Fit: {self.fit}"] if self.fit else []
+        parts += [
+            f"**{_level(item)}** {item.policy} ({_code(item.resource)}): {_text(item.message)}"
+            for item in self.violations
+        ]
+        parts += [f"Problem: {_text(text)}" for text in self.problems]
+        parts += [f"Note: {_text(text)}" for text in self.notes]
+        return "\n\n".join([*filter(None, parts), f"Changes {_code(self.changes_digest)}"]) + "\n"
+
+    def _headline(self) -> str:
+        counts = ", ".join(f"{len(self.shown(op))} to {op}" for op in OPS if self.shown(op)) or "no changes"
+        if self.kind == "deployment":
+            counts = ", ".join(f"{len(self.shown(op))} {_DONE[op]}" for op in OPS if self.shown(op)) or "no changes"
+        verdict = _VERDICTS[self.verdict]
+        return f"{self.stack}: {verdict}" if verdict == counts else f"{self.stack}: {verdict}; {counts}"
+
+
+_DONE = {"create": "created", "update": "updated", "replace": "replaced", "delete": "deleted"}
+
+
+def _row(change: Change) -> dict[str, object]:
+    return {"name": change.name, "type": change.type, "properties": list(change.properties)}
+
+
+def _line(change: Change) -> str:
+    properties = f": {', '.join(change.properties)}" if change.properties else ""
+    return f"{change.name} ({change.type}){properties}"
+
+
+def _level(item: Violation) -> str:
+    return "refused by" if item.refuses else "advice of"
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _code(text: str) -> str:
+    """Text as code of Markdown, whatever it holds: one line, without a backtick."""
+    return f"`{_flat(text).replace('`', chr(39))}`"
+
+
+def _text(text: str) -> str:
+    """Text of a program or a policy in Markdown: its own markup and mentions have no effect."""
+    escaped = "".join(f"\\{letter}" if letter in "\\`*_[]<>#|!~" else letter for letter in _flat(text))
+    return escaped.replace("@", "@\u200b")

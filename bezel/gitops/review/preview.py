@@ -1,0 +1,159 @@
+"""Preview of a stack for a review: what would change, what it costs, and whether the policies and the price allow it.
+
+Needs read rights only, and in a bucket of states the right to create objects below `plans/`. The verdict is `allowed`
+only if the program succeeded, every policy pack evaluated all of the stack, none refuses, and every accelerator has a
+price. Leaves out the comparison with an earlier review (`deploy`) and the wording (`change_report`).
+"""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bezel.errors import UserError
+from bezel.gitops.checkout import Checkout
+from bezel.gitops.engine_runs import EngineRun, check_packs
+from bezel.gitops.review import reviews
+from bezel.gitops.review.change_report import ChangeReport, Kind
+from bezel.gitops.review.planned_changes import digest, planned_changes
+from bezel.gitops.stack_engine import StackEngine, stack_engine
+from bezel.gitops.stack_state import resources_of, state_digest
+from bezel.gitops.state_bucket import BACKEND, StateBucket
+from bezel.pulumi_engine.project import Project
+from bezel.resource_cost.stack_cost import resources_in, stack_cost
+
+REQUIRED_PACKS = ("hardware_cost", "security")
+ADVISORY_PACKS = ("price",)
+_QUOTA = "quotas and their use:"
+
+
+@dataclass(frozen=True)
+class Previewed:
+    """A preview: its report, and the engine's plan where it made one."""
+
+    report: ChangeReport
+    plan: Path | None
+
+
+def packs_of(project: Project, given: Sequence[Path]) -> list[Path]:
+    """The policy packs of a run: the given ones, else the project's own; a required one is named even if missing."""
+    if given:
+        return [pack.expanduser().absolute() for pack in given]
+    folder = project.folder.absolute() / "policies"
+    advisory = [folder / name for name in ADVISORY_PACKS if (folder / name / "PulumiPolicy.yaml").is_file()]
+    return [*(folder / name for name in REQUIRED_PACKS), *advisory]
+
+
+def preview(
+    project: Project, stack: str, checkout: Checkout, packs: Sequence[Path], environ: Mapping[str, str]
+) -> ChangeReport:
+    """Preview a stack; where the backend is a bucket, save the review of an allowed preview of a clean tree.
+
+    Raises:
+        RefusedError: Another review of the same tree, stack and state exists.
+        UserError: The stack has no file, or the backend cannot be used.
+    """
+    with tempfile.TemporaryDirectory(prefix="bezel-plan-") as folder, stack_engine(project, stack, environ) as prepared:
+        made = preview_on(prepared, checkout, packs, Path(folder))
+        report = made.report
+        if state_digest(prepared.present_state()) != report.state_digest:
+            report.verdict = "failed"
+            report.problems.append("the state changed while the preview ran: another run deployed; preview again")
+        if report.verdict == "allowed":
+            _save(project, report, checkout, made.plan, environ)
+        return report
+
+
+def preview_on(
+    prepared: StackEngine, checkout: Checkout, packs: Sequence[Path], folder: Path, kind: Kind = "preview"
+) -> Previewed:
+    """Preview a stack on an engine, without saving anything.
+
+    Args:
+        prepared: The engine, with the state that the changes start from.
+        checkout: The checkout.
+        packs: Policy packs; all of them must evaluate the stack.
+        folder: A folder for the engine's plan.
+        kind: The kind of the report.
+    """
+    engine, state = prepared.engine, prepared.state
+    report = ChangeReport(kind, engine.stack, checkout.tree, checkout.commit, state_digest(state))
+    report.before = stack_cost(resources_in(resources_of(state)))
+    report.changes_digest = digest(())
+    try:
+        check_packs(packs)
+    except UserError as error:
+        report.verdict = "refused"
+        report.problems += map(str, error.problems)
+        return Previewed(report, None)
+    plan = folder / "plan.json"
+    run = engine.run("preview", packs=packs, save_plan=plan)
+    fill(report, run)
+    return Previewed(report, plan if plan.is_file() else None)
+
+
+def judge(report: ChangeReport, run: EngineRun) -> None:
+    """Set the verdict of a report, with its reasons: refused if a policy or the price says so, else by the run."""
+    unable = run.packs_unable
+    refusing = [item for item in run.violations if item.refuses]
+    missing = report.after.missing if report.after else ()
+    report.problems += [f"a policy pack did not evaluate the stack, so nothing passes: {text}" for text in unable]
+    report.problems += [f"the price is unknown, so nothing passes: {text}" for text in missing]
+    if unable or refusing:
+        report.verdict = "refused"
+    elif not run.ok:
+        report.verdict = "failed"
+        report.problems += run.errors or [f"the engine ended with exit code {run.end.code}"]
+    else:
+        report.verdict = "refused" if missing else "allowed"
+
+
+def fill(report: ChangeReport, run: EngineRun) -> None:
+    """Fill a report from a preview: changes, price, what the policies and the program say, and the verdict."""
+    events = run.events
+    report.changes, report.violations = run.changes, run.violations
+    report.planned = planned_changes(run.changes)
+    report.changes_digest = digest(report.planned)
+    # A run that did not end well has not reached every resource: a sum of the others would be too low.
+    report.after = stack_cost(events.after.values()) if events.outputs is not None and events.complete else None
+    outputs = events.outputs or {}
+    report.fit = _fit(outputs.get("plan"))
+    messages = [item.message for item in events.diagnostics]
+    tables = [text.removeprefix(_QUOTA).splitlines() for text in messages if text.startswith(_QUOTA)]
+    warnings = [item.message for item in events.diagnostics if item.severity == "warning" and "quota" in item.message]
+    lines = [line.strip() for table in tables for line in table]
+    report.quota = tuple(dict.fromkeys(line for line in [*lines, *warnings] if line))
+    judge(report, run)
+
+
+def _fit(plan: object) -> str | None:
+    """How the model fits, from the plan among the stack's outputs."""
+    fit: Any = plan.get("fit") if isinstance(plan, Mapping) else None
+    names = ("weights_gib", "kv_cache_gib", "budget_gib", "full_context_sequences", "max_model_len")
+    if not isinstance(fit, Mapping) or any(name not in fit for name in names):
+        return None
+    weights, cache, budget, sequences, length = (fit[name] for name in names)
+    return (
+        f"{weights} GiB of weights and {cache} GiB for the KV cache, of {budget} GiB: {sequences} sequences of "
+        f"{length} tokens fit"
+    )
+
+
+def _save(
+    project: Project, report: ChangeReport, checkout: Checkout, plan: Path | None, environ: Mapping[str, str]
+) -> None:
+    """Store the review, or note why not."""
+    url = environ.get(BACKEND, "")
+    if not url.startswith("gs://"):
+        report.notes.append("not saved for a deploy: the state's backend is not a bucket (gs://BUCKET)")
+        return
+    if not checkout.is_clean:
+        listed = ", ".join(checkout.changed)
+        report.notes.append(f"not saved for a deploy: these files differ from the commit's tree: {listed}")
+        return
+    with StateBucket.of(url, environ) as bucket:
+        place = reviews.Place(project.name, report.stack, report.tree)
+        is_new = reviews.save(bucket, place, report.as_json(), report.planned, plan.read_bytes() if plan else None)
+        name = place.name(report.state_digest)
+        report.notes.append(f"{'saved' if is_new else 'saved already'} for the deploy: {bucket.url}/{name}")

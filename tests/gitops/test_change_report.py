@@ -1,0 +1,112 @@
+"""The verdict of a preview, and its document in its three forms."""
+
+import json
+import os
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from bezel.gitops.engine_events import Change, events_of
+from bezel.gitops.engine_runs import EngineRun
+from bezel.gitops.review.change_report import ChangeReport
+from bezel.gitops.review.preview import fill
+from bezel.planner.base.money import Priced
+from bezel.pulumi_engine.engine_process import End
+from bezel.resource_cost.stack_cost import StackCost
+from tests.support.gitops.events import BUCKET, OBJECT, STACK, analysed, said, step, summary, urn, violation
+from tests.support.policies.harness import SERVICE, service
+
+GOLDENS = Path(__file__).parent / "goldens"
+OUTPUTS = {
+    "resOutputsEvent": {
+        "metadata": {"op": "create", "urn": STACK, "type": "pulumi:pulumi:Stack", "new": {"outputs": {}}}
+    }
+}
+PACKS = [analysed("hardware-cost"), analysed("security")]
+NOT_RUN = "can't run policy 'p' from policy pack 'mine@v0.1.0' during preview: string value at .x can't be known"
+GPU = [{**event} for event in step("create", SERVICE, "service", None, service())]
+UNPRICED = step("create", SERVICE, "service", None, service({"template.nodeSelector.accelerator": "nvidia-b200"}))
+for event in (*GPU, *UNPRICED):
+    next(iter(event.values()))["metadata"]["new"]["custom"] = True
+
+
+def report() -> ChangeReport:
+    return ChangeReport("preview", "dev", "a" * 40, "b" * 40, "sha256:11")
+
+
+def judged(events, code: int = 0, text: str = "", packs: int = 2) -> ChangeReport:
+    made = report()
+    fill(made, EngineRun(End(code, interrupted=False), events_of([*events, OUTPUTS, summary()]), packs, text))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("events", "code", "verdict", "words"),
+    [
+        (PACKS, 0, "allowed", ""),
+        ([*PACKS, violation("advisory", "think again")], 0, "allowed", ""),
+        ([*GPU, *PACKS], 0, "allowed", ""),
+        ([*PACKS, violation("mandatory", "too dear")], 1, "refused", ""),
+        ([*PACKS, violation("advisory", NOT_RUN)], 0, "refused", ""),
+        (PACKS[:1], 0, "refused", "2 policy packs were given, and 1 evaluated"),
+        ([said("error", "failed to run policy: error reading from server: EOF")], 1, "refused", "nothing passes"),
+        ([*UNPRICED, *PACKS], 0, "refused", "the price is unknown, so nothing passes"),
+        ([*PACKS, said("error", "boom")], 1, "failed", "boom"),
+        (PACKS, 255, "failed", "exit code 255"),
+    ],
+)
+def test_a_preview_is_allowed_only_if_all_of_it_was_judged_and_nothing_refuses(events, code, verdict, words):
+    made = judged(events, code)
+    assert made.verdict == verdict
+    assert words in " ".join(made.problems)
+    assert bool(made.problems) == bool(words)
+
+
+def test_a_pack_that_did_not_start_refuses_and_its_text_is_shown():
+    made = report()
+    text = 'error: policy pack "/p" failed to start: exit status 1'
+    fill(made, EngineRun(End(1, interrupted=False), events_of([]), 2, text))
+    assert made.verdict == "refused"
+    assert text in made.problems[0]
+    assert made.after is None
+
+
+def priced(hourly: str) -> StackCost:
+    usd = Decimal(hourly)
+    return StackCost(Priced(usd), Priced(usd * 730), Priced(Decimal(0)))
+
+
+def example() -> ChangeReport:
+    made = report()
+    made.verdict, made.changes_digest = "refused", "sha256:22"
+    made.changes = (
+        Change("create", urn(BUCKET, "data"), BUCKET),
+        Change("import", urn(BUCKET, "found"), BUCKET),
+        Change("replace", urn(SERVICE, "service"), SERVICE, ("location", "template.containers[0].image")),
+        Change("delete", urn(OBJECT, "note"), OBJECT),
+        Change("create", urn("pulumi:providers:gcp", "default_10_2_0"), "pulumi:providers:gcp"),
+    )
+    made.before, made.after = priced("0"), priced("1.0466")
+    made.violations = events_of(
+        [violation("mandatory", "Too dear.\n@team `look`\n<b>here</b>"), violation("advisory", "Think again.")]
+    ).violations
+    made.fit, made.quota = "9 GiB of weights and 9 GiB for the KV cache, of 21 GiB", ("L4 in us-east4: 1 of 3 in use",)
+    made.problems, made.notes = ["it | failed"], ["not saved"]
+    return made
+
+
+@pytest.mark.parametrize("form", ["json", "text", "markdown"])
+def test_the_report_reads_as_recorded(form):
+    made = example()
+    shown = json.dumps(made.as_json(), indent=2) + "\n" if form == "json" else getattr(made, form)()
+    golden = GOLDENS / f"change_report.{ {'json': 'json', 'text': 'txt', 'markdown': 'md'}[form] }".replace(" ", "")
+    if os.environ.get("BEZEL_RECORD"):
+        golden.write_text(shown)
+    assert shown == golden.read_text()
+
+
+def test_a_report_without_changes_says_so():
+    made = judged(PACKS)
+    assert made.text().startswith("dev: allowed; no changes\n")
+    assert made.as_json()["changes"] == {}
