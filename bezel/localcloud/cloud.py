@@ -14,11 +14,13 @@ from bezel.localcloud.access.permissions import PROJECT_NAME, Access
 from bezel.localcloud.access.tokens import Tokens
 from bezel.localcloud.core.blob_files import BlobFiles
 from bezel.localcloud.core.clock import InstanceTiming, PlatformClock
-from bezel.localcloud.core.json_types import timestamp
+from bezel.localcloud.core.json_types import Json, timestamp
 from bezel.localcloud.core.logbook import Logbook
 from bezel.localcloud.core.objects import ObjectFiles
 from bezel.localcloud.core.operations import Operations
 from bezel.localcloud.core.paths import (
+    BILLING_ACCOUNT,
+    BILLING_BINDINGS,
     BUILT_IN_BINDINGS,
     DEFAULT_COMPUTE_ACCOUNT,
     DEPLOYER,
@@ -120,8 +122,9 @@ class Cloud:
                     self.store.put("api", api, {"state": "ENABLED"})
                 for email, title in ((DEPLOYER, "Deployer"), (DEFAULT_COMPUTE_ACCOUNT, "Compute Engine default")):
                     self.store.put("account", email, new_account(email, title))
-                bindings = [{"role": role, "members": [member]} for role, member in sorted(BUILT_IN_BINDINGS)]
-                self.store.put_policy(PROJECT_NAME, {"version": 1, "etag": "ACAB", "bindings": bindings})
+                self.store.put_policy(PROJECT_NAME, _policy(BUILT_IN_BINDINGS))
+            if self.store.policy(BILLING_ACCOUNT) is None:  # a directory of an earlier version has no account
+                self.store.put_policy(BILLING_ACCOUNT, _policy(BILLING_BINDINGS))
             self._write_key_file()
         self.objects.recover()
         images_of(self).recover(self.pace.now())
@@ -142,6 +145,7 @@ class Cloud:
         from bezel.localcloud import control_api
         from bezel.localcloud.services.artifact_registry import api as artifact_registry
         from bezel.localcloud.services.artifact_registry import artifacts_api, registry
+        from bezel.localcloud.services.billing import accounts, budgets, catalog
         from bezel.localcloud.services.cloud_quotas import api as cloud_quotas
         from bezel.localcloud.services.cloud_run import api as run
         from bezel.localcloud.services.cloud_run import executions_api, jobs_api
@@ -153,6 +157,7 @@ class Cloud:
         from bezel.localcloud.services.logging import api as logs
         from bezel.localcloud.services.model_hub import api as model_hub
         from bezel.localcloud.services.monitoring import api as monitoring
+        from bezel.localcloud.services.monitoring import channels
         from bezel.localcloud.services.resource_manager import api as resource_manager
         from bezel.localcloud.services.secret_manager import api as secret_manager
         from bezel.localcloud.services.service_usage import api as service_usage
@@ -163,8 +168,9 @@ class Cloud:
         apis = [
             *(module.api for module in (run, jobs_api, executions_api, storage, iam, credentials)),
             *(module.api for module in (resource_manager, secret_manager, kms, artifact_registry, artifacts_api)),
-            *(module.api for module in (service_usage, cloud_quotas, logs, monitoring)),
+            *(module.api for module in (service_usage, cloud_quotas, logs, monitoring, channels)),
             *(module.api for module in (compute, vpc_api, instances_api, tpu)),
+            *(module.api for module in (accounts, budgets, catalog)),
             control_api.api,
         ]
         routes = [*oauth.routes(self), *registry.routes(self), *model_hub.routes()]
@@ -179,3 +185,8 @@ class Cloud:
         app.router.redirect_slashes = False
         logged = WireLog(FaultMiddleware(app, self.faults, "api"), self.layout.wire_log, self.holds)
         return BarePaths(logged, apis)
+
+
+def _policy(grants: frozenset[tuple[str, str]]) -> Json:
+    bindings = [{"role": role, "members": [member]} for role, member in sorted(grants)]
+    return {"version": 1, "etag": "ACAB", "bindings": bindings}

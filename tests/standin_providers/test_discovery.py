@@ -20,6 +20,11 @@ TEXT = "the provider shows the number as the text that it is on the wire"
 NEWER = "newer than the document; the SDK has it"
 MADE = "made by the provider, of other properties or of the program's"
 ELSEWHERE: dict[str, dict[str, tuple[str, str]]] = {
+    "gcp:billing/budget:Budget": {
+        "amount.lastPeriodAmount": ("object", "an empty object on the wire, a flag here"),
+        "amount.specifiedAmount.units": ("string int64", TEXT),
+        "budgetFilter.labels": ("object of array", "each value is a list of one on the wire"),
+    },
     "gcp:cloudrunv2/service:Service": {
         "generation": ("string int64", TEXT),
         "observedGeneration": ("string int64", TEXT),

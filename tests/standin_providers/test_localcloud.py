@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-APIS = ("artifactregistry", "compute", "iam", "run", "secretmanager")
+APIS = ("artifactregistry", "billingbudgets", "compute", "iam", "run", "secretmanager")
 PARENTS = (
     "gcp:serviceaccount/account:Account",
     "gcp:storage/bucket:Bucket",
@@ -44,7 +44,15 @@ LATER = (
     "gcp:compute/routerNat:RouterNat",
     "gcp:projects/iAMMember:IAMMember",
     "gcp:projects/service:Service",
+    "gcp:billing/budget:Budget",
+    "gcp:monitoring/notificationChannel:NotificationChannel",
 )
+# Types whose id Google chooses: what a killed run made of them is not found again by its inputs.
+NUMBERED = {
+    "gcp:secretmanager/secretVersion:SecretVersion",
+    "gcp:billing/budget:Budget",
+    "gcp:monitoring/notificationChannel:NotificationChannel",
+}
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +119,7 @@ def named_by_a_log(kind: str, inputs: dict[str, Any], refusal: str, log: Path) -
     return derived_id(kind, change.resource["inputs"], "bezel-local")
 
 
-@pytest.mark.parametrize("kind", sorted({*PARENTS, *LATER} - {"gcp:secretmanager/secretVersion:SecretVersion"}))
+@pytest.mark.parametrize("kind", sorted({*PARENTS, *LATER} - NUMBERED))
 def test_what_was_made_without_an_answer_is_found_again_by_its_inputs(
     kind: str, local: Provider, parents: dict[str, str], tmp_path: Path
 ) -> None:

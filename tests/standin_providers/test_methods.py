@@ -24,9 +24,11 @@ LOG: dict[str, dict[str, list[dict[str, Any]]]] = {
 }
 DOCUMENTS = {
     "/artifactregistry/v1/": "artifactregistry.v1",
+    "/billingbudgets/v1/": "billingbudgets.v1",
     "/compute/v1/": "compute.v1",
     "/crm/v1/": "cloudresourcemanager.v1",
     "/iam/v1/": "iam.v1",
+    "/monitoring/v3/": "monitoring.v3",
     "/run/v2/": "run.v2",
     "/secretmanager/v1/": "secretmanager.v1",
     "/serviceusage/v1/": "serviceusage.v1",

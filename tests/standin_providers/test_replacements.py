@@ -29,6 +29,7 @@ HINT = re.compile(
 )
 SCHEMAS = {
     "gcp:artifactregistry/repository:Repository": ("artifactregistry.v1", "Repository"),
+    "gcp:billing/budget:Budget": ("billingbudgets.v1", "GoogleCloudBillingBudgetsV1Budget"),
     "gcp:cloudrunv2/service:Service": ("run.v2", "GoogleCloudRunV2Service"),
     "gcp:compute/firewall:Firewall": ("compute.v1", "Firewall"),
     "gcp:compute/network:Network": ("compute.v1", "Network"),
@@ -38,6 +39,7 @@ SCHEMAS = {
     "gcp:iam/workloadIdentityPool:WorkloadIdentityPool": ("iam.v1", "WorkloadIdentityPool"),
     "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": ("iam.v1", "WorkloadIdentityPoolProvider"),
     "gcp:projects/iAMCustomRole:IAMCustomRole": ("iam.v1", "Role"),
+    "gcp:monitoring/notificationChannel:NotificationChannel": ("monitoring.v3", "NotificationChannel"),
     "gcp:secretmanager/secret:Secret": ("secretmanager.v1", "Secret"),
     "gcp:secretmanager/secretVersion:SecretVersion": ("secretmanager.v1", "SecretVersion"),
     "gcp:serviceaccount/account:Account": ("iam.v1", "ServiceAccount"),

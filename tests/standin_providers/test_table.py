@@ -125,6 +125,9 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": dict.fromkeys(
         ("aws", "saml", "x509"), "localcloud exchanges tokens of OpenID Connect issuers only"
     ),
+    "gcp:monitoring/notificationChannel:NotificationChannel": {
+        "sensitive_labels": "localcloud has channels of the type email only, which have no secret",
+    },
     "gcp:secretmanager/secret:Secret": {"secret_type": UNSEEN},
     "gcp:storage/bucket:Bucket": {
         "enable_object_retention": "no recording of the published provider sets it",

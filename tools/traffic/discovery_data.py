@@ -117,7 +117,20 @@ SOURCES = (
     )),
     Source("serviceusage", "serviceusage.v1beta1", "/serviceusage/", ("serviceusage.operations.get",)),
     Source("logging", "logging.v2", "/logging/", ("logging.entries.list",)),
-    Source("monitoring", "monitoring.v3", "/monitoring/", ("monitoring.projects.timeSeries.list",)),
+    Source("monitoring", "monitoring.v3", "/monitoring/", (
+        "monitoring.projects.timeSeries.list",
+        *_under("monitoring.projects.notificationChannels", "create get list patch delete"),
+    )),
+    Source("cloudbilling", "cloudbilling.v1", "/cloudbilling/", (
+        *_under("cloudbilling.billingAccounts", f"get list {_POLICIES}"),
+        "cloudbilling.billingAccounts.projects.list",
+        "cloudbilling.projects.getBillingInfo",
+        "cloudbilling.services.list",
+        "cloudbilling.services.skus.list",
+    )),
+    Source("billingbudgets", "billingbudgets.v1", "/billingbudgets/", _under(
+        "billingbudgets.billingAccounts.budgets", "create get list patch delete"
+    )),
     Source("tpu", "tpu.v2alpha1", "/tpu/", _TPU),
     Source("tpu2", "tpu.v2", "/tpu/", _TPU),
     # The beta's document, which the provider uses, serves for v1 too: it has every served method and message of v1.

@@ -33,6 +33,8 @@ PREFIXES = {
     "serviceUsage": "serviceusage/v1beta1/",
     "resourceManager": "crm/v1/",
     "compute": "compute/beta/",
+    "billingBudgets": "billingbudgets/v1/",
+    "monitoring": "monitoring/",
 }
 ABSENT = "(absent)"
 # The bridge's own property, which refers to the state of the provider that it wraps.

@@ -31,7 +31,8 @@ class Access:
     def allows(self, email: str | None, permission: str, resource: str) -> bool:
         """Whether an account (None: unauthenticated) has a permission on a resource.
 
-        The policies of the resource, of its parent (a version's secret, an object's bucket) and of the project count.
+        The policies of the resource, of its parent (a version's secret, an object's bucket) and of the project count;
+        a billing account is not part of the project.
         """
         return any(self._grants(name, email, permission, resource) for name in _with_parents(resource))
 
@@ -80,4 +81,4 @@ def _applies(binding: Json, resource: str) -> bool:
 def _with_parents(resource: str) -> list[str]:
     parts = resource.split("/")  # an object's name has slashes of its own, so parents are taken at every slash
     parents = ["/".join(parts[:end]) for end in range(len(parts), 1, -1)]
-    return list(dict.fromkeys([*parents, PROJECT_NAME]))
+    return parents if parts[0] == "billingAccounts" else list(dict.fromkeys([*parents, PROJECT_NAME]))

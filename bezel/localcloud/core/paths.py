@@ -14,6 +14,7 @@ from bezel.errors import Problem, UserError
 
 PROJECT = "bezel-local"
 PROJECT_NUMBER = "123456789012"
+BILLING_ACCOUNT = "billingAccounts/BE2E10-10CA1C-10D000"
 DEPLOYER = f"deployer@{PROJECT}.iam.gserviceaccount.com"
 CONTROL_AUDIENCE = "localcloud:control"
 # Path of the Hugging Face hub's stand-in below localcloud's address; part of HF_ENDPOINT.
@@ -29,6 +30,7 @@ BUILT_IN_ACCOUNTS = frozenset({DEPLOYER, DEFAULT_COMPUTE_ACCOUNT})
 BUILT_IN_BINDINGS = frozenset(
     {("roles/owner", f"serviceAccount:{DEPLOYER}"), ("roles/run.serviceAgent", f"serviceAccount:{RUN_AGENT}")}
 )
+BILLING_BINDINGS = frozenset({("roles/billing.admin", f"serviceAccount:{DEPLOYER}")})
 
 
 class DirectoryError(UserError):

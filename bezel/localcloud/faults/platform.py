@@ -1,4 +1,4 @@
-"""Faults of the platform: changed results of permission, token, quota and look-up checks, and of operations.
+"""Faults of the platform: changed results of permission, token, quota and look-up checks, prices, and operations.
 
 Each class replaces the one that it extends and differs from it only while its own fault is active.
 """
@@ -17,7 +17,7 @@ from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.operations import Operations
 from bezel.localcloud.core.paths import CONTROL_AUDIENCE, DEPLOYER, RUN_AGENT
 from bezel.localcloud.core.store import Store
-from bezel.localcloud.faults.registry import Faults
+from bezel.localcloud.faults.registry import Fault, Faults
 
 # The permissions that a fault removes from the services' accounts.
 _TAKEN = {
@@ -142,6 +142,22 @@ def hides_secret(faults: Faults, name: str) -> bool:
     """Whether a fault hides a secret, `projects/P/secrets/S`, from a service."""
     fault = faults.find("secret-missing")
     return fault is not None and fnmatchcase(name.rpartition("/")[2], fault.text("secret"))
+
+
+def hides_price(faults: Faults, sku: str, description: str) -> bool:
+    """Whether a fault hides a SKU from the price list."""
+    fault = faults.find("price-missing")
+    return fault is not None and _names(fault, sku, description)
+
+
+def price_factor(faults: Faults, sku: str, description: str) -> float:
+    """The factor by which a fault changes the price of a SKU."""
+    fault = faults.find("price-changed")
+    return fault.number("factor") if fault and _names(fault, sku, description) else 1.0
+
+
+def _names(fault: Fault, sku: str, description: str) -> bool:
+    return any(fnmatchcase(text, fault.text("sku")) for text in (sku, description))
 
 
 def _api(parent: str, metadata: Json) -> str:

@@ -34,6 +34,11 @@ def state(left: object, right: object) -> bool:
     return (left or "ANY") == (right or "ANY")
 
 
+def month(left: object, right: object) -> bool:
+    """Whether two calendar periods of a budget are equal: none means a month."""
+    return (left or "MONTH") == (right or "MONTH")
+
+
 def asset(left: object, right: object) -> bool:
     """Whether two assets have the same content, by the engine's hash; the place of a file does not matter."""
     digests = [item.get("hash") if isinstance(item, Mapping) else None for item in (left, right)]
@@ -63,5 +68,5 @@ def launch_stage(left: object, right: object) -> bool:
 
 COMPARISONS: dict[str, Callable[[object, object], bool]] = {
     function.__name__: function
-    for function in (last_segment, letters, link, state, asset, shrinks, document, launch_stage)
+    for function in (last_segment, letters, link, state, month, asset, shrinks, document, launch_stage)
 }

@@ -47,6 +47,8 @@ def plan(
             result[field.name] = []
         elif field.kind is Kind.TABLE and before == {}:
             result[field.name] = {}
+        elif field.same and before is not None and field.same(before, field.default):
+            result[field.name] = before  # what makes no difference stays as it is
         else:
             result[field.name] = field.default
     return result

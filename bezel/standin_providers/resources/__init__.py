@@ -13,6 +13,7 @@ from bezel.standin_providers.lifecycle.fields import read_fields
 from bezel.standin_providers.lifecycle.resource import Operations, ResourceType
 from bezel.standin_providers.lifecycle.validations import Validations
 from bezel.standin_providers.resources.accounts import Account
+from bezel.standin_providers.resources.billing import Budget, Channel
 from bezel.standin_providers.resources.buckets import Bucket
 from bezel.standin_providers.resources.compute import ComputeOperations
 from bezel.standin_providers.resources.iam_members import Member, MemberType
@@ -27,6 +28,7 @@ _DATA = Path(__file__).parent / "data"
 _VALIDATIONS = Path(__file__).parent / "validations"
 _GROUPS = json.loads((_DATA / "groups.json").read_bytes())
 _OPERATIONS = {
+    "gcp:billing/budget:Budget": Budget,
     "gcp:compute/firewall:Firewall": Firewall,
     "gcp:compute/network:Network": ComputeOperations,
     "gcp:compute/router:Router": Router,
@@ -35,6 +37,7 @@ _OPERATIONS = {
     "gcp:iam/workloadIdentityPool:WorkloadIdentityPool": Pool,
     "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": PoolProvider,
     "gcp:projects/iAMCustomRole:IAMCustomRole": CustomRole,
+    "gcp:monitoring/notificationChannel:NotificationChannel": Channel,
     "gcp:projects/service:Service": Enabled,
     "gcp:secretmanager/secretVersion:SecretVersion": Version,
     "gcp:serviceaccount/account:Account": Account,

@@ -8,6 +8,8 @@ import pytest
 from bezel.localcloud.http.methods import served, unserved
 from bezel.localcloud.services.artifact_registry import api as artifact_registry
 from bezel.localcloud.services.artifact_registry import artifacts_api
+from bezel.localcloud.services.billing import accounts as billing_accounts
+from bezel.localcloud.services.billing import budgets, catalog
 from bezel.localcloud.services.cloud_run import api as run
 from bezel.localcloud.services.cloud_run import executions_api, jobs_api
 from bezel.localcloud.services.compute import api as compute
@@ -16,12 +18,14 @@ from bezel.localcloud.services.iam import api as iam
 from bezel.localcloud.services.iam import credentials
 from bezel.localcloud.services.logging import api as logs
 from bezel.localcloud.services.monitoring import api as monitoring
+from bezel.localcloud.services.monitoring import channels
 from bezel.localcloud.services.resource_manager import api as resource_manager
 from bezel.localcloud.services.secret_manager import api as secret_manager
 from bezel.localcloud.services.service_usage import api as service_usage
 from bezel.localcloud.services.storage import service as storage
 from bezel.localcloud.services.tpu import api as tpu
 from tests.support.localcloud.api_harness import ApiHarness
+from tests.support.localcloud.billing_harness import billing
 from tests.support.localcloud.client import DEPLOYER, PARENT, REGION, RUNTIME, SERVICES, Client
 from tests.support.localcloud.discovery_check import called
 from tests.support.localcloud.machines_harness import machines, networks
@@ -50,6 +54,7 @@ MODULES = (
         executions_api,
     ),
     *(secret_manager, service_usage, storage),
+    *(billing_accounts, budgets, catalog, channels),
 )
 USED = 'metric.type = "serviceruntime.googleapis.com/quota/allocation/usage"'
 USAGE = f"/serviceusage/v1/{PARENT}/services"
@@ -395,6 +400,7 @@ def trial(own_daemon):
         machines,
     ):
         part(found)
+    billing(found, policies)
     found("DELETE", f"{ACCOUNTS}/{RUNTIME}", missing=f"{ACCOUNTS}/{RUNTIME}x")
     return found
 

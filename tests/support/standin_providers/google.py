@@ -63,8 +63,11 @@ PLACES = {
     "SERVICE_USAGE": "serviceusage/v1/",
     "RESOURCE_MANAGER": "crm/v1/",
     "COMPUTE": "compute/v1/",
+    "BILLING_BUDGETS": "billingbudgets/v1/",
+    "MONITORING": "monitoring/",
 }
 POOLS = f"/iam/v1/projects/{PROJECT}/locations/"
+NUMBERED = ("/billingbudgets/v1/", "/monitoring/v3/")  # APIs that choose the ids of what is made
 SLOW = {
     "POST": ("/run/", "/artifactregistry/", "/compute/", POOLS),
     "PATCH": ("/run/", "/compute/", POOLS),
@@ -259,6 +262,11 @@ class FakeGoogle:
         if "roleId" in body:
             name = body["roleId"]
             body = {**body["role"], "name": f"projects/{self.project}/roles/{name}"}
+        if path.startswith(NUMBERED):
+            self.count += 1
+            made = {**body, "name": f"{'/'.join(path.split('/')[3:])}/{self.count}"}
+            self.things[f"{path}/{self.count}"] = made
+            return 200, made
         key = f"{path}/{name}"
         if key in self.things:
             return 409, {"error": {"code": 409, "message": f"{name} already exists.", "status": "ALREADY_EXISTS"}}

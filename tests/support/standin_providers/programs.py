@@ -123,6 +123,19 @@ PROGRAMS: dict[str, dict[str, Any]] = {
         "title": "Reads what a preview needs",
         "permissions": ["run.services.get", "compute.networks.get"],
     },
+    "gcp:billing/budget:Budget": {
+        "billingAccount": "BE2E10-10CA1C-10D000",
+        "displayName": "stacks",
+        "amount": {"specifiedAmount": {"currencyCode": "USD", "units": "100"}},
+        "budgetFilter": {"projects": ["projects/123456789012"]},
+        "thresholdRules": [{"thresholdPercent": 0.5}, {"thresholdPercent": 1, "spendBasis": "FORECASTED_SPEND"}],
+        "ownershipScope": "ALL_USERS",
+    },
+    "gcp:monitoring/notificationChannel:NotificationChannel": {
+        "type": "email",
+        "displayName": "Owners",
+        "labels": {"email_address": "team@example.com"},
+    },
     "gcp:projects/service:Service": {"service": "run.googleapis.com", "disableOnDestroy": True},
     "gcp:projects/iAMMember:IAMMember": {
         "project": "bezel-local",
@@ -142,6 +155,8 @@ UPDATES: dict[str, tuple[str, Any]] = {
     "gcp:iam/workloadIdentityPool:WorkloadIdentityPool": ("description", "pipelines"),
     "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": ("oidc.allowedAudiences", ["bezel"]),
     "gcp:projects/iAMCustomRole:IAMCustomRole": ("permissions", ["run.services.get", "run.services.list"]),
+    "gcp:billing/budget:Budget": ("amount.specifiedAmount.units", "200"),
+    "gcp:monitoring/notificationChannel:NotificationChannel": ("enabled", False),
     "gcp:compute/subnetwork:Subnetwork": ("privateIpGoogleAccess", False),
     "gcp:compute/firewall:Firewall": ("allows.0.ports", ["9000"]),
     "gcp:compute/router:Router": ("description", "for updates"),

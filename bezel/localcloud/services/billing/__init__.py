@@ -1,0 +1,1 @@
+"""Cloud Billing: the billing account, its budgets, and the public price list."""

@@ -1,0 +1,123 @@
+"""Monitoring v3: projects.notificationChannels of the type `email`, which budgets notify.
+
+Owns what a channel may say. Leaves out sending: nobody is notified from here. Other types hold passwords and tokens of
+other companies' services; they are refused with 501, as is the verification that they need.
+"""
+
+import re
+
+from bezel.localcloud.core.errors import invalid, unserved
+from bezel.localcloud.core.json_types import Json, timestamp
+from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
+from bezel.localcloud.core.store import Store
+from bezel.localcloud.http.messages import settable_fields
+from bezel.localcloud.http.update_mask import masked
+from bezel.localcloud.routing.router import Api, Call
+
+api = Api("monitoring.googleapis.com", "Cloud Monitoring API")
+_ROOT = "/monitoring/v3/projects/{project:id}/notificationChannels"
+_ONE = _ROOT + "/{channel:id}"
+_NAME = "projects/{project}/notificationChannels/{channel}"
+_MESSAGE = "monitoring.NotificationChannel"
+# Google keeps these itself; its document does not mark them as output only.
+_SETTABLE = settable_fields(_MESSAGE) - {"creationRecord", "mutationRecords", "verificationStatus"}
+# Source: Google's list of channel descriptors (projects.notificationChannelDescriptors.list), November 2026.
+_OTHER_TYPES = frozenset(
+    {"campfire", "cloud_mobile_app", "google_chat", "hipchat", "pagerduty", "pubsub", "slack", "sms"}
+    | {"webhook_basicauth", "webhook_tokenauth"}
+)
+_ADDRESS = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
+_LONGEST_NAME, _LONGEST_DESCRIPTION, _MOST_LABELS = 512, 1024, 64
+_LABEL = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+_FIRST_ID = 10_000_000_000_000_000_000  # ids have 19 or 20 digits
+
+
+@api.route("POST", _ROOT, needs="monitoring.notificationChannels.create")
+def create(call: Call) -> Json:
+    """Create a channel; Google chooses its id."""
+    channel = _checked({key: value for key, value in call.body.items() if key in _SETTABLE})
+    store, now = call.cloud.store, timestamp(call.cloud.pace.now())
+    with store.transaction():
+        number = _FIRST_ID + store.next_number("channel")
+        name = f"projects/{PROJECT}/notificationChannels/{number}"
+        record = {"mutateTime": now, "mutatedBy": call.caller}
+        channel |= {"name": name, "creationRecord": record, "mutationRecords": [record]}
+        store.put("notificationChannel", name, channel)
+    return channel
+
+
+@api.route("GET", _ROOT, needs="monitoring.notificationChannels.list", query="pageSize pageToken")
+def list_channels(call: Call) -> Json:
+    """Channels of the project."""
+    rows = call.cloud.store.rows("notificationChannel")
+    page = call.page(rows, "notificationChannels")
+    return page | ({"totalSize": len(rows)} if rows else {})
+
+
+@api.route("GET", _ONE, needs="monitoring.notificationChannels.get")
+def get(call: Call) -> Json:
+    """One channel."""
+    return _channel(call)[1]
+
+
+@api.route("PATCH", _ONE, needs="monitoring.notificationChannels.update", query="updateMask")
+def patch(call: Call) -> Json:
+    """Change the fields that the mask names; without one, all of them."""
+    store = call.cloud.store
+    with store.transaction():
+        name, channel = _channel(call)
+        changed = _checked(masked(channel, call.body, call.mask() or ["*"], _MESSAGE, _SETTABLE))
+        if changed["type"] != channel["type"]:
+            raise invalid("Field type cannot be changed.", ("notification_channel.type", "is immutable"))
+        record = {"mutateTime": timestamp(call.cloud.pace.now()), "mutatedBy": call.caller}
+        kept = {key: value for key, value in channel.items() if key not in _SETTABLE}
+        channel = changed | kept | {"mutationRecords": [*channel["mutationRecords"], record]}
+        store.put("notificationChannel", name, channel)
+    return channel
+
+
+@api.route("DELETE", _ONE, needs="monitoring.notificationChannels.delete", query="force")
+def delete(call: Call) -> Json:
+    """Delete a channel; a budget that names it keeps the name, and there are no alert policies that `force` is for."""
+    with call.cloud.store.transaction():
+        call.cloud.store.delete("notificationChannel", _channel(call)[0])
+    return {}
+
+
+def find_channel(store: Store, name: str) -> Json | None:
+    """The channel with a full name, by the project's id or number; None where there is none."""
+    return store.get("notificationChannel", name.replace(f"projects/{PROJECT_NUMBER}/", f"projects/{PROJECT}/", 1))
+
+
+def _channel(call: Call) -> tuple[str, Json]:
+    name = call.name(_NAME)
+    return name, call.stored("notificationChannel", name, f"Cannot find notification channel with name {name}.")
+
+
+def _checked(channel: Json) -> Json:
+    """A channel with the values that Google fills in.
+
+    Raises:
+        ApiError: INVALID_ARGUMENT for a channel that cannot be, UNIMPLEMENTED for another type than `email`.
+    """
+    kind, labels = channel.get("type", ""), channel.get("labels") or {}
+    if kind in _OTHER_TYPES:
+        raise unserved(f"notification channels of the type {kind}", "use the type email")
+    problems = []
+    if kind != "email":
+        problems.append(("type", f"{kind!r} is not the type of a channel descriptor"))
+    elif not _ADDRESS.fullmatch(labels.get("email_address", "")):
+        problems.append(("labels", "email_address must be an e-mail address"))
+    if unknown := sorted(labels.keys() - {"email_address"}):
+        problems.append(("labels", f"a channel of the type email has no label {', '.join(unknown)}"))
+    for field, most in (("displayName", _LONGEST_NAME), ("description", _LONGEST_DESCRIPTION)):
+        if len(channel.get(field, "")) > most:
+            problems.append((field, f"has more than {most} characters"))
+    own = channel.get("userLabels") or {}
+    if len(own) > _MOST_LABELS or not all(_LABEL.fullmatch(key) for key in own):
+        problems.append(("userLabels", f"has at most {_MOST_LABELS} keys of the form {_LABEL.pattern}"))
+    if problems:
+        text = "; ".join(f"{field}: {why}" for field, why in problems)
+        raise invalid(f"Field notification_channel had an invalid value: {text}.", *problems)
+    kept = {key: value for key, value in channel.items() if value not in ("", {}, None)}
+    return {"enabled": True, **kept}
