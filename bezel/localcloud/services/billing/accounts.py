@@ -21,7 +21,7 @@ _LISTED = "filter pageSize pageToken"
 
 @api.route("GET", _ROOT, query=_LISTED)
 def list_accounts(call: Call) -> Json:
-    """The account, if the caller may see it: Google lists what a caller may see and refuses nobody."""
+    """The account, if the caller may see it: Google lists what a caller may see and refuses no caller."""
     if call.query("filter"):
         raise unserved(f"the filter {call.query('filter')!r}")
     seen = call.cloud.access.allows(call.caller, "billing.accounts.get", BILLING_ACCOUNT)
@@ -66,7 +66,7 @@ def check_account(call: Call) -> None:
     """Check that the path names the account.
 
     Raises:
-        ApiError: PERMISSION_DENIED: Google does not tell a missing account from one of somebody else.
+        ApiError: PERMISSION_DENIED: Google does not tell a missing account from one of another customer.
     """
     if call.name(ACCOUNT_NAME) != BILLING_ACCOUNT:
         raise ApiError("PERMISSION_DENIED", "The caller does not have permission")

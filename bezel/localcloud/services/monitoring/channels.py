@@ -1,6 +1,6 @@
 """Monitoring v3: projects.notificationChannels of the type `email`, which budgets notify.
 
-Owns what a channel may say. Leaves out sending: nobody is notified from here. Other types hold passwords and tokens of
+Owns what a channel may say. Leaves out sending: no mail leaves this machine. Other types hold passwords and tokens of
 other companies' services; they are refused with 501, as is the verification that they need.
 """
 
@@ -29,10 +29,11 @@ _OTHER_TYPES = frozenset(
 _ADDRESS = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 _LONGEST_NAME, _LONGEST_DESCRIPTION, _MOST_LABELS = 512, 1024, 64
 _LABEL = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+_FIELD = "notification_channel"
 _FIRST_ID = 10_000_000_000_000_000_000  # ids have 19 or 20 digits
 
 
-@api.route("POST", _ROOT, needs="monitoring.notificationChannels.create")
+@api.route("POST", _ROOT, needs="monitoring.notificationChannels.create", body=_FIELD)
 def create(call: Call) -> Json:
     """Create a channel; Google chooses its id."""
     channel = _checked({key: value for key, value in call.body.items() if key in _SETTABLE})
@@ -60,7 +61,7 @@ def get(call: Call) -> Json:
     return _channel(call)[1]
 
 
-@api.route("PATCH", _ONE, needs="monitoring.notificationChannels.update", query="updateMask")
+@api.route("PATCH", _ONE, needs="monitoring.notificationChannels.update", query="updateMask", body=_FIELD)
 def patch(call: Call) -> Json:
     """Change the fields that the mask names; without one, all of them."""
     store = call.cloud.store

@@ -4,8 +4,10 @@ A row: the rule; its tests (file below tests/localcloud without `test_` and `.py
 place in it, and words of that place. A rule that no discovery document states names its source instead of a document.
 """
 
-from tests.support.localcloud.api_rules import cloud_run, iam, machines, observability, secret_manager, storage
+from tests.support.localcloud.api_rules import billing, cloud_run, iam, machines, observability, secret_manager, storage
 
 RULES = [
-    rule for product in (cloud_run, secret_manager, storage, iam, observability, machines) for rule in product.RULES
+    rule
+    for product in (cloud_run, secret_manager, storage, iam, observability, billing, machines)
+    for rule in product.RULES
 ]
