@@ -1,7 +1,7 @@
 """Cloud Billing v1: the one billing account, its IAM policy, and the project that it pays for.
 
 Owns the account, which is open, in US dollars and linked to the project for good. Leaves out budgets (`budgets`) and
-the price list (`catalog`). Nothing is ever charged. The account is no child of the project: an owner of the project has
+the price list (`catalog`). Nothing is ever charged. The account is not part of the project: an owner of the project has
 no right to it but what the account's own policy grants.
 """
 

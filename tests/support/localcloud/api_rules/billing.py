@@ -39,7 +39,7 @@ RULES = [
             "billing.an_owner_of_the_project_has_no_right_to_the_account",
             "billing.a_role_on_the_account_allows_a_budget_and_nothing_of_the_project",
         ],
-        "Cloud Billing's page on access control: a billing account is no child of a project",
+        "Cloud Billing's page on access control: a billing account is not part of a project",
         "",
         "",
     ),
