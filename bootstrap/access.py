@@ -1,11 +1,11 @@
-"""Which token of the forge may act as which account, as expressions that Google evaluates. Pure.
+"""Access of the forge's tokens to the accounts, as expressions that Google evaluates. Pure.
 
 A token is judged twice. The provider's condition lets in the jobs of one repository, by its number. Then one attribute
 says what the job may do, because a binding can name only one: `deploy` for a job of the main branch that names one of
 the environments, `preview` for a job of a pull request or of the main branch without an environment (the nightly
 report of drift), else `nothing`.
 
-Facts: a job names its environment in a workflow file, which whoever may push a branch can edit, so the environment
+Facts: a job names its environment in a workflow file, which every author of a branch can edit, so the environment
 counts only on the main branch. `pull_request_target` runs with the main branch as its ref, so the events that may
 deploy are listed. GitHub gives a pull request from a fork no token (docs of GitHub Actions, November 2026). The claim
 `environment` is absent without an environment, and an expression that reads an absent claim fails the exchange.

@@ -19,7 +19,7 @@ from components.enabled_apis import EnabledApis, EnabledApisArgs
 
 KEY_RING, POOL = "pulumi", "bezel"
 PREVIEW_ACCOUNT, DEPLOY_ACCOUNT = "pipeline-preview", "pipeline-deploy"
-# Those of the foundation itself, and those of every stack: whoever deploys need not be able to enable any.
+# Those of the foundation itself, and those of every stack: the account that deploys can enable none.
 APIS = (
     "artifactregistry.googleapis.com",
     "billingbudgets.googleapis.com",

@@ -1,4 +1,4 @@
-"""What the cloud is asked before anything is declared: the project's number, and what an earlier life left behind.
+"""Lookups before anything is declared: the project's number, and what an earlier life of the project left behind.
 
 Google keeps key rings for ever and marks pools as deleted for 30 days, so that creating them again fails (409); and it
 names budgets and channels itself, so that a killed run leaves ones that no state knows. All of these are found again by
@@ -61,7 +61,7 @@ def project_number(project: str) -> str:
             "project",
             project,
             f"it does not exist, or you may not see it ({error.status} {error.reason}: {error.message}).",
-            "correct its ID (`gcloud projects list`), or have somebody grant you roles/owner on it. Where the Cloud "
+            "correct its ID (`gcloud projects list`), or have its owner grant you roles/owner on it. Where the Cloud "
             f"Resource Manager API is off: `gcloud services enable cloudresourcemanager.googleapis.com "
             f"--project={project}`.",
         )
@@ -100,7 +100,7 @@ class _Pool:
     def found(self, provider_body: Mapping[str, Any], *, restores: bool) -> tuple[str, str]:
         """Ids of the pool and of the provider.
 
-        A pool with another description is somebody else's, and is left to the error of its creation.
+        A pool with another description is another owner's, and is left to the error of its creation.
         """
         pool = _get(self._client, f"{self._base}{self._pool}")
         if pool is None or pool.get("description") != POOL_DESCRIPTION:
@@ -161,7 +161,7 @@ def _channel(client: GoogleClient, names: Names) -> str:
 
 
 def _budget(client: GoogleClient, names: Names) -> str:
-    url = f"{endpoint('BILLING')}billingAccounts/{names.billing_account}/budgets"
+    url = f"{endpoint('BILLING_BUDGETS')}billingAccounts/{names.billing_account}/budgets"
     return _named(client, url, "budgets", names.display_name)
 
 

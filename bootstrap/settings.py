@@ -62,7 +62,7 @@ class Settings(BaseModel):
     )
     alert_email: str = Field(
         pattern=r"^[^@\s]+@[^@\s]+\.[^@\s]+$",
-        description="e-mail address that is told when spending reaches a threshold",
+        description="e-mail address of the alerts when spending reaches a threshold",
         examples=["llm@acme.example"],
     )
     budget: int = Field(500, ge=1, le=10_000_000, description="budget of a month; it alerts, and stops nothing")
@@ -182,12 +182,12 @@ def _of_names(settings: Settings, project: str, key: Callable[[str], str]) -> li
         consequence = "a bucket's name has 63 characters at most."
         found.append(Problem(key("state_bucket"), settings.bucket_of(project), consequence, "name a shorter one."))
     if settings.bucket_of(project) in settings.weights_of(project):
-        consequence = "whoever deploys could delete the states: buckets of weights may be deleted by stacks."
+        consequence = "the account that deploys could delete the states: stacks may delete buckets of weights."
         repair = "keep weights in a bucket of their own."
         found.append(Problem(key("weights_buckets"), settings.bucket_of(project), consequence, repair))
     odd = [name for name in settings.weights_of(project) if not re.fullmatch(_BUCKET, name)]
     odd += [name for name in settings.secrets if not re.fullmatch(r"[A-Za-z0-9_-]{1,255}", name)]
     odd += [name for name in settings.environments if not re.fullmatch(r"(?!none$)[A-Za-z0-9][A-Za-z0-9._-]*", name)]
     # These names become parts of conditions, where a quote would end a text.
-    consequence = "it is no name of a bucket, a secret or an environment."
+    consequence = "expected the name of a bucket, a secret or an environment."
     return [*found, *(Problem(key("names"), name, consequence, "correct it.") for name in odd)]

@@ -1,4 +1,4 @@
-"""Budget of a project, and the e-mail address that is told when spending reaches a threshold.
+"""Budget of a project, and the e-mail address of its alerts.
 
 Owns the notification channel and the budget. A budget stops nothing: it sends mails, to the billing account's
 administrators too. Google names both itself, so ones of an earlier life are found by their display name, which holds

@@ -31,7 +31,7 @@ SOFT_DELETE_SECONDS = 7 * 24 * 3600
 NONCURRENT_DAYS, NONCURRENT_VERSIONS = 90, 20
 """An earlier version is deleted when it is as old as that, and so many newer ones exist."""
 PLAN_DAYS = 90
-"""A reviewed plan is deleted after that time: nobody merges it any more."""
+"""A reviewed plan is deleted after that time: its pull request is stale."""
 
 
 class StateBucketArgs(ComponentArgs):

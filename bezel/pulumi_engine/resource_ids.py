@@ -12,6 +12,7 @@ _SERVICE = "projects/{project}/locations/{location}/services/{name}"
 _REPOSITORY = "projects/{project}/locations/{location}/repositories/"
 _SECRET = "projects/{project}/secrets/{secretId}"  # noqa: S105 - a name
 _ACCOUNT = "projects/{project}/serviceAccounts/{accountId}@{project}.iam.gserviceaccount.com"
+_POOL = "projects/{project}/locations/global/workloadIdentityPools/{workloadIdentityPoolId}"
 _MEMBER = "/{role}/{member}"
 
 IDS: Mapping[str, str] = {
@@ -24,6 +25,14 @@ IDS: Mapping[str, str] = {
     "gcp:compute/router:Router": "projects/{project}/regions/{region}/routers/{name}",
     "gcp:compute/routerNat:RouterNat": "{project}/{region}/{router}/{name}",
     "gcp:compute/subnetwork:Subnetwork": "projects/{project}/regions/{region}/subnetworks/{name}",
+    "gcp:iam/workloadIdentityPool:WorkloadIdentityPool": _POOL,
+    "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": (
+        f"{_POOL}/providers/{{workloadIdentityPoolProviderId}}"
+    ),
+    "gcp:kms/cryptoKey:CryptoKey": "{keyRing}/cryptoKeys/{name}",
+    "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember": f"{{cryptoKeyId}}{_MEMBER}",
+    "gcp:kms/keyRing:KeyRing": "projects/{project}/locations/{location}/keyRings/{name}",
+    "gcp:projects/iAMCustomRole:IAMCustomRole": "projects/{project}/roles/{roleId}",
     "gcp:projects/iAMMember:IAMMember": f"{{project}}{_MEMBER}",
     "gcp:projects/service:Service": "{project}/{service}",
     "gcp:secretmanager/secret:Secret": _SECRET,
@@ -40,6 +49,7 @@ IDS: Mapping[str, str] = {
 # and deleted with it.
 MAKES_NOTHING = frozenset(
     {
+        "pulumi-python:dynamic/bootstrap:StackGuard",
         "pulumi-python:dynamic/components:ModelFiles",
         "pulumi-python:dynamic/components:TpuNode",
         "pulumi-python:dynamic/components:TrafficSwitch",

@@ -14,7 +14,7 @@ from bezel.rest.errors import AddressError
 
 _GOOGLE = {
     "ARTIFACT_REGISTRY": "https://artifactregistry.googleapis.com/v1/",
-    "BILLING": "https://billingbudgets.googleapis.com/v1/",  # the provider's name of the Budget API
+    "BILLING_BUDGETS": "https://billingbudgets.googleapis.com/v1/",
     "CLOUD_BILLING": "https://cloudbilling.googleapis.com/v1/",
     "CLOUD_QUOTAS": "https://cloudquotas.googleapis.com/v1/",
     "CLOUD_RUN_V2": "https://run.googleapis.com/v2/",

@@ -58,8 +58,8 @@ def refusal(bucket: str, stacks: list[str]) -> Problem:
     return Problem(
         f"gs://{bucket}",
         listed,
-        "it holds the states of these stacks: without them nobody could change or destroy what they deployed, and it "
-        "would cost on. Nothing was destroyed.",
+        "it holds the states of these stacks: without them what they deployed could be neither changed nor destroyed, "
+        "and it would cost on. Nothing was destroyed.",
         "destroy each stack and remove it (`pulumi destroy`, then `pulumi stack rm`), or move it to another backend "
         "(`pulumi stack export`, `pulumi stack import`); then run the same command again.",
     )

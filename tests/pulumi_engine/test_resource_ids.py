@@ -8,7 +8,11 @@ from bezel.standin_providers.resources import TYPES
 from bezel.standin_providers.resources.iam_members import MemberType
 
 # The platform numbers it: nothing but the platform can say which one a killed run made.
-NUMBERED = {"gcp:secretmanager/secretVersion:SecretVersion"}
+NUMBERED = {
+    "gcp:billing/budget:Budget",
+    "gcp:monitoring/notificationChannel:NotificationChannel",
+    "gcp:secretmanager/secretVersion:SecretVersion",
+}
 NAMED = {
     "project": "acme",
     "location": "us-east4",
@@ -19,6 +23,11 @@ NAMED = {
     "service": "run.googleapis.com",
     "accountId": "runner",
     "serviceAccountId": "projects/acme/serviceAccounts/runner@acme.iam.gserviceaccount.com",
+    "workloadIdentityPoolId": "bezel",
+    "workloadIdentityPoolProviderId": "github",
+    "roleId": "deployer",
+    "keyRing": "projects/acme/locations/us-east4/keyRings/pulumi",
+    "cryptoKeyId": "projects/acme/locations/us-east4/keyRings/pulumi/cryptoKeys/states",
     "email": "runner@acme.iam.gserviceaccount.com",
     "bucket": "models",
     "region": "us-east5",
@@ -38,7 +47,7 @@ def test_every_type_has_the_id_that_its_provider_gives_it(kind: tuple[str, Resou
     expected = fill(row.id, NAMED)
     if isinstance(row, MemberType):
         whole = expected.rpartition("/")[2] if row.parent == "project" else expected
-        whole = str(NAMED["serviceAccountId"]) if row.parent == "serviceAccountId" else whole
+        whole = NAMED[row.parent] if row.parent in ("serviceAccountId", "cryptoKeyId") else whole
         expected = f"{whole}/roles/run.invoker/user:a@b.c"
     assert derived_id(token, NAMED, None) == expected
 

@@ -39,7 +39,7 @@ def test_an_override_that_is_safe_is_taken(url: str) -> None:
 
 
 def test_an_api_nobody_uses_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ValueError, match="unknown API 'BIGQUERY'; known: ARTIFACT_REGISTRY, CLOUD_BILLING, "):
+    with pytest.raises(ValueError, match="unknown API 'BIGQUERY'; known: ARTIFACT_REGISTRY, BILLING_BUDGETS, "):
         endpoint("BIGQUERY", {})
 
 

@@ -24,7 +24,7 @@ SETTINGS: dict[str, Any] = {
 }
 POOL = f"projects/{PROJECT}/locations/global/workloadIdentityPools/bezel"
 PROVIDER = f"{POOL}/providers/github"
-APIS = ("RESOURCE_MANAGER", "KMS", "IAM_BETA", "MONITORING", "BILLING", "STORAGE")
+APIS = ("RESOURCE_MANAGER", "KMS", "IAM_BETA", "MONITORING", "BILLING_BUDGETS", "STORAGE")
 
 
 @dataclass

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-FOLDERS = ("bezel", "components", "policies", "smoke", "stacks")
+FOLDERS = ("bezel", "bootstrap", "components", "policies", "smoke", "stacks")
 # Their words are vLLM's own, and Google's.
 OTHERS_WORDS = ("bezel/simulated_vllm/", "bezel/localcloud/routing/iam_policies.py")
 PROGRAM = r"(?:\.venv/bin/)?(bezel|make|pulumi) "

@@ -1,0 +1,60 @@
+"""`bezel init`: parses the options, asks, and calls the set-up of a project (bezel.gitops.project_setup)."""
+
+import argparse
+import os
+import sys
+
+from bezel.errors import NOT_SET, Problem, UserError
+from bezel.gitops.project_setup.repository import repository_id
+from bezel.gitops.project_setup.setup import Setup, set_up
+from bezel.gitops.project_setup.teardown import tear_down
+from bezel.pulumi_engine.project import checked_cloud_project
+from bootstrap.settings import Settings, checked_settings, plain
+
+# Options with another name than their setting.
+_NAMES = {"environments": "environment", "weights_buckets": "weights-bucket", "secrets": "secret"}
+
+
+def run(options: argparse.Namespace) -> int:
+    """Set the project up, or take its foundation away; return the exit code."""
+
+    def ask(question: str) -> bool:
+        return options.yes or _agreed(question)
+
+    if options.destroy:
+        project = checked_cloud_project(options.project)
+        return tear_down(project, options.state_bucket or f"{plain(project)}-pulumi-state", ask)
+    settings = _settings(options)
+    return set_up(Setup(options.project, settings, os.environ.get("GITHUB_SERVER_URL", "")), ask)
+
+
+def _settings(options: argparse.Namespace) -> Settings:
+    """The settings that the options name.
+
+    Raises:
+        UserError: They have problems.
+    """
+    given = {name: getattr(options, name, None) for name in Settings.model_fields}
+    given = {name: value for name, value in given.items() if value not in (None, [], "")}
+    if "repository_id" in given:
+        return checked_settings(given, options.project, _option)
+    # Everything else first: the look-up needs a valid repository.
+    settings = checked_settings({**given, "repository_id": "0"}, options.project, _option)
+    number = repository_id(settings.forge, settings.repository)
+    return settings.model_copy(update={"repository_id": number})
+
+
+def _option(name: str) -> str:
+    return f"--{_NAMES.get(name, name).replace('_', '-')}"
+
+
+def _agreed(question: str) -> bool:
+    """Ask on the terminal.
+
+    Raises:
+        UserError: There is none.
+    """
+    if not sys.stdin.isatty():
+        consequence = "there is no terminal to ask on, so nothing was changed."
+        raise UserError(Problem("--yes", NOT_SET, consequence, "add --yes to agree beforehand."))
+    return input(f"{question} [yes/no] ").strip().lower() in {"y", "yes"}

@@ -1,0 +1,202 @@
+"""The engine on the stack of a project's set-up, with its state on this machine or in the state bucket.
+
+Owns the environment, the record of a run that was killed, and its recovery. Leaves out which of the two backends has
+the state (`places.py`).
+"""
+
+import json
+import os
+import socket
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bezel.console import say
+from bezel.errors import Problem
+from bezel.gitops.outcomes import LockedError
+from bezel.gitops.project_setup.folder import SetupFolder
+from bezel.gitops.state_bucket import StateBucket
+from bezel.localcloud.processes.process_status import is_running
+from bezel.pulumi_engine.engine_process import run_to_end
+from bezel.pulumi_engine.pulumi_command import CommandError, printed, pulumi_cli
+from bezel.pulumi_engine.recover import recover
+from bezel.pulumi_engine.runs import MARK, LastRun
+from bezel.pulumi_engine.stale_locks import stale_lock_pids
+from bootstrap.settings import NAMESPACE
+
+QUICK_SECONDS = 120.0
+REFRESH_SECONDS = 600.0
+RUN_SECONDS = 1800.0
+# The program finds these again by their names; their ids do not follow from their settings.
+_FOUND_BY_THE_PROGRAM = frozenset(
+    {"gcp:billing/budget:Budget", "gcp:monitoring/notificationChannel:NotificationChannel"}
+)
+_EMULATOR = "STORAGE_EMULATOR_HOST"
+State = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class SetupEngine:
+    """The engine with one backend.
+
+    Attributes:
+        folder: Folder of the set-up.
+        backend: URL of the backend.
+        held: Descriptor that stays open as long as an engine lives.
+    """
+
+    folder: SetupFolder
+    backend: str
+    held: int
+
+    def printed(self, *arguments: str, seconds: float = QUICK_SECONDS) -> str:
+        """The output of a short command on the stack.
+
+        Raises:
+            CommandError: It failed, or did not end in time.
+        """
+        command = [pulumi_cli(), *arguments, "--stack", self.folder.stack]
+        return printed(command, folder=self.folder.path, seconds=seconds, environment=self._environment())
+
+    def exported(self) -> State | None:
+        """The state; None where the backend has no such stack.
+
+        Raises:
+            CommandError: The backend cannot be read.
+        """
+        try:
+            state: State = json.loads(self.printed("stack", "export"))
+        except CommandError as error:
+            if "no stack named" in str(error):
+                return None
+            raise
+        return state
+
+    def ensure_stack(self) -> None:
+        """Make the stack unless the backend has it."""
+        if self.exported() is None:
+            self._quick("stack", "init", self.folder.stack, "--secrets-provider", "passphrase", "--non-interactive")
+
+    def imported(self, state: State) -> None:
+        """Put a state in place of the stack's."""
+        with tempfile.TemporaryDirectory(prefix="bezel-init-") as place:
+            file = Path(place) / "state.json"
+            file.write_text(json.dumps(state))
+            self.printed("stack", "import", "--file", str(file))
+
+    def outputs(self) -> dict[str, str]:
+        """The stack's outputs; empty before the first complete run."""
+        state = self.exported() or {}
+        resources = state.get("deployment", {}).get("resources") or []
+        root: State = next((item for item in resources if item["type"] == "pulumi:pulumi:Stack"), {})
+        return {name: str(value) for name, value in (root.get("outputs") or {}).items()}
+
+    def run(self, operation: str, *options: str) -> tuple[int, dict[str, int]]:
+        """Run `pulumi OPERATION` with its own display; return its exit code, and the number of changes by kind."""
+        last = self._last_run()
+        last.end_leftovers()
+        changes = operation != "preview"
+        environment = self._environment() | {MARK: last.begin() if changes else last.mark()}
+        # The engine hides the option of its event log unless this is set; it has no other effect.
+        environment["PULUMI_DEBUG_COMMANDS"] = "1"
+        with tempfile.TemporaryDirectory(prefix="bezel-init-") as place:
+            log = last.events if changes else Path(place) / "events.jsonl"
+            command = [pulumi_cli(), operation, "--stack", self.folder.stack, "--non-interactive", *options]
+            end = run_to_end([*command, "--event-log", str(log)], self.folder.path, environment, held=(self.held,))
+            counts = _changes(log)
+        last.end_leftovers()
+        if end.code == 0 and changes:
+            last.forget()
+        return end.code, counts
+
+    def recover(self) -> None:
+        """Reconcile what a killed run left: its lock, its processes, its changes with an unknown outcome.
+
+        Raises:
+            LockedError: The lock may be that of a living run.
+            UserError: A resource's id does not follow from its settings.
+        """
+        last = self._last_run()
+        last.end_leftovers()
+        self._unlock()
+        changes = [change for change in last.open_changes() if change.resource["type"] not in _FOUND_BY_THE_PROGRAM]
+        state = self.exported() or {}
+        pending = state.get("deployment", {}).get("pending_operations") or []
+        known = [item for item in pending if item["resource"]["type"] not in _FOUND_BY_THE_PROGRAM]
+        if known != pending:
+            state["deployment"]["pending_operations"] = known
+            self.imported(state)
+        if changes or known:
+            recover(self._recovering, self.folder.project, say, changes, last.remember)
+        last.forget()
+
+    def _recovering(self, arguments: Sequence[str]) -> str:
+        return self.printed(*arguments, seconds=REFRESH_SECONDS)
+
+    def _unlock(self) -> None:
+        """Remove the lock of an engine that is gone."""
+        if self.backend.startswith("gs://"):
+            stale = self._locks_in_bucket()
+        else:
+            stale = bool(stale_lock_pids(self.folder.state, NAMESPACE, self.folder.stack))
+        if stale:
+            say("the last run was killed: unlocking its state")
+            self.printed("cancel", "--yes")
+
+    def _locks_in_bucket(self) -> bool:
+        """Whether there are locks, all of engines of this machine that are gone.
+
+        Raises:
+            LockedError: One may be alive.
+        """
+        found = False
+        with StateBucket.of(self.backend) as bucket:
+            for entry in bucket.list(f".pulumi/locks/organization/{NAMESPACE}/{self.folder.stack}/"):
+                content = bucket.read(entry.name)
+                if content is None:
+                    continue
+                found, lock = True, json.loads(content[0])
+                if lock.get("hostname") != socket.gethostname() or is_running(int(lock.get("pid") or 0)):
+                    owner = f"{lock.get('username')}@{lock.get('hostname')}, process {lock.get('pid')}"
+                    consequence = f"another run changes this project ({owner}, since {entry.updated})."
+                    repair = (
+                        f"wait for its end; if it is dead, `pulumi cancel --yes --stack {self.folder.stack}` in "
+                        f"{self.folder.path} with PULUMI_BACKEND_URL={self.backend}; then run the same command again."
+                    )
+                    raise LockedError(Problem(f"{self.backend}/{entry.name}", None, consequence, repair))
+        return found
+
+    def _quick(self, *arguments: str) -> str:
+        """A short command that takes no `--stack`."""
+        command = [pulumi_cli(), *arguments]
+        return printed(command, folder=self.folder.path, seconds=QUICK_SECONDS, environment=self._environment())
+
+    def _last_run(self) -> LastRun:
+        return LastRun(self.folder.path / "runs" / ("bucket" if self.backend.startswith("gs://") else "here"))
+
+    def _environment(self) -> dict[str, str]:
+        own = {name: value for name, value in os.environ.items() if name != "PULUMI_CONFIG_PASSPHRASE"}
+        if emulator := own.get(_EMULATOR):
+            own[_EMULATOR] = emulator.removeprefix("http://")  # the engine's client takes no scheme here
+        return own | {
+            "PULUMI_BACKEND_URL": self.backend,
+            "PULUMI_CONFIG_PASSPHRASE_FILE": str(self.folder.passphrase),
+            "PULUMI_SKIP_UPDATE_CHECK": "1",
+        }
+
+
+def _changes(log: Path) -> dict[str, int]:
+    """Number of changes of each kind in an event log; without those that change nothing."""
+    try:
+        lines = log.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return {}
+    counts: dict[str, int] = {}
+    for line in lines:
+        try:
+            counts = (json.loads(line).get("summaryEvent") or {}).get("resourceChanges") or counts
+        except ValueError:
+            continue
+    return {kind: count for kind, count in counts.items() if kind not in {"same", "read"} and count}

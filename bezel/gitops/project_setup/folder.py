@@ -1,0 +1,187 @@
+"""Folder of a project's set-up: the Pulumi project that runs `bootstrap`, its passphrase, and its state until it moves.
+
+Owns the files and the lock of one run at a time on this machine. Leaves out the engine (`engine.py`).
+"""
+
+import fcntl
+import importlib.util
+import json
+import os
+import secrets
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bezel.atomic_write import write_whole
+from bezel.console import note
+from bezel.errors import Problem
+from bezel.gitops.outcomes import LockedError
+from bezel.state_folder import state_folder
+from bootstrap.settings import NAMESPACE, plain
+
+_WAIT_SECONDS = 90.0
+"""A killed run's engine ends within that time (bezel.pulumi_engine.engine_process.GRACE_SECONDS)."""
+_LOOK_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class SetupFolder:
+    """The folder of one Google Cloud project.
+
+    Attributes:
+        path: The folder.
+        project: Id of the Google Cloud project.
+    """
+
+    path: Path
+    project: str
+
+    @classmethod
+    def of(cls, project: str) -> "SetupFolder":
+        """The folder in the user's state folder."""
+        return cls(state_folder("init") / plain(project), project)
+
+    @property
+    def stack(self) -> str:
+        """Name of the stack: one for each Google Cloud project, so that states of several can be in one backend."""
+        return plain(self.project)
+
+    @property
+    def state(self) -> Path:
+        """Folder of the engine's file backend, until the state has moved."""
+        return self.path / "state"
+
+    @property
+    def passphrase(self) -> Path:
+        """File with the passphrase of the state's secrets, where no key of Cloud KMS encrypts them."""
+        return self.path / "passphrase"
+
+    @property
+    def stack_file(self) -> Path:
+        """The stack's file."""
+        return self.path / f"Pulumi.{self.stack}.yaml"
+
+    def has_state(self) -> bool:
+        """Whether this machine has the state."""
+        return (self.state / ".pulumi" / "stacks" / NAMESPACE / f"{self.stack}.json").exists()
+
+    def drop_state(self) -> None:
+        """Delete the state of this machine."""
+        # Renamed first: half of a state must not be taken for one.
+        gone = self.path / "state.gone"
+        shutil.rmtree(gone, ignore_errors=True)
+        if self.state.exists():
+            self.state.rename(gone)
+        shutil.rmtree(gone, ignore_errors=True)
+
+    def is_being_destroyed(self) -> bool:
+        """Whether a destroy was begun and has not ended."""
+        return self._mark.exists()
+
+    def note_destroy(self) -> None:
+        """Record that a destroy begins: from here the state of this machine is the only true one."""
+        write_whole(self._mark, "", mode=0o600)
+
+    def forget(self) -> None:
+        """Delete everything: the project has been destroyed."""
+        self.drop_state()
+        for file in (self.passphrase, self.stack_file, self.path / "Pulumi.yaml", self._mark):
+            file.unlink(missing_ok=True)
+        shutil.rmtree(self.path / "runs", ignore_errors=True)
+
+    def prepare(self, configuration: Mapping[str, object]) -> None:
+        """Write the Pulumi project and the stack's file; what the engine wrote into that stays."""
+        for folder in (self.path, self.state):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not self.passphrase.exists():
+            write_whole(self.passphrase, secrets.token_urlsafe(24), mode=0o600)
+        project = {
+            "name": NAMESPACE,
+            "main": str(program()),
+            "runtime": {"name": "python", "options": {"virtualenv": sys.prefix}},
+        }
+        write_whole(self.path / "Pulumi.yaml", yaml.safe_dump(project, sort_keys=False), mode=0o600)
+        self.configure(configuration or self.configuration())
+
+    def configure(self, configuration: Mapping[str, object], state: Mapping[str, object] | None = None) -> None:
+        """Write the stack's file.
+
+        Args:
+            configuration: Its configuration.
+            state: The deployment of a state that this machine may not know: its way of encrypting secrets is kept.
+        """
+        file = {**self._stack_file(), "config": dict(configuration), **_encryption(state or {})}
+        write_whole(self.stack_file, yaml.safe_dump(file, sort_keys=False), mode=0o600)
+
+    def configuration(self) -> dict[str, object]:
+        """The configuration in the stack's file."""
+        return dict(self._stack_file().get("config") or {})
+
+    @contextmanager
+    def locked(self) -> Iterator[int]:
+        """Hold the folder's lock; yield its descriptor, which the engine keeps open as long as it lives.
+
+        Raises:
+            LockedError: Another run holds it.
+        """
+        self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with os.fdopen(os.open(self.path / "lock", os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+            end, announced = time.monotonic() + _WAIT_SECONDS, False
+            while not _lock(file.fileno()):
+                if time.monotonic() > end:
+                    consequence = "another run on this machine sets this project up, or its engine still ends."
+                    repair = "wait until it has ended, then run the same command again."
+                    raise LockedError(Problem(str(self.path), None, consequence, repair))
+                if not announced:
+                    note(f"another run uses {self.path}: waiting for its end, at most {_WAIT_SECONDS:g} s")
+                announced = True
+                time.sleep(_LOOK_SECONDS)
+            yield file.fileno()
+
+    @property
+    def _mark(self) -> Path:
+        return self.path / "being-destroyed"
+
+    def _stack_file(self) -> dict[str, Any]:
+        try:
+            content: dict[str, Any] = yaml.safe_load(self.stack_file.read_text()) or {}
+        except FileNotFoundError:
+            return {}
+        return content
+
+
+def program() -> Path:
+    """Folder of the program `bootstrap`, in a clone or in an installed wheel."""
+    found = importlib.util.find_spec("bootstrap")
+    if found is None or found.origin is None:
+        raise AssertionError("bootstrap is a package of this distribution")
+    return Path(found.origin).parent
+
+
+def _lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _encryption(deployment: Mapping[str, object]) -> dict[str, object]:
+    """The keys of a stack's file that say how its secrets are encrypted, as its state has them."""
+    provider = deployment.get("secrets_providers")
+    if not isinstance(provider, Mapping):
+        return {}
+    state = provider.get("state")
+    state = json.loads(state) if isinstance(state, str) else state
+    if not isinstance(state, Mapping):
+        return {}
+    if provider.get("type") == "cloud":
+        return {"secretsprovider": state.get("url"), "encryptedkey": state.get("encryptedkey")}
+    return {"encryptionsalt": state.get("salt")} if provider.get("type") == "passphrase" else {}

@@ -1,0 +1,112 @@
+"""Settings of the forge after a set-up, to be pasted there: variables, environments, branch protection. Pure.
+
+Owns the text. The names of the variables are those that the workflows read.
+"""
+
+import shlex
+from collections.abc import Mapping
+
+from bezel.gitops.project_setup.folder import SetupFolder
+from bootstrap.settings import Settings
+
+VARIABLES = {
+    "GOOGLE_PROJECT": "project",
+    "PULUMI_BACKEND_URL": "backend_url",
+    "BEZEL_SECRETS_PROVIDER": "secrets_provider",
+    "BEZEL_IDENTITY_PROVIDER": "identity_provider",
+    "BEZEL_PREVIEW_ACCOUNT": "preview_account",
+    "BEZEL_DEPLOY_ACCOUNT": "deploy_account",
+}
+"""Variable of the forge -> output of the foundation."""
+_PASSPHRASE = "passphrase"  # noqa: S105 - the name of a secrets provider
+
+
+def variables(outputs: Mapping[str, str], *, has_key: bool) -> dict[str, str]:
+    """The values of the forge's variables."""
+    found = {name: outputs[output] for name, output in VARIABLES.items()}
+    return found if has_key else {**found, "BEZEL_SECRETS_PROVIDER": _PASSPHRASE}
+
+
+def text(
+    outputs: Mapping[str, str], settings: Settings, folder: SetupFolder, *, has_key: bool, forge_url: str = ""
+) -> str:
+    """The whole text, for a terminal."""
+    values = variables(outputs, has_key=has_key)
+    write = _github if settings.forge == "github" else _gitea
+    parts = [write(values, settings, forge_url.rstrip("/"), folder, has_key=has_key)]
+    provider = shlex.quote(values["BEZEL_SECRETS_PROVIDER"])
+    backend = shlex.quote(values["PULUMI_BACKEND_URL"])
+    lines = (
+        "4. Stacks: make each one in the bucket, and commit what that writes into its file",
+        "",
+        f"   export PULUMI_BACKEND_URL={backend}",
+        f"   pulumi stack init STACK --secrets-provider={provider}",
+    )
+    parts.append("\n".join(lines) + "\n")
+    return "\n".join(parts)
+
+
+def _github(
+    values: Mapping[str, str], settings: Settings, forge_url: str, folder: SetupFolder, *, has_key: bool
+) -> str:
+    repository = settings.repository
+    base = f"{forge_url or 'https://github.com'}/{repository}/settings"
+    named = shlex.quote(repository)
+    lines = [f"1. Variables of the repository ({base}/variables/actions), or run", ""]
+    lines += [f"   gh variable set {name} --repo {named} --body {shlex.quote(value)}" for name, value in values.items()]
+    if not has_key:
+        secret = f"gh secret set PULUMI_CONFIG_PASSPHRASE --repo {named} < {shlex.quote(str(folder.passphrase))}"
+        lines += [
+            "",
+            "   Cloud KMS cannot be reached by the engine here, so a passphrase encrypts secrets:",
+            f"   {secret}",
+        ]
+    lines += ["", f"2. Environments ({base}/environments), or run", ""]
+    for name in settings.environments:
+        lines.append(f"   gh api --method PUT repos/{repository}/environments/{name}{_ONLY_PROTECTED}")
+    lines += [
+        "",
+        f"   Add required reviewers to {_strictest(settings)}, and to nothing else: they approve its deployments.",
+        "",
+        f"3. Protection of the branch {settings.main_branch} ({base}/branches)",
+        "",
+        *_PROTECTION,
+    ]
+    return "\n".join(lines) + "\n"
+
+
+_ONLY_PROTECTED = (
+    " -F 'deployment_branch_policy[protected_branches]=true'"
+    " -F 'deployment_branch_policy[custom_branch_policies]=false'"
+)
+_PROTECTION = (
+    "   - require a pull request with an approval, by a code owner for .github/ and policies/",
+    "   - require the checks of preview.yml and check.yml to pass, on a branch that is up to date",
+    "   - refuse force pushes and deletion, for administrators too",
+)
+
+
+def _gitea(values: Mapping[str, str], settings: Settings, forge_url: str, folder: SetupFolder, *, has_key: bool) -> str:
+    base = f"{forge_url or 'https://YOUR-GITEA'}/{settings.repository}/settings"
+    lines = [f"1. Variables of the repository ({base}/actions/variables)", ""]
+    lines += [f"   {name} = {value}" for name, value in values.items()]
+    if not has_key:
+        lines += [
+            "",
+            "   Cloud KMS cannot be reached by the engine here, so a passphrase encrypts secrets: make the content of",
+            f"   {folder.passphrase} the secret PULUMI_CONFIG_PASSPHRASE ({base}/actions/secrets).",
+        ]
+    lines += [
+        "",
+        "2. Environments: Gitea has none. A job's token has to name one in its claim `environment`, and the approval",
+        f"   of {_strictest(settings)} is the approval of the pull request.",
+        "",
+        f"3. Protection of the branch {settings.main_branch} ({base}/branches)",
+        "",
+        *_PROTECTION,
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _strictest(settings: Settings) -> str:
+    return "prod" if "prod" in settings.environments else settings.environments[-1]

@@ -1,0 +1,66 @@
+"""Checks before anything is created: the project is billed, and the caller may create a budget.
+
+What cannot be asked counts as unknown, and is left to the creation: the APIs may not be enabled yet. Leaves out the
+settings' own problems (`bootstrap.settings`).
+"""
+
+from bezel.errors import Problem, UserError
+from bezel.rest import ApiError, GoogleClient, RestError, endpoint
+from bootstrap.settings import Settings
+
+_BUDGETS = ("billing.budgets.create", "billing.budgets.get", "billing.budgets.list", "billing.budgets.update")
+
+
+def check(settings: Settings, project: str) -> None:
+    """Refuse a set-up that would stop half-way.
+
+    Raises:
+        UserError: It holds every problem.
+    """
+    with GoogleClient(deadline_seconds=30) as client:
+        problems = [*_of_account(client, settings.billing_account), *_of_project(client, settings, project)]
+    if problems:
+        raise UserError(*problems, title="The project cannot be set up")
+
+
+def _of_account(client: GoogleClient, account: str) -> list[Problem]:
+    url = f"{endpoint('CLOUD_BILLING')}billingAccounts/{account}:testIamPermissions"
+    try:
+        held = client.post(url, {"permissions": list(_BUDGETS)}, idempotent=True).get("permissions") or []
+    except ApiError as error:
+        if error.status == 404 or (error.status == 403 and "has not been used" not in error.message):
+            consequence = f"it does not exist, or you may not see it: {error.message}"
+            return [Problem("--billing-account", account, consequence, _LIST)]
+        return []
+    except RestError:
+        return []
+    missing = sorted({*_BUDGETS} - {*held})
+    if not missing:
+        return []
+    consequence = (
+        f"you may not create budgets on it ({', '.join(missing)}), so no alert would follow when spending grows."
+    )
+    repair = (
+        "have an administrator of the account grant you roles/billing.costsManager: `gcloud billing accounts "
+        f"add-iam-policy-binding {account} --member=user:YOU --role=roles/billing.costsManager`."
+    )
+    return [Problem("--billing-account", account, consequence, repair)]
+
+
+_LIST = "name one that `gcloud billing accounts list` shows."
+
+
+def _of_project(client: GoogleClient, settings: Settings, project: str) -> list[Problem]:
+    try:
+        found = client.get(f"{endpoint('CLOUD_BILLING')}projects/{project}/billingInfo")
+    except RestError:
+        return []
+    account = str(found.get("billingAccountName") or "").removeprefix("billingAccounts/")
+    if found.get("billingEnabled") and account == settings.billing_account:
+        return []
+    link = f"`gcloud billing projects link {project} --billing-account={settings.billing_account}`"
+    if account and found.get("billingEnabled"):
+        consequence = f"the project is billed to {account}: a budget of another account would see none of its costs."
+        return [Problem("--billing-account", settings.billing_account, consequence, f"name {account}, or {link}.")]
+    consequence = "it is not linked to a billing account: nothing that costs can be created in it."
+    return [Problem("--project", project, consequence, f"{link}.")]

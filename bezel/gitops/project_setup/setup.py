@@ -1,0 +1,114 @@
+"""`bezel init`: create or change a project's foundation, and move its state into the bucket.
+
+Each step may be repeated, so that a run after a kill continues where the killed one was; a run without anything
+to do says so. Leaves out the destroy (`teardown.py`).
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from bezel.console import say
+from bezel.errors import Problem, UserError
+from bezel.gitops.outcomes import Exit
+from bezel.gitops.project_setup import forge_settings, preflight
+from bezel.gitops.project_setup.engine import SetupEngine
+from bezel.gitops.project_setup.folder import SetupFolder
+from bezel.gitops.project_setup.places import Places
+from bootstrap.settings import NAMESPACE, Settings
+
+Ask = Callable[[str], bool]
+_VERBS = {
+    "create": "create",
+    "import": "adopt",
+    "update": "change",
+    "replace": "replace",
+    "delete": "delete",
+}
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A project and its settings."""
+
+    project: str
+    settings: Settings
+    forge_url: str = ""
+    """Address of the forge, for the pages that its settings are on."""
+
+    @property
+    def configuration(self) -> dict[str, object]:
+        """The settings as a stack's configuration."""
+        given = self.settings.model_dump(mode="json", exclude_defaults=True)
+        # The Budget API wants a project whose quota it uses, where the caller is a person.
+        google = {"gcp:project": self.project, "gcp:userProjectOverride": "true", "gcp:billingProject": self.project}
+        return {**google, **{f"{NAMESPACE}:{name}": value for name, value in given.items()}}
+
+
+def set_up(setup: Setup, ask: Ask) -> int:
+    """Set a project up, after `ask` has agreed to what is planned.
+
+    Raises:
+        UserError: It cannot be set up; what exists by then is in the state.
+    """
+    folder = SetupFolder.of(setup.project)
+    with folder.locked() as held:
+        if folder.is_being_destroyed():
+            consequence = "its destroy was begun, and has not ended."
+            repair = f"complete it: `bezel init --destroy --project {setup.project}`; then set the project up again."
+            raise UserError(Problem(f"project {setup.project}", None, consequence, repair))
+        places = Places.of(folder, setup.settings.bucket_of(setup.project), held)
+        folder.prepare(setup.configuration)
+        state = places.in_bucket()
+        if state is not None:
+            folder.drop_state()  # of a move that was cut off: both are equal
+            folder.configure(setup.configuration, state["deployment"])
+            code = _apply(places.bucket, setup.project, ask)
+        else:
+            code = _begin(setup, places, ask)
+        if code != Exit.DONE:
+            return code
+        has_key = places.secure(dict(os.environ))
+        outputs = places.bucket.outputs()
+        say(forge_settings.text(outputs, setup.settings, folder, has_key=has_key, forge_url=setup.forge_url))
+    return Exit.DONE
+
+
+def _begin(setup: Setup, places: Places, ask: Ask) -> int:
+    """The first run, or the continuation of one that was killed before its state was in the bucket."""
+    if not places.here.folder.has_state():
+        preflight.check(setup.settings, setup.project)
+        places.check_bucket_is_free()
+    places.here.ensure_stack()
+    code = _apply(places.here, setup.project, ask)
+    if code == Exit.DONE:
+        places.to_bucket()
+    return code
+
+
+def _apply(engine: SetupEngine, project: str, ask: Ask) -> int:
+    """Preview, ask, and change."""
+    engine.recover()
+    code, changes = engine.run("preview")
+    if code != 0:
+        return Exit.FAILED
+    say(f"project {project}: {counted(changes)}")
+    if not changes and "identity_provider" in engine.outputs():
+        return Exit.DONE
+    if changes and not ask(f"Do that in project {project}?"):
+        say("nothing was changed")
+        return Exit.FAILED
+    code, _ = engine.run("up", "--yes", "--skip-preview")
+    if code != 0:
+        say("not everything was created; what was is in the state. Run the same command again when it is repaired.")
+        return Exit.FAILED
+    return Exit.DONE
+
+
+def counted(changes: Mapping[str, int]) -> str:
+    """The number of changes of each kind, for a reader."""
+    if not changes:
+        return "0 changes"
+    total = sum(changes.values())
+    parts = ", ".join(f"{count} to {_VERBS.get(kind, kind)}" for kind, count in sorted(changes.items()))
+    return f"{total} change{'s' if total > 1 else ''}: {parts}"

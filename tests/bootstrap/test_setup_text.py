@@ -1,0 +1,156 @@
+"""`bezel init` shows what to paste into the forge, names the problems of its options, and checks the billing first."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bezel.cli.main import main
+from bezel.errors import UserError
+from bezel.gitops.project_setup import forge_settings, preflight
+from bezel.gitops.project_setup.folder import SetupFolder
+from bezel.gitops.project_setup.repository import repository_id
+from bezel.gitops.project_setup.setup import counted
+from bootstrap.settings import checked_settings
+from tests.support.bootstrap.project import PROJECT, SETTINGS, FakeProject
+from tests.support.rest.fake_google import Answer, Server, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+OUTPUTS = {
+    "project": PROJECT,
+    "backend_url": "gs://acme-llm-pulumi-state",
+    "secrets_provider": "gcpkms://projects/acme-llm/locations/us-east4/keyRings/pulumi/cryptoKeys/k-1",
+    "identity_provider": "projects/1/locations/global/workloadIdentityPools/bezel/providers/github",
+    "preview_account": "pipeline-preview@acme-llm.iam.gserviceaccount.com",
+    "deploy_account": "pipeline-deploy@acme-llm.iam.gserviceaccount.com",
+}
+FOLDER = SetupFolder(Path("/home/a user/.local/state/bezel/init/acme-llm"), PROJECT)
+
+
+def text(*, has_key: bool = True, **changes: Any) -> str:
+    settings = checked_settings(SETTINGS | changes, PROJECT)
+    return forge_settings.text(OUTPUTS, settings, FOLDER, has_key=has_key)
+
+
+def test_every_variable_of_a_github_repository_is_a_command_to_paste() -> None:
+    commands = [shlex.split(line) for line in text().splitlines() if line.startswith("   gh variable set")]
+    assert {words[3]: words[7] for words in commands} == forge_settings.variables(OUTPUTS, has_key=True)
+    assert {words[5] for words in commands} == {"acme/llm"}
+    assert "https://github.com/acme/llm/settings/variables/actions" in text()
+    assert text().count("gh api --method PUT repos/acme/llm/environments/") == 2
+    assert "https://github.com/acme/llm/settings/branches" in text()
+
+
+def test_a_passphrase_is_a_secret_that_is_read_from_its_file() -> None:
+    said = text(has_key=False)
+    assert "gh secret set PULUMI_CONFIG_PASSPHRASE --repo acme/llm < '/home/a user/" in said
+    assert "gcpkms" not in said
+    assert "PASSPHRASE" not in text()
+
+
+def test_a_gitea_server_gets_values_for_its_pages() -> None:
+    said = text(forge="gitea", issuer="https://forge.example/oidc")
+    assert "BEZEL_DEPLOY_ACCOUNT = pipeline-deploy@" in said
+    assert "/acme/llm/settings/actions/variables" in said
+    assert "gh " not in said
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [({}, "0 changes"), ({"create": 1}, "1 change: 1 to create"), ({"update": 2, "import": 1}, "1 to adopt, 2 to")],
+)
+def test_changes_are_counted(changes: dict[str, int], said: str) -> None:
+    assert said in counted(changes)
+
+
+def test_wrong_options_are_all_named_as_options(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", "--project", "Acme", "--repository", "llm", "--environment", "none"]) == 1
+    said = capsys.readouterr().err
+    for key in ("--project = Acme", "--repository = llm", "--billing-account = (not set)", "--alert-email"):
+        assert key in said
+
+
+@pytest.mark.parametrize(
+    ("resources", "said"),
+    [
+        ({"permissions": []}, "you may not create budgets on it"),
+        (None, "it does not exist, or you may not see it"),
+    ],
+)
+def test_an_account_that_cannot_get_a_budget_stops_the_set_up(
+    billing: dict[str, Any], resources: dict[str, Any] | None, said: str
+) -> None:
+    billing["rights"] = resources
+    with pytest.raises(UserError, match=said) as refused:
+        preflight.check(checked_settings(SETTINGS, PROJECT), PROJECT)
+    assert "Repair: " in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("info", "said"),
+    [
+        ({"billingEnabled": False}, "not linked to a billing account"),
+        ({"billingEnabled": True, "billingAccountName": "billingAccounts/FFFFFF-000000-000000"}, "is billed to FFFFFF"),
+    ],
+)
+def test_a_project_without_this_billing_account_stops_the_set_up(
+    billing: dict[str, Any], info: dict[str, Any], said: str
+) -> None:
+    billing["info"] = info
+    with pytest.raises(UserError, match=said):
+        preflight.check(checked_settings(SETTINGS, PROJECT), PROJECT)
+
+
+@pytest.mark.usefixtures("billing")
+def test_a_project_that_is_billed_and_an_api_that_is_off_let_it_begin(project: FakeProject) -> None:
+    preflight.check(checked_settings(SETTINGS, PROJECT), PROJECT)
+    project.server.routes.insert(0, lambda _: _error(403, "Cloud Billing API has not been used in project 1 before"))
+    preflight.check(checked_settings(SETTINGS, PROJECT), PROJECT)
+
+
+@pytest.fixture
+def billing(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    account = SETTINGS["billing_account"]
+    answers: dict[str, Any] = {
+        "rights": {"permissions": [f"billing.budgets.{verb}" for verb in ("create", "get", "list", "update")]},
+        "info": {"billingEnabled": True, "billingAccountName": f"billingAccounts/{account}"},
+    }
+
+    def route(call: Any) -> Answer | None:
+        if call.path == f"/cloud_billing/billingAccounts/{account}:testIamPermissions":
+            return _error(404, "gone") if answers["rights"] is None else Answer(json=answers["rights"])
+        return Answer(json=answers["info"]) if call.path == f"/cloud_billing/projects/{PROJECT}/billingInfo" else None
+
+    project.server.routes.insert(0, route)
+    monkeypatch.setenv("GOOGLE_CLOUD_BILLING_CUSTOM_ENDPOINT", f"{project.server.url}/cloud_billing/")
+    return answers
+
+
+@pytest.fixture
+def forge() -> Iterator[Server]:
+    with serving() as server:
+        yield server
+
+
+def test_the_number_of_a_repository_is_asked_at_its_forge(forge: Server) -> None:
+    forge.routes.append(lambda call: Answer(json={"id": 4711}) if call.path == "/repos/acme/llm" else None)
+    assert repository_id("github", "acme/llm", {"GITHUB_API_URL": forge.url, "GITHUB_TOKEN": "t"}) == "4711"
+    assert forge.calls[0].headers["authorization"] == "Bearer t"
+
+
+@pytest.mark.parametrize("answer", [Answer(404), Answer(json=[]), Answer(text="<html>"), Answer(reset=True)])
+def test_a_number_that_is_not_told_is_an_error_with_the_way_to_give_it(forge: Server, answer: Answer) -> None:
+    forge.routes.append(lambda _: answer)
+    with pytest.raises(UserError, match="--repository-id"):
+        repository_id("github", "acme/llm", {"GITHUB_API_URL": forge.url})
+    with pytest.raises(UserError, match="GITHUB_API_URL"):
+        repository_id("gitea", "acme/llm", {})
+
+
+def _error(status: int, message: str) -> Answer:
+    return Answer(status, {"error": {"code": status, "message": message, "status": "REFUSED"}})

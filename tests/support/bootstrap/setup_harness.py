@@ -1,0 +1,126 @@
+"""A project on localcloud that `bezel init` sets up: the cloud, the user's folders, and the command."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bezel.localcloud import clients, control
+from bezel.localcloud.core.paths import PROJECT, Endpoint
+from bezel.pulumi_engine.local_engine import PLUGINS
+from tests.support.e2e import warm_bezel
+from tests.support.e2e.rehearsal import SECONDS, SPEED, Run
+from tests.support.localcloud.client import Client
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+BUCKET = f"{PROJECT}-pulumi-state"
+BILLING_ACCOUNT = "01A2B3-C4D5E6-F7A8B9"
+BEZEL = Path(sys.executable).parent / "bezel"
+OPTIONS = {
+    "--project": PROJECT,
+    "--region": "us-east4",
+    "--repository": "acme/llm",
+    "--repository-id": "4711",
+    "--billing-account": BILLING_ACCOUNT,
+    "--alert-email": "llm@acme.example",
+}
+
+
+@dataclass
+class SetupHarness:
+    """One localcloud, and one user of it."""
+
+    folder: Path
+    endpoint: Endpoint
+    cloud: Client
+    environment: dict[str, str]
+
+    @classmethod
+    def new(cls, folder: Path) -> SetupHarness:
+        """Start a localcloud."""
+        directory = folder / "cloud"
+        command = [sys.executable, "-m", "bezel.localcloud", str(directory), "--speed", SPEED, "--emulator"]
+        endpoint = control.launch(directory, command)
+        environment = {
+            **clients.environment(endpoint),
+            "HOME": str(folder),
+            "XDG_STATE_HOME": str(folder / "home"),
+            "PATH": f"{Path(sys.executable).parent}:{PLUGINS}:/usr/local/bin:/usr/bin:/bin",
+            "BEZEL_PYTHON": sys.executable,
+            "PULUMI_HOME": str(folder / "pulumi"),
+            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "1",
+        }
+        return cls(folder, endpoint, Client(endpoint), environment)
+
+    def stop(self) -> None:
+        """Stop the cloud."""
+        control.stop(self.endpoint.directory)
+
+    @property
+    def home(self) -> Path:
+        """The folder of the set-up."""
+        return self.folder / "home" / "bezel" / "init" / PROJECT
+
+    def init(self, *more: str) -> Run:
+        """Run `bezel init --yes`."""
+        return self.bezel("init", "--yes", *arguments(), *more)
+
+    def destroy(self) -> Run:
+        """Run `bezel init --destroy`."""
+        return self.bezel("init", "--destroy", "--yes", "--project", PROJECT)
+
+    def bezel(self, *words: str) -> Run:
+        """Run `bezel`."""
+        with tempfile.NamedTemporaryFile("r", prefix="said-") as said:
+            code = warm_bezel.run(words, self.folder, self.environment, Path(said.name), SECONDS)
+            return Run(code, said.read())
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """Start `bezel`, without waiting for its end."""
+        return subprocess.Popen(
+            [BEZEL, *words],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def put(self, name: str, content: str = "{}") -> None:
+        """Write an object of the state bucket."""
+        query = {"uploadType": "media", "name": name}
+        assert self.cloud.http.post(f"/upload/storage/v1/b/{BUCKET}/o", params=query, content=content).is_success
+
+    def remove(self, name: str) -> None:
+        """Delete an object of the state bucket."""
+        path = f"/storage/v1/b/{BUCKET}/o/{name.replace('/', '%2F')}"
+        assert self.cloud.http.delete(path).is_success
+
+    def objects(self) -> list[str]:
+        """Names of the objects in the state bucket; empty without a bucket."""
+        answer = self.cloud.http.get(f"/storage/v1/b/{BUCKET}/o").json()
+        return [item["name"] for item in answer.get("items", [])]
+
+    def exists(self) -> dict[str, Any]:
+        """Everything that exists in the cloud, by kind."""
+        return control.inventory(self.endpoint)
+
+
+def arguments() -> Sequence[str]:
+    """The options of `bezel init`."""
+    return [word for pair in OPTIONS.items() for word in pair]
+
+
+def forget(folder: Path) -> None:
+    """Lose everything that this machine knows of a set-up."""
+    shutil.rmtree(folder)
+    assert not os.path.lexists(folder)
