@@ -10,6 +10,7 @@ from starlette.types import ASGIApp
 
 from bezel.atomic_write import write_whole
 from bezel.localcloud.access import keys
+from bezel.localcloud.access.issuer_keys import IssuerKeys
 from bezel.localcloud.access.permissions import PROJECT_NAME, Access
 from bezel.localcloud.access.tokens import Tokens
 from bezel.localcloud.core.blob_files import BlobFiles
@@ -48,7 +49,7 @@ _TOKEN_REQUEST, _MESSAGE, _OBJECT = 64 << 10, 10 << 20, 5 << 40  # bytes; the la
 
 def largest_body(path: str) -> int:
     """Return the size limit in bytes of a request body; objects and blobs are streamed to disk in pieces."""
-    if path == "/token":
+    if path in {"/token", "/sts/v1/token"}:
         return _TOKEN_REQUEST
     from bezel.localcloud.services.storage.xml.routes import bucket_path
 
@@ -90,6 +91,7 @@ class Cloud:
         self.blobs = BlobFiles(layout)
         issuer_key = keys.load_or_make(layout.issuer_key)
         self.tokens = FaultyTokens(issuer_key, self.store, pace, lambda: self.base, self.faults)
+        self.issuers = IssuerKeys(pace)
         self.sockets = Sockets(layout.sockets)
         self.services = Controller(self, launcher, timing)
         self.jobs = Jobs(self, launcher, timing)
@@ -152,7 +154,7 @@ class Cloud:
         from bezel.localcloud.services.compute import api as compute
         from bezel.localcloud.services.compute import instances_api, vpc_api
         from bezel.localcloud.services.iam import api as iam
-        from bezel.localcloud.services.iam import credentials, oauth
+        from bezel.localcloud.services.iam import credentials, oauth, pools_api, roles_api, sts
         from bezel.localcloud.services.kms import versions_api as kms
         from bezel.localcloud.services.logging import api as logs
         from bezel.localcloud.services.model_hub import api as model_hub
@@ -167,6 +169,7 @@ class Cloud:
 
         apis = [
             *(module.api for module in (run, jobs_api, executions_api, storage, iam, credentials)),
+            *(module.api for module in (pools_api, roles_api, sts)),
             *(module.api for module in (resource_manager, secret_manager, kms, artifact_registry, artifacts_api)),
             *(module.api for module in (service_usage, cloud_quotas, logs, monitoring, channels)),
             *(module.api for module in (compute, vpc_api, instances_api, tpu)),

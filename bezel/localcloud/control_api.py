@@ -12,13 +12,15 @@ from functools import partial
 
 import httpx
 
-from bezel.localcloud.access.permissions import PROJECT_NAME
+from bezel.localcloud.access.permissions import PROJECT_NAME, ROLE
+from bezel.localcloud.access.principals import POOL
 from bezel.localcloud.core.errors import ApiError, invalid
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.paths import BUILT_IN_ACCOUNTS, BUILT_IN_BINDINGS, DEPLOYER, ENABLED_FROM_THE_START
 from bezel.localcloud.faults.kinds import FaultError, Value, kind_of, parse_parameters, table
 from bezel.localcloud.http.request_log import Hold
 from bezel.localcloud.routing.router import Api, Call
+from bezel.localcloud.services.iam.pools_api import PROVIDER
 
 _HOLD, _FAULTS = "/localcloud/hold", "/localcloud/faults"
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
@@ -37,10 +39,14 @@ _change = partial(api.route, needs="resourcemanager.projects.update", on=PROJECT
 def resources(call: Call) -> Json:
     """Names of all created resources by kind, to check a clean teardown; kinds without resources are left out.
 
-    `enabledApis`, `accounts` and `projectRoles` hold only what a new project does not have.
+    `enabledApis`, `accounts` and `projectRoles` hold only what a new project does not have; `identityPools` (with their
+    providers) and `roles` those that are not deleted.
     """
     store = call.cloud.store
     created = {f"{kind}s".replace("ys", "ies"): [name for name, _ in store.rows(kind)] for kind in _CREATED}
+    pools = [*store.rows(POOL), *store.rows(PROVIDER)]
+    created["identityPools"] = [name for name, row in pools if row["state"] == "ACTIVE"]
+    created["roles"] = [name for name, row in store.rows(ROLE) if not row.get("deleted")]
     created["accounts"] = [name for name, _ in store.rows("account") if name not in BUILT_IN_ACCOUNTS]
     enabled = [name for name, body in store.rows("api") if body["state"] == "ENABLED"]
     created["enabledApis"] = [name for name in enabled if name not in ENABLED_FROM_THE_START]

@@ -59,6 +59,7 @@ _TPU = (
     "tpu.projects.locations.acceleratorTypes.list",
     "tpu.projects.locations.runtimeVersions.list",
 )
+_POOLS = "iam.projects.locations.workloadIdentityPools"
 SOURCES = (
     Source("run", "run.v2", "/run/", (
         *_under("run.projects.locations.services", f"create get list patch delete {_POLICIES}"),
@@ -76,9 +77,13 @@ SOURCES = (
         "storage.projects.serviceAccount.get",
         "storage.anywhereCaches.list",
     )),
-    Source("iam", "iam.v1", "/iam/", _under(
-        "iam.projects.serviceAccounts", f"create get list patch delete enable disable {_POLICIES}"
+    Source("iam", "iam.v1", "/iam/", (
+        *_under("iam.projects.serviceAccounts", f"create get list patch delete enable disable {_POLICIES}"),
+        *_under("iam.projects.roles", "create get list patch delete undelete"),
+        *_under(_POOLS, "create get list patch delete undelete listAttestationRules operations.get"),
+        *_under(f"{_POOLS}.providers", "create get list patch delete undelete operations.get"),
     )),
+    Source("sts", "sts.v1", "/sts/", ("sts.token",)),
     Source("iamcredentials", "iamcredentials.v1", "/iamcredentials/", _under(
         "iamcredentials.projects.serviceAccounts", "generateAccessToken generateIdToken"
     )),
@@ -181,6 +186,7 @@ _CLOUD_QUOTAS = {
 }
 # Results of operations, by API: messages that no method returns itself.
 _RESULTS = {
+    "iam": ("WorkloadIdentityPool", "WorkloadIdentityPoolProvider"),
     "run": ("GoogleCloudRunV2Service", "GoogleCloudRunV2Job", "GoogleCloudRunV2Execution", "GoogleCloudRunV2Revision"),
     "artifactregistry": ("Repository",),
     "serviceusage": ("EnableServiceResponse", "DisableServiceResponse", "BatchEnableServicesResponse"),

@@ -1,4 +1,4 @@
-"""Permission test: predefined roles, and the policies of a resource and of its parents."""
+"""Permission test: predefined and custom roles, and the policies of a resource and of its parents."""
 
 import tomllib
 from fnmatch import fnmatchcase
@@ -6,12 +6,15 @@ from functools import cache
 from pathlib import Path
 
 from bezel.localcloud.access.conditions import ConditionError, holds
+from bezel.localcloud.access.principals import FederatedPrincipal
 from bezel.localcloud.core.clock import PlatformClock
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.paths import PROJECT
 from bezel.localcloud.core.store import Store
 
 PROJECT_NAME = f"projects/{PROJECT}"
+ROLE = "role"
+"""Kind of the rows of custom roles in the store."""
 _BASIC = {"projectOwner": "roles/owner", "projectEditor": "roles/editor", "projectViewer": "roles/viewer"}
 
 
@@ -29,7 +32,7 @@ class Access:
         self._store = store
 
     def allows(self, email: str | None, permission: str, resource: str) -> bool:
-        """Whether an account (None: unauthenticated) has a permission on a resource.
+        """Whether a caller (e-mail or federated principal; None: unauthenticated) has a permission on a resource.
 
         The policies of the resource, of its parent (a version's secret, an object's bucket) and of the project count;
         a billing account is not part of the project.
@@ -39,17 +42,26 @@ class Access:
     def _grants(self, name: str, email: str | None, permission: str, resource: str) -> bool:
         policy = self._store.policy(name) or {}
         return any(
-            _holds(binding["role"], permission)
+            self._holds(binding["role"], permission)
             and self._is_member(email, binding.get("members", []))
             and _applies(binding, resource)
             for binding in policy.get("bindings", [])
         )
+
+    def _holds(self, role: str, permission: str) -> bool:
+        if not role.startswith("projects/"):
+            return any(fnmatchcase(permission, pattern) for pattern in roles().get(role, ()))
+        custom = self._store.get(ROLE, role) or {}
+        effective = not custom.get("deleted") and custom.get("stage") != "DISABLED"
+        return effective and permission in custom.get("includedPermissions", [])
 
     def _is_member(self, email: str | None, members: list[str]) -> bool:
         if "allUsers" in members:
             return True
         if email is None:
             return False
+        if isinstance(email, FederatedPrincipal):  # allAuthenticatedUsers are Google's own accounts
+            return not {email, *email.sets}.isdisjoint(members)
         if not {"allAuthenticatedUsers", f"serviceAccount:{email}", f"user:{email}"}.isdisjoint(members):
             return True
         return any(self._is_basic_member(email, member) for member in members)
@@ -62,10 +74,6 @@ class Access:
         policy = self._store.policy(PROJECT_NAME) or {}
         own = {f"serviceAccount:{email}", f"user:{email}"}
         return any(b["role"] == role and not own.isdisjoint(b.get("members", [])) for b in policy.get("bindings", []))
-
-
-def _holds(role: str, permission: str) -> bool:
-    return any(fnmatchcase(permission, pattern) for pattern in roles().get(role, ()))
 
 
 def _applies(binding: Json, resource: str) -> bool:

@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from bezel.localcloud.access import keys
 from bezel.localcloud.access.keys import TokenError
+from bezel.localcloud.access.principals import POOL, FederatedPrincipal
 from bezel.localcloud.core.clock import PlatformClock
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.store import Store
@@ -42,6 +43,14 @@ class Tokens:
         claims = {"aud": _ACCESS_AUDIENCE, "email": email, "scope": scope, "iat": int(now), "exp": now + lifetime}
         return keys.sign(claims, self._key), now + lifetime
 
+    def federated_token(self, principal: FederatedPrincipal, scope: str, lifetime: float) -> str:
+        """A token of an outside identity for calls to the APIs."""
+        now = self._pace.now()
+        who = {"principal": str(principal), "sets": principal.paths}
+        return keys.sign(
+            {"aud": _ACCESS_AUDIENCE, "scope": scope, "iat": int(now), "exp": now + lifetime} | who, self._key
+        )
+
     def identity_token(self, email: str, audience: str) -> str:
         """A token that proves an account to one audience, for an hour."""
         now = int(self._pace.now())
@@ -59,7 +68,7 @@ class Tokens:
         return keys.sign(claims, self._key)
 
     def caller(self, token: str, service: str = "") -> str:
-        """The account of an access token, or of a JWT that an account signed itself to call a service.
+        """The account or principal of an access token, or the account of a JWT that it signed itself to call a service.
 
         Args:
             token: The token.
@@ -75,7 +84,15 @@ class Tokens:
         # Only identity tokens name an issuer; their audience is any text that the caller requested.
         if claims.get("aud") != _ACCESS_AUDIENCE or "iss" in claims:
             raise TokenError("not an access token")
+        if principal := claims.get("principal"):
+            return self._federated(FederatedPrincipal.named(str(principal), claims.get("sets", [])))
         return self._living(str(claims.get("email", "")))
+
+    def _federated(self, principal: FederatedPrincipal) -> FederatedPrincipal:
+        pool = self._store.get(POOL, principal.pool)
+        if pool is None or pool["state"] != "ACTIVE" or pool.get("disabled"):
+            raise TokenError("of a pool that does not exist or is disabled")
+        return principal
 
     def signed_for(self, token: str, service: str) -> str:
         """The account of a JWT that it signed itself, in place of an access token (google.aip.dev/auth/4111).

@@ -25,7 +25,7 @@ _TAKEN = {
     "secret-permission-missing": "secretmanager.versions.access",
 }
 # Part of an operation's metadata type -> API of the operation.
-_APIS = {".run.": "run", ".tpu.": "tpu", "localcloud/compute": "compute"}
+_APIS = {".run.": "run", ".tpu.": "tpu", ".iam.": "iam", "localcloud/compute": "compute"}
 _TIME_OFF = (
     "Token must be a short-lived token (60 minutes) and in a reasonable timeframe. Check your iat and exp values in "
     "the JWT claim."

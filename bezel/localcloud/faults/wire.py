@@ -16,7 +16,7 @@ from bezel.localcloud.faults.registry import Fault, Faults
 from bezel.localcloud.http.serving import hang_up
 
 _OWN = "/localcloud/"
-_TOKEN = "/token"  # noqa: S105 - a path
+_TOKENS = frozenset({"/token", "/sts/v1/token"})
 
 
 class FaultMiddleware:
@@ -38,7 +38,7 @@ class FaultMiddleware:
         if scope["type"] != "http" or path.startswith(_OWN):
             await self._app(scope, receive, send)
             return
-        at = "token" if self._at == "api" and path == _TOKEN else self._at
+        at = "token" if self._at == "api" and path in _TOKENS else self._at
         struck = {fault.kind: fault for fault in self._faults.strike(at, scope["method"], path)}
         if slow := struck.get("slow-connections"):
             await asyncio.sleep(slow.number("seconds"))

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from bezel.localcloud.access.issuer_keys import IssuerKeys
 from bezel.localcloud.access.permissions import Access
 from bezel.localcloud.access.tokens import Tokens
 from bezel.localcloud.core.blob_files import BlobFiles
@@ -133,6 +134,7 @@ class Context(Protocol):
     objects: ObjectFiles
     blobs: BlobFiles
     tokens: Tokens
+    issuers: IssuerKeys
     sockets: Sockets
     holds: Breakpoints
 

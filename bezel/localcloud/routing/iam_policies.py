@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable
 
 from bezel.localcloud.access.conditions import ConditionError, parsed
-from bezel.localcloud.access.permissions import roles
+from bezel.localcloud.access.permissions import ROLE, roles
+from bezel.localcloud.access.principals import POOL, pool_name, pool_of
 from bezel.localcloud.core.errors import ApiError, invalid
 from bezel.localcloud.core.json_types import Json, b64
-from bezel.localcloud.core.paths import PROJECT
+from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel.localcloud.core.store import Store
 from bezel.localcloud.routing.router import Api, Call
 
@@ -166,8 +167,7 @@ def _merged(store: Store, bindings: list[Json]) -> list[Json]:
     merged: dict[tuple[str, str], Json] = {}
     for binding in bindings:
         role, members, condition = binding.get("role", ""), binding.get("members") or [], binding.get("condition")
-        if role not in roles() and not re.fullmatch(r"(projects|organizations)/[^/]+/roles/\w+", role):
-            raise invalid(f"Role {role} is not supported for this resource.", ("policy.bindings.role", role))
+        _check_role(store, role)
         for member in members:
             _check_member(store, member)
         if condition is not None:
@@ -178,6 +178,17 @@ def _merged(store: Store, bindings: list[Json]) -> list[Json]:
             if condition is not None:
                 entry["condition"] = condition
     return [merged[key] for key in sorted(merged)]
+
+
+def _check_role(store: Store, role: str) -> None:
+    if role in roles():
+        return
+    custom = re.fullmatch(r"(projects|organizations)/([^/]+)/roles/[\w.]+", role)
+    if custom is None:
+        raise invalid(f"Role {role} is not supported for this resource.", ("policy.bindings.role", role))
+    if custom[1] == "projects" and store.get(ROLE, role) is None:
+        text = f"Role ({role}) does not exist in the resource's hierarchy."
+        raise invalid(text, ("policy.bindings.role", role))
 
 
 def _check_condition(condition: Json) -> None:
@@ -196,11 +207,23 @@ def _check_member(store: Store, member: str) -> None:
     if not _MEMBER.fullmatch(member):
         raise invalid(f"The member {member} is of an unknown type. Please set a valid type prefix for the member.")
     kind, _, email = member.partition(":")
+    if kind in {"principal", "principalSet"}:
+        _check_pool(store, member)
     if kind != "serviceAccount":
         return
     ours = email.endswith(f"@{PROJECT}.iam.gserviceaccount.com")
     if (ours and store.get("account", email) is None) or not _GOOGLES.fullmatch(email):
         raise invalid(f"Service account {email} does not exist.")
+
+
+def _check_pool(store: Store, member: str) -> None:
+    """Check that a principal is of an existing pool, which its member names by the project's number."""
+    pool = pool_of(member)
+    shown = pool or member
+    ours = pool and pool.startswith(f"projects/{PROJECT_NUMBER}/")
+    if not ours or store.get(POOL, pool_name(shown.rpartition("/")[2])) is None:
+        text = f"Identity Pool does not exist ({shown}). Please check that you specified a valid resource name as "
+        raise invalid(text + "returned in the `name` attribute in the configuration API.")
 
 
 def held_permissions(call: Call, name: str, requested: list[str]) -> Json:

@@ -1,0 +1,204 @@
+"""Tokens of outside issuers: signature, times, issuer and audience, and the attributes that a provider maps. Pure.
+
+Owns the checks, in Google's order, and their errors. Leaves out where the keys come from and what the identity may do.
+A text is Google's where one is publicly reported (marked below); the others are localcloud's own, in the same form.
+"""
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
+from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
+
+from bezel.localcloud.access.cel import parsed
+from bezel.localcloud.access.cel_functions import EvaluationError
+from bezel.localcloud.core.json_types import Json
+
+SUBJECT = "google.subject"
+GROUPS = "google.groups"
+_ALGORITHMS = {"RS256": "RSA", "ES256": "EC"}
+_SKEW = 300.0  # seconds by which an issuer's clock may be ahead
+_LONGEST_SUBJECT = 127  # bytes
+_LARGEST_ATTRIBUTES = 8192  # bytes
+_COORDINATE = 32  # bytes of a number of the curve P-256
+
+
+class ExchangeError(Exception):
+    """A refused exchange, as OAuth words it.
+
+    Attributes:
+        error: Its code, e.g. "invalid_grant".
+    """
+
+    def __init__(self, error: str, description: str) -> None:
+        super().__init__(description)
+        self.error = error
+
+
+class UnknownKeyError(ExchangeError):
+    """The token names a key that the issuer's keys do not have: they may have been changed."""
+
+
+class Attributes(NamedTuple):
+    """What a provider maps a token to: `google.subject`, `google.groups`, and its own attributes by their names."""
+
+    subject: str
+    groups: list[str]
+    own: dict[str, str]
+
+
+def claims_of(token: str) -> tuple[Json, Json]:
+    """Return header and claims of a token, not verified.
+
+    Raises:
+        ExchangeError: It is not a JSON Web Token.
+    """
+    parts = token.split(".")
+    try:
+        header, claims = (json.loads(_bytes(part)) for part in parts[:2])
+    except ValueError:
+        raise ExchangeError("invalid_grant", "Unable to parse the ID Token.") from None
+    if len(parts) != 3 or not isinstance(header, dict) or not isinstance(claims, dict):
+        raise ExchangeError("invalid_grant", "Unable to parse the ID Token.")
+    return header, claims
+
+
+def check_issuer(claims: Json, issuer: str) -> None:
+    """Check that a token is of the provider's issuer, before its keys are fetched.
+
+    Raises:
+        ExchangeError: It is of another one.
+    """
+    given = str(claims.get("iss", ""))
+    if given != issuer:  # Google's text
+        text = f"The issuer in ID Token {given} does not match the expected ones: {issuer}"
+        raise ExchangeError("invalid_grant", text)
+
+
+def verify(token: str, keys: Sequence[Mapping[str, Any]], audiences: Sequence[str], now: float) -> Json:
+    """Return the claims of a valid token.
+
+    Args:
+        token: The token.
+        keys: The issuer's public keys, as JSON Web Keys.
+        audiences: The audiences that the provider accepts.
+        now: Unix seconds.
+
+    Raises:
+        UnknownKeyError: None of the keys is the token's.
+        ExchangeError: Signature, times or audience are wrong.
+    """
+    header, claims = claims_of(token)
+    _check_signature(token, header, keys)
+    _check_times(claims, now)
+    given = claims.get("aud")
+    given = given if isinstance(given, list) else [given]
+    if not set(audiences) & {item for item in given if isinstance(item, str)}:  # Google's text
+        listed = ", ".join(str(item) for item in given)
+        text = f"The audience in ID Token [{listed}] does not match the expected audience {', '.join(audiences)}."
+        raise ExchangeError("invalid_grant", text)
+    return claims
+
+
+def mapped(claims: Json, mapping: Mapping[str, str], condition: str) -> Attributes:
+    """Return the attributes of a token's claims.
+
+    Args:
+        claims: The claims.
+        mapping: Attribute -> expression; both were checked when the provider was written.
+        condition: The provider's condition; "" for none.
+
+    Raises:
+        ExchangeError: An attribute has no value or the wrong kind, or the condition is not fulfilled.
+    """
+    values = {key: _value(key, parsed(expression, ["assertion"]), claims) for key, expression in mapping.items()}
+    subject, groups = values[SUBJECT], values.get(GROUPS, [])
+    if not subject:  # Google's text
+        raise ExchangeError("unauthorized_client", f"Could not obtain a value for {SUBJECT} from the given credential.")
+    if len(subject.encode()) > _LONGEST_SUBJECT:
+        text = f"The size of mapped attribute {SUBJECT} exceeds the {_LONGEST_SUBJECT} bytes limit. Either modify your "
+        text += "attribute mapping or the incoming assertion to produce a mapped attribute that is less than "
+        raise ExchangeError("invalid_request", f"{text}{_LONGEST_SUBJECT} bytes.")  # Google's text
+    if len(json.dumps(values).encode()) > _LARGEST_ATTRIBUTES:
+        raise ExchangeError("invalid_request", "The total size of all mapped attributes exceeds the 8 KB limit.")
+    own = {key.removeprefix("attribute."): value for key, value in values.items() if key.startswith("attribute.")}
+    if condition:
+        known = {"google": {"subject": subject, "groups": groups}, "attribute": own, "assertion": claims}
+        try:
+            fulfilled = parsed(condition, list(known))(known)
+        except EvaluationError:
+            fulfilled = False
+        if fulfilled is not True:  # Google's text
+            text = "The given credential is rejected by the attribute condition."
+            raise ExchangeError("unauthorized_client", text)
+    return Attributes(subject, groups, own)
+
+
+def _value(attribute: str, expression: Any, claims: Json) -> Any:
+    try:
+        value = expression({"assertion": claims})
+    except EvaluationError:
+        value = None
+    if value is None:
+        if attribute == GROUPS:
+            return []
+        text = f"Could not obtain a value for {attribute} from the given credential."  # Google's text
+        raise ExchangeError("unauthorized_client", text)
+    if attribute == GROUPS:
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise ExchangeError("unauthorized_client", f"The mapped attribute '{GROUPS}' must be a list of STRING.")
+        return value
+    if not isinstance(value, str):  # Google's text
+        raise ExchangeError("unauthorized_client", f"The mapped attribute '{attribute}' must be of type STRING.")
+    return value
+
+
+def _check_signature(token: str, header: Json, keys: Sequence[Mapping[str, Any]]) -> None:
+    algorithm = header.get("alg")
+    if algorithm not in _ALGORITHMS:  # never by the token's own word: `none`, or a public key as a shared secret
+        text = f"The signing algorithm {algorithm} of the ID Token is not supported. Use one of: RS256, ES256."
+        raise ExchangeError("invalid_grant", text)
+    fitting = [key for key in keys if key.get("kty") == _ALGORITHMS[str(algorithm)]]
+    named = [key for key in fitting if key.get("kid") == header.get("kid")]
+    if not named:
+        raise UnknownKeyError("invalid_grant", "No key of the issuer has the id that the ID Token names.")
+    signed, _, signature = token.rpartition(".")
+    if not any(_fits(key, signed.encode(), _bytes(signature)) for key in named):
+        raise ExchangeError("invalid_grant", "Unable to verify the ID Token signature.")
+
+
+def _fits(key: Mapping[str, Any], signed: bytes, signature: bytes) -> bool:
+    try:
+        if key["kty"] == "RSA":
+            public = rsa.RSAPublicNumbers(_number(key["e"]), _number(key["n"])).public_key()
+            public.verify(signature, signed, padding.PKCS1v15(), hashes.SHA256())
+        else:
+            curve = ec.EllipticCurvePublicNumbers(_number(key["x"]), _number(key["y"]), ec.SECP256R1()).public_key()
+            halves = (int.from_bytes(half, "big") for half in (signature[:_COORDINATE], signature[_COORDINATE:]))
+            curve.verify(encode_dss_signature(*halves), signed, ec.ECDSA(hashes.SHA256()))
+    except (InvalidSignature, KeyError, TypeError, ValueError):
+        return False
+    return True
+
+
+def _check_times(claims: Json, now: float) -> None:
+    times = {name: claims.get(name) for name in ("iat", "exp", "nbf")}
+    if any(isinstance(value, bool) or not isinstance(value, int | float) for value in (times["iat"], times["exp"])):
+        raise ExchangeError("invalid_grant", "The ID Token must have the claims iat and exp, in seconds.")
+    begins = times["nbf"] if isinstance(times["nbf"], int | float) else times["iat"]
+    if now >= float(times["exp"] or 0):  # Google's text
+        raise ExchangeError("invalid_grant", f"ID Token issued at {times['iat']} is stale to sign-in.")
+    if max(float(times["iat"] or 0), float(begins or 0)) > now + _SKEW:
+        raise ExchangeError("invalid_grant", f"ID Token is not valid before {begins}.")
+
+
+def _number(text: str) -> int:
+    return int.from_bytes(_bytes(text), "big")
+
+
+def _bytes(text: str) -> bytes:
+    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
