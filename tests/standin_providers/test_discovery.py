@@ -33,6 +33,7 @@ ELSEWHERE: dict[str, dict[str, tuple[str, str]]] = {
         "tags": ("nothing", NEWER),
     },
     "gcp:compute/network:Network": {"networkId": ("string int64", TEXT), "numericId": ("string int64", TEXT)},
+    "gcp:kms/cryptoKey:CryptoKey": {"keyRing": ("nothing", "in the path of a create, and of the name")},
     "gcp:projects/iAMCustomRole:IAMCustomRole": {"roleId": ("nothing", "beside the role in the body of a create")},
     "gcp:secretmanager/secretVersion:SecretVersion": {
         "secret": ("nothing", "in the path of :addVersion"),

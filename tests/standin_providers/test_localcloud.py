@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-APIS = ("artifactregistry", "billingbudgets", "compute", "iam", "run", "secretmanager")
+APIS = ("artifactregistry", "billingbudgets", "cloudkms", "compute", "iam", "run", "secretmanager")
 PARENTS = (
     "gcp:serviceaccount/account:Account",
     "gcp:storage/bucket:Bucket",
@@ -31,6 +31,8 @@ PARENTS = (
     "gcp:artifactregistry/repository:Repository",
     "gcp:compute/network:Network",
     "gcp:compute/router:Router",
+    "gcp:kms/keyRing:KeyRing",
+    "gcp:kms/cryptoKey:CryptoKey",
 )
 LATER = (
     "gcp:storage/bucketObject:BucketObject",
@@ -42,6 +44,7 @@ LATER = (
     "gcp:compute/subnetwork:Subnetwork",
     "gcp:compute/firewall:Firewall",
     "gcp:compute/routerNat:RouterNat",
+    "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember",
     "gcp:projects/iAMMember:IAMMember",
     "gcp:projects/service:Service",
     "gcp:billing/budget:Budget",

@@ -25,6 +25,7 @@ LOG: dict[str, dict[str, list[dict[str, Any]]]] = {
 DOCUMENTS = {
     "/artifactregistry/v1/": "artifactregistry.v1",
     "/billingbudgets/v1/": "billingbudgets.v1",
+    "/cloudkms/v1/": "cloudkms.v1",
     "/compute/v1/": "compute.v1",
     "/crm/v1/": "cloudresourcemanager.v1",
     "/iam/v1/": "iam.v1",

@@ -38,6 +38,8 @@ SCHEMAS = {
     "gcp:compute/subnetwork:Subnetwork": ("compute.v1", "Subnetwork"),
     "gcp:iam/workloadIdentityPool:WorkloadIdentityPool": ("iam.v1", "WorkloadIdentityPool"),
     "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": ("iam.v1", "WorkloadIdentityPoolProvider"),
+    "gcp:kms/cryptoKey:CryptoKey": ("cloudkms.v1", "CryptoKey"),
+    "gcp:kms/keyRing:KeyRing": ("cloudkms.v1", "KeyRing"),
     "gcp:projects/iAMCustomRole:IAMCustomRole": ("iam.v1", "Role"),
     "gcp:monitoring/notificationChannel:NotificationChannel": ("monitoring.v3", "NotificationChannel"),
     "gcp:secretmanager/secret:Secret": ("secretmanager.v1", "Secret"),

@@ -125,6 +125,7 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": dict.fromkeys(
         ("aws", "saml", "x509"), "localcloud exchanges tokens of OpenID Connect issuers only"
     ),
+    "gcp:kms/cryptoKey:CryptoKey": {"key_access_justifications_policy": "for organizations with Assured Workloads"},
     "gcp:monitoring/notificationChannel:NotificationChannel": {
         "sensitive_labels": "localcloud has channels of the type email only, which have no secret",
     },

@@ -61,6 +61,14 @@ def document(left: object, right: object) -> bool:
         return False
 
 
+def key_path(left: object, right: object) -> bool:
+    """Whether two references name the same ring or key of Cloud KMS; a short one leaves out project or collections."""
+    collections = {"projects", "locations", "keyRings", "cryptoKeys"}
+    parts = [[part for part in str(text).split("/") if part not in collections] for text in (left, right)]
+    shorter = min(len(found) for found in parts)
+    return shorter > 1 and parts[0][-shorter:] == parts[1][-shorter:]
+
+
 def launch_stage(left: object, right: object) -> bool:
     """Whether two launch stages of a role are equal: Google leaves ALPHA out of its answers."""
     return (left or "ALPHA") == (right or "ALPHA")
@@ -68,5 +76,5 @@ def launch_stage(left: object, right: object) -> bool:
 
 COMPARISONS: dict[str, Callable[[object, object], bool]] = {
     function.__name__: function
-    for function in (last_segment, letters, link, state, month, asset, shrinks, document, launch_stage)
+    for function in (last_segment, letters, link, state, month, asset, shrinks, document, key_path, launch_stage)
 }

@@ -211,6 +211,19 @@ def _pool_id(wire: str, value: Any, allowed: object) -> str:
     return "; ".join(reasons)
 
 
+def _rotation_period(wire: str, value: Any, allowed: object) -> str:
+    del wire, allowed
+    match = re.fullmatch(r"([0-9.]*[0-9])s", str(value))
+    if match is None:
+        return f"Invalid rotation period format: {value}" if value else ""
+    fraction = match[1].partition(".")[2]
+    if "." in fraction:
+        return f'strconv.ParseFloat: parsing "{match[1]}": invalid syntax'
+    reasons = ["Rotation period must be greater than one day"] if float(match[1]) < 86_400 else []
+    reasons += ["Rotation period cannot have more than 9 fractional digits"] if len(fraction) > 9 else []
+    return "; ".join(reasons)
+
+
 def _service(wire: str, value: Any, banned: Sequence[str]) -> str:
     if value in banned:
         return f"expected {wire} to not match any of [{' '.join(banned)}], got {value}"
@@ -227,6 +240,7 @@ _RULES: dict[str, Callable[[str, Any, Any], str]] = {
     "cidr": _cidr,
     "member": _member,
     "pool_id": _pool_id,
+    "rotation_period": _rotation_period,
     "service": _service,
 }
 

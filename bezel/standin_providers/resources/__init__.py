@@ -18,6 +18,7 @@ from bezel.standin_providers.resources.buckets import Bucket
 from bezel.standin_providers.resources.compute import ComputeOperations
 from bezel.standin_providers.resources.iam_members import Member, MemberType
 from bezel.standin_providers.resources.identity import CustomRole, Pool, PoolProvider
+from bezel.standin_providers.resources.kms import CryptoKey, KeyRing
 from bezel.standin_providers.resources.networks import Firewall, Subnetwork
 from bezel.standin_providers.resources.objects import Object
 from bezel.standin_providers.resources.routers import Nat, Router
@@ -36,6 +37,8 @@ _OPERATIONS = {
     "gcp:compute/subnetwork:Subnetwork": Subnetwork,
     "gcp:iam/workloadIdentityPool:WorkloadIdentityPool": Pool,
     "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": PoolProvider,
+    "gcp:kms/cryptoKey:CryptoKey": CryptoKey,
+    "gcp:kms/keyRing:KeyRing": KeyRing,
     "gcp:projects/iAMCustomRole:IAMCustomRole": CustomRole,
     "gcp:monitoring/notificationChannel:NotificationChannel": Channel,
     "gcp:projects/service:Service": Enabled,

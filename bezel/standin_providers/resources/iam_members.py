@@ -14,7 +14,7 @@ from typing import Any
 from bezel.standin_providers.google.cloud import Cloud
 from bezel.standin_providers.google.errors import ProviderError, RequestError, failing, prefixed
 from bezel.standin_providers.google.retries import POLICY_SECONDS
-from bezel.standin_providers.lifecycle.resource import Operations, ResourceType, fill, quoted
+from bezel.standin_providers.lifecycle.resource import Operations, ResourceType, fill, parse, quoted
 from bezel.standin_providers.lifecycle.values import Properties
 
 _ATTEMPTS = 10
@@ -108,7 +108,8 @@ class Member(Operations):
     def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
         """Read the member from the policy; None where it is not in it."""
         del resource_id
-        values = {**values, **self._imported}
+        own_names = {item.name for item in self.kind.fields}  # an import's id may look like an id of another form
+        values = {**{name: value for name, value in values.items() if name in own_names}, **self._imported}
         named = self._named(values)
         path = fill(self.kind.id, named)
         policy: Properties = {}
@@ -183,8 +184,9 @@ class Member(Operations):
         kinds = {"projects": "project", "locations": "location"}
         from_path = {kinds[key]: value for key, value in itertools.pairwise(parts) if key in kinds}
         base = {"project": self.cloud.project, "location": self.cloud.region}
+        inner = parse(self.kind, whole) if "/" in whole else {}  # further parents, such as the ring of a key
         given = {name: value for name, value in values.items() if value is not None}
-        return {**base, **given, **from_path, self.kind.parent: parts[-1]}
+        return {**base, **given, **inner, **from_path, self.kind.parent: parts[-1]}
 
     def _whole(self, path: str) -> str:
         """Return the parent's name in the state: its path, but the id for a project."""

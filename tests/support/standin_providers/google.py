@@ -58,6 +58,7 @@ PLACES = {
     "STORAGE": "storage/v1/",
     "IAM": "iam/v1/",
     "IAM_BETA": "iam/v1/",
+    "KMS": "cloudkms/v1/",
     "SECRET_MANAGER": "secretmanager/v1/",
     "ARTIFACT_REGISTRY": "artifactregistry/v1/",
     "SERVICE_USAGE": "serviceusage/v1/",
@@ -209,6 +210,8 @@ class FakeGoogle:
         verb = re.fullmatch(r"(.+):(addVersion|enable|disable|destroy|access)", path)
         if verb and path.startswith("/secretmanager/"):
             return self.verb(verb[1], verb[2], request.body)
+        if path.startswith("/cloudkms/") and path.endswith(("/cryptoKeyVersions", ":destroy")):
+            return self.key_versions(path)
         fixed = {
             "/token": {"access_token": "not-a-real-granted-token", "expires_in": 3600},
             f"/compute/v1/projects/{NUMBER}": {"id": NUMBER, "name": self.project},
@@ -278,6 +281,7 @@ class FakeGoogle:
             made |= {"location": made["location"].upper()} if "location" in made else {}
         if path.startswith("/secretmanager/"):
             made["name"] = f"projects/{NUMBER}/secrets/{name}"
+        made |= _of_kms(key, body)
         if path.startswith("/artifactregistry/"):
             made |= {"name": key.removeprefix("/artifactregistry/v1/"), "registryUri": f"registry/{name}"}
         if path.startswith("/run/"):
@@ -357,6 +361,16 @@ class FakeGoogle:
         thing["state"] = {"enable": "ENABLED", "disable": "DISABLED", "destroy": "DESTROYED"}[verb]
         return 200, thing
 
+    def key_versions(self, path: str) -> tuple[int, Any]:
+        key = re.sub(r"/cryptoKeyVersions.*", "", path)
+        if key not in self.things:
+            return 404, {"error": {"code": 404, "message": f"{key} was not found.", "status": "NOT_FOUND"}}
+        version = self.things[key]["primary"]
+        if path.endswith(":destroy"):
+            version["state"] = "DESTROY_SCHEDULED"
+            return 200, version
+        return 200, {"cryptoKeyVersions": [version], "totalSize": 1}
+
     def usage(self, request: Request) -> tuple[int, Any]:
         names = (request.body or {}).get("serviceIds") or [request.path.rsplit("/", 1)[-1].split(":")[0]]
         if request.method == "GET":
@@ -378,3 +392,18 @@ class FakeGoogle:
         }
         self.things[f"{path}/{name}"] = made
         return 200, made
+
+
+def _of_kms(key: str, body: dict[str, Any]) -> dict[str, Any]:
+    """What Cloud KMS adds to a new ring or key."""
+    if not key.startswith("/cloudkms/"):
+        return {}
+    name = key.removeprefix("/cloudkms/v1/")
+    if "purpose" not in body:
+        return {"name": name}
+    return {
+        "name": name,
+        "destroyScheduledDuration": "2592000s",
+        "versionTemplate": {"algorithm": "GOOGLE_SYMMETRIC_ENCRYPTION", "protectionLevel": "SOFTWARE"},
+        "primary": {"name": f"{name}/cryptoKeyVersions/1", "state": "ENABLED"},
+    }

@@ -118,6 +118,16 @@ PROGRAMS: dict[str, dict[str, Any]] = {
         "attributeCondition": "assertion.repository == 'example/repo'",
         "oidc": {"issuerUri": "https://token.actions.githubusercontent.com"},
     },
+    "gcp:kms/keyRing:KeyRing": {"name": "states", "location": "us-central1"},
+    "gcp:kms/cryptoKey:CryptoKey": {
+        "name": "stack",
+        "keyRing": "projects/bezel-local/locations/us-central1/keyRings/states",
+    },
+    "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember": {
+        "cryptoKeyId": "projects/bezel-local/locations/us-central1/keyRings/states/cryptoKeys/stack",
+        "role": "roles/cloudkms.cryptoKeyEncrypterDecrypter",
+        "member": ROBOT,
+    },
     "gcp:projects/iAMCustomRole:IAMCustomRole": {
         "roleId": "pipelineReader",
         "title": "Reads what a preview needs",
@@ -154,6 +164,7 @@ UPDATES: dict[str, tuple[str, Any]] = {
     "gcp:artifactregistry/repository:Repository": ("description", "mirror"),
     "gcp:iam/workloadIdentityPool:WorkloadIdentityPool": ("description", "pipelines"),
     "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": ("oidc.allowedAudiences", ["bezel"]),
+    "gcp:kms/cryptoKey:CryptoKey": ("labels", {"tier": "b"}),
     "gcp:projects/iAMCustomRole:IAMCustomRole": ("permissions", ["run.services.get", "run.services.list"]),
     "gcp:billing/budget:Budget": ("amount.specifiedAmount.units", "200"),
     "gcp:monitoring/notificationChannel:NotificationChannel": ("enabled", False),
