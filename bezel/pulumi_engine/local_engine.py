@@ -6,6 +6,7 @@ localcloud itself (`bezel.localcloud`) and the summary that is printed (`bezel.c
 
 import os
 import secrets
+import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -36,6 +37,7 @@ QUICK_SECONDS = 120
 ENDING_SECONDS = sum(GRACE_SECONDS) + 5.0
 _LOOK_SECONDS = 0.2
 _SALT = "encryptionsalt:"
+_EVENT_LOG = "--event-log="
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,9 @@ class LocalEngine:
         self._settle(stack, waits=command != "preview")
         last = self._last_run(stack)
         alone = not last.is_running()  # else the engine will refuse, and the record belongs to the other run
+        # The engine writes one log: the record. A log that the options name becomes a copy of it.
+        copies = [Path(option.removeprefix(_EVENT_LOG)) for option in options if option.startswith(_EVENT_LOG)]
+        options = [option for option in options if not option.startswith(_EVENT_LOG)]
         arguments = [command, "--stack", stack, "--config-file", str(self.stack_copy(stack).absolute()), *options]
         environment = self._full_environment()
         if alone:
@@ -132,6 +137,9 @@ class LocalEngine:
         end = run_to_end(command_line, self.project.folder, environment, self.held, meanwhile=meanwhile)
         if alone:
             last.end_leftovers()
+            for copy in copies:
+                if last.events.exists():
+                    shutil.copyfile(last.events, copy)
             if end.code == 0 and command != "preview":
                 last.forget(refused=command != "refresh")
         return end
