@@ -1,0 +1,67 @@
+"""`bezel ci drift`: reports where the cloud and the program differ, for one stack, several, or all deployed ones."""
+
+import argparse
+import os
+import re
+
+from bezel.cli.ci.output import publish
+from bezel.console import note
+from bezel.errors import NOT_SET, Problem, UserError
+from bezel.gitops.engine_runs import Engine
+from bezel.gitops.outcomes import Exit
+from bezel.gitops.state_bucket import BACKEND
+from bezel.gitops.upkeep.drift import StackDrift, drift_of
+from bezel.gitops.upkeep.drift_report import DriftReport
+from bezel.gitops.upkeep.issue import report_to_issue
+from bezel.gitops.upkeep.sections import Section
+from bezel.gitops.upkeep.stacks import stacks_in_backend
+from bezel.pulumi_engine.project import Project
+
+
+class UsageError(UserError):
+    """A command line that is invalid."""
+
+    exit_code = Exit.USAGE
+
+
+def run(project: Project, options: argparse.Namespace) -> int:
+    """Report the drift, publish it, and return the exit code.
+
+    Raises:
+        UserError: An option is wrong, the backend cannot be read, or the issue cannot be updated.
+    """
+    if bool(options.stack) == options.all:
+        consequence = "expected the names of stacks, or --all."
+        raise UsageError(Problem("STACK", " ".join(options.stack) or NOT_SET, consequence, "name one, or add --all."))
+    stacks = tuple(_drift(project, stack) for stack in _named(project, options))
+    report = DriftReport(stacks)
+    publish(report, options)
+    if options.issue:
+        section = Section(section_name("drift", project), report.markdown(), report.exit_code == Exit.DONE)
+        show_issue(report_to_issue(os.environ, section))
+    return report.exit_code
+
+
+def section_name(kind: str, project: Project) -> str:
+    """Name of a report's section in the issue: projects and backends have their own. No user and no password."""
+    backend = re.sub(r"//[^/]*@", "//", os.environ.get(BACKEND, "")).partition("?")[0]
+    return f"{kind} of {project.name} in {backend or 'the current backend'}"
+
+
+def show_issue(url: str) -> None:
+    """Name the updated issue."""
+    note(f"issue: {url}" if url else "no issue is open, and none is needed")
+
+
+def _named(project: Project, options: argparse.Namespace) -> list[str]:
+    if not options.all:
+        return list(dict.fromkeys(options.stack))
+    return [stack for stack, resources in stacks_in_backend(project).items() if resources != 0]
+
+
+def _drift(project: Project, stack: str) -> StackDrift:
+    note(f"reading {stack}")
+    if stack not in project.stacks():
+        problem = f"there is no Pulumi.{stack}.yaml, so there is no program to compare with"
+        return StackDrift(stack, "unknown", problems=(problem,))
+    return drift_of(Engine(project, stack))

@@ -1,0 +1,155 @@
+"""Drift of deployed stacks: where the cloud and the program differ, by a preview that first reads the cloud.
+
+Nothing is written, neither in the cloud nor in the state, so an account that may only read suffices. Owns the meaning
+of a run's events. Leaves out the report (`drift_report`).
+
+A difference is drift if the program would change it: a deploy would undo it, or bring what was never deployed. What the
+cloud computes by itself differs from the state after every change, and is none.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bezel.errors import UserError, one_line
+from bezel.gitops.engine_events import Change, Events
+from bezel.gitops.engine_runs import Engine
+
+Verdict = Literal["clean", "drifted", "unknown", "not deployed"]
+_MISSING = object()
+_MODIFIER = "lastModifier"
+_TIMES = ("updateTime", "updated")
+_LONGEST_ERROR = 1000
+
+
+@dataclass(frozen=True)
+class PropertyDrift:
+    """A property with its value in the cloud and in the program; None where it is not set there."""
+
+    path: str
+    cloud: object
+    program: object
+
+
+@dataclass(frozen=True)
+class ResourceDrift:
+    """A resource that differs.
+
+    Attributes:
+        name: Logical name.
+        type: Token of its type.
+        op: What a deploy would do with it.
+        is_outside: Whether it was changed outside of the program; otherwise the program was changed and not deployed.
+        properties: The properties that differ; empty for a resource that exists on one side only.
+        changed_by: Who changed it last, "" if its API does not say.
+        changed_at: When, "" if its API does not say.
+    """
+
+    name: str
+    type: str
+    op: str
+    is_outside: bool
+    properties: tuple[PropertyDrift, ...] = ()
+    changed_by: str = ""
+    changed_at: str = ""
+
+
+@dataclass(frozen=True)
+class StackDrift:
+    """The drift of a stack, or why it is unknown."""
+
+    stack: str
+    verdict: Verdict
+    resources: tuple[ResourceDrift, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def drift_of(engine: Engine) -> StackDrift:
+    """Preview a stack against the cloud; a failure is the verdict "unknown", never "clean"."""
+    try:
+        if engine.exported() is None:
+            return StackDrift(engine.stack, "not deployed")
+        run = engine.run("preview", options=["--refresh"])
+    except UserError as error:
+        return StackDrift(engine.stack, "unknown", problems=(one_line(error),))
+    resources = differences(run.events)
+    if not run.ok or not run.events.complete:
+        problems = tuple(text[:_LONGEST_ERROR] for text in run.errors)
+        return StackDrift(engine.stack, "unknown", resources, problems or ("the engine ended without a result",))
+    return StackDrift(engine.stack, "drifted" if resources else "clean", resources)
+
+
+def differences(events: Events) -> tuple[ResourceDrift, ...]:
+    """The resources that differ between cloud and program, by the events of a preview with refresh. Pure."""
+    refreshed = {change.urn: change for change in events.refreshed}
+    planned = [change for change in events.changes if not change.is_default_provider]
+    found = [_resource(change, refreshed.get(change.urn)) for change in planned]
+    # Gone from the cloud and from the program too: only the state has it.
+    urns = {change.urn for change in planned}
+    found += [_gone(change) for urn, change in refreshed.items() if change.op == "delete" and urn not in urns]
+    return tuple(sorted(found, key=lambda resource: (resource.type, resource.name)))
+
+
+def _resource(change: Change, refresh: Change | None) -> ResourceDrift:
+    cloud = (refresh.new_outputs if refresh else None) or change.old_outputs or {}
+    is_outside = refresh is not None and (refresh.op == "delete" or _touches(refresh, change))
+    paths = change.properties if change.op in {"update", "replace"} else ()
+    properties = tuple(PropertyDrift(path, _at(change.old, path), _at(change.new, path)) for path in paths)
+    # Those that are set on neither side are computed from others.
+    given = tuple(item for item in properties if (item.cloud, item.program) != (None, None))
+    return ResourceDrift(
+        change.name,
+        change.type,
+        change.op,
+        is_outside,
+        given or properties,
+        *_last_change(cloud),
+    )
+
+
+def _gone(change: Change) -> ResourceDrift:
+    return ResourceDrift(change.name, change.type, "delete", is_outside=True)
+
+
+def _touches(refresh: Change, change: Change) -> bool:
+    """Whether the refresh found a difference in a property that the program would change."""
+    roots = {_parts(path)[0] for path in change.properties if _parts(path)}
+    return any(_parts(path)[:1] and _parts(path)[0] in roots for path in refresh.properties) or not refresh.properties
+
+
+def _last_change(cloud: Mapping[str, Any]) -> tuple[str, str]:
+    when = next((str(cloud[name]) for name in _TIMES if cloud.get(name)), "")
+    return str(cloud.get(_MODIFIER) or ""), when
+
+
+def _at(values: Mapping[str, Any] | None, path: str) -> object:
+    """The value at a path of the engine's form, `template.containers[0].image`; None where there is none."""
+    value: Any = values
+    for part in _parts(path):
+        if isinstance(value, Mapping):
+            value = value.get(part, _MISSING)
+        elif isinstance(value, list) and part.isdecimal() and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            value = _MISSING
+        if value is _MISSING:
+            return None
+    return value
+
+
+def _parts(path: str) -> list[str]:
+    return list(_split(path))
+
+
+def _split(path: str) -> Iterator[str]:
+    rest = path
+    while rest:
+        if rest.startswith('["'):
+            name, _, rest = rest[2:].partition('"]')
+        elif rest.startswith("["):
+            name, _, rest = rest[1:].partition("]")
+        else:
+            rest = rest.removeprefix(".")
+            end = min((at for at in (rest.find("."), rest.find("[")) if at >= 0), default=len(rest))
+            name, rest = rest[:end], rest[end:]
+        yield name

@@ -1,0 +1,78 @@
+"""Report of the drift of several stacks: for a terminal, for the forge, as JSON."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+from bezel.errors import shown
+from bezel.gitops.outcomes import Exit
+from bezel.gitops.upkeep.drift import PropertyDrift, ResourceDrift, StackDrift
+from bezel.gitops.upkeep.markdown import code
+
+_VERDICTS = {
+    "clean": "no drift",
+    "drifted": "cloud and program differ",
+    "unknown": "unknown: the cloud could not be read, or the program failed",
+    "not deployed": "not deployed",
+}
+
+
+@dataclass(frozen=True)
+class DriftReport:
+    """The drift of some stacks."""
+
+    stacks: tuple[StackDrift, ...]
+
+    @property
+    def exit_code(self) -> Exit:
+        """FAILED if any stack is unknown, else DRIFTED if any differs."""
+        verdicts = {stack.verdict for stack in self.stacks}
+        return Exit.FAILED if "unknown" in verdicts else Exit.DRIFTED if "drifted" in verdicts else Exit.DONE
+
+    def as_json(self) -> dict[str, object]:
+        """The content as JSON."""
+        return {"kind": "drift", "stacks": [asdict(stack) for stack in self.stacks]}
+
+    def text(self) -> str:
+        """The content for a terminal."""
+        lines = [] if self.stacks else ["no stack is deployed"]
+        for stack in self.stacks:
+            lines.append(f"{stack.stack}: {_VERDICTS[stack.verdict]}")
+            for resource in stack.resources:
+                lines.append(f"  {_head(resource, str)}")
+                lines += [f"    {_values(item, shown)}" for item in resource.properties]
+            lines += [f"  {problem}" for problem in stack.problems]
+        return "".join(f"{line}\n" for line in lines)
+
+    def markdown(self) -> str:
+        """The content for the forge."""
+        if not self.stacks:
+            return "**Drift**: no stack is deployed.\n"
+        clean = [code(stack.stack) for stack in self.stacks if stack.verdict in {"clean", "not deployed"}]
+        lines = [f"**Drift**: {len(self.stacks) - len(clean)} of {len(self.stacks)} stacks need a look."]
+        lines += ["", f"No drift: {', '.join(clean)}."] if clean else []
+        for stack in self.stacks:
+            if stack.verdict in {"clean", "not deployed"}:
+                continue
+            lines += ["", f"{code(stack.stack)}: {_VERDICTS[stack.verdict]}.", ""]
+            for resource in stack.resources:
+                lines.append(f"- {_head(resource, code)}")
+                lines += [f"  - {_values(item, code)}" for item in resource.properties]
+            lines += [f"- {code(problem)}" for problem in stack.problems]
+        if any(stack.verdict == "drifted" for stack in self.stacks):
+            lines += ["", "A deploy of the stack undoes what was changed outside; to keep it, put it into the program."]
+        return "\n".join(lines) + "\n"
+
+
+def _head(resource: ResourceDrift, quoted: Callable[[object], str]) -> str:
+    cause = "changed outside of the program" if resource.is_outside else "changed in the program and not deployed"
+    if resource.is_outside and resource.op in {"create", "delete"}:
+        cause = "deleted outside of the program"
+    by = f", last by {quoted(resource.changed_by)}" if resource.changed_by else ""
+    at = f" at {quoted(resource.changed_at)}" if resource.changed_at else ""
+    kind = resource.type.rpartition(":")[2]  # Service of gcp:cloudrunv2/service:Service
+    return f"{quoted(resource.name)} ({kind}): {cause}{by}{at}; a deploy would {resource.op} it"
+
+
+def _values(item: PropertyDrift, quoted: Callable[[object], str]) -> str:
+    cloud, program = ("not set" if value is None else quoted(value) for value in (item.cloud, item.program))
+    return f"{quoted(item.path)}: cloud {cloud}, program {program}"

@@ -1,0 +1,150 @@
+"""Drift: what the program would change, with its cause; a failed reading is unknown, and never `no drift`."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from bezel.errors import UserError
+from bezel.gitops.engine_events import Change, Diagnostic, Events
+from bezel.gitops.engine_runs import EngineRun
+from bezel.gitops.outcomes import Exit
+from bezel.gitops.upkeep.drift import PropertyDrift, StackDrift, differences, drift_of
+from bezel.gitops.upkeep.drift_report import DriftReport
+from bezel.pulumi_engine.engine_process import End
+
+URN = "urn:pulumi:dev::bezel::gcp:cloudrunv2/service:Service::llm"
+TYPE = "gcp:cloudrunv2/service:Service"
+CLOUD = {"lastModifier": "ben@example.com", "updateTime": "2026-11-01T10:00:00Z"}
+IMAGE = "template.containers[0].image"
+
+
+def change(op="update", paths=(IMAGE,), cloud="ben:1", program="ours:2", **more):
+    inputs = [{"template": {"containers": [{"image": image}]}, "labels": {"a.b": image}} for image in (cloud, program)]
+    old, new = (None if op == "create" else inputs[0]), (None if op == "delete" else inputs[1])
+    return Change(op, URN, TYPE, tuple(paths), old, new, old_outputs=CLOUD, **more)
+
+
+def refresh(op="update", paths=("template", "updateTime")):
+    return Change(op, URN, TYPE, tuple(paths), new_outputs=None if op == "delete" else CLOUD)
+
+
+def test_an_outside_change_is_named_with_its_property_its_values_and_its_author():
+    (found,) = differences(Events(changes=(change(),), refreshed=(refresh(),)))
+    assert found.is_outside
+    assert found.properties == (PropertyDrift(IMAGE, "ben:1", "ours:2"),)
+    assert (found.changed_by, found.changed_at) == ("ben@example.com", "2026-11-01T10:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("changes", "refreshed", "expected"),
+    [
+        ((), (), []),
+        ((), (refresh(),), []),  # what the cloud computes, and the program would not change
+        ((change(),), (), [("update", False)]),  # the program was changed and not deployed
+        ((change(),), (refresh(paths=["updateTime"]),), [("update", False)]),
+        ((change("create", ()),), (refresh("delete", ()),), [("create", True)]),  # deleted in the cloud
+        ((change("create", ()),), (), [("create", False)]),
+        ((change("delete", ()),), (), [("delete", False)]),
+        ((), (refresh("delete", ()),), [("delete", True)]),  # only the state has it
+        ((change("replace"),), (refresh(),), [("replace", True)]),
+        ((replace(change("create", ()), urn="u::default_10", type="pulumi:providers:gcp"),), (), []),
+    ],
+)
+def test_drift_is_what_a_deploy_would_change(changes, refreshed, expected):
+    found = differences(Events(changes=changes, refreshed=refreshed))
+    assert [(resource.op, resource.is_outside) for resource in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (IMAGE, "ben:1"),
+        ('labels["a.b"]', "ben:1"),
+        ("template.containers[7].image", None),
+        ("template.containers", [{"image": "ben:1"}]),
+        ("nothing.there", None),
+    ],
+)
+def test_a_property_is_found_by_the_engine_s_path(path, value):
+    (found,) = differences(Events(changes=(change(paths=[path]),), refreshed=(refresh(paths=[path]),)))
+    assert [item.cloud for item in found.properties] == [value]
+
+
+def test_what_is_computed_from_other_properties_is_left_out():
+    paths = ["effectiveLabels.owner", IMAGE]
+    (found,) = differences(Events(changes=(change(paths=paths),), refreshed=(refresh(),)))
+    assert [item.path for item in found.properties] == [IMAGE]
+
+
+class Engine:
+    """An engine whose run has a given result."""
+
+    stack = "dev"
+
+    def __init__(self, run=None, state=None, error=None):
+        self._run, self._state, self._error = run, state, error
+
+    def exported(self):
+        return self._state
+
+    def run(self, operation, *, options):
+        assert (operation, options) == ("preview", ["--refresh"])
+        if self._error:
+            raise self._error
+        return self._run
+
+
+def result(code=0, **events):
+    return EngineRun(End(code, interrupted=False), Events(**{"complete": True} | events), 0)
+
+
+FAILED = (Diagnostic("error", "googleapi: Error 403: denied"),)
+
+
+@pytest.mark.parametrize(
+    ("engine", "verdict"),
+    [
+        (Engine(result(), {}), "clean"),
+        (Engine(result(changes=(change(),)), {}), "drifted"),
+        (Engine(result(complete=False), {}), "unknown"),
+        (Engine(result(255, diagnostics=FAILED), {}), "unknown"),
+        (Engine(result(255, diagnostics=FAILED, changes=(change(),)), {}), "unknown"),
+        (Engine(error=UserError("the backend does not respond"), state={}), "unknown"),
+        (Engine(result(), None), "not deployed"),
+    ],
+)
+def test_only_a_complete_reading_says_that_there_is_no_drift(engine, verdict):
+    found = drift_of(engine)
+    assert found.verdict == verdict
+    assert bool(found.problems) == (verdict == "unknown")
+
+
+def stack(verdict, **more):
+    return StackDrift("dev", verdict, **more)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "code"),
+    [
+        ([], Exit.DONE),
+        (["clean", "not deployed"], Exit.DONE),
+        (["clean", "drifted"], Exit.DRIFTED),
+        (["drifted", "unknown"], Exit.FAILED),
+    ],
+)
+def test_an_unknown_stack_fails_the_report_whatever_the_others_are(verdicts, code):
+    assert DriftReport(tuple(map(stack, verdicts))).exit_code == code
+
+
+def test_the_report_shows_no_value_as_markup():
+    hostile = "`</details> @team | <!-- bezel section end -->\n# x`"
+    changed = change(cloud=hostile)
+    resources = differences(Events(changes=(changed,), refreshed=(refresh(),)))
+    report = DriftReport((stack("drifted", resources=resources), stack("unknown", problems=("# failed",))))
+    text = report.markdown()
+    assert "\n# " not in text
+    assert "``" in text
+    assert "ben@example.com" in text
+    assert "changed outside of the program" in report.text()
+    assert json.loads(json.dumps(report.as_json()))["stacks"][0]["resources"][0]["properties"][0]["program"] == "ours:2"

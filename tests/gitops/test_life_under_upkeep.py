@@ -1,0 +1,79 @@
+"""A stack in a bucket, under the real engine: locked, changed outside, found by drift, expired, destroyed."""
+
+import signal
+import subprocess
+
+import pytest
+
+from bezel.localcloud.core.paths import PROJECT
+from bezel.pulumi_engine.pulumi_command import pulumi_cli
+from tests.support.gitops.fake_forge import fake_forge
+from tests.support.gitops.pipeline import STACK, Pipeline
+from tests.support.localcloud.client import until
+
+pytestmark = pytest.mark.slow
+LOCK = "locks/small/dev.json"
+
+
+@pytest.fixture(scope="module")
+def pipeline(tmp_path_factory):
+    made = Pipeline.small(tmp_path_factory.mktemp("pipeline"))
+    yield made
+    made.stop()
+
+
+def pulumi(pipeline, *arguments):
+    command = [pulumi_cli(), *arguments, "--non-interactive"]
+    ended = subprocess.run(
+        command, cwd=pipeline.folder, env=pipeline.environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout
+
+
+def grant(pipeline, name, *roles):
+    policy = pipeline.cloud.post(f"/crm/v1/projects/{PROJECT}:getIamPolicy", {}).json()
+    member = f"serviceAccount:{name}@{PROJECT}.iam.gserviceaccount.com"
+    policy["bindings"] += [{"role": role, "members": [member]} for role in roles]
+    assert pipeline.cloud.post(f"/crm/v1/projects/{PROJECT}:setIamPolicy", {"policy": policy}).status_code == 200
+
+
+def test_a_stack_is_locked_drifts_expires_and_is_destroyed(pipeline):
+    pulumi(pipeline, "stack", "init", STACK)
+    pulumi(pipeline, "up", "--yes", "--skip-preview")
+    bucket = pulumi(pipeline, "stack", "output", "bucket").strip()
+
+    # Locks, in Cloud Storage as localcloud serves it.
+    shown = pipeline.bezel("ci", "lock", STACK, "--", "bezel", "ci", "lock", STACK, "--show")
+    assert shown.code == 0, shown.text
+    assert "its process is running on this machine" in shown.text
+    holder = pipeline.start("ci", "lock", STACK, "--", "sleep", "60")
+    until(lambda: LOCK in pipeline.objects("locks/"))
+    refused = pipeline.bezel("ci", "lock", STACK, "--wait", "0s", "--", "true")
+    assert refused.code == 5
+    assert f"process {holder.pid}" in refused.text
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    taken = pipeline.bezel("ci", "lock", STACK, "--wait", "0s", "--", "true")
+    assert taken.code == 0
+    assert "took over the lock of dev" in taken.text
+    assert pipeline.objects("locks/") == []
+
+    # Drift, by an account that may only read.
+    reader = pipeline.account("reader")
+    grant(pipeline, "reader", "roles/viewer", "roles/storage.objectViewer")
+    before = pipeline.cloud.get("/storage/v1/b/states/o").json()["items"]
+    assert pipeline.report("ci", "drift", STACK, **reader)["stacks"][0]["verdict"] == "clean"
+    assert pipeline.cloud.patch(f"/storage/v1/b/{bucket}", {"labels": {"owner": "ben"}}).status_code == 200
+    with fake_forge("gitea") as forge:
+        report = pipeline.report("ci", "drift", "--all", "--issue", code=4, **reader, **forge.environ())
+        assert "`labels.owner`: cloud `ben`, program `ml`" in forge.issues[0]["body"]
+        (resource,) = report["stacks"][0]["resources"]
+        assert (resource["name"], resource["op"], resource["is_outside"]) == ("data", "update", True)
+        assert {"path": "labels.owner", "cloud": "ben", "program": "ml"} in resource["properties"]
+        assert pipeline.cloud.get("/storage/v1/b/states/o").json()["items"] == before
+        pulumi(pipeline, "up", "--yes", "--skip-preview", "--refresh")
+        pipeline.report("ci", "drift", "--all", "--issue", **reader, **forge.environ())
+        assert forge.issues[0]["state"] == "closed"
+    unreadable = pipeline.account("nobody")
+    assert pipeline.report("ci", "drift", STACK, code=1, **unreadable)["stacks"][0]["verdict"] == "unknown"
