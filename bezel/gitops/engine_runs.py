@@ -117,6 +117,7 @@ class Engine:
         plan: Path | None = None,
         save_plan: Path | None = None,
         limits_of: object = None,
+        meanwhile: contextlib.AbstractContextManager[None] | None = None,
     ) -> EngineRun:
         """Run `pulumi OPERATION` without prompts, and return what it planned or did.
 
@@ -128,6 +129,7 @@ class Engine:
             plan: The plan that an `up` has to keep to.
             save_plan: The file that a preview writes its plan to; its secrets are encrypted as in the state.
             limits_of: The environment whose limits hold; by default that of the stack's file.
+            meanwhile: Entered while the engine runs, and only once it does: it may start threads.
 
         Raises:
             UserError: There is no Pulumi CLI.
@@ -149,7 +151,7 @@ class Engine:
                 [pulumi_cli(), *arguments, "--event-log", str(log), *options],
                 self.project.folder,
                 variables,
-                meanwhile=reported(Waiting(log, show=note)),
+                meanwhile=_both(reported(Waiting(log, show=note)), meanwhile),
                 streams=(_standard_error(), file),
                 seconds=self.seconds,
             )
@@ -200,6 +202,14 @@ def check_packs(packs: Sequence[Path]) -> None:
         consequence = "there is no policy pack in this folder, so the policies cannot be evaluated."
         repair = "name a folder with a PulumiPolicy.yaml, or restore it."
         raise UserError(*(Problem("--pack", str(pack), consequence, repair) for pack in missing))
+
+
+@contextlib.contextmanager
+def _both(
+    first: contextlib.AbstractContextManager[None], second: contextlib.AbstractContextManager[None] | None
+) -> Iterator[None]:
+    with first, second or contextlib.nullcontext():
+        yield
 
 
 def _standard_error() -> int:

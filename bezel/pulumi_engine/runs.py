@@ -125,6 +125,11 @@ class LastRun:
         write_whole(self.folder / name, text, mode=0o600)
 
 
+def end_processes(mark: str) -> int:
+    """End the processes of ended runs with this mark, on this machine; return how many. No run with it may live."""
+    return end_marked(MARK, mark)
+
+
 def _is_engine(process: int) -> bool:
     try:
         return Path(f"/proc/{process}/comm").read_text().strip() == "pulumi"

@@ -52,7 +52,9 @@ READS = (
 RUN_BY = {
     "bezel catalog record-options": "tests/cli/test_record_options.py",
     "bezel catalog refresh --write": "tests/cli/test_catalog_command.py",
+    "bezel ci deploy": "tests/gitops/test_review_run.py",
     "bezel ci lock": "tests/gitops/test_lock_command.py",
+    "bezel ci preview": "tests/gitops/test_review_run.py",
     "bezel init": "tests/bootstrap/test_setup_text.py",
     "bezel local fault clear": "tests/cli/test_fault_command.py",
     "bezel local recover": "tests/e2e/test_kill_points.py",

@@ -4,7 +4,7 @@
 """
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from bezel.gitops.engine_events import Change, Violation
 from bezel.gitops.price_line import price_line
@@ -109,6 +109,7 @@ class ChangeReport:
         lines.append(f"price: {price_line(self.before, self.after)}")
         lines += [f"fit: {self.fit}"] if self.fit else []
         lines += [f"quota: {line}" for line in self.quota]
+        lines += [f"smoke: {smoke_line(self.more['smoke'])}"] if self.more.get("smoke") else []
         lines += [f"{_level(item)} {item.policy} ({item.resource}): {_flat(item.message)}" for item in self.violations]
         lines += [f"problem: {text}" for text in self.problems]
         lines += [f"note: {text}" for text in self.notes]
@@ -120,6 +121,7 @@ class ChangeReport:
         rows = [f"- {op} {_code(_line(change))}" for op in OPS for change in self.shown(op)]
         parts = [f"### {self._headline()}", "\n".join(rows), f"Price: {price_line(self.before, self.after)}"]
         parts += [f"Fit: {self.fit}"] if self.fit else []
+        parts += [f"Smoke: {_text(smoke_line(self.more['smoke']))}"] if self.more.get("smoke") else []
         parts += [
             f"**{_level(item)}** {item.policy} ({_code(item.resource)}): {_text(item.message)}"
             for item in self.violations
@@ -130,13 +132,30 @@ class ChangeReport:
 
     def _headline(self) -> str:
         counts = ", ".join(f"{len(self.shown(op))} to {op}" for op in OPS if self.shown(op)) or "no changes"
-        if self.kind == "deployment":
+        if self.verdict == "deployed":
             counts = ", ".join(f"{len(self.shown(op))} {_DONE[op]}" for op in OPS if self.shown(op)) or "no changes"
         verdict = _VERDICTS[self.verdict]
         return f"{self.stack}: {verdict}" if verdict == counts else f"{self.stack}: {verdict}; {counts}"
 
 
 _DONE = {"create": "created", "update": "updated", "replace": "replaced", "delete": "deleted"}
+
+
+def smoke_line(smoke: Any) -> str:
+    """The smoke check as a line: its verdict, its checks, and the figures of the short benchmark, if it measured.
+
+    Args:
+        smoke: `smoke` of a deployment's document.
+    """
+    verdict = {True: "passed", False: "failed"}.get(smoke["ok"], "not judged")
+    parts = [f"{verdict} ({', '.join(sorted(smoke['checks']))})" if smoke["checks"] else verdict]
+    parts += [smoke["detail"]] if smoke["detail"] else []
+    figures = smoke["figures"]
+    named = ((name, figures.get(name)) for name in ("ttft_ms", "tpot_ms"))
+    parts += [f"{name} p50 {row['p50']}" for name, row in named if isinstance(row, dict) and row.get("p50") is not None]
+    rate = figures.get("output_tokens_per_second")
+    parts += [f"{rate} output tokens/s"] if rate is not None else []
+    return "; ".join(parts) + (" (simulated)" if smoke["simulated"] else "")
 
 
 def _row(change: Change) -> dict[str, object]:

@@ -7,7 +7,7 @@ price. Leaves out the comparison with an earlier review (`deploy`) and the wordi
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +30,11 @@ _QUOTA = "quotas and their use:"
 
 @dataclass(frozen=True)
 class Previewed:
-    """A preview: its report, and the engine's plan where it made one."""
+    """A preview: its report, the engine's plan where it made one, and the stack's outputs, masked."""
 
     report: ChangeReport
     plan: Path | None
+    outputs: Mapping[str, Any] = field(default_factory=dict)
 
 
 def packs_of(project: Project, given: Sequence[Path]) -> list[Path]:
@@ -90,7 +91,7 @@ def preview_on(
     plan = folder / "plan.json"
     run = engine.run("preview", packs=packs, save_plan=plan)
     fill(report, run)
-    return Previewed(report, plan if plan.is_file() else None)
+    return Previewed(report, plan if plan.is_file() else None, run.events.outputs or {})
 
 
 def judge(report: ChangeReport, run: EngineRun) -> None:

@@ -32,9 +32,16 @@ import pulumi_gcp as gcp
 settings = pulumi.Config()
 labels = {"owner": "ml", "environment": "dev", "expires-at": "never", **(settings.get_object("labels") or {})}
 bucket = gcp.storage.Bucket("data", location="US", force_destroy=True, labels=labels)
-for name, content in (settings.get_object("notes") or {}).items():
-    gcp.storage.BucketObject(name, bucket=bucket.name, name=f"{name}.txt", content=content)
+notes = {
+    name: gcp.storage.BucketObject(name, bucket=bucket.name, name=f"{name}.txt", content=content)
+    for name, content in (settings.get_object("notes") or {}).items()
+}
 gcp.storage.BucketObject("hidden", bucket=bucket.name, name="hidden", content=pulumi.Output.secret("hush-hush"))
+if gpu := settings.get("gpu"):
+    container = {"image": "us-docker.pkg.dev/p/r/i", "resources": {"limits": {"cpu": "8", "nvidia.com/gpu": "1"}}}
+    template = {"containers": [container], "node_selector": {"accelerator": gpu}, "scaling": {"max_instance_count": 1}}
+    hashes = {name: note.md5hash for name, note in notes.items()}  # of a new note: unknown in a preview
+    gcp.cloudrunv2.Service("service", location="us-east4", template=template, labels=labels, annotations=hashes)
 if settings.get("fails"):
     raise RuntimeError("the program failed")
 pulumi.export("bucket", bucket.name)

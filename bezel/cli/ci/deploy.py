@@ -1,0 +1,34 @@
+"""`bezel ci deploy STACK`: deploys the merged tree as it was reviewed, and publishes what the smoke check says."""
+
+import argparse
+import os
+
+from bezel.cli.ci.lock import parse_wait
+from bezel.cli.ci.output import publish
+from bezel.gitops.checkout import checkout_of
+from bezel.gitops.outcomes import Exit
+from bezel.gitops.review.deploy import deploy
+from bezel.gitops.review.preview import packs_of
+from bezel.pulumi_engine.project import Project
+
+EXITS = {"deployed": Exit.DONE, "unchanged": Exit.DONE, "failed": Exit.FAILED, "refused": Exit.REFUSED}
+
+
+def run(project: Project, options: argparse.Namespace) -> int:
+    """Deploy a stack, and return the exit code of the outcome.
+
+    Raises:
+        UserError: See `bezel.gitops.review.deploy.deploy`.
+    """
+    project.stack_file(options.stack)
+    report = deploy(
+        project,
+        options.stack,
+        checkout_of(project.folder),
+        packs_of(project, options.pack or ()),
+        os.environ,
+        approved=options.approve,
+        wait_seconds=parse_wait(options.wait),
+    )
+    publish(report, options)
+    return EXITS[report.verdict]

@@ -1,0 +1,218 @@
+"""Deploy of a stack on the merged tree: exactly what was reviewed, under the stack's lock.
+
+Previews again with the merged code, compares with the review, and executes the plan of this very preview: a plan from
+the bucket may have been made by a pull request's code. What a killed run left is reconciled first. Leaves out the
+lock's rules (bezel.gitops.locks), what counts as reviewed (`approval`), and traffic: gated roll-outs stay gated.
+"""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from bezel.console import note
+from bezel.errors import Problem
+from bezel.gitops.checkout import Checkout
+from bezel.gitops.engine_runs import Engine, EngineRun
+from bezel.gitops.locks.held import HeldLock
+from bezel.gitops.locks.taker import hold, surroundings
+from bezel.gitops.outcomes import RefusedError
+from bezel.gitops.review import deploy_record, reviews
+from bezel.gitops.review.approval import Decision, Known, decide
+from bezel.gitops.review.change_report import ChangeReport
+from bezel.gitops.review.preview import Previewed, preview_on
+from bezel.gitops.stack_engine import StackEngine, stack_engine
+from bezel.gitops.stack_state import has_pending
+from bezel.gitops.state_bucket import BACKEND, StateBucket
+from bezel.pulumi_engine.project import Project
+from bezel.pulumi_engine.recover import SECONDS, Recovered, recover
+from bezel.pulumi_engine.runs import MARK, end_processes
+
+
+@dataclass(frozen=True)
+class Deploy:
+    """A deploy under the stack's lock.
+
+    Attributes:
+        project: The project.
+        stack: The stack's name.
+        checkout: The checkout of the merged tree.
+        packs: Policy packs, for the preview and for the deploy.
+        bucket: The bucket of the states.
+        approved: The digest of changes that a person has typed, "" if none.
+    """
+
+    project: Project
+    stack: str
+    checkout: Checkout
+    packs: Sequence[Path]
+    bucket: StateBucket
+    approved: str = ""
+
+    def run(self, prepared: StackEngine, held: HeldLock) -> ChangeReport:
+        """Reconcile, preview, compare, deploy; the report says how far it came.
+
+        Raises:
+            LockedError: The lock was lost.
+            UserError: A killed run left resources that cannot be reconciled, or the bucket cannot be used.
+        """
+        recovered = self._recover(prepared.engine) if has_pending(prepared.state) else Recovered()
+        if recovered.checked:
+            prepared = replace(prepared, state=prepared.engine.exported())
+        with tempfile.TemporaryDirectory(prefix="bezel-plan-") as folder:
+            made = preview_on(prepared, self.checkout, self.packs, Path(folder), "deployment")
+            report = made.report
+            report.more["recovered"] = list(recovered.adopted)
+            if report.verdict != "allowed":
+                return report
+            if not report.changes:
+                report.verdict = "unchanged"
+                report.more["smoke"] = smoke_of(made.outputs)
+                self._end(report)
+                return report
+            decision = self._decide(report)
+            report.more["review"] = decision.reason
+            report.more["difference"] = decision.difference
+            if not decision.allowed or made.plan is None:
+                refuse(report, decision)
+                return report
+            note(f"{self.stack}: {decision.reason}: {report.changes_digest}")
+            held.check()
+            self._up(prepared.engine, made, held)
+            return report
+
+    def _decide(self, report: ChangeReport) -> Decision:
+        place = reviews.Place(self.project.name, self.stack, self.checkout.tree)
+        review = reviews.find(self.bucket, place, report.state_digest)
+        others = () if review else reviews.others(self.bucket, place)
+        begun = deploy_record.begun(self.bucket, self.project.name, self.stack, self.checkout.tree)
+        return decide(report.planned, Known(review, others, begun), self.approved)
+
+    def _up(self, engine: Engine, made: Previewed, held: HeldLock) -> None:
+        report = made.report
+        names = (self.project.name, self.stack, self.checkout.tree)
+        deploy_record.write(self.bucket, *names, report.planned, ended=False)
+        environment = {**engine.environment, **held.environment, MARK: self._mark}
+        marked = replace(engine, environment=environment)
+        run = marked.run("up", packs=self.packs, plan=made.plan, meanwhile=held.watched())
+        held.check()
+        finish(report, run)
+        if report.verdict == "deployed":
+            self._end(report)
+
+    def _end(self, report: ChangeReport) -> None:
+        """Record that the tree is deployed: what may be left of an earlier attempt is not continued any more."""
+        names = (self.project.name, self.stack, self.checkout.tree)
+        if report.changes or deploy_record.begun(self.bucket, *names) is not None:
+            deploy_record.write(self.bucket, *names, report.planned, ended=True)
+
+    def _recover(self, engine: Engine) -> Recovered:
+        """Reconcile the operations that a killed engine left pending, on this backend and cloud."""
+        # Plugins live on after a killed engine, and may still be creating what is looked for.
+        if count := end_processes(self._mark):
+            note(f"ended {count} processes of a killed run")
+
+        def pulumi(arguments: Sequence[str]) -> str:
+            if arguments[0] != "refresh":
+                return engine.printed(*arguments)
+            note(f"  reading the open resources from the cloud: at most {SECONDS // 60} minutes")
+            return engine.printed(*arguments, "--config-file", str(engine.config_file), seconds=SECONDS)
+
+        return recover(pulumi, self.project.cloud_project(self.stack, engine.environment), note)
+
+    @property
+    def _mark(self) -> str:
+        """Marks the processes of this stack's deploys: under its lock, another one with it is of an ended run."""
+        return f"{self.bucket.url}:{self.project.name}/{self.stack}"
+
+
+def deploy(
+    project: Project,
+    stack: str,
+    checkout: Checkout,
+    packs: Sequence[Path],
+    environ: Mapping[str, str],
+    *,
+    approved: str = "",
+    wait_seconds: float = 0.0,
+) -> ChangeReport:
+    """Deploy a stack under its lock.
+
+    Args:
+        project: The project.
+        stack: The stack's name.
+        checkout: The checkout of the merged tree.
+        packs: Policy packs.
+        environ: The variables of this process.
+        approved: The digest of changes that a person has typed, "" if none.
+        wait_seconds: Time limit of the wait for another run on the stack.
+
+    Raises:
+        RefusedError: The checkout has other files than its commit's tree.
+        LockedError: Another run works on the stack.
+        UserError: The stack has no file, the backend is no bucket or cannot be used, or a killed run left resources
+            that cannot be reconciled.
+    """
+    if not checkout.is_clean:
+        consequence = f"a review is one of a tree, and these files differ from it: {', '.join(checkout.changed)}."
+        repair = "commit them and have them reviewed, or run `git stash --include-untracked`."
+        raise RefusedError(Problem("checkout", checkout.commit, consequence, repair))
+    with StateBucket.of(environ.get(BACKEND), environ) as bucket:
+        task = Deploy(project, stack, checkout, packs, bucket, approved)
+        with (
+            hold(bucket, project.name, stack, wait_seconds, surroundings(environ)) as held,
+            stack_engine(project, stack, environ, create=True) as prepared,
+        ):
+            return task.run(prepared, held)
+
+
+def refuse(report: ChangeReport, decision: Decision) -> None:
+    """Give a report the verdict of changes that were not reviewed, with the difference and the repair."""
+    report.verdict = "refused"
+    report.problems.append(f"{decision.reason}; nothing was changed")
+    report.problems += [f"difference: {line}" for line in decision.difference]
+    report.problems.append(
+        f"repair: preview this tree again (`bezel ci preview {report.stack}`, in the pipeline: run the pull request's "
+        f"preview again), or read the changes above and run `bezel ci deploy {report.stack} --approve "
+        f"{report.changes_digest}`"
+    )
+
+
+def finish(report: ChangeReport, run: EngineRun) -> None:
+    """Complete a report after the deploy: what changed, the policies, the smoke check, and the verdict."""
+    report.changes, report.violations = run.changes, run.violations
+    report.problems += [f"{change.name}: {change.op} failed" for change in run.changes if change.failed]
+    smoke = smoke_of(run.events.outputs or {})
+    report.more["smoke"] = smoke
+    unable, refusing = run.packs_unable, [item for item in run.violations if item.refuses]
+    if unable or refusing:
+        report.verdict = "refused"
+        report.problems += [f"a policy pack did not evaluate the stack: {text}" for text in unable]
+    elif not run.ok:
+        report.verdict = "failed"
+        report.problems += run.errors or [f"the engine ended with exit code {run.end.code}"]
+    elif smoke and smoke["ok"] is False:
+        report.verdict = "failed"
+        report.problems.append(f"the smoke check failed: {smoke['detail']}")
+    else:
+        report.verdict = "deployed"
+
+
+def smoke_of(outputs: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The smoke check's verdict and figures among a stack's outputs; None where it has none."""
+    smoke: Any = outputs.get("smoke")
+    verdict: Any = smoke.get("verdict") if isinstance(smoke, Mapping) else None
+    if not isinstance(verdict, Mapping):
+        return None
+    checks: Any = verdict.get("checks")
+    rows = checks if isinstance(checks, Mapping) else {}
+    failed = {name: row for name, row in rows.items() if isinstance(row, Mapping) and row.get("ok") is False}
+    ok = verdict.get("ok")
+    return {
+        "ok": ok if isinstance(ok, bool) else None,
+        "checks": {name: row.get("ok") for name, row in rows.items() if isinstance(row, Mapping)},
+        "detail": "; ".join(f"{name}: {row.get('detail', 'failed')}" for name, row in sorted(failed.items())),
+        "figures": smoke.get("figures") or {},
+        "simulated": bool(outputs.get("simulated")),
+    }

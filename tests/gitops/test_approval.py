@@ -1,0 +1,124 @@
+"""A deploy makes reviewed changes only; each reason to stop is named, with what differs."""
+
+import pytest
+
+from bezel.gitops.engine_events import Change, Violation, events_of
+from bezel.gitops.engine_runs import EngineRun
+from bezel.gitops.review import deploy_record
+from bezel.gitops.review.approval import Decision, Known, decide
+from bezel.gitops.review.change_report import ChangeReport
+from bezel.gitops.review.deploy import finish, refuse, smoke_of
+from bezel.gitops.review.planned_changes import digest, planned_changes
+from bezel.gitops.review.reviews import Review
+from bezel.pulumi_engine.engine_process import End
+from tests.support.gitops.events import BUCKET, STACK, analysed, step, summary, urn, violation
+from tests.support.gitops.fake_bucket import fake_bucket
+
+PLANNED = planned_changes(
+    [Change("create", urn(BUCKET, "a"), BUCKET, new={"n": "1"}), Change("create", urn(BUCKET, "b"), BUCKET, new={})]
+)
+REST = PLANNED[1:]
+MORE = planned_changes([Change("delete", urn(BUCKET, "c"), BUCKET, old={})])
+REVIEW = Review("allowed", digest(PLANNED), PLANNED)
+OTHER = Review("allowed", digest(MORE), MORE)
+UNSOUND = Review("allowed", digest(PLANNED), PLANNED, is_sound=False)
+REFUSED = Review("refused", digest(PLANNED), PLANNED)
+
+
+@pytest.mark.parametrize(
+    ("planned", "known", "approved", "allowed", "reason", "differs"),
+    [
+        (PLANNED, Known(REVIEW), "", True, "as reviewed", False),
+        (PLANNED, Known(), digest(PLANNED), True, "approved", False),
+        (PLANNED, Known(OTHER), digest(PLANNED), True, "approved", False),
+        (PLANNED, Known(REVIEW), digest(MORE), False, "--approve", False),
+        (PLANNED, Known(), "sha256:0", False, "--approve", True),
+        (PLANNED, Known(), "", False, "was not previewed", True),
+        (PLANNED, Known(OTHER), "", False, "differ from the reviewed ones", True),
+        (PLANNED, Known(UNSOUND), "", False, "not one that a preview wrote", False),
+        (PLANNED, Known(REFUSED), "", False, "the review says refused", False),
+        (PLANNED, Known(None, [REVIEW]), "", False, "the state has changed", True),
+        (PLANNED, Known(None, [OTHER, REVIEW]), "", False, "the state has changed", True),
+        (REST, Known(None, [REVIEW], PLANNED), "", True, "the rest of the reviewed changes", False),
+        (REST, Known(OTHER, (), PLANNED), "", False, "differ from the reviewed ones", True),
+        (MORE, Known(None, [REVIEW], PLANNED), "", False, "not what is left of it", True),
+    ],
+)
+def test_only_what_was_reviewed_or_is_left_of_it_is_made(planned, known, approved, allowed, reason, differs):
+    decision = decide(planned, known, approved)
+    assert (decision.allowed, bool(decision.difference)) == (allowed, differs)
+    assert reason in decision.reason
+
+
+def report() -> ChangeReport:
+    return ChangeReport("deployment", "dev", "a" * 40, "b" * 40, "sha256:11", digest(PLANNED), "allowed")
+
+
+def test_a_stopped_deploy_shows_the_difference_and_the_digest_that_approves_it():
+    stopped = report()
+    refuse(stopped, Decision(False, "the changes differ from the reviewed ones", ["new: create a"]))
+    assert stopped.verdict == "refused"
+    assert "nothing was changed" in stopped.problems[0]
+    assert stopped.problems[1] == "difference: new: create a"
+    assert f"--approve {digest(PLANNED)}" in stopped.problems[2]
+
+
+def outputs(smoke):
+    made = {"smoke": smoke, "simulated": True}
+    content = {"op": "update", "urn": STACK, "type": "pulumi:pulumi:Stack", "old": {}, "new": {"outputs": made}}
+    return {"resOutputsEvent": {"metadata": content}}
+
+
+PASSED = {"verdict": {"ok": True, "checks": {"health": {"ok": True}}}, "figures": {"ttft_ms": {"p50": 12.5}}}
+FAILED = {"verdict": {"ok": False, "checks": {"health": {"ok": False, "detail": "HTTP 500"}}}, "figures": {}}
+
+
+@pytest.mark.parametrize(
+    ("events", "code", "verdict", "words"),
+    [
+        ([outputs(PASSED), analysed(), summary()], 0, "deployed", ""),
+        ([analysed(), summary()], 0, "deployed", ""),
+        ([outputs(FAILED), analysed(), summary()], 0, "failed", "health: HTTP 500"),
+        ([outputs(PASSED), analysed(), summary()], 1, "failed", "exit code 1"),
+        ([violation("mandatory", "too dear"), analysed(), summary()], 1, "refused", ""),
+        ([summary()], 0, "refused", "did not evaluate the stack"),
+    ],
+)
+def test_a_deploy_ends_well_only_if_the_engine_the_packs_and_the_smoke_check_say_so(events, code, verdict, words):
+    made = report()
+    finish(
+        made, EngineRun(End(code, interrupted=False), events_of([*step("create", BUCKET, "a", None, {}), *events]), 1)
+    )
+    assert made.verdict == verdict
+    assert words in " ".join(made.problems)
+
+
+def test_the_smoke_check_is_published_and_simulated_figures_say_so():
+    made = report()
+    finish(made, EngineRun(End(0, interrupted=False), events_of([outputs(PASSED), analysed(), summary()]), 1))
+    assert made.as_json()["smoke"]["figures"] == {"ttft_ms": {"p50": 12.5}}
+    assert "smoke: passed (health); ttft_ms p50 12.5 (simulated)\n" in made.text()
+    assert "Smoke: passed (health); ttft\\_ms p50 12.5 (simulated)" in made.markdown()
+    assert smoke_of({}) is None
+    assert smoke_of({"smoke": {"verdict": {"checks": None}}})["ok"] is None
+    assert "smoke" not in report().text()
+
+
+def test_a_violation_is_no_longer_only_advice_once_it_could_not_be_evaluated():
+    assert Violation("p", "x", "advisory", "u", "m", not_run=True).refuses
+    assert not Violation("p", "x", "advisory", "u", "m").refuses
+
+
+def test_only_a_deploy_of_the_same_tree_that_did_not_end_is_continued():
+    with fake_bucket() as served:
+        bucket, names = served.client(), ("small", "a/b", "tree")
+        assert deploy_record.begun(bucket, *names) is None
+        deploy_record.write(bucket, *names, PLANNED, ended=False)
+        assert deploy_record.begun(bucket, *names) == PLANNED
+        assert deploy_record.begun(bucket, "small", "a/b", "other tree") is None
+        assert deploy_record.begun(bucket, "small", "a", "tree") is None
+        deploy_record.write(bucket, *names, PLANNED, ended=True)
+        assert deploy_record.begun(bucket, *names) is None
+        assert list(served.objects) == ["deploys/small/a%2Fb.json"]
+        bucket.replace("deploys/small/a%2Fb.json", b"{}", next(iter(served.objects.values()))[1])
+        assert deploy_record.begun(bucket, *names) is None

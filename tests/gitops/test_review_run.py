@@ -1,0 +1,165 @@
+"""A stack from preview to deploy in a bucket of states: only what was reviewed is deployed, and a kill is survived."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.support.gitops.pipeline import STACK, Pipeline
+
+pytestmark = pytest.mark.slow
+PREVIEW, DEPLOY = ("ci", "preview", STACK), ("ci", "deploy", STACK, "--wait", "60s")
+PACK = """
+import os
+
+from pulumi_policy import EnforcementLevel, PolicyPack, ResourceValidationPolicy
+
+
+def look(args, report):
+    if args.resource_type.endswith(":Bucket") and os.environ["BEZEL_TEST_PACK"] == "dies":
+        os._exit(3)
+    if args.resource_type.endswith(":Service") and args.props["annotations"]["second"] == "":
+        report("no hash")
+
+
+PolicyPack("odd", [ResourceValidationPolicy("look", "Looks.", look, EnforcementLevel.MANDATORY)])
+"""
+
+
+@pytest.fixture(scope="module")
+def pipeline(tmp_path_factory):
+    made = Pipeline.small(tmp_path_factory.mktemp("pipeline"))
+    yield made
+    made.stop()
+
+
+def buckets(pipeline: Pipeline) -> list[dict]:
+    items = pipeline.cloud.get("/storage/v1/b", project="bezel-local").json()["items"]
+    return [item for item in items if item["name"].startswith("data-")]
+
+
+def text_of(report: dict) -> str:
+    return "\n".join(report["problems"])
+
+
+def test_a_tree_is_deployed_as_it_was_previewed_and_nothing_else_is(pipeline):
+    # A preview that was skipped.
+    report = pipeline.report(*DEPLOY, code=3)
+    assert (report["verdict"], buckets(pipeline)) == ("refused", [])
+    assert "this tree was not previewed" in text_of(report)
+
+    # The first deploy, previewed by an account that may only read the states and create plans.
+    reader = pipeline.account(
+        "previewer", ("roles/storage.objectViewer", ""), ("roles/storage.objectCreator", "plans/")
+    )
+    before = pipeline.objects(".pulumi/")
+    previewed = pipeline.report(*PREVIEW, **reader)
+    assert previewed["verdict"] == "allowed"
+    assert [row["name"] for row in previewed["changes"]["create"]] == ["data", "first", "hidden"]
+    assert pipeline.objects(".pulumi/") == before
+    plans = pipeline.objects("plans/")
+    assert len(plans) == 2
+    assert all("hush-hush" not in str(pipeline.read(name)) for name in plans)
+
+    deployed = pipeline.report(*DEPLOY)
+    assert (deployed["verdict"], deployed["review"]) == ("deployed", "as reviewed")
+    assert deployed["changes_digest"] == previewed["changes_digest"]
+    assert (deployed["smoke"]["ok"], deployed["smoke"]["simulated"]) == (True, True)
+    (bucket,) = buckets(pipeline)
+
+    # Unchanged: no deploy, and no review is needed.
+    history = pipeline.objects(".pulumi/history/")
+    assert pipeline.report(*DEPLOY)["verdict"] == "unchanged"
+    assert pipeline.objects(".pulumi/history/") == history
+    assert buckets(pipeline) == [bucket]
+
+
+def test_a_state_that_changed_after_the_preview_needs_another_look(pipeline):
+    (bucket,) = buckets(pipeline)
+    pipeline.set("small:labels", {"team": "a"})
+    pipeline.commit()
+    previewed = pipeline.report(*PREVIEW)
+    assert previewed["changes"]["update"][0]["name"] == "data"
+
+    state = next(name for name in pipeline.objects(".pulumi/stacks/") if name.endswith("dev.json"))
+    content = pipeline.read(state)
+    latest = content["checkpoint"]["latest"]
+    latest["resources"] = [item for item in latest["resources"] if not item["urn"].endswith("::first")]
+    pipeline.put(state, content)
+    report = pipeline.report(*DEPLOY, code=3)
+    assert "the state has changed since this tree was previewed" in text_of(report)
+    assert report["difference"] == ["new: create first (gcp:storage/bucketObject:BucketObject)"]
+    assert buckets(pipeline) == [bucket]
+
+    digest = report["changes_digest"]
+    assert "other changes" in text_of(pipeline.report(*DEPLOY, "--approve", previewed["changes_digest"], code=3))
+    approved = pipeline.report(*DEPLOY, "--approve", digest)
+    assert (approved["verdict"], approved["changes_digest"]) == ("deployed", digest)
+    assert buckets(pipeline)[0]["labels"]["team"] == "a"
+
+
+def test_a_review_that_another_hand_wrote_deploys_nothing(pipeline):
+    (bucket,) = buckets(pipeline)
+    pipeline.set("small:labels", {"team": "b"})
+    tree = pipeline.commit()
+    state = pipeline.report(*PREVIEW, "--pack", "nowhere", code=3)["state_digest"].removeprefix("sha256:")
+    forged = {"kind": "preview", "stack": STACK, "tree": tree, "state_digest": f"sha256:{state}", "verdict": "allowed"}
+    content = {"document": forged | {"changes_digest": "sha256:00"}, "planned": []}
+    pipeline.put(f"plans/small/dev/{tree}/{state}.json", content)
+    run = pipeline.bezel(*PREVIEW)
+    assert run.code == 3
+    assert "it is not a review that this command can have written" in run.text
+    assert "not one that a preview wrote" in text_of(pipeline.report(*DEPLOY, code=3))
+    assert buckets(pipeline) == [bucket]
+
+
+def test_a_pack_that_is_missing_dies_or_reads_an_unknown_value_refuses_and_so_does_an_unknown_price(pipeline, tmp_path):
+    missing = pipeline.report(*PREVIEW, "--pack", str(tmp_path / "none"), code=3)
+    assert "there is no policy pack in this folder" in text_of(missing)
+
+    (tmp_path / "__main__.py").write_text(PACK)
+    settings = f"{{name: python, options: {{toolchain: uv, virtualenv: {pipeline.folder / '.venv'}}}}}"
+    (tmp_path / "PulumiPolicy.yaml").write_text(f"description: x\nversion: 0.1.0\nruntime: {settings}\n")
+    pipeline.set("small:notes", {"second": "two"})
+    pipeline.set("small:gpu", "nvidia-b200")
+    pipeline.commit()
+    dead = pipeline.report(*PREVIEW, "--pack", str(tmp_path), code=3, BEZEL_TEST_PACK="dies")
+    assert "a policy pack did not evaluate the stack, so nothing passes" in text_of(dead)
+    both = pipeline.report(*PREVIEW, "--pack", str(tmp_path), code=3, BEZEL_TEST_PACK="reads")
+    assert "can't run policy" in both["violations"][0]["message"]
+    assert both["violations"][0]["level"] == "mandatory"
+    assert "the price is unknown, so nothing passes" in text_of(both)
+    assert both["price"]["after"]["hourly_usd"] is None
+
+
+def test_a_deploy_that_was_killed_is_completed_by_running_the_job_again(pipeline):
+    pipeline.set("small:gpu", None)
+    pipeline.set("small:notes", {"third": "three", "fourth": "four"})
+    pipeline.commit()
+    pipeline.report(*PREVIEW)
+    hold = {"method": "POST", "path": "/upload/storage/v1/b/data-*/o", "when": "after"}
+    assert pipeline.cloud.http.put("/localcloud/hold", json=hold).is_success
+    process = pipeline.start(*DEPLOY)
+    assert pipeline.cloud.http.get("/localcloud/hold", params={"seconds": 30}).json()["reached"]
+    kill_all(process.pid)
+    process.communicate(timeout=30)
+    pipeline.cloud.http.delete("/localcloud/hold", params={"drop": 1})
+
+    report = pipeline.report(*DEPLOY)
+    assert report["verdict"] == "deployed"
+    assert report["review"].startswith("the rest of the reviewed changes")
+    assert report["recovered"]
+    (bucket,) = buckets(pipeline)
+    objects = pipeline.cloud.get(f"/storage/v1/b/{bucket['name']}/o").json()["items"]
+    assert [item["name"] for item in objects] == ["fourth.txt", "hidden", "third.txt"]
+    assert pipeline.objects("locks/") == pipeline.objects(".pulumi/locks/") == []
+    assert pipeline.report(*DEPLOY)["verdict"] == "unchanged"
+
+
+def kill_all(pid: int) -> None:
+    """Kill a command, the engine and the guard, as a runner that dies does; what the engine started lives on."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    assert any(Path(f"/proc/{child}/comm").read_text().strip() == "pulumi" for child in children)
+    for child in (*children, pid):
+        os.kill(int(child), signal.SIGKILL)
