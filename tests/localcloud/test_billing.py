@@ -140,7 +140,7 @@ WEEK = {"startDate": {"year": 2026, "month": 1, "day": 1}, "endDate": {"year": 2
         ({"amount": MONEY, "budgetFilter": {"projects": ["projects/other"]}}, "projects/other is not a project"),
         ({"amount": MONEY, "budgetFilter": {"labels": {"a": ["1"], "b": ["2"]}}}, "more than one entry"),
         ({"amount": MONEY, "budgetFilter": {"creditTypes": ["PROMOTION"]}}, "goes with INCLUDE_SPECIFIED_CREDITS"),
-        ({"amount": MONEY, "budgetFilter": {"customPeriod": WEEK}}, "endDate is no day"),
+        ({"amount": MONEY, "budgetFilter": {"customPeriod": WEEK}}, "endDate must be a day"),
         ({"amount": MONEY, "budgetFilter": {"customPeriod": {}, "calendarPeriod": "WEEK"}}, "calendar_period"),
         (
             {"amount": MONEY, "notificationsRule": {"monitoringNotificationChannels": [f"{PARENT}/x/1"]}},

@@ -168,7 +168,11 @@ def _check_period(period: Json) -> None:
             day = date(*(given[part] for part in ("year", "month", "day"))) if given else None
         except (KeyError, ValueError):
             day = date.min
-        _expect(day is None or day > date(2017, 1, 1), "budget_filter.custom_period", f"{field} is no day after 2017")
+        _expect(
+            day is None or day > date(2017, 1, 1),
+            "budget_filter.custom_period",
+            f"{field} must be a day after 2017-01-01",
+        )
 
 
 def _check_channels(store: Store, channels: list[str]) -> None:

@@ -1,0 +1,108 @@
+"""Comparison of two commits, stack by stack: files written to a temporary folder, imports read, plans compared.
+
+Owns the steps and the process that plans a tree. The rules are in `rules`, git in `git_trees`. A plan of another tree
+is made by that tree's own code; nothing that the comparison cannot tell is left out of the result.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from bezel.console import note
+from bezel.gitops.changed import plan_probe
+from bezel.gitops.changed.git_trees import base_of, changes_between, git, write_tree
+from bezel.gitops.changed.import_closure import KINDS, UnparsedError, closures
+from bezel.gitops.changed.report import ChangedReport
+from bezel.gitops.changed.rules import STACK_FILE, Concerned, FileChange, Program, concerned, needs_plans, needs_program
+
+SECONDS = 120.0
+Plans = Mapping[str, Mapping[str, str]]
+
+
+class UnplannedError(Exception):
+    """The plans of a tree could not be made."""
+
+
+def changed(folder: Path, base: str, environ: Mapping[str, str]) -> ChangedReport:
+    """The stacks that the commits since a base concern.
+
+    Args:
+        folder: Of the Pulumi project.
+        base: A revision; "" for that of the run's event, else where HEAD left origin's default branch.
+        environ: Of the run.
+
+    Raises:
+        UserError: The base is unknown here, or git failed.
+    """
+    head, base = git(folder, "rev-parse", "--verify", "HEAD^{commit}"), base_of(folder, base, environ)
+    if git(folder, "status", "--porcelain", "--untracked-files=no"):
+        note("uncommitted changes are not part of the comparison")
+    changes = changes_between(folder, base, head)
+    if not changes:
+        return ChangedReport(base, head, Concerned({}))
+    with tempfile.TemporaryDirectory(prefix="bezel-changed-") as scratch:
+        trees = [write_tree(folder, commit, Path(scratch) / name) for name, commit in (("old", base), ("new", head))]
+        return ChangedReport(base, head, compared(trees[0], trees[1], changes, plans))
+
+
+def compared(old: Path, new: Path, changes: list[FileChange], plans_of: Callable[[Path], Plans]) -> Concerned:
+    """The stacks that changes between two trees concern; every stack where the trees do not tell."""
+    names = sorted(file["stack"] for path in new.iterdir() if (file := STACK_FILE.fullmatch(path.name)))
+    both = {name: tuple(KINDS) for name in names}
+    if not needs_program(changes):
+        return concerned(changes, Program(both, {}))
+    try:
+        loaded = [closures(tree) for tree in (old, new)]
+        either = {kind: loaded[0][kind] | loaded[1][kind] for kind in KINDS}
+        after = plans_of(new)
+        kinds = {name: (kind,) if (kind := after.get(name, {}).get("kind")) else both[name] for name in names}
+        program = Program(kinds, either)
+        if open_stacks := needs_plans(changes, program):
+            before = plans_of(old)
+            differing = {
+                name: parts for name in open_stacks if (parts := _differing(before.get(name, {}), after.get(name, {})))
+            }
+            program = Program(kinds, either, differing)
+    except (UnparsedError, UnplannedError) as error:
+        everything = concerned(changes, Program(both, {}))
+        why = f"the change cannot be followed, so it may concern every stack: {error}"
+        reasons = {name: (why, *everything.reasons.get(name, ())) for name in names}
+        return Concerned(reasons, everything.deleted, (why, *everything.every))
+    return concerned(changes, program)
+
+
+def _differing(before: Mapping[str, str], after: Mapping[str, str]) -> str:
+    return ", ".join(sorted(name for name in {*before, *after} if before.get(name) != after.get(name)))
+
+
+def plans(tree: Path) -> Plans:
+    """The plans of all stacks of a tree, part by part, made by the tree's own code in a process of its own.
+
+    Raises:
+        UnplannedError: They could not be made.
+    """
+    # -P keeps the script's own folder off the path; the tree comes before the installed program.
+    command = [sys.executable, "-P", plan_probe.__file__]
+    environment = os.environ | {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        ended = subprocess.run(
+            command,
+            cwd=tree,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=SECONDS,
+        )
+        found: Plans = json.loads(ended.stdout) if ended.returncode == 0 else {}
+    except (OSError, subprocess.TimeoutExpired, ValueError) as error:
+        raise UnplannedError(f"the stacks could not be planned ({error})") from None
+    if ended.returncode:
+        last = (ended.stderr.strip().splitlines() or ["no output"])[-1]
+        raise UnplannedError(f"the stacks could not be planned ({last})")
+    return found

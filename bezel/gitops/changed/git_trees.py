@@ -1,0 +1,152 @@
+"""The two trees of a change in git: which commit is the base, which files differ, and their files on disk.
+
+Owns the calls of git, each with a deadline; neither the working copy nor its index is touched. Leaves out what a file
+means (`rules`).
+"""
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from bezel.errors import NOT_SET, Problem, UserError
+from bezel.gitops.changed.rules import FileChange
+
+_SECONDS = 120.0
+_NO_COMMIT = "0" * 40
+_DEPTH = "fetch the whole history: `fetch-depth: 0` of actions/checkout, or `git fetch --unshallow`."
+
+
+class _GitError(Exception):
+    """git failed; the text is its own."""
+
+
+def base_of(folder: Path, given: str, environ: Mapping[str, str]) -> str:
+    """The commit that HEAD is compared with.
+
+    Args:
+        folder: Of the project.
+        given: A revision of the user's choice; "" for that of the run's event, else where HEAD left the default branch.
+        environ: Of the run; GITHUB_EVENT_PATH names its event.
+
+    Raises:
+        UserError: There is no such commit here, as in a shallow clone.
+    """
+    if given:
+        return _commit(folder, given, "--base")
+    if git(folder, "rev-parse", "--is-shallow-repository") == "true":
+        consequence = "the history ends before the change begins, so the stacks that it concerns are unknown."
+        raise UserError(Problem(str(folder), "shallow clone", consequence, _DEPTH))
+    event = _event(environ)
+    pull = event.get("pull_request")
+    if isinstance(pull, Mapping) and isinstance(base := pull.get("base"), Mapping):
+        return _merge_base(folder, _commit(folder, str(base.get("sha") or ""), "base of the pull request"))
+    before = str(event.get("before") or _NO_COMMIT)
+    if before != _NO_COMMIT:
+        return _commit(folder, before, "commit before the push")
+    return _merge_base(folder, _default_branch(folder))
+
+
+def changes_between(folder: Path, base: str, head: str) -> list[FileChange]:
+    """The changed files; a renamed one is deleted and added. Paths are those below the project's folder.
+
+    Raises:
+        UserError: git failed.
+    """
+    prefix = git(folder, "rev-parse", "--show-prefix")
+    listed = git(folder, "diff", "--name-status", "--no-renames", "--no-ext-diff", "-z", base, head).split("\0")
+    pairs = zip(listed[::2], listed[1::2], strict=False)
+    # A file outside of the project's folder keeps a name that no rule knows.
+    return [
+        FileChange(status, path[len(prefix) :] if path.startswith(prefix) else f"/{path}") for status, path in pairs
+    ]
+
+
+def write_tree(folder: Path, commit: str, target: Path) -> Path:
+    """Write the files of a commit below `target`; return the project's folder there.
+
+    Raises:
+        UserError: git failed.
+    """
+    target.mkdir()
+    index = {"GIT_INDEX_FILE": str(target.with_suffix(".index"))}
+    prefix = git(folder, "rev-parse", "--show-prefix")
+    git(folder, "read-tree", commit, variables=index)
+    top = Path(git(folder, "rev-parse", "--show-toplevel"))
+    git(top, "checkout-index", "--all", f"--prefix={target}/", variables=index)
+    return target / prefix if prefix else target
+
+
+def _event(environ: Mapping[str, str]) -> Mapping[str, object]:
+    path = environ.get("GITHUB_EVENT_PATH", "")
+    try:
+        event = json.loads(Path(path).read_bytes()) if path else {}
+    except (OSError, ValueError) as error:
+        consequence = f"the run's event cannot be read ({error}), so the base of the change is unknown."
+        repair = "unset it, or choose the base with `--base REV`."
+        raise UserError(Problem("GITHUB_EVENT_PATH", path, consequence, repair)) from None
+    return event if isinstance(event, Mapping) else {}
+
+
+def _default_branch(folder: Path) -> str:
+    for name in ("refs/remotes/origin/HEAD", "refs/remotes/origin/main", "refs/remotes/origin/master"):
+        try:
+            return _run(folder, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+        except _GitError:
+            continue
+    consequence = "origin's default branch is unknown, so there is nothing to compare with."
+    repair = "choose one with `--base REV`, or `git remote set-head origin --auto`; a pipeline needs `fetch-depth: 0`."
+    raise UserError(Problem("--base", NOT_SET, consequence, repair))
+
+
+def _merge_base(folder: Path, commit: str) -> str:
+    try:
+        return _run(folder, "merge-base", commit, "HEAD")
+    except _GitError:
+        consequence = "it has no commit in common with HEAD here, so the change is unknown."
+        raise UserError(Problem("base", commit, consequence, _DEPTH)) from None
+
+
+def _commit(folder: Path, revision: str, what: str) -> str:
+    try:
+        return _run(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    except _GitError:
+        consequence = "this clone has no such commit, so the change is unknown."
+        raise UserError(Problem(what, revision, consequence, f"correct it, or {_DEPTH}")) from None
+
+
+def git(folder: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> str:
+    """The output of git.
+
+    Raises:
+        UserError: It failed, or is missing.
+    """
+    try:
+        return _run(folder, *arguments, variables=variables)
+    except _GitError as error:
+        consequence = f"git {arguments[0]} failed, so the change is unknown: {error}"
+        repair = "run this in a checkout with at least one commit."
+        raise UserError(Problem(str(folder), None, consequence, repair)) from None
+
+
+def _run(folder: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> str:
+    try:
+        ended = subprocess.run(
+            ["git", "-C", str(folder), *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="surrogateescape",
+            check=False,
+            timeout=_SECONDS,
+            env=os.environ | {"GIT_TERMINAL_PROMPT": "0"} | dict(variables or {}),
+        )
+    except FileNotFoundError:
+        raise UserError(Problem("git", None, "it is not on PATH.", "install git.")) from None
+    except subprocess.TimeoutExpired:
+        consequence = f"git {arguments[0]} did not end within {_SECONDS:g} s."
+        raise UserError(Problem("git", None, consequence, "check the disk, then run it again.")) from None
+    if ended.returncode:
+        raise _GitError(ended.stderr.strip())
+    return ended.stdout.rstrip("\n")

@@ -1,0 +1,52 @@
+"""Plans of all stacks of the tree in the current folder, part by part, as JSON: a script of its own process.
+
+Started with the tree on PYTHONPATH, so that an older tree is planned by its own rules and its own catalogue. Uses only
+what every tree has: the project's files and `make_plan`. A stack that cannot be planned has its problems in place of
+parts. Cloud and clock do not count: the project's name and the day are the same for both trees.
+"""
+
+import dataclasses
+import hashlib
+import json
+import sys
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from bezel.errors import UserError
+from bezel.planner import LeasePlan, make_plan
+from bezel.pulumi_engine.project import Project
+
+_PROJECT, _DAY = "bezel-compared", date(2026, 1, 1)
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON, the same for equal values."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {item.name: plain(getattr(value, item.name)) for item in dataclasses.fields(value)}
+    if hasattr(value, "model_dump"):
+        return plain(value.model_dump())
+    if isinstance(value, Mapping):
+        return {str(key): plain(value[key]) for key in sorted(value, key=str)}
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(str, value))
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return value if value is None or isinstance(value, (bool, int, str)) else str(value)
+
+
+def parts(project: Project, stack: str) -> dict[str, str]:
+    """Kind and digests of the parts of a stack's plan, by name."""
+    try:
+        plan = make_plan(project.configuration(stack), project=_PROJECT, stack=stack, today=_DAY)
+    except UserError as error:
+        return {"kind": "", "problems": str(error)}
+    kind = "lease" if isinstance(plan, LeasePlan) else "service"
+    content = {name: json.dumps(value, sort_keys=True) for name, value in plain(plan).items()}
+    return {"kind": kind} | {name: hashlib.sha256(text.encode()).hexdigest() for name, text in content.items()}
+
+
+if __name__ == "__main__":
+    here = Project(Path.cwd())
+    sys.stdout.write(json.dumps({stack: parts(here, stack) for stack in here.stacks()}))

@@ -1,0 +1,72 @@
+"""Report of `bezel ci changed`: the stacks with their reasons, and the matrix for a workflow."""
+
+import json
+from dataclasses import dataclass
+
+from bezel.gitops.changed.rules import Concerned
+
+_SHOWN = 3  # reasons of a stack in text and Markdown; JSON has all
+
+
+@dataclass(frozen=True)
+class ChangedReport:
+    """The stacks that the commits between two revisions concern."""
+
+    base: str
+    head: str
+    concerned: Concerned
+
+    @property
+    def stacks(self) -> list[str]:
+        """Names of the stacks."""
+        return list(self.concerned.reasons)
+
+    @property
+    def matrix(self) -> dict[str, list[dict[str, str]]]:
+        """The matrix of a workflow's job: one job a stack."""
+        return {"include": [{"stack": stack} for stack in self.stacks]}
+
+    def as_json(self) -> dict[str, object]:
+        """The content as JSON."""
+        reasons = self.concerned.reasons
+        return {
+            "kind": "changed",
+            "base": self.base,
+            "head": self.head,
+            "every": list(self.concerned.every),
+            "stacks": [{"stack": stack, "reasons": list(reasons[stack])} for stack in self.stacks],
+            "deleted": list(self.concerned.deleted),
+            "matrix": self.matrix,
+        }
+
+    def outputs(self) -> str:
+        """Lines for the file GITHUB_OUTPUT: what later jobs of a workflow read."""
+        values = {"matrix": self.matrix, "stacks": self.stacks, "deleted": list(self.concerned.deleted)}
+        count = {"count": len(self.stacks)}
+        return "".join(f"{name}={json.dumps(value)}\n" for name, value in (values | count).items())
+
+    def text(self) -> str:
+        """The content for a terminal."""
+        lines = [f"{stack}: {'; '.join(self._shown(stack))}" for stack in self.stacks]
+        lines += [f"{stack}: {_DELETED}" for stack in self.concerned.deleted]
+        return "\n".join(lines or ["no stack is concerned"]) + "\n"
+
+    def markdown(self) -> str:
+        """The content for the run's summary."""
+        lines = [f"- **{stack}**: {'; '.join(_code(reason) for reason in self._shown(stack))}" for stack in self.stacks]
+        lines += [f"- **{stack}**: {_DELETED}" for stack in self.concerned.deleted]
+        return "\n".join(["### Stacks that this change concerns", "", *(lines or ["None."])]) + "\n"
+
+    def _shown(self, stack: str) -> list[str]:
+        every = self.concerned.every
+        reasons = list(every[:1] if every else self.concerned.reasons[stack])
+        rest = len(self.concerned.reasons[stack]) - len(reasons[:_SHOWN])
+        return [*reasons[:_SHOWN], *([f"{rest} more"] if rest else [])]
+
+
+_DELETED = "its file is deleted, so its resources stay: destroy them with the file of the commit before"
+
+
+def _code(reason: str) -> str:
+    path, colon, rest = reason.partition(": ")
+    return f"`{path.replace('`', '')}`: {rest}" if colon else reason

@@ -1,0 +1,121 @@
+"""Rules by which a changed file concerns stacks. Pure.
+
+Each file is judged on its own and the results are united, so more files never concern fewer stacks. What no rule knows
+concerns every stack.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from bezel.gitops.changed.import_closure import PACKAGES
+
+CATALOGUE = "bezel/catalog/data/"
+STACK_FILE = re.compile(r"Pulumi\.(?P<stack>[^/]+)\.yaml")
+# Folders and files of which nothing is part of a deploy.
+_APART = re.compile(r"docs/|tests/|[^/]+\.md$|LICENSE$|\.gitignore$|\.pre-commit-config\.yaml$")
+# Scripts for developers; those that set up the tools of a deploy are left to the rule of unknown files.
+_SCRIPTS = re.compile(r"tools/(?!toolchain/|pulumi/)")
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """One changed path: its status is git's letter, "A" added, "D" deleted, "M" or "T" changed."""
+
+    status: str
+    path: str
+
+
+@dataclass(frozen=True)
+class Program:
+    """What is known of the program in the two trees.
+
+    Attributes:
+        stacks: Stacks of the new tree -> kinds of their programs; both where the kind is unknown.
+        closures: Kind -> the paths that its program loads in either tree.
+        differing: Stacks whose plans differ between the trees -> the parts that do, as text.
+    """
+
+    stacks: Mapping[str, Collection[str]]
+    closures: Mapping[str, Collection[str]]
+    differing: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Concerned:
+    """Stacks that a change concerns.
+
+    Attributes:
+        reasons: Stack -> why, a line a file.
+        deleted: Stacks whose files are deleted: their resources stay until someone destroys them.
+        every: The files that concern every stack, with the reason.
+    """
+
+    reasons: Mapping[str, tuple[str, ...]]
+    deleted: tuple[str, ...] = ()
+    every: tuple[str, ...] = ()
+
+
+def concerned(changes: Iterable[FileChange], program: Program) -> Concerned:
+    """The stacks that a set of changed files concerns."""
+    reasons: dict[str, list[str]] = {}
+    deleted, every = set[str](), []
+    for change in sorted(set(changes), key=lambda change: (change.path, change.status)):
+        if (file := STACK_FILE.fullmatch(change.path)) and change.status == "D":
+            deleted.add(file["stack"])
+            continue
+        stacks, why = _concerned_by(change, program)
+        if stacks is None:
+            every.append(f"{change.path}: {why}")
+            stacks = dict.fromkeys(program.stacks, why)
+        for stack, reason in stacks.items():
+            reasons.setdefault(stack, []).append(f"{change.path}: {reason}")
+    ordered = {stack: tuple(reasons[stack]) for stack in sorted(reasons)}
+    return Concerned(ordered, tuple(sorted(deleted)), tuple(every))
+
+
+def _concerned_by(change: FileChange, program: Program) -> tuple[dict[str, str] | None, str]:
+    """Stacks that one file concerns with the reason; None and a reason where it concerns every stack."""
+    path = change.path
+    if file := STACK_FILE.fullmatch(path):
+        return {file["stack"]: "the stack's own file" + (" is new" if change.status == "A" else "")}, ""
+    if _APART.match(path) or _SCRIPTS.match(path):
+        return {}, ""
+    if path.startswith(CATALOGUE):
+        return {stack: f"its plan differs ({parts})" for stack, parts in program.differing.items()}, ""
+    if _is_program(path):
+        kinds = {kind: why for kind, paths in program.closures.items() if (why := _loaded(path, paths))}
+        return {
+            stack: next(kinds[kind] for kind in sorted(of) if kind in kinds)
+            for stack, of in program.stacks.items()
+            if any(kind in kinds for kind in of)
+        }, ""
+    return None, "may concern every stack"
+
+
+def _loaded(path: str, closure: Collection[str]) -> str:
+    """How a program with this closure loads a file of its packages; "" where it does not."""
+    if path.endswith(".py"):
+        return "imported by the program or a policy pack" if path in closure else ""
+    # A data file may be read by any module of its package: bezel/NAME, or a package of the top level.
+    parts = path.split("/")
+    package = "/".join(parts[: 2 if parts[0] == "bezel" else 1])
+    return "read by the program or a policy pack" if any(file.startswith(f"{package}/") for file in closure) else ""
+
+
+def needs_program(changes: Iterable[FileChange]) -> bool:
+    """Whether imports and plans have to be read: a file of the program or of the catalogue has changed."""
+    return any(_is_program(change.path) for change in changes)
+
+
+def _is_program(path: str) -> bool:
+    return path == "__main__.py" or (path.partition("/")[0] in PACKAGES and "/" in path)
+
+
+def needs_plans(changes: Iterable[FileChange], program: Program) -> list[str]:
+    """Stacks whose plans have to be compared: the catalogue has changed, and nothing else concerns them yet."""
+    changes = list(changes)
+    if not any(change.path.startswith(CATALOGUE) for change in changes):
+        return []
+    known = concerned(changes, Program(program.stacks, program.closures))
+    return [stack for stack in program.stacks if stack not in known.reasons]

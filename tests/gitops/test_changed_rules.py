@@ -1,0 +1,147 @@
+"""Rules of `bezel ci changed`: which file concerns which stack, and that more files never concern fewer stacks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bezel.gitops.changed.import_closure import UnparsedError, closures, modules_of
+from bezel.gitops.changed.report import ChangedReport
+from bezel.gitops.changed.rules import Concerned, FileChange, Program, concerned, needs_plans
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = Program(
+    stacks={"l4": ("service",), "tpu": ("lease",), "broken": ("service", "lease")},
+    closures={
+        "service": {"__main__.py", "bezel/planner/__init__.py", "stacks/cloud_run.py", "smoke/checks.py"},
+        "lease": {"__main__.py", "bezel/planner/__init__.py", "stacks/lease.py"},
+    },
+    differing={"l4": "cost"},
+)
+EVERY = {"l4", "tpu", "broken"}
+
+
+def stacks(*changes: tuple[str, str]) -> set[str]:
+    return set(concerned([FileChange(status, path) for status, path in changes], PROGRAM).reasons)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("docs/gitops.md", set()),
+        ("tests/gitops/test_changed_rules.py", set()),
+        ("README.md", set()),
+        ("tools/docs/localcloud.py", set()),
+        ("bezel/localcloud/cloud.py", set()),
+        ("bezel/localcloud/data/faults.toml", set()),
+        ("bootstrap/__main__.py", set()),
+        ("stacks/cloud_run.py", {"l4", "broken"}),
+        ("stacks/lease.py", {"tpu", "broken"}),
+        ("bezel/planner/__init__.py", EVERY),
+        ("__main__.py", EVERY),
+        ("smoke/failure_patterns.toml", {"l4", "broken"}),
+        ("bezel/catalog/data/prices.csv", {"l4"}),
+        ("Pulumi.tpu.yaml", {"tpu"}),
+        ("Pulumi.yaml", EVERY),
+        ("pyproject.toml", EVERY),
+        ("uv.lock", EVERY),
+        ("Makefile", EVERY),
+        ("tools/toolchain/pulumi_cli.py", EVERY),
+        (".github/workflows/deploy.yml", EVERY),
+        ("yaml.py", EVERY),
+        ("/elsewhere/file", EVERY),
+        ("docs", EVERY),
+        ("sub/README.md", EVERY),
+        ("Pulumi.a/b.yaml", EVERY),
+    ],
+)
+def test_a_file_concerns_the_stacks_that_load_it_and_an_unknown_one_all(path: str, expected: set[str]) -> None:
+    assert stacks(("M", path)) == expected
+
+
+def test_a_deleted_stack_file_is_reported_and_a_renamed_one_is_both() -> None:
+    found = concerned([FileChange("D", "Pulumi.old.yaml"), FileChange("A", "Pulumi.new.yaml")], PROGRAM)
+    assert (set(found.reasons), found.deleted) == ({"new"}, ("old",))
+    text = ChangedReport("b", "h", found).text()
+    assert "old: its file is deleted, so its resources stay" in text
+    assert "new: Pulumi.new.yaml: the stack's own file is new" in text
+
+
+def test_plans_are_compared_only_where_the_catalogue_changed_and_nothing_else_tells() -> None:
+    prices, stack = FileChange("M", "bezel/catalog/data/prices.csv"), FileChange("M", "Pulumi.l4.yaml")
+    assert needs_plans([stack], PROGRAM) == []
+    assert needs_plans([prices, stack], PROGRAM) == ["tpu", "broken"]
+    assert needs_plans([prices, FileChange("M", "uv.lock")], PROGRAM) == []
+
+
+KNOWN = (
+    *("docs/a.md", "stacks/lease.py", "stacks/cloud_run.py", "bezel/catalog/data/prices.csv", "Pulumi.tpu.yaml"),
+    *("Pulumi.gone.yaml", "Makefile", "smoke/x.toml", "bezel/gitops/x.py", "components/new.py"),
+)
+PATHS = st.sampled_from(KNOWN) | st.text(st.characters(exclude_characters="\0"), min_size=1, max_size=20)
+CHANGES = st.lists(st.builds(FileChange, st.sampled_from("AMDT"), PATHS), max_size=6)
+
+
+@given(CHANGES, CHANGES)
+def test_more_files_never_concern_fewer_stacks(some: list[FileChange], more: list[FileChange]) -> None:
+    few, many = concerned(some, PROGRAM), concerned([*some, *more], PROGRAM)
+    assert set(few.reasons) <= set(many.reasons)
+    assert set(few.deleted) <= set(many.deleted)
+    assert all(set(reasons) <= set(many.reasons[stack]) for stack, reasons in few.reasons.items())
+
+
+def test_each_kind_loads_its_own_module_and_both_load_the_planner_and_the_packs() -> None:
+    found = closures(ROOT)
+    assert "stacks/cloud_run.py" in found["service"] - found["lease"]
+    assert "stacks/lease.py" in found["lease"] - found["service"]
+    for both in ("__main__.py", "bezel/planner/assemble/build.py", "policies/security/pack.py", "smoke/health.py"):
+        assert all(both in paths for paths in found.values()), both
+    for neither in (
+        "bezel/localcloud/cloud.py",
+        "bezel/cli/plan.py",
+        "policies/docs_table.py",
+        "bootstrap/__main__.py",
+    ):
+        assert neither in modules_of(ROOT).values()
+        assert not any(neither in paths for paths in found.values()), neither
+
+
+def test_imports_count_wherever_they_stand_and_so_do_names_of_modules(tmp_path: Path) -> None:
+    for name, text in {
+        "__main__.py": "import stacks.dispatch",
+        "stacks/__init__.py": "",
+        "stacks/dispatch.py": "def f():\n    from stacks import lease, cloud_run",
+        "stacks/lease.py": "NAME = 'components.late'",
+        "stacks/cloud_run.py": "from . import near\nfrom .deep.inner import thing",
+        "stacks/near.py": "",
+        "stacks/deep/__init__.py": "from ..near import x",
+        "stacks/deep/inner.py": "thing = 1",
+        "components/late.py": "",
+        "components/unused.py": "",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / name).write_text(text)
+    found = closures(tmp_path)
+    assert found["lease"] - found["service"] == {"stacks/lease.py", "components/late.py"}
+    assert {"stacks/near.py", "stacks/deep/__init__.py", "stacks/deep/inner.py"} <= found["service"]
+    assert not any("components/unused.py" in paths for paths in found.values())
+    (tmp_path / "components/unused.py").write_text("(")
+    closures(tmp_path)
+    (tmp_path / "stacks/near.py").write_text("(")
+    with pytest.raises(UnparsedError, match=r"stacks/near\.py"):
+        closures(tmp_path)
+
+
+def test_the_report_has_a_matrix_and_shows_few_reasons() -> None:
+    reasons = {"l4": tuple(f"stacks/f{n}.py: imported" for n in range(9))}
+    report = ChangedReport("b", "h", Concerned(reasons))
+    assert report.matrix == {"include": [{"stack": "l4"}]}
+    assert report.text() == "l4: stacks/f0.py: imported; stacks/f1.py: imported; stacks/f2.py: imported; 6 more\n"
+    assert "`stacks/f0.py`: imported" in report.markdown()
+    assert report.outputs().splitlines()[1] == 'stacks=["l4"]'
+    none = ChangedReport("b", "h", Concerned({}))
+    assert (none.text(), none.matrix) == ("no stack is concerned\n", {"include": []})
+    assert "count=0" in none.outputs()

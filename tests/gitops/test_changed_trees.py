@@ -1,0 +1,112 @@
+"""Changes of real trees: a stack that `bezel ci changed` leaves out has the same plan before and after."""
+
+from __future__ import annotations
+
+import functools
+import re
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bezel.gitops.changed import command
+from bezel.gitops.changed.rules import Concerned, FileChange
+from tests.support.gitops.working_copy import ROOT, WorkingCopy, tracked_files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+PROGRAM = re.compile(
+    r"(bezel|bootstrap|components|policies|smoke|stacks)/|__main__\.py$|Pulumi\.[\w.-]+$|pyproject\.toml$"
+)
+PRICES, RULE = "bezel/catalog/data/prices.csv", "bezel/planner/base/money.py"
+Edit = tuple[str, str, str]
+L4_ROW, TPU_ROW = "no zonal redundancy,us-east4,instance-based,gpu-second,", "v6e chip,us-south1,on-demand,chip-hour,"
+L4_EAST: Edit = (PRICES, f"{L4_ROW}0.0001867", f"{L4_ROW}0.0001900")
+UNUSED: Edit = (PRICES, f"{TPU_ROW}2.70", f"{TPU_ROW}2.71")
+STACK: Edit = ("Pulumi.v6e1-12b.yaml", "max-num-seqs: 64", "max-num-seqs: 32")
+SERVICES, LEASES = {"l4-qat", "l4-e2b"}, {"v6e1-12b", "v6e4-12b"}
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    tree: Path = tmp_path_factory.mktemp("trees") / "old"
+    for name in filter(PROGRAM.match, tracked_files()):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tree / name)
+    return tree
+
+
+@pytest.fixture(scope="module")
+def plans_of() -> Callable[[Path], command.Plans]:
+    return functools.cache(command.plans)
+
+
+def edited(old: Path, edits: tuple[Edit, ...]) -> Path:
+    new = old.with_name(f"new{len(list(old.parent.iterdir()))}")
+    shutil.copytree(old, new)
+    for path, before, after in edits:
+        text = (new / path).read_text()
+        assert before in text, path
+        (new / path).write_text(text.replace(before, after, 1))
+    return new
+
+
+@pytest.mark.parametrize(
+    ("edits", "among", "beside"),
+    [
+        ((L4_EAST, UNUSED), SERVICES, {*LEASES, "rtx6000-fp8"}),
+        ((STACK, L4_EAST), {*SERVICES, "v6e1-12b"}, {"v6e4-12b"}),
+        (((RULE, '= "unknown"', '= "unknown"  # changed'),), {*SERVICES, *LEASES}, set()),
+    ],
+    ids=["prices", "price-and-stack", "rule"],
+)
+def test_a_stack_left_out_has_the_same_plan(
+    edits: tuple[Edit, ...], among: set[str], beside: set[str], old: Path, plans_of: Callable[[Path], command.Plans]
+) -> None:
+    new = edited(old, edits)
+    found = command.compared(old, new, [FileChange("M", path) for path in {path for path, _, _ in edits}], plans_of)
+    before, after = plans_of(old), plans_of(new)
+    assert before.keys() == after.keys() >= {"l4-qat", "v6e1-12b"}
+    assert all(before[stack] == after[stack] for stack in after.keys() - found.reasons.keys())
+    assert among <= found.reasons.keys()
+    assert not beside & found.reasons.keys()
+    assert not found.every
+
+
+def test_a_tree_that_cannot_be_planned_concerns_every_stack(
+    old: Path, plans_of: Callable[[Path], command.Plans]
+) -> None:
+    def older(tree: Path) -> command.Plans:
+        if tree == old:
+            raise command.UnplannedError("the stacks could not be planned (ImportError)")
+        return plans_of(old)
+
+    new = edited(old, ())
+    found = command.compared(old, new, [FileChange("M", PRICES)], older)
+    assert found.reasons.keys() == plans_of(old).keys()
+    assert "cannot be followed" in found.every[0]
+    assert command.compared(old, new, [FileChange("M", "docs/a.md")], older) == Concerned({})
+
+
+def test_a_tree_with_a_broken_module_fails_with_the_last_line(tmp_path: Path) -> None:
+    (tmp_path / "bezel").mkdir()
+    (tmp_path / "bezel" / "__init__.py").write_text("raise RuntimeError('planted')")
+    with pytest.raises(command.UnplannedError, match="planted"):
+        command.plans(tmp_path)
+
+
+def test_the_commits_of_a_branch_are_compared(tmp_path: Path) -> None:
+    copy = WorkingCopy.of(tmp_path / "copy", "", [name for name in tracked_files() if PROGRAM.match(name)])
+    copy.git("mv", "Pulumi.l4-e2b.yaml", "Pulumi.small.yaml")
+    path, before, after = L4_EAST
+    copy.write(path, (copy.folder / path).read_text().replace(before, after))
+    copy.commit("Change a price, rename a stack")
+    report = command.changed(copy.folder, "HEAD~1", {})
+    assert {"small", "l4-qat"} <= set(report.stacks)
+    assert "v6e1-12b" not in report.stacks
+    assert report.concerned.deleted == ("l4-e2b",)
+    reasons = {entry["stack"]: entry["reasons"] for entry in report.as_json()["stacks"]}  # type: ignore[attr-defined]
+    assert reasons["l4-qat"] == [f"{PRICES}: its plan differs (cost, token_cost)"]
