@@ -55,7 +55,7 @@ RUN_BY = {
     "bezel ci deploy": "tests/gitops/test_review_run.py",
     "bezel ci lock": "tests/gitops/test_lock_command.py",
     "bezel ci preview": "tests/gitops/test_review_run.py",
-    "bezel init": "tests/bootstrap/test_setup_text.py",
+    "bezel init": "tests/e2e/test_project_setup.py",
     "bezel local fault clear": "tests/cli/test_fault_command.py",
     "bezel local recover": "tests/e2e/test_kill_points.py",
     "bezel local start": "tests/e2e/test_prod_repairs.py",

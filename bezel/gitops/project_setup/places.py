@@ -83,15 +83,12 @@ class Places:
         self.here.folder.drop_state()
         self.here.folder.state.mkdir(mode=0o700)
         self.here.ensure_stack()
-        self.here.imported(self._readable_here(state))
+        self.here.imported(state)
+        if _secrets_of(state).get("type") == "cloud":
+            # The key is destroyed too, and a state that it encrypts could not be read after a kill.
+            self.here.printed("stack", "change-secrets-provider", "passphrase")
         self._check_copy(state, self.here)
         self.here.folder.note_destroy()
-
-    @staticmethod
-    def _readable_here(state: State) -> State:
-        """The state without its secrets provider: the key is destroyed too, and nothing in the state is a secret."""
-        deployment = {key: value for key, value in state["deployment"].items() if key != "secrets_providers"}
-        return {**state, "deployment": deployment}
 
     @staticmethod
     def _check_copy(state: State, copy: SetupEngine) -> None:
@@ -108,7 +105,7 @@ class Places:
         if environ.get("GOOGLE_KMS_CUSTOM_ENDPOINT"):
             return False
         state, provider = self.bucket.exported(), self.bucket.outputs().get("secrets_provider", "")
-        secrets = ((state or {}).get("deployment") or {}).get("secrets_providers") or {}
+        secrets = _secrets_of(state or {})
         if secrets.get("type") == "cloud" and (secrets.get("state") or {}).get("url") == provider:
             return True
         if not provider:
@@ -121,3 +118,9 @@ class Places:
 
 def _resources(state: State) -> list[State]:
     return state.get("deployment", {}).get("resources") or []
+
+
+def _secrets_of(state: State) -> State:
+    """How a state's secrets are encrypted."""
+    found: State = state.get("deployment", {}).get("secrets_providers") or {}
+    return found

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bezel.localcloud import clients, control
-from bezel.localcloud.core.paths import PROJECT, Endpoint
+from bezel.localcloud.core.paths import BILLING_ACCOUNT, PROJECT, Endpoint
 from bezel.pulumi_engine.local_engine import PLUGINS
+from bezel.pulumi_engine.pulumi_command import pulumi_cli
 from tests.support.e2e import warm_bezel
 from tests.support.e2e.rehearsal import SECONDS, SPEED, Run
 from tests.support.localcloud.client import Client
@@ -22,14 +23,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 BUCKET = f"{PROJECT}-pulumi-state"
-BILLING_ACCOUNT = "01A2B3-C4D5E6-F7A8B9"
 BEZEL = Path(sys.executable).parent / "bezel"
 OPTIONS = {
     "--project": PROJECT,
     "--region": "us-east4",
     "--repository": "acme/llm",
     "--repository-id": "4711",
-    "--billing-account": BILLING_ACCOUNT,
+    "--billing-account": BILLING_ACCOUNT.removeprefix("billingAccounts/"),
     "--alert-email": "llm@acme.example",
 }
 
@@ -76,6 +76,24 @@ class SetupHarness:
     def destroy(self) -> Run:
         """Run `bezel init --destroy`."""
         return self.bezel("init", "--destroy", "--yes", "--project", PROJECT)
+
+    def pulumi(self, *words: str) -> Run:
+        """Run `pulumi` on the state in the bucket, as a user does by hand."""
+        environment = self.environment | {
+            "PULUMI_BACKEND_URL": f"gs://{BUCKET}",
+            "PULUMI_CONFIG_PASSPHRASE_FILE": str(self.home / "passphrase"),
+            "STORAGE_EMULATOR_HOST": self.endpoint.emulator.removeprefix("http://"),
+        }
+        ended = subprocess.run(
+            [pulumi_cli(), *words, "--stack", PROJECT],
+            cwd=self.home,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        return Run(ended.returncode, ended.stdout + ended.stderr)
 
     def bezel(self, *words: str) -> Run:
         """Run `bezel`."""
