@@ -11,6 +11,7 @@ import json
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from bezel.errors import Problem
@@ -24,6 +25,7 @@ _KINDS = {
     "google.oauth2.service_account": "service_account",
     "google.auth.compute_engine.credentials": "metadata",
     "google.auth.impersonated_credentials": "impersonated",
+    "google.auth.identity_pool": "federated",
 }
 _WORDS = {
     "token": "the access token in GOOGLE_OAUTH_ACCESS_TOKEN",
@@ -31,7 +33,8 @@ _WORDS = {
     "service_account": "a service account's key",
     "metadata": "the metadata server",
     "impersonated": "an impersonated service account",
-    "other": "a federated identity",
+    "federated": "a federated identity",
+    "other": "a credential of another kind",
 }
 _REPAIR = (
     "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS to the path of a service "
@@ -44,7 +47,7 @@ class CredentialSource:
     """The credentials of an environment.
 
     Attributes:
-        kind: `token`, `user`, `service_account`, `metadata`, `impersonated` or `other`.
+        kind: `token`, `user`, `service_account`, `metadata`, `impersonated`, `federated` or `other`.
         held: google-auth's object, None for a bare token.
         token: The bare token.
         account: The service account to act as, through the IAM Credentials API.
@@ -84,12 +87,49 @@ def load(environ: Mapping[str, str], request: Any) -> CredentialSource:
         behind = private(held, "_source_credentials")
         delegates = tuple(private(held, "_delegates") or ())
         return CredentialSource(kind_, behind, account=held.service_account_email, delegates=delegates)
+    if kind_ == "federated":
+        return _federated(held, account, quota_project)
     return CredentialSource(kind_, held, account=account, quota_project=quota_project)
+
+
+def _federated(held: Any, account: str | None, quota_project: str | None) -> CredentialSource:
+    """The identity that a file of the type external_account names, and the account that it acts as."""
+    info = held.info
+    guarded(str(info["token_url"]), "token_url of the credentials")
+    if url := (info.get("credential_source") or {}).get("url"):
+        guarded(str(url), "credential_source.url of the credentials")
+    if account is None and (named := held.service_account_email):
+        # As above: the impersonation is done in `bezel.rest.credentials`, which also reports why it was refused.
+        own = {key: value for key, value in info.items() if not key.startswith("service_account_impersonation")}
+        return CredentialSource("federated", _identity_pool(own), account=named, quota_project=quota_project)
+    return CredentialSource("federated", held, account=account, quota_project=quota_project)
+
+
+def _identity_pool(info: Mapping[str, Any]) -> Any:
+    pools: Any = importlib.import_module("google.auth.identity_pool")
+    return pools.Credentials.from_info(dict(info), scopes=[SCOPE])
 
 
 def kind(source: CredentialSource) -> str:
     """Return the kind of a source, in words for the user."""
     return _WORDS[source.kind]
+
+
+def _external_account(given: str) -> Mapping[str, Any] | None:
+    """A credential of the type external_account with a file or an address as its source, from JSON or a path.
+
+    google-auth's own loader would ask Google for the project's id first, with a transport that is not installed.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: It is not JSON.
+    """
+    if not given:
+        return None
+    info = json.loads(given if given.startswith("{") else Path(given).read_bytes())
+    source = info.get("credential_source") if isinstance(info, dict) else None
+    fits = isinstance(source, dict) and info.get("type") == "external_account" and source.keys() & {"file", "url"}
+    return info if fits else None
 
 
 def private(held: Any, name: str) -> Any:
@@ -108,6 +148,8 @@ def _held(environ: Mapping[str, str], request: Any) -> Any:
         with warnings.catch_warnings():
             # It warns of a user's credentials without a quota project: Google's response reports that if it matters.
             warnings.simplefilter("ignore")
+            if (info := _external_account(given or path)) is not None:
+                return _identity_pool(info)
             if given.startswith("{"):
                 return auth.load_credentials_from_dict(json.loads(given), scopes=[SCOPE])[0]
             if given or path:

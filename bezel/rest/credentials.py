@@ -141,7 +141,8 @@ class Credentials:
         except ApiError as error:
             text = f"cannot be impersonated ({error.status} {error.reason}: {redact(error.message, caller)})."
             repair = (
-                "check the e-mail, and grant the caller roles/iam.serviceAccountTokenCreator on it: "
+                "check the e-mail, and grant the caller roles/iam.serviceAccountTokenCreator on it (a federated "
+                "identity: roles/iam.workloadIdentityUser): "
                 f"`gcloud iam service-accounts add-iam-policy-binding {account} "
                 "--member=user:YOU --role=roles/iam.serviceAccountTokenCreator`."
             )
@@ -157,6 +158,7 @@ class Credentials:
             text = redact(str(error.args[0] if error.args else type(error).__name__))
             # "iat" is in Google's error for a signature from a clock that is off: a new log-in would not help.
             repair = "set this machine's clock, then run the same command again." if " iat " in text else _LOG_IN
+            repair = _FEDERATE if source.kind == "federated" else repair
             raise CredentialsError(
                 Problem("Google credentials", None, f"{kind(source)} was refused: {text}.", repair)
             ) from None
@@ -184,6 +186,10 @@ class Credentials:
 
 
 _LOG_IN = "log in again (gcloud auth application-default login), or check GOOGLE_APPLICATION_CREDENTIALS."
+_FEDERATE = (
+    "log in again with `bezel ci login` in the same job, which names the cause; outside of a forge's job, run `gcloud "
+    "auth application-default login`."
+)
 _IMPERSONATE = (
     "set it to a service account that may call the service (roles/run.invoker) and on which you have "
     "roles/iam.serviceAccountTokenCreator: "

@@ -50,6 +50,7 @@ READS = (
     "pulumi stack output",
 )
 RUN_BY = {
+    "bezel ci login": "tests/gitops/test_ci_login.py",
     "bezel catalog record-options": "tests/cli/test_record_options.py",
     "bezel catalog refresh --write": "tests/cli/test_catalog_command.py",
     "bezel ci deploy": "tests/gitops/test_review_run.py",

@@ -47,7 +47,7 @@ def served_table() -> str:
         kind = re.findall(r"/(\w+)/\{[^/]*\}", rule.path)
         resources.setdefault((cloud_quotas.api.service, ".".join(kind)), set()).add(rule.method.lower())
     rows = [
-        (f"`{api}`" if first else "", resource and f"`{resource}`", ", ".join(sorted(resources[api, resource])))
+        (f"`{api}`" if first else "", f"`{resource}`", ", ".join(sorted(resources[api, resource])))
         for api in sorted({api for api, _ in resources})
         for first, resource in _firsts(sorted(resource for name, resource in resources if name == api))
     ]

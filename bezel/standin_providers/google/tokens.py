@@ -1,4 +1,6 @@
-"""Access token of the provider processes: from the environment, or exchanged for one signed by a service account's key.
+"""Access token of the provider processes: from the environment, or exchanged for what a credential file holds.
+
+A file holds a service account's key, with which a token is signed, or names an outside identity (federation.py).
 
 google-auth does the same and more, but needs a transport library that costs a plugin 0.1 s at every start; the grant
 itself (RFC 7523, as in Google's documentation of service accounts) is a few lines. A token is held in memory only.
@@ -15,8 +17,8 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from bezel.standin_providers.google.errors import ProviderError
+from bezel.standin_providers.google.federation import SCOPE, federated_token
 
-SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _EARLY = 60.0  # seconds before its expiry that a token counts as expired
 
 
@@ -27,11 +29,14 @@ class Tokens:
         """Make a source of tokens.
 
         Args:
-            environment: The environment with GOOGLE_OAUTH_ACCESS_TOKEN or GOOGLE_APPLICATION_CREDENTIALS.
+            environment: The environment with GOOGLE_OAUTH_ACCESS_TOKEN, GOOGLE_CREDENTIALS (a credential, or the path
+                of one) or GOOGLE_APPLICATION_CREDENTIALS (a path).
             given: A token from the provider's configuration; it has precedence.
         """
         self._given = given or environment.get("GOOGLE_OAUTH_ACCESS_TOKEN", "")
-        self._file = environment.get("GOOGLE_APPLICATION_CREDENTIALS", "")
+        names = ("GOOGLE_CREDENTIALS", "GOOGLE_APPLICATION_CREDENTIALS")
+        self._name = next((name for name in names if environment.get(name, "").strip()), names[-1])
+        self._credential = environment.get(self._name, "").strip()
         self._lock = threading.Lock()
         self._token = ""
         self._ends = 0.0
@@ -46,28 +51,43 @@ class Tokens:
             return self._given
         with self._lock:
             if time.monotonic() > self._ends:
-                answer = _exchange(_key(self._file))
-                self._token = str(answer["access_token"])
-                self._ends = time.monotonic() + float(answer.get("expires_in", 3600)) - _EARLY
+                self._token, seconds = _new_token(_content(self._name, self._credential))
+                # A federated token can live shorter than the margin: then each call gets a new one.
+                self._ends = time.monotonic() + seconds - _EARLY
             return self._token
 
 
-def _key(file: str) -> dict[str, Any]:
-    if not file:
+def _new_token(content: Mapping[str, Any]) -> tuple[str, float]:
+    """Return an access token and the seconds that it lives."""
+    if content.get("type") == "external_account":
+        return federated_token(content)
+    answer = _exchange(content)
+    return str(answer["access_token"]), float(answer.get("expires_in", 3600))
+
+
+def _content(name: str, credential: str) -> dict[str, Any]:
+    """Return the content of a variable's credential: JSON, or the path of a file with it."""
+    if not credential:
         raise ProviderError(
             "No credential: GOOGLE_APPLICATION_CREDENTIALS and GOOGLE_OAUTH_ACCESS_TOKEN are both unset. "
             '`make up` sets them; for other commands, run `eval "$(.venv/bin/bezel local env)"` first.'
         )
+    given = credential.startswith("{")
+    where = name if given else f"{name}={credential}"
     try:
-        key = json.loads(Path(file).read_text(encoding="utf-8"))
+        content = json.loads(credential if given else Path(credential).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise ProviderError(f"GOOGLE_APPLICATION_CREDENTIALS={file} cannot be read as a key: {error}") from None
-    if not isinstance(key, dict) or not {"client_email", "private_key", "token_uri"} <= key.keys():
+        reason = type(error).__name__ if given else str(error)
+        raise ProviderError(f"{where} cannot be read as a key: {reason}") from None
+    federated = isinstance(content, dict) and content.get("type") == "external_account"
+    if not isinstance(content, dict) or not (
+        federated or {"client_email", "private_key", "token_uri"} <= content.keys()
+    ):
         raise ProviderError(
-            f"GOOGLE_APPLICATION_CREDENTIALS={file} is not a service account key, so nothing can be signed. "
+            f"{where} is neither a service account key nor of the type external_account, so no token can be had. "
             "Point it at localcloud's credentials.json."
         )
-    return key
+    return content
 
 
 def _exchange(key: Mapping[str, Any]) -> dict[str, Any]:
