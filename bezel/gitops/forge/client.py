@@ -174,6 +174,12 @@ class Forge:
         content = {"title": title, "body": body, "head": branch, "base": base}
         return PullRequest.of(self._transport.request("POST", path, needs=_PULLS, body=content))
 
+    def head_of(self, number: int) -> str:
+        """The newest commit of a pull request; "" where the forge does not say."""
+        found = self._transport.request("GET", f"{self._base}/pulls/{number}", needs="pull-requests: read")
+        head = found.get("head") if isinstance(found, dict) else None
+        return str(head.get("sha") or "") if isinstance(head, dict) else ""
+
     def set_status(
         self,
         sha: str,

@@ -59,6 +59,7 @@ class FakeForge:
     runs: dict[int, dict[str, Any]] = field(default_factory=dict)
     branches: dict[str, dict[str, bytes]] = field(default_factory=lambda: {"main": {}})
     pulls: list[dict[str, Any]] = field(default_factory=list)
+    heads: dict[int, str] = field(default_factory=dict)
     statuses: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     objects: dict[str, Any] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
@@ -216,6 +217,9 @@ class FakeForge:
     def list_pulls(self, _user: str, _call: Call) -> tuple[int, Any]:
         return 200, [pull for pull in self.pulls if pull["state"] == "open"]
 
+    def get_pull(self, _user: str, _call: Call, number: str) -> tuple[int, Any]:
+        return 200, {"number": int(number), "head": {"sha": self.heads.get(int(number), "a" * 40)}}
+
     def create_pull(self, user: str, call: Call) -> tuple[int, Any]:
         head, base = call.json["head"], call.json["base"]
         if any(pull["head"]["ref"] == head and pull["state"] == "open" for pull in self.pulls):
@@ -286,6 +290,7 @@ _ROUTES: list[tuple[str, str, str, tuple[str, ...], Callable[..., tuple[int, Any
     ("POST", r"REPO/issues", "issues", _BOTH, FakeForge.create_issue),
     ("PATCH", r"REPO/issues/(\d+)", "issues", _BOTH, FakeForge.edit_issue),
     ("GET", r"REPO/pulls", "pull-requests", _BOTH, FakeForge.list_pulls),
+    ("GET", r"REPO/pulls/(\d+)", "pull-requests", _BOTH, FakeForge.get_pull),
     ("POST", r"REPO/pulls", "pull-requests", _BOTH, FakeForge.create_pull),
     ("PATCH", r"REPO/pulls/(\d+)", "pull-requests", _BOTH, FakeForge.edit_pull),
     ("POST", r"REPO/statuses/(\w+)", "statuses", _BOTH, FakeForge.create_status),

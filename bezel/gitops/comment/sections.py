@@ -1,0 +1,212 @@
+"""Section of a comment: one document, short enough for a phone, with its detail folded.
+
+Owns the order (price, verdict, changes, refusals, the next step), the words, and the bound of what is visible. Every
+text of a document is shown through `bezel.gitops.comment.markdown`.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from bezel.gitops.comment.documents import Document, entries, mapping, texts
+from bezel.gitops.comment.markdown import code, flat, prose
+from bezel.gitops.price_line import ARROW, cost_of_json, missing_of, price_parts
+
+VISIBLE = {"preview": 1000, "rehearsal": 500, "deployment": 1000}
+"""Most characters of a section that are visible without unfolding it."""
+FOLDED = 8000
+"""Most characters of a section's folded detail."""
+ADVISORY = "advisory"
+OPS = ("replace", "delete", "create", "update")  # what cannot be undone comes first
+# Names for each operation and refusals that are shown: the first pair whose text is short enough.
+_SHOWN = ((4, 3), (4, 2), (2, 2), (2, 1), (1, 1), (0, 1))
+# Types that serve a model, and types that only prepare something.
+_MAJOR = re.compile(r"cloudrunv2|cloudrun/|compute/instance|gcp:tpu|:Tpu|container/|vertex/", re.IGNORECASE)
+_MINOR = re.compile(r"iam|projects/service|bucketObject|pulumi:providers|secretVersion|random:|docker:", re.IGNORECASE)
+_REPAIR = re.compile(r"\bRepair:\s*(.+)", re.DOTALL)
+
+
+Changes = Mapping[str, Sequence[Mapping[str, Any]]]
+"""Changed resources by operation."""
+
+
+def section(document: Document, run_url: str = "") -> str:
+    """The section of a document as Markdown, with a link to the run that wrote it."""
+    kind = str(document["kind"])
+    changes, refusals = _changes(document), _refusals(document)
+    for names, first in _SHOWN:
+        refused = refusals[:first]
+        refused += [f"- and {len(refusals) - first} more below"] if len(refusals) > first else []
+        if kind == "rehearsal":
+            lines = _rehearsal(document, run_url, refused)
+        else:
+            lines = _change(document, run_url, changes, _named_changes(changes, names), refused)
+        visible = _text(lines)
+        if len(visible) <= VISIBLE[kind] + len(run_url):
+            break
+    detail = _detail(document, changes)
+    return f"{visible}\n\n{detail}" if detail else visible
+
+
+def _change(
+    document: Document, run_url: str, changes: Changes, named: Sequence[str], refused: Sequence[str]
+) -> list[str]:
+    """A preview's or a deployment's lines."""
+    price = mapping(document, "price")
+    before, after = cost_of_json(price.get("before")), cost_of_json(price.get("after"))
+    hourly, monthly, idle = (part.replace(ARROW, "→") for part in price_parts(before, after))
+    missing = missing_of(before, after)
+    more = f" and {len(missing) - 2} more" if len(missing) > 2 else ""
+    unknown = [f"Price unknown: {'; '.join(prose(item, 90) for item in missing[:2])}{more}"] if missing else []
+    return [
+        f"**{hourly}**",
+        f"{monthly}, {idle}",
+        *unknown,
+        f"{_heading(document, run_url)}; {_counts(document, changes)}",
+        *named,
+        *refused,
+        _next_step(document, changes, unpriced=bool(missing)),
+    ]
+
+
+def _rehearsal(document: Document, run_url: str, refused: Sequence[str]) -> list[str]:
+    seconds = document.get("seconds")
+    after = f" after {seconds:.0f} s" if isinstance(seconds, int | float) else ""
+    lines = [f"{_heading(document, run_url)} on the embedded cloud{after}, without credentials"]
+    lines += refused
+    if document["verdict"] != "passed":
+        command = f"bezel ci rehearse {flat(document['stack'], 30)}"
+        lines.append(f"**To repair:** run {code(command)} yourself, mend the cause and push.")
+    return lines
+
+
+def _heading(document: Document, run_url: str) -> str:
+    log = f" ([log]({run_url}))" if run_url else ""
+    return f"{str(document['kind']).capitalize()}: **{prose(document['verdict'], 30)}**{log}"
+
+
+def _changes(document: Document) -> Changes:
+    """The changes of each operation, those of what serves a model first."""
+    listed = mapping(document, "changes")
+    return {op: sorted(entries(listed, op), key=lambda row: (_weight(row), str(row.get("name")))) for op in OPS}
+
+
+def _weight(row: Mapping[str, Any]) -> int:
+    token = str(row.get("type"))
+    return 2 if _MINOR.search(token) else 0 if _MAJOR.search(token) else 1
+
+
+def _counts(document: Document, changes: Changes) -> str:
+    done = {"create": "created", "update": "updated", "replace": "replaced", "delete": "deleted"}
+    deployed = document["kind"] == "deployment"
+    counts = [f"{len(rows)} {done[op] if deployed else f'to {op}'}" for op, rows in changes.items() if rows]
+    # A preview that failed may not have reached what changes.
+    none = "changes unknown" if document["verdict"] == "failed" else "no changes"
+    return ", ".join(counts) or none
+
+
+def _named_changes(changes: Changes, names: int) -> list[str]:
+    lines = []
+    for op, rows in changes.items():
+        if rows and names:
+            named = [_named(row, paths=2 if op in ("update", "replace") else 0) for row in rows[:names]]
+            more = f" and {len(rows) - names} more" if len(rows) > names else ""
+            lines.append(f"- {op} {', '.join(named)}{more}")
+    return lines
+
+
+def _named(row: Mapping[str, Any], *, paths: int, longest: int = 40) -> str:
+    name = code(row.get("name", ""), longest)
+    listed = texts(row, "properties")
+    if not paths or not listed:
+        return name
+    more = f" and {len(listed) - paths} more" if len(listed) > paths else ""
+    return f"{name} ({', '.join(code(path, longest) for path in listed[:paths])}{more})"
+
+
+def _refusals(document: Document) -> list[str]:
+    """What refuses or failed, each with its repair; a policy that says the same of several resources once."""
+    resources: dict[tuple[str, str], list[str]] = {}
+    for item in entries(document, "violations"):
+        if item.get("level") != ADVISORY:
+            said = str(item.get("policy", "")), str(item.get("message", ""))
+            resources.setdefault(said, []).append(str(item.get("resource", "")))
+    lines = []
+    for (policy, message), names in resources.items():
+        more = f" and {len(names) - 2} more" if len(names) > 2 else ""
+        where = ", ".join(code(name, 40) for name in names[:2]) + more
+        lines.append(f"- refused by {code(policy, 40)} ({where}): {_with_repair(message)}")
+    # What has no price is named beside the price.
+    problems = [text for text in texts(document, "problems") if not text.startswith("the price is unknown")]
+    return lines + [f"- problem: {_with_repair(text)}" for text in problems]
+
+
+def _with_repair(message: str) -> str:
+    """A problem's text, with its repair set apart; both shortened."""
+    repair = _REPAIR.search(message)
+    said = message[: repair.start()] if repair else message
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    # A message's lines are a value, then its consequence.
+    joined = " ".join(line if line[-1] in ".:;," else f"{line}:" for line in lines[:-1])
+    text = prose(" ".join([joined, *lines[-1:]]), 180)
+    return f"{text} **Repair:** {prose(repair[1], 130)}" if repair else text
+
+
+def _next_step(document: Document, changes: Changes, *, unpriced: bool) -> str:
+    verdict = document["verdict"]
+    if document["kind"] == "deployment":
+        deployed = verdict in ("deployed", "unchanged")
+        return "**Done.**" if deployed else "**To repair:** see the run's log, mend the cause, run the deploy again."
+    if verdict == "allowed":
+        if not any(changes.values()):
+            return "**Nothing to deploy.**"
+        return "**To deploy:** approve and merge. The deploy previews again and stops at any difference."
+    if verdict == "refused" and unpriced:
+        return (
+            "**To repair:** choose hardware with a price, or add the row with its source to the price list; then push."
+        )
+    if verdict == "refused":
+        return "**To repair:** change what is named above and push. Limits are raised by their owner."
+    return "**To repair:** mend the cause and push. The run's log has the rest."
+
+
+def _text(lines: Iterable[str]) -> str:
+    """Paragraphs and lists: Markdown needs an empty line before and after a list, and a break inside a paragraph."""
+    text, previous = "", ""
+    for line in lines:
+        is_item, was_item = line.startswith("- "), previous.startswith("- ")
+        if previous:
+            text += "\n" if is_item and was_item else "\n\n"
+        text += line
+        previous = line
+    return text
+
+
+def _detail(document: Document, changes: Changes) -> str:
+    """The folded part: all changes, advice, fit, quota, remaining messages; empty without any of these."""
+    kept: list[str] = []
+    length = 0
+    for line in _detail_lines(document, changes):
+        length += len(line) + 1
+        if length > FOLDED:
+            kept.append("- and more: see the run's log")
+            break
+        kept.append(line)
+    if not kept:
+        return ""
+    return "\n".join(["<details><summary>All changes and messages</summary>", "", *kept, "", "</details>"])
+
+
+def _detail_lines(document: Document, changes: Changes) -> Iterator[str]:
+    for op, rows in changes.items():
+        for row in rows:
+            yield f"- {op} {_named(row, paths=8, longest=80)} {code(row.get('type', ''), 80)}"
+    for item in entries(document, "violations"):
+        word = "advice of" if item.get("level") == ADVISORY else "refused by"
+        policy, resource = code(item.get("policy", ""), 40), code(item.get("resource", ""), 60)
+        yield f"- {word} {policy} ({resource}): {prose(item.get('message', ''), 600)}"
+    if isinstance(document.get("fit"), str):
+        yield f"- fit: {prose(document['fit'], 300)}"
+    for name, heading, longest in (("quota", "quota", 200), ("problems", "problem", 600), ("notes", "note", 300)):
+        for text in texts(document, name):
+            yield f"- {heading}: {prose(text, longest)}"

@@ -1,0 +1,163 @@
+"""Documents of previews as the pipeline writes them, from what the real program declares for a stack file.
+
+Types, names, inputs, prices and refusals are the program's, the catalogue's and the packs'; the engine is left out.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pulumi_policy import ResourceValidationPolicy
+
+from bezel.planner import make_plan
+from bezel.pulumi_engine.project import Project
+from bezel.resource_cost.stack_cost import StackCost, StateResource, stack_cost
+from stacks.dispatch import deploy
+from tests.support.components.fake_engine import Declared, declare
+from tests.support.policies.harness import POLICIES, example, violations
+
+PROJECT = Project(Path(__file__).parents[3])
+COMMIT = "c0ffee" + "0" * 34
+CASES = ("first deploy", "update", "refused", "unpriced", "failed")
+# For each stack: a change that may be deployed, one that may not, and a place without a price.
+_UPDATES: dict[str, dict[str, Any]] = {
+    "l4-qat": {"scaling": {"max_instances": 2}, "cost": {}},
+    "rtx6000-mtp": {"scaling": {"min_instances": 0}},
+    "v6e4-moe": {"lease": {"zones": [{"zone": "us-east5-a"}], "duration": "2h"}},
+}
+_TOO_MUCH: dict[str, dict[str, Any]] = {
+    "l4-qat": {"scaling": {"max_instances": 40}, "cost": {}},
+    "rtx6000-mtp": {"scaling": {"min_instances": 3, "max_instances": 9}, "cost": {}},
+    "v6e4-moe": {"lease": {"zones": [{"zone": "us-east5-a"}], "duration": "8h"}, "cost": {}},
+}
+_FAILURE = (
+    "Stack {stack} cannot be planned: 1 problem.\n\n1. bezel:max_model_len = 999999\n   the KV cache of one request "
+    "needs more memory than is left beside the weights.\n   Repair: set `bezel:max_model_len` to 32768."
+)
+
+
+@cache
+def declared(stack: str, changes: str = "{}") -> tuple[list[Declared], str]:
+    """What the program declares for a stack with other settings (JSON), and the stack's environment."""
+    plan = make_plan(PROJECT.configuration(stack) | json.loads(changes), project="acme-llm", stack=stack)
+    # A preview lists the stack itself apart.
+    made = [made for made in declare(lambda: deploy(plan), preview=True).all if made.type != "pulumi:pulumi:Stack"]
+    return sorted(made, key=lambda one: one.urn), plan.environment
+
+
+def preview(stack: str, case: str) -> dict[str, Any]:
+    """The document of a preview of a stack in a case."""
+    present, environment = declared(stack)
+    before, after, changes = StackCost(), cost(present), {"create": [row(made) for made in present]}
+    verdict, problems, found = "allowed", [], []
+    planned = present
+    if case in ("update", "refused"):
+        wanted = (_UPDATES if case == "update" else _TOO_MUCH)[stack]
+        planned = declared(stack, json.dumps(wanted))[0]
+        before, after, changes = after, cost(planned), difference(present, planned)
+    if case == "unpriced":
+        planned = [moved(made) for made in present]
+        after = cost(planned)
+    if case in ("refused", "unpriced"):
+        verdict, found = "refused", refusals(planned, environment)
+        problems = [f"the price is unknown, so nothing passes: {row}" for row in after.missing]
+    if case == "failed":
+        verdict, problems, changes, after = "failed", [_FAILURE.format(stack=stack)], {}, None
+    return {
+        "kind": "preview",
+        "stack": stack,
+        "tree": "7" * 40,
+        "commit": COMMIT,
+        "state_digest": "sha256:" + "1" * 64,
+        "changes_digest": "sha256:" + "2" * 64,
+        "verdict": verdict,
+        "changes": changes,
+        "price": {"before": before.as_json(), "after": after and after.as_json()},
+        "violations": found,
+        "fit": None if case == "failed" else "8.1 GiB of weights and 10.2 GiB for the KV cache, of 20.6 GiB",
+        "quota": [] if case == "failed" else ["NVIDIA L4 GPUs in us-east4: 1 of 3"],
+        "problems": problems,
+        "notes": [],
+    }
+
+
+def cost(resources: list[Declared]) -> StackCost:
+    """The cost of what is declared."""
+    own = (StateResource(made.name, made.type, made.inputs, custom=is_custom(made)) for made in resources)
+    return stack_cost(own)
+
+
+def is_custom(made: Declared) -> bool:
+    return made.type.startswith(("gcp:", "docker:", "pulumi-python:"))
+
+
+def row(made: Declared, *paths: str) -> dict[str, Any]:
+    return {"name": made.name, "type": made.type, "properties": list(paths)}
+
+
+def difference(present: list[Declared], planned: list[Declared]) -> dict[str, list[dict[str, Any]]]:
+    """The changed resources of a kind each, with the paths of their changed inputs."""
+    old, new = ({made.urn: made for made in made_of} for made_of in (present, planned))
+    updated = [row(new[urn], *changed(old[urn].inputs, new[urn].inputs)) for urn in new if urn in old]
+    found = {
+        "create": [row(new[urn]) for urn in new if urn not in old],
+        "update": [one for one in updated if one["properties"]],
+        "delete": [row(old[urn]) for urn in old if urn not in new],
+    }
+    return {op: rows for op, rows in found.items() if rows}
+
+
+def changed(old: Any, new: Any, path: str = "") -> list[str]:
+    """Paths at which two values differ, as the engine writes them."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        keys = sorted(key for key in {*old, *new} if not key.startswith("__"))
+        return [at for key in keys for at in changed(old.get(key), new.get(key), f"{path}.{key}".lstrip("."))]
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        pairs = enumerate(zip(old, new, strict=True))
+        return [at for number, (one, other) in pairs for at in changed(one, other, f"{path}[{number}]")]
+    return [path] if old != new else []
+
+
+def moved(made: Declared) -> Declared:
+    """A resource in a place whose prices nobody knows."""
+    text = json.dumps(made.inputs)
+    for place in ("us-east4", "us-central1", "us-east5-a", "us-east5-b", "europe-west4-a"):
+        text = text.replace(place, "moon-east1-a" if place.count("-") > 1 else "moon-east1")
+    other = copy.copy(made)
+    other.inputs = json.loads(text)
+    return other
+
+
+def refusals(resources: list[Declared], environment: str) -> list[dict[str, str]]:
+    """What the packs say of resources, judged one by one."""
+    limits = example("hardware_cost", environment) | example("security", environment)
+    packs = {
+        name: "hardware-cost" if name in example("hardware_cost", environment) else "security" for name in POLICIES
+    }
+    return [
+        {"pack": packs[name], "policy": name, "level": "mandatory", "resource": made.name, "message": message}
+        for name, policy in POLICIES.items()
+        if isinstance(policy, ResourceValidationPolicy) and name != "labels"
+        for made in resources
+        for message in violations(name, made.type, made.inputs, limits.get(name, {}))
+    ]
+
+
+def rehearsal(stack: str, verdict: str = "passed") -> dict[str, Any]:
+    """The document of a rehearsal."""
+    passed = verdict == "passed"
+    return {
+        "kind": "rehearsal",
+        "stack": stack,
+        "verdict": verdict,
+        "seconds": 37.2,
+        "smoke": {"ok": passed},
+        "figures": None,
+        "price": None,
+        "violations": [],
+        "problems": [] if passed else ["HealthCheck: the server answered 500 to its first request"],
+    }
