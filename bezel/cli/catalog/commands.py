@@ -69,15 +69,10 @@ def refresh(*, write: bool, file: Path = PRICES, month: str | None = None, clien
     """
     text = _text(file)
     rows = parse_prices(text)
-    try:
-        with client or GoogleClient() as used:
-            compared = _compared(rows, used, month or f"{datetime.now(UTC):%Y-%m}")
-    except RestError as error:
-        raise UserError(f"the price list could not be read completely, so nothing was compared: {error}") from error
+    compared = compare_with_list(rows, month or f"{datetime.now(UTC):%Y-%m}", client)
     sys.stdout.write("\n".join(_differences(compared)) + "\n")
     new = refreshed(compared)
-    if errors := check_catalogue(dataclasses.replace(read_catalogue(), prices=new)):
-        raise UserError(*errors, title="The price file would be inconsistent, so it is not written")
+    check_prices(new)
     if new == rows:
         sys.stdout.write(f"{file.name} agrees with the list: nothing to write.\n")
     elif write:
@@ -93,6 +88,34 @@ def refresh(*, write: bool, file: Path = PRICES, month: str | None = None, clien
     else:
         sys.stdout.write("Nothing is written: `bezel catalog refresh --write` writes these changes.\n")
     return 0
+
+
+def compare_with_list(rows: Sequence[Price], month: str, client: GoogleClient | None = None) -> tuple[Compared, ...]:
+    """Compare price rows with the whole Cloud Billing Catalog.
+
+    Args:
+        rows: The price file's rows.
+        month: Month of the reading, e.g. "2026-11".
+        client: Client for the requests; one with the environment's credentials by default.
+
+    Raises:
+        UserError: The list could not be read completely.
+    """
+    try:
+        with client or GoogleClient() as used:
+            return _compared(rows, used, month)
+    except RestError as error:
+        raise UserError(f"the price list could not be read completely, so nothing was compared: {error}") from error
+
+
+def check_prices(rows: tuple[Price, ...]) -> None:
+    """Check price rows together with the rest of the catalogue.
+
+    Raises:
+        UserError: They break a rule of it; holds every integrity error.
+    """
+    if errors := check_catalogue(dataclasses.replace(read_catalogue(), prices=rows)):
+        raise UserError(*errors, title="The price file would be inconsistent, so it is not written")
 
 
 def _text(file: Path) -> str:

@@ -76,7 +76,7 @@ def compared(old: Path, new: Path, changes: list[FileChange], plans_of: Callable
 
 
 def _differing(before: Mapping[str, str], after: Mapping[str, str]) -> str:
-    return ", ".join(sorted(name for name in {*before, *after} if before.get(name) != after.get(name)))
+    return ", ".join(sorted(name for name in {*before, *after} - {"price"} if before.get(name) != after.get(name)))
 
 
 def plans(tree: Path) -> Plans:

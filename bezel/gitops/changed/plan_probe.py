@@ -16,6 +16,7 @@ from typing import Any
 
 from bezel.errors import UserError
 from bezel.planner import LeasePlan, make_plan
+from bezel.planner.base.money import text
 from bezel.pulumi_engine.project import Project
 
 _PROJECT, _DAY = "bezel-compared", date(2026, 1, 1)
@@ -37,14 +38,16 @@ def plain(value: Any) -> Any:
 
 
 def parts(project: Project, stack: str) -> dict[str, str]:
-    """Kind and digests of the parts of a stack's plan, by name."""
+    """Kind, price per hour at most and digests of the parts of a stack's plan, by name."""
     try:
         plan = make_plan(project.configuration(stack), project=_PROJECT, stack=stack, today=_DAY)
     except UserError as error:
         return {"kind": "", "problems": str(error)}
     kind = "lease" if isinstance(plan, LeasePlan) else "service"
+    price = f"{text(plan.cost.hourly_at_max, 4)} USD/h"
     content = {name: json.dumps(value, sort_keys=True) for name, value in plain(plan).items()}
-    return {"kind": kind} | {name: hashlib.sha256(text.encode()).hexdigest() for name, text in content.items()}
+    digests = {name: hashlib.sha256(part.encode()).hexdigest() for name, part in content.items()}
+    return {"kind": kind, "price": price} | digests
 
 
 if __name__ == "__main__":

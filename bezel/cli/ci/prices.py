@@ -1,0 +1,44 @@
+"""`bezel ci prices`: refreshes the catalogue's prices by a pull request; with --dry-run, prints what it would hold."""
+
+import argparse
+import dataclasses
+import os
+from datetime import UTC, datetime
+
+from bezel.catalog.prices import PRICES, format_prices, parse_prices
+from bezel.catalog.refresh import refreshed
+from bezel.cli.catalog.commands import check_prices, compare_with_list
+from bezel.cli.ci.output import publish
+from bezel.gitops.outcomes import Exit
+from bezel.gitops.prices.price_update import PriceUpdate
+from bezel.gitops.prices.pull_request import base_branch, forge_for, send
+from bezel.gitops.prices.stack_effects import PRICE_FILE, effects
+from bezel.pulumi_engine.project import Project
+from bezel.rest import endpoint
+
+_VARIABLE = "GOOGLE_CLOUD_BILLING_CUSTOM_ENDPOINT"
+
+
+def run(project: Project, options: argparse.Namespace) -> int:
+    """Open or update the pull request, and return the exit code.
+
+    Raises:
+        UserError: The price list could not be read completely, the new rows break a rule, or the forge is unknown.
+    """
+    forge = None if options.dry_run else forge_for(os.environ)
+    base = "" if forge is None else base_branch(options.into, os.environ)
+    file = project.folder / PRICE_FILE
+    rows = parse_prices((file if file.is_file() else PRICES).read_text(encoding="utf-8"))
+    month = f"{datetime.now(UTC):%Y-%m}"
+    address = endpoint("CLOUD_BILLING") if os.environ.get(_VARIABLE) else ""
+    update = PriceUpdate(month, compare_with_list(rows, month), address, dry_run=forge is None)
+    new = refreshed(update.compared)
+    check_prices(new)
+    if update.is_needed:
+        content = format_prices(new)
+        update = dataclasses.replace(update, stacks=effects(project.folder, content))
+        if forge is not None:
+            with forge:
+                update = dataclasses.replace(update, pull_request=send(forge, update, content, base))
+    publish(update, options)
+    return Exit.DONE
