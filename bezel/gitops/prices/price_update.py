@@ -13,7 +13,6 @@ from bezel.catalog.refresh import Compared, Outcome
 from bezel.gitops.forge import PullRequest
 from bezel.gitops.prices.stack_effects import StackEffect
 
-MARKER = "<!-- bezel ci prices -->"
 _LONGEST = 60_000  # characters of a pull request's text; GitHub's limit is 65,536
 
 
@@ -102,7 +101,7 @@ class PriceUpdate:
 
     def body(self) -> str:
         """Text of the pull request."""
-        lines = [MARKER]
+        lines: list[str] = []
         if self.address:
             lines += [f"**A rehearsal: these prices were read at {self.address}, not at Google. Do not merge.**", ""]
         if rows := self.of("changed", "new"):
