@@ -17,6 +17,7 @@ METADATA = ("GCE_METADATA_HOST", "GCE_METADATA_IP")  # a container's variables
 # Calls that localcloud answers with 501, by program.
 NOT_SERVED = {
     "google_secrets": {"list_locations"},
+    "google_kms": {"create_crypto_key to sign", "generate_random_bytes"},
     "google_run": {"delete_revision"},
     "google_compute": {
         "machineTypes.get without accelerators",
@@ -61,7 +62,7 @@ NOTES = [
 @pytest.fixture(scope="module")
 def prepared(cloud, variables):
     """The variables of the programs, with everything that they need in place."""
-    cloud.enable("tpu", "cloudquotas")
+    cloud.enable("tpu", "cloudquotas", "cloudkms")
     for path, body in (
         ("global/networks", {"name": "tpus", "autoCreateSubnetworks": False}),
         (

@@ -24,6 +24,7 @@ MODULES = {
     "iam": "google.cloud.iam_admin_v1",
     "iamcredentials": "google.cloud.iam_credentials_v1",
     "secretmanager": "google.cloud.secretmanager_v1",
+    "cloudkms": "google.cloud.kms_v1",
     "artifactregistry": "google.cloud.artifactregistry_v1",
     "serviceusage": "google.cloud.service_usage_v1",
     "logging": "google.cloud.logging_v2",

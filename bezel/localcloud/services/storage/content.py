@@ -47,6 +47,8 @@ def described(row: Json, etag: str, *, custom: bool = False) -> dict[str, str]:
     headers = {name: str(fields[field]) for name, field in _DESCRIBED.items() if fields.get(field)}
     hashes = [f"{name}={row[field]}" for name, field in (("crc32c", "crc32c"), ("md5", "md5Hash")) if row.get(field)]
     headers |= {"x-goog-hash": ",".join(hashes)} if hashes else {}
+    if row.get("kmsKeyName"):
+        headers["x-goog-encryption-kms-key-name"] = row["kmsKeyName"]
     if encryption := row.get("customerEncryption"):
         headers["x-goog-encryption-algorithm"] = encryption["encryptionAlgorithm"]
         headers["x-goog-encryption-key-sha256"] = encryption["keySha256"]

@@ -20,6 +20,7 @@ from bezel.localcloud.services.storage.api import BUCKET, OF_OBJECTS, OF_SOURCES
 from bezel.localcloud.services.storage.conditions import check_preconditions, of_sources
 from bezel.localcloud.services.storage.contexts import custom
 from bezel.localcloud.services.storage.encryption.customer_keys import key_of, new_lock, unlocked
+from bezel.localcloud.services.storage.encryption.kms_keys import check_readable
 from bezel.localcloud.services.storage.generations import Generations, Placed
 from bezel.localcloud.services.storage.metadata import no_such_object, object_json
 from bezel.localcloud.services.storage.writes import check_permitted, place_object
@@ -30,6 +31,8 @@ _MIB = 1024 * 1024
 _MOST_SOURCES = 32
 _TO = "/b/{bucket:id}/o/{name:path}"
 _FROM = "/storage/v1/b/{source:id}/o/{object:path}"
+_OF_COPIES = f"sourceGeneration destinationKmsKeyName {OF_OBJECTS} {OF_SOURCES}"
+_OF_COMPOSITIONS = "ifGenerationMatch ifMetagenerationMatch dropContextGroups kmsKeyName"
 _COPIED = [
     "contentType",
     "metadata",
@@ -46,7 +49,7 @@ _COPIED = [
 @api.route(
     "POST",
     f"{_FROM}/rewriteTo{_TO}",
-    query=f"rewriteToken maxBytesRewrittenPerCall sourceGeneration dropContextGroups {OF_OBJECTS} {OF_SOURCES}",
+    query=f"rewriteToken maxBytesRewrittenPerCall dropContextGroups {_OF_COPIES}",
 )
 async def rewrite(call: Call) -> Json:
     """Copy an object, or the next part of it; the copy becomes visible when it is whole."""
@@ -70,7 +73,7 @@ async def rewrite(call: Call) -> Json:
     return response | {"done": True, "resource": object_json(call, copied)}
 
 
-@api.route("POST", f"{_FROM}/copyTo{_TO}", query=f"sourceGeneration {OF_OBJECTS} {OF_SOURCES}")
+@api.route("POST", f"{_FROM}/copyTo{_TO}", query=_OF_COPIES)
 async def copy(call: Call) -> Json:
     """Copy an object."""
     target = bucket_of(call)
@@ -92,7 +95,9 @@ async def move(call: Call) -> Json:
 
 
 @api.route(
-    "POST", BUCKET + "/o/{object:path}/compose", query="ifGenerationMatch ifMetagenerationMatch dropContextGroups"
+    "POST",
+    BUCKET + "/o/{object:path}/compose",
+    query=_OF_COMPOSITIONS,
 )
 async def compose(call: Call) -> Json:
     """Join up to 32 objects of a bucket into one."""
@@ -128,6 +133,7 @@ async def compose_objects(call: Call, sources: list[Json], fields: Json, *, dele
     for source in sources:
         row = source_of(call, bucket["name"], str(source.get("name") or ""), str(source.get("generation") or ""))
         check_preconditions(source.get("objectPreconditions") or {}, row)
+        check_readable(call.cloud, row)
         row, cipher = unlocked(row, key)
         rows.append(row)
         ciphers.append(cipher)
@@ -137,6 +143,7 @@ async def compose_objects(call: Call, sources: list[Json], fields: Json, *, dele
     components = sum(int(row.get("componentCount", 1)) for row in rows)
     locked = lock.fields(upload) if lock else None
     fields = {"contentType": rows[0]["contentType"]} | _joined_contexts(call, rows, name) | fields
+    fields |= _key_fields(call, "kmsKeyName")
     placed = Placed(upload, fields, components, locked)
     gone = [row for row in rows if row["name"] != name] if deletes else []
     return place_object(call, bucket, name, placed, call.arguments, deletes=gone)
@@ -185,18 +192,25 @@ async def copy_object(call: Call, row: Json, target: Json, name: str, given: Jso
     headers = call.request.headers
     key = key_of(headers)
     check_permitted(call, target, name)
+    check_readable(call.cloud, row)
     source, cipher = unlocked(row, key_of(headers, source=True) or (key if moves else None))
     lock = new_lock(key)
     kept = {key: row[key] for key in _COPIED if row.get(key)}
     fields = given if given.get("contentType") else kept | given
-    fields = _joined_contexts(call, [row], name) | fields
+    fields = _joined_contexts(call, [row], name) | fields | _key_fields(call, "destinationKmsKeyName")
     if moves:
         fields["storageClass"] = row["storageClass"]
+        fields |= {"kmsKeyName": row["kmsKeyName"].partition("/cryptoKeyVersions/")[0]} if "kmsKeyName" in row else {}
     upload = await _copied(call, source, cipher, lock.cipher if lock else None)
     locked = lock.fields(upload) if lock else None
     placed = Placed(upload, fields, int(row.get("componentCount", 0)), locked)
     conditions = {key: value for key, value in call.arguments.items() if key in OF_OBJECTS.split()}
     return place_object(call, target, name, placed, conditions, deletes=[row] if moves else [])
+
+
+def _key_fields(call: Call, argument: str) -> Json:
+    """The key of Cloud KMS that a query argument names for the object."""
+    return {"kmsKeyName": call.query(argument)} if call.query(argument) else {}
 
 
 def _joined_contexts(call: Call, sources: list[Json], name: str) -> Json:

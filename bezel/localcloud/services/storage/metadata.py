@@ -2,7 +2,7 @@
 
 from urllib.parse import quote
 
-from bezel.localcloud.core.errors import ApiError, invalid, refuse_unserved
+from bezel.localcloud.core.errors import ApiError, invalid
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.http.update_mask import merged
 from bezel.localcloud.routing.router import Call
@@ -15,7 +15,6 @@ _SETTABLE = frozenset(
     {"contentType", "metadata", "cacheControl", "contentEncoding", "contentDisposition", "contentLanguage",
      "customTime", "storageClass", "temporaryHold", "eventBasedHold", "retention", "contexts"}
 )  # fmt: skip
-_UNSERVED = ("kmsKeyName",)
 _LARGEST_METADATA = 8192  # bytes of all keys and values
 DEFAULT_TYPE = "application/octet-stream"
 
@@ -49,7 +48,6 @@ def new_fields(given: Json, bucket: Json) -> Json:
         ApiError: A field has a wrong value, or localcloud does not support it.
     """
     fields = _checked(merged({}, {key: value for key, value in given.items() if key in _SETTABLE}))
-    refuse_unserved(given, _UNSERVED, "an object")
     defaults = {"contentType": DEFAULT_TYPE, "storageClass": bucket["storageClass"]}
     if bucket.get("defaultEventBasedHold") and "eventBasedHold" not in fields:
         defaults["eventBasedHold"] = True
@@ -62,7 +60,9 @@ def changed_fields(row: Json, given: Json, *, replaces: bool) -> Json:
     Raises:
         ApiError: A field has a wrong value, cannot be changed so, or localcloud does not support it.
     """
-    refuse_unserved({key: given[key] for key in given if given[key] != row.get(key)}, _UNSERVED, "an object")
+    if (given.get("kmsKeyName") or row.get("kmsKeyName")) != row.get("kmsKeyName"):
+        text = "Cloud KMS key name cannot be changed."
+        raise ApiError("INVALID_ARGUMENT", text, reason="cloudKmsCannotChangeKeyName")
     old = {key: value for key, value in row.items() if key in _SETTABLE}
     kept = {key: old[key] for key in ("storageClass", "contentType") if key in old} if replaces else old
     fields = _checked(merged(kept, {key: value for key, value in given.items() if key in _SETTABLE}))

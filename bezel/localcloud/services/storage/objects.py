@@ -11,6 +11,7 @@ from bezel.localcloud.services.storage.conditions import check_etags, check_prec
 from bezel.localcloud.services.storage.content import described, download
 from bezel.localcloud.services.storage.contexts import with_contexts
 from bezel.localcloud.services.storage.encryption.customer_keys import key_of, unlocked
+from bezel.localcloud.services.storage.encryption.kms_keys import check_readable
 from bezel.localcloud.services.storage.generations import Generations
 from bezel.localcloud.services.storage.listing import CURRENT, DELETED, VERSIONS, Query, page
 from bezel.localcloud.services.storage.metadata import changed_fields, no_such_object, object_json
@@ -69,6 +70,7 @@ def get_object(call: Call) -> Json | Response:
     check_etags(call.request.headers, row["etag"], reads=True)
     key = key_of(call.request.headers)
     if call.query("alt") == "media" or call.request.url.path.startswith("/download/"):
+        check_readable(call.cloud, row)
         row, cipher = unlocked(row, key)
         return download(call, row, described(row, row["etag"]), cipher)
     return object_json(call, unlocked(row, key)[0] if key else row)

@@ -22,7 +22,7 @@ _METADATA = 1 << 20
 PATH = "/upload/storage/v1/b/{bucket:id}/o"
 
 
-@api.route("POST", PATH, query=f"name contentEncoding {OF_OBJECTS}", reads_body=True)
+@api.route("POST", PATH, query=f"name contentEncoding kmsKeyName {OF_OBJECTS}", reads_body=True)
 async def upload(call: Call) -> Json | Response:
     """Upload an object, or with uploadType=resumable open a session for one."""
     bucket, kind = bucket_of(call), call.query("uploadType")
@@ -31,6 +31,8 @@ async def upload(call: Call) -> Json | Response:
     metadata: Json = {"name": call.query("name")}
     if encoding := call.query("contentEncoding"):
         metadata["contentEncoding"] = encoding
+    if key := call.query("kmsKeyName"):
+        metadata["kmsKeyName"] = key
     if kind == "media":
         metadata["contentType"] = call.request.headers.get("content-type")
     elif kind == "multipart":

@@ -11,6 +11,7 @@ from bezel.localcloud.routing.router import Call
 from bezel.localcloud.services.storage.api import resource_of
 from bezel.localcloud.services.storage.conditions import check_preconditions
 from bezel.localcloud.services.storage.contexts import with_contexts
+from bezel.localcloud.services.storage.encryption.kms_keys import version_for
 from bezel.localcloud.services.storage.generations import Generations, Placed
 from bezel.localcloud.services.storage.metadata import check_name, new_fields
 from bezel.localcloud.services.storage.retention import check_retention
@@ -90,6 +91,9 @@ def place_object(
             fields, needed = with_contexts({}, new_fields(placed.fields, bucket), timestamp(call.cloud.pace.now()))
             for permission in needed:
                 call.require(permission, resource_of(bucket["name"], name))
+            wanted = str(placed.fields.get("kmsKeyName") or "")
+            if version := version_for(call.cloud, bucket, wanted, locked=placed.lock is not None):
+                fields["kmsKeyName"] = version
             check_retention(
                 bucket, {"bucket": bucket["name"], "name": name}, fields, call.cloud.pace.now(), override=False
             )

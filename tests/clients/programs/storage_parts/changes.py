@@ -193,3 +193,28 @@ def _():
     assert bucket.retention_policy_locked
     bucket.retention_period = 30
     refused(exceptions.Forbidden, bucket.patch)
+
+
+@tried("Blob.get_iam_policy")
+def _():
+    assert shelf.blob("c/source").get_iam_policy().bindings == []
+    refused(exceptions.NotFound, shelf.blob("c/absent").get_iam_policy)
+
+
+@tried("Blob.set_iam_policy")
+def _():
+    blob = shelf.blob("c/source")
+    policy = blob.get_iam_policy()
+    policy["roles/storage.legacyObjectReader"].add(f"serviceAccount:{client.get_service_account_email()}")
+    blob.set_iam_policy(policy)
+    assert list(blob.get_iam_policy()) == ["roles/storage.legacyObjectReader"]
+
+
+@tried("Blob.get_iam_policy with uniform access")
+def _():
+    bucket = client.get_bucket("library-depot")
+    bucket.iam_configuration.uniform_bucket_level_access_enabled = True
+    bucket.patch()
+    refused(exceptions.BadRequest, bucket.blob("copied").get_iam_policy)
+    bucket.iam_configuration.uniform_bucket_level_access_enabled = False
+    bucket.patch()

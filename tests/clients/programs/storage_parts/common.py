@@ -19,6 +19,7 @@ BASE = "{0.scheme}://{0.netloc}".format(urllib.parse.urlsplit(os.environ["GOOGLE
 KEY_FILE = os.environ["GOOGLE_APPLICATION_CREDENTIALS"]
 OPTIONS = {"api_endpoint": BASE}
 CLIENT = f"google-cloud-storage {storage.__version__}"
+KMS_KEY = os.environ["TRIED_KMS_KEY"]
 HOUR = dt.timedelta(hours=1)
 FOLDER = Path(tempfile.mkdtemp(prefix="storage-"))
 CALLS = []

@@ -1,6 +1,7 @@
 """Lists of objects, versions, and soft-deleted objects."""
 
 from google.api_core import exceptions
+from google.cloud.storage.blob import ObjectContexts, ObjectCustomContextPayload
 
 from storage_parts.common import client, names, refused, tried
 
@@ -93,4 +94,11 @@ def _():
 
 @tried("Bucket.list_blobs filter")
 def _():
-    list(shelf.list_blobs(filter_='contexts."a":*'))
+    blob = shelf.blob("contexts/a")
+    blob.contexts = ObjectContexts(blob, {"team": ObjectCustomContextPayload("ml")})
+    blob.upload_from_string("x")
+    assert shelf.get_blob("contexts/a").contexts.custom["team"].value == "ml"
+    assert names(shelf.list_blobs(filter_='contexts."team"="ml"')) == ["contexts/a"]
+    assert names(shelf.list_blobs(filter_='contexts."team"="web"')) == []
+    assert "contexts/a" not in names(shelf.list_blobs(filter_='-contexts."team":*'))
+    refused(exceptions.BadRequest, list, shelf.list_blobs(filter_="name=a"))

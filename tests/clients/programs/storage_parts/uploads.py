@@ -10,7 +10,7 @@ from google.api_core import exceptions
 from google.auth.exceptions import InvalidOperation
 from google.cloud.storage.retry import DEFAULT_RETRY
 
-from storage_parts.common import BASE, FOLDER, anonymous, client, crc, md5, names, refused, tried
+from storage_parts.common import BASE, FOLDER, KMS_KEY, anonymous, client, crc, md5, names, refused, tried
 
 shelf = client.bucket("library-shelf")
 
@@ -81,14 +81,16 @@ def _():
 
 @tried("Blob.create_resumable_upload_session")
 def _():
-    url = shelf.blob("a/session").create_resumable_upload_session(size=6, content_type="text/plain")
-    first = requests.put(url, b"abc", headers={"Content-Range": "bytes 0-2/6"}, timeout=30)
-    assert (first.status_code, first.headers["range"]) == (308, "bytes=0-2")
-    asked = requests.put(url, headers={"Content-Range": "bytes */6"}, timeout=30)
-    assert (asked.status_code, asked.headers["range"]) == (308, "bytes=0-2")
-    done = requests.put(url, b"def", headers={"Content-Range": "bytes 3-5/6"}, timeout=30)
-    assert (done.status_code, shelf.get_blob("a/session").size) == (200, 6)
-    again = requests.put(url, headers={"Content-Range": "bytes */6"}, timeout=30)
+    url = shelf.blob("a/session").create_resumable_upload_session(size=262_147, content_type="text/plain")
+    chunk, small = b"x" * 262_144, requests.put(url, b"abc", headers={"Content-Range": "bytes 0-2/262147"}, timeout=30)
+    assert (small.status_code, "equal or greater than 262144" in small.text) == (400, True)
+    first = requests.put(url, chunk, headers={"Content-Range": "bytes 0-262143/262147"}, timeout=30)
+    assert (first.status_code, first.headers["range"]) == (308, "bytes=0-262143")
+    asked = requests.put(url, headers={"Content-Range": "bytes */262147"}, timeout=30)
+    assert (asked.status_code, asked.headers["range"]) == (308, "bytes=0-262143")
+    done = requests.put(url, b"def", headers={"Content-Range": "bytes 262144-262146/262147"}, timeout=30)
+    assert (done.status_code, shelf.get_blob("a/session").size) == (200, 262_147)
+    again = requests.put(url, headers={"Content-Range": "bytes */262147"}, timeout=30)
     assert again.json()["generation"] == done.json()["generation"]
     other = shelf.blob("a/ended").create_resumable_upload_session()
     assert requests.delete(other, timeout=30).status_code == 499
@@ -107,12 +109,53 @@ def _():
 
 @tried("Blob.upload_from_string with an encryption key")
 def _():
-    shelf.blob("a/secret", encryption_key=b"0" * 32).upload_from_string("x")
+    blob = shelf.blob("a/secret", encryption_key=b"0" * 32)
+    blob.upload_from_string("secret")
+    assert (blob.download_as_bytes(), blob.md5_hash) == (b"secret", md5(b"secret"))
+    assert shelf.get_blob("a/secret").md5_hash is None
+    refused(exceptions.BadRequest, shelf.blob("a/secret").download_as_bytes)
+    refused(exceptions.BadRequest, shelf.blob("a/secret", encryption_key=b"1" * 32).download_as_bytes)
+    chunks = shelf.blob("a/secret", chunk_size=256 * 1024, encryption_key=b"0" * 32)
+    content = os.urandom(600_000)
+    chunks.upload_from_file(io.BytesIO(content))
+    assert (chunks.download_as_bytes(), chunks.crc32c) == (content, crc(content))
+
+
+@tried("Blob.rewrite with an encryption key")
+def _():
+    old, new = shelf.blob("a/secret", encryption_key=b"0" * 32), shelf.blob("a/rotated", encryption_key=b"1" * 32)
+    token, _, _ = new.rewrite(old)
+    while token:
+        token, _, _ = new.rewrite(old, token=token)
+    assert new.download_as_bytes() == old.download_as_bytes()
+    plain = shelf.blob("a/freed")
+    plain.rewrite(old)
+    assert plain.download_as_bytes() == old.download_as_bytes()
+    refused(exceptions.BadRequest, plain.rewrite, shelf.blob("a/secret", encryption_key=b"2" * 32))
 
 
 @tried("Blob.upload_from_string with a Cloud KMS key")
 def _():
-    shelf.blob("a/kms", kms_key_name="projects/p/locations/l/keyRings/r/cryptoKeys/k").upload_from_string("x")
+    wrong = shelf.blob("a/kms", kms_key_name=KMS_KEY + "x")
+    refused(exceptions.Forbidden, wrong.upload_from_string, "x")
+    blob = shelf.blob("a/kms", kms_key_name=KMS_KEY)
+    blob.upload_from_string("x")
+    assert (blob.kms_key_name, blob.download_as_bytes()) == (f"{KMS_KEY}/cryptoKeyVersions/1", b"x")
+
+
+@tried("Bucket.default_kms_key_name")
+def _():
+    bucket = client.get_bucket("library-shelf")
+    bucket.default_kms_key_name = KMS_KEY + "x"
+    refused(exceptions.Forbidden, bucket.patch)
+    bucket.default_kms_key_name = KMS_KEY
+    bucket.patch()
+    blob = bucket.blob("by-default")
+    blob.upload_from_string("x")
+    assert blob.kms_key_name == f"{KMS_KEY}/cryptoKeyVersions/1"
+    bucket.default_kms_key_name = None
+    bucket.patch()
+    blob.delete()
 
 
 @tried("Blob.upload_from_string predefined_acl")

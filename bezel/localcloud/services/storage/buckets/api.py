@@ -16,6 +16,7 @@ from bezel.localcloud.services.storage.api import BUCKET, OF_BUCKETS, POLICY, ap
 from bezel.localcloud.services.storage.buckets import soft_delete
 from bezel.localcloud.services.storage.buckets.policies import forget_object_policies, heed_uniform_access
 from bezel.localcloud.services.storage.conditions import check_etags, check_preconditions
+from bezel.localcloud.services.storage.encryption.kms_keys import STORAGE_AGENT, check_key, default_of
 from bezel.localcloud.services.storage.generations import next_generation
 from bezel.localcloud.services.storage.metadata import CLASSES
 
@@ -62,6 +63,7 @@ def create(call: Call) -> Json:
     if call.flag("enableObjectRetention"):
         bucket["objectRetention"] = {"mode": "Enabled"}
     _complete(bucket, {}, now)
+    _check_default_key(call, bucket, {})
     with call.cloud.store.transaction():
         taken = "Your previous request to create the named bucket succeeded and you already own it."
         call.check_absent("bucket", name, taken)
@@ -158,8 +160,7 @@ def get_layout(call: Call) -> Json:
 @api.route("GET", "/storage/v1/projects/{project:id}/serviceAccount", needs="resourcemanager.projects.get", on=_PROJECT)
 def get_service_account(_: Call) -> Json:
     """The account that Cloud Storage itself acts as."""
-    email = f"service-{PROJECT_NUMBER}@gs-project-accounts.iam.gserviceaccount.com"
-    return {"kind": "storage#serviceAccount", "email_address": email}
+    return {"kind": "storage#serviceAccount", "email_address": STORAGE_AGENT}
 
 
 @api.route("GET", BUCKET + "/anywhereCaches", needs="storage.buckets.get", on=POLICY, query="pageSize pageToken")
@@ -189,6 +190,7 @@ def _change(call: Call, *, replaces: bool) -> Json:
         kept = {key: bucket[key] for key in bucket if key in _THEIRS | _FIXED | _KEPT} if replaces else bucket
         changed = merged(kept, given)
         _complete(changed, bucket, timestamp(call.cloud.pace.now()))
+        _check_default_key(call, changed, bucket)
         heed_uniform_access(call.cloud.store, bucket, changed)
         return _stored(call, changed)
 
@@ -198,6 +200,16 @@ def _stored(call: Call, bucket: Json) -> Json:
     bucket["etag"], bucket["updated"] = b64(bucket["metageneration"].encode()), timestamp(call.cloud.pace.now())
     call.cloud.store.put("bucket", bucket["name"], bucket)
     return _shown(call, bucket)
+
+
+def _check_default_key(call: Call, bucket: Json, before: Json) -> None:
+    """Check a key of Cloud KMS that becomes a bucket's default.
+
+    Raises:
+        ApiError: It cannot be used.
+    """
+    if (key := default_of(bucket)) and key != default_of(before):
+        check_key(call.cloud, key, str(bucket["location"]))
 
 
 def _check_settings(body: Json) -> None:

@@ -70,7 +70,7 @@ def refusal(error: ApiError, *, anonymous: bool = False) -> Response:
     # A reader without a token is refused as one without a permission; the JSON API asks it to log in.
     status = 403 if error.status == 401 and anonymous else error.status
     code, message = _CODES.get(status, _CODES[500 if status >= 500 else 400])
-    if error.reason.startswith(("customerEncryption", "resource")):  # the same words in both APIs
+    if error.reason.startswith(("cloudKms", "customerEncryption", "resource")):  # the same words in both APIs
         code, message = error.reason[0].upper() + error.reason[1:], error.message
     for beginning, named in _TEXTS.items():
         if error.message.startswith(beginning):

@@ -13,6 +13,7 @@ from bezel.localcloud.services.storage.conditions import check_etags, check_prec
 from bezel.localcloud.services.storage.content import described, download, raw_headers
 from bezel.localcloud.services.storage.copies import compose_objects, copy_object, source_of
 from bezel.localcloud.services.storage.encryption.customer_keys import key_of, new_lock, revealed, unlocked
+from bezel.localcloud.services.storage.encryption.kms_keys import check_readable
 from bezel.localcloud.services.storage.generations import Generations, Placed
 from bezel.localcloud.services.storage.objects import delete_object, find_object
 from bezel.localcloud.services.storage.sessions import cancel, open_session, receive_chunk
@@ -29,6 +30,7 @@ _FIELDS = {
     "content-language": "contentLanguage",
     "x-goog-storage-class": "storageClass",
     "x-goog-custom-time": "customTime",
+    "x-goog-encryption-kms-key-name": "kmsKeyName",
 }
 _CONDITIONS = {
     f"x-goog-{source}if-{kind}-match": f"if{source.title().replace('-', '').replace('Copy', '')}{kind.title()}Match"
@@ -55,11 +57,10 @@ def fields_of(headers: Mapping[str, str]) -> Json:
     """Fields of an object in the headers of its upload.
 
     Raises:
-        ApiError: UNIMPLEMENTED for an access control list and a key of Cloud KMS.
+        ApiError: UNIMPLEMENTED for an access control list.
     """
-    for name in ("x-goog-acl", "x-goog-encryption-kms-key-name"):
-        if name in headers:
-            raise unserved(f"the header {name}")
+    if "x-goog-acl" in headers:
+        raise unserved("the header x-goog-acl")
     custom = {
         name.removeprefix("x-goog-meta-"): value for name, value in headers.items() if name.startswith("x-goog-meta-")
     }
@@ -75,6 +76,8 @@ def read(call: Call) -> Response:
     check_preconditions(call.arguments, row)
     check_etags(call.request.headers, etag.strip('"'), reads=True)
     key, cipher = key_of(call.request.headers), None
+    if call.request.method != "HEAD":
+        check_readable(call.cloud, row)
     if key or call.request.method != "HEAD":
         row, cipher = unlocked(row, key)
     response = download(call, row, described(row, etag, custom=True), cipher)
@@ -142,5 +145,7 @@ async def _copy(call: Call, source: str) -> Response:
     given = {"contentType": row["contentType"]} | fields_of(headers) if replaces else {}
     if storage_class := headers.get("x-goog-storage-class"):
         given["storageClass"] = storage_class
+    if kms_key := headers.get("x-goog-encryption-kms-key-name"):
+        given["kmsKeyName"] = kms_key
     copied = await copy_object(call, row, target, call.param("object"), given)
     return document("CopyObjectResult", [("LastModified", copied["updated"]), ("ETag", quoted_etag(copied))])
