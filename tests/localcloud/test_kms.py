@@ -239,3 +239,11 @@ def test_a_role_on_a_key_or_its_ring_allows_what_it_says(kms, role, on, allowed)
     wanted = ["cloudkms.cryptoKeyVersions.useToEncrypt"]
     held = kms.ok("POST", f"{KEY}:testIamPermissions", {"permissions": wanted})
     assert held == ({"permissions": wanted} if "encrypt" in allowed else {})
+
+
+def test_an_injected_fault_strikes_the_calls_that_it_names_and_no_others(kms):
+    kms.cloud.faults.add("server-errors", {"path": "*:encrypt", "count": 1})
+    kms.ok("GET", KEY)
+    struck = kms.raw("POST", f"{KEY}:encrypt", b'{"plaintext": ""}')
+    assert struck.status_code >= 500
+    assert opened(kms, sealed(kms)) == b"state"
