@@ -63,6 +63,7 @@ class Change:
         old_outputs: Its outputs before, masked.
         new_outputs: Its outputs afterwards, as far as they are known.
         failed: Whether the operation failed.
+        custom: False for a component, which is nothing in the cloud.
     """
 
     op: Op
@@ -74,6 +75,7 @@ class Change:
     old_outputs: Mapping[str, Any] | None = None
     new_outputs: Mapping[str, Any] | None = None
     failed: bool = False
+    custom: bool = True
 
     @property
     def name(self) -> str:
@@ -228,7 +230,8 @@ class _Reader:
             self.result.after.pop(urn, None)
         properties = {*(metadata.get("detailedDiff") or {}), *(metadata.get("keys") or ())} or metadata.get("diffs")
         paths = tuple(sorted(properties or ()))
-        step = Change(op, urn, str(metadata["type"]), paths, old, new, _outputs(metadata.get("old")))
+        custom = any(_is_custom(metadata[key]) for key in ("old", "new") if metadata.get(key))
+        step = Change(op, urn, str(metadata["type"]), paths, old, new, _outputs(metadata.get("old")), custom=custom)
         self.changes[key] = _merged(self.changes[key], step) if key in self.changes else step
 
     def note_end(self, content: Mapping[str, Any]) -> None:
@@ -286,6 +289,7 @@ def _merged(change: Change, step: Change) -> Change:
         change.old_outputs if change.old_outputs is not None else step.old_outputs,
         step.new_outputs if step.new_outputs is not None else change.new_outputs,
         change.failed or step.failed,
+        change.custom,
     )
 
 

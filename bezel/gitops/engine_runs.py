@@ -25,8 +25,10 @@ from bezel.pulumi_engine.waiting import Waiting, reported
 
 Operation = Literal["preview", "up", "refresh", "destroy"]
 
-SECONDS = 3600.0
-"""Time limit of a run: the longest wait of a stack, for leased machines, has one of its own."""
+SECONDS = 6 * 3600.0
+"""Time limit of a run, as that of a forge's job; each wait of a stack, for leased machines too, has one of its own."""
+PREVIEW_SECONDS = 1800.0
+"""Time limit of a preview, which waits for no change in the cloud."""
 QUICK_SECONDS = 120.0
 # Without --plan the engine shows this option only, and takes both, with it.
 _EXPERIMENTAL = "PULUMI_EXPERIMENTAL"
@@ -153,7 +155,7 @@ class Engine:
                 variables,
                 meanwhile=_both(reported(Waiting(log, show=note)), meanwhile),
                 streams=(_standard_error(), file),
-                seconds=self.seconds,
+                seconds=min(self.seconds, PREVIEW_SECONDS) if operation == "preview" else self.seconds,
             )
             return EngineRun(end, read_events(log), sum(not item.startswith(CONFIG) for item in given), text())
 

@@ -70,7 +70,7 @@ def stack_engine(
         copy.write_text(f"{text.rstrip()}\n{lines}", encoding="utf-8")
         copy.chmod(0o600)
         if state is None and create:
-            _init(engine, folder, _provider(text, environ))
+            _init(engine, folder, provider_of(text, environ))
             state = engine.exported()
         elif state is None:
             engine = _elsewhere(engine, folder, text)
@@ -87,7 +87,7 @@ def _may_exist(project: str, stack: str, environ: Mapping[str, str]) -> bool:
         return any(entry.name in (prefix, f"{prefix}.gz") for entry in bucket.list(prefix))
 
 
-def _provider(text: str, environ: Mapping[str, str]) -> str:
+def provider_of(text: str, environ: Mapping[str, str]) -> str:
     """The secrets provider of a new stack.
 
     Raises:

@@ -72,6 +72,11 @@ def test_a_pack_that_did_not_start_refuses_and_its_text_is_shown():
     assert made.after is None
 
 
+def test_the_price_of_a_program_that_failed_is_not_known():
+    assert judged([*GPU, said("error", "boom")], 1).after is None
+    assert judged([*GPU, *PACKS, violation("mandatory", "too dear")], 1).after is not None
+
+
 def priced(hourly: str) -> StackCost:
     usd = Decimal(hourly)
     return StackCost(Priced(usd), Priced(usd * 730), Priced(Decimal(0)))
@@ -85,6 +90,7 @@ def example() -> ChangeReport:
         Change("import", urn(BUCKET, "found"), BUCKET),
         Change("replace", urn(SERVICE, "service"), SERVICE, ("location", "template.containers[0].image")),
         Change("delete", urn(OBJECT, "note"), OBJECT),
+        Change("create", urn("bezel:project:EnabledApis", "apis"), "bezel:project:EnabledApis", custom=False),
         Change("create", urn("pulumi:providers:gcp", "default_10_2_0"), "pulumi:providers:gcp"),
     )
     made.before, made.after = priced("0"), priced("1.0466")

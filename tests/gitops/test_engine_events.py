@@ -44,6 +44,12 @@ def test_each_kind_of_change_keeps_its_name(op, shown):
     assert (change.op, change.name, change.urn) == (shown, "data", urn(BUCKET, "data"))
 
 
+def test_a_component_is_told_from_a_resource_of_the_cloud():
+    component = begin("create", "bezel:project:EnabledApis", "apis", None, state({}))
+    resource = begin("create", BUCKET, "data", None, state({}, custom=True))
+    assert [change.custom for change in events_of([component, resource]).changes] == [False, True]
+
+
 @pytest.mark.parametrize("op", ["same", "read", "read-discard", "refresh"])
 def test_what_changes_nothing_is_no_change(op):
     assert events_of(step(op, BUCKET, "data", {}, {})).changes == ()

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.gitops.pipeline import STACK, Pipeline
+from tests.support.gitops.pipeline import STACK, STATES, Pipeline
+from tests.support.localcloud.client import plain
 
 pytestmark = pytest.mark.slow
 PREVIEW, DEPLOY = ("ci", "preview", STACK), ("ci", "deploy", STACK, "--wait", "60s")
@@ -39,6 +40,13 @@ def buckets(pipeline: Pipeline) -> list[dict]:
     return [item for item in items if item["name"].startswith("data-")]
 
 
+def written_by(pipeline: Pipeline, token: str, name: str) -> int:
+    params = {"uploadType": "media", "name": name}
+    headers = {"Authorization": f"Bearer {token}"}
+    path = f"{pipeline.endpoint.base}/upload/storage/v1/b/{STATES}/o"
+    return plain.post(path, params=params, headers=headers, content=b"{}").status_code
+
+
 def text_of(report: dict) -> str:
     return "\n".join(report["problems"])
 
@@ -61,6 +69,11 @@ def test_a_tree_is_deployed_as_it_was_previewed_and_nothing_else_is(pipeline):
     plans = pipeline.objects("plans/")
     assert len(plans) == 2
     assert all("hush-hush" not in str(pipeline.read(name)) for name in plans)
+
+    # That account can neither change a review nor write the record of deploys, which the next deploy trusts.
+    for name in (plans[0], "deploys/small/dev.json"):
+        assert written_by(pipeline, reader["GOOGLE_OAUTH_ACCESS_TOKEN"], name) == 403
+    assert written_by(pipeline, reader["GOOGLE_OAUTH_ACCESS_TOKEN"], "plans/another.json") == 200
 
     deployed = pipeline.report(*DEPLOY)
     assert (deployed["verdict"], deployed["review"]) == ("deployed", "as reviewed")
@@ -99,6 +112,16 @@ def test_a_state_that_changed_after_the_preview_needs_another_look(pipeline):
     assert buckets(pipeline)[0]["labels"]["team"] == "a"
 
 
+def test_a_first_deploy_is_previewed_without_the_key_of_its_secrets(pipeline):
+    content = (pipeline.folder / f"Pulumi.{STACK}.yaml").read_text()
+    key = "gcpkms://projects/p/locations/us/keyRings/r/cryptoKeys/k"
+    (pipeline.folder / "Pulumi.kms.yaml").write_text(f"secretsprovider: {key}\n{content}")
+    pipeline.commit()
+    report = pipeline.report("ci", "preview", "kms")
+    assert (report["verdict"], report["notes"][0][:21]) == ("allowed", "saved for the deploy:")
+    assert (pipeline.folder / "Pulumi.kms.yaml").read_text() == f"secretsprovider: {key}\n{content}"
+
+
 def test_a_review_that_another_hand_wrote_deploys_nothing(pipeline):
     (bucket,) = buckets(pipeline)
     pipeline.set("small:labels", {"team": "b"})
@@ -133,8 +156,19 @@ def test_a_pack_that_is_missing_dies_or_reads_an_unknown_value_refuses_and_so_do
     assert both["price"]["after"]["hourly_usd"] is None
 
 
-def test_a_deploy_that_was_killed_is_completed_by_running_the_job_again(pipeline):
+def test_a_checkout_with_other_files_is_neither_saved_nor_deployed(pipeline):
     pipeline.set("small:gpu", None)
+    pipeline.set("small:labels", {"team": "c"})
+    saved = pipeline.objects("plans/")
+    report = pipeline.report(*PREVIEW)
+    assert report["verdict"] == "allowed"
+    assert "not saved for a deploy: these files differ from the commit's tree: Pulumi.dev.yaml" in report["notes"]
+    assert pipeline.objects("plans/") == saved
+    run = pipeline.bezel(*DEPLOY)
+    assert (run.code, "these files differ from it: Pulumi.dev.yaml" in run.text) == (3, True)
+
+
+def test_a_deploy_that_was_killed_is_completed_by_running_the_job_again(pipeline):
     pipeline.set("small:notes", {"third": "three", "fourth": "four"})
     pipeline.commit()
     pipeline.report(*PREVIEW)

@@ -4,6 +4,8 @@ import copy
 
 import pytest
 
+from bezel.errors import UserError
+from bezel.gitops.stack_engine import provider_of
 from bezel.gitops.stack_state import has_pending, provider_lines, state_digest
 
 RESOURCE = {"urn": "u::a", "id": "a", "inputs": {"n": "1"}, "created": "2026-01-01", "modified": "2026-01-02"}
@@ -69,3 +71,22 @@ KMS = with_changes(secrets_providers={"type": "cloud", "state": {"url": "gcpkms:
 )
 def test_a_file_without_a_secrets_provider_gets_that_of_its_state(text, state, lines):
     assert provider_lines(text, state) == lines
+
+
+@pytest.mark.parametrize(
+    ("text", "environ", "provider"),
+    [
+        ("config: {}", {"PULUMI_SECRETS_PROVIDER": "gcpkms://a"}, "gcpkms://a"),
+        ("secretsprovider: gcpkms://b # of the team\n", {"PULUMI_SECRETS_PROVIDER": "gcpkms://a"}, "gcpkms://a"),
+        ("secretsprovider: gcpkms://b # of the team\n", {"PULUMI_CONFIG_PASSPHRASE": "x"}, "gcpkms://b"),
+        ('config: {}\nsecretsprovider: "gcpkms://b"', {}, "gcpkms://b"),
+        ("config:\n  secretsprovider: gcpkms://b", {"PULUMI_CONFIG_PASSPHRASE_FILE": "f"}, "passphrase"),
+    ],
+)
+def test_a_new_stack_gets_the_secrets_provider_that_is_named(text, environ, provider):
+    assert provider_of(text, environ) == provider
+
+
+def test_a_new_stack_without_a_secrets_provider_is_an_error_that_says_how_to_name_one():
+    with pytest.raises(UserError, match="gcpkms://projects/PROJECT"):
+        provider_of("config: {}", {})

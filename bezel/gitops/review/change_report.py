@@ -14,6 +14,7 @@ from bezel.resource_cost.stack_cost import StackCost
 Kind = Literal["preview", "deployment"]
 Verdict = Literal["allowed", "refused", "failed", "deployed", "unchanged"]
 OPS = ("create", "update", "replace", "delete")
+PRICE_PACK = "price"
 _SIGNS = {"create": "+", "update": "~", "replace": "+-", "delete": "-"}
 _VERDICTS = {
     "allowed": "allowed",
@@ -96,9 +97,14 @@ class ChangeReport:
         }
 
     def shown(self, op: str) -> list[Change]:
-        """The changes of one kind; imports are new resources, and the engine's own providers are left out."""
+        """The changes of one kind in the cloud: no components, no default providers; an import is a new resource."""
         same = {"create": ("create", "import")}.get(op, (op,))
-        return [change for change in self.changes if change.op in same and not change.is_default_provider]
+        listed = [change for change in self.changes if change.op in same]
+        return [change for change in listed if change.custom and not change.is_default_provider]
+
+    def verdicts(self) -> list[Violation]:
+        """What the packs report, without the advice of the pack that only repeats the price."""
+        return [item for item in self.violations if item.refuses or item.pack != PRICE_PACK]
 
     def text(self) -> str:
         """The report for a terminal."""
@@ -110,7 +116,7 @@ class ChangeReport:
         lines += [f"fit: {self.fit}"] if self.fit else []
         lines += [f"quota: {line}" for line in self.quota]
         lines += [f"smoke: {smoke_line(self.more['smoke'])}"] if self.more.get("smoke") else []
-        lines += [f"{_level(item)} {item.policy} ({item.resource}): {_flat(item.message)}" for item in self.violations]
+        lines += [f"{_level(item)} {item.policy} ({item.resource}): {_flat(item.message)}" for item in self.verdicts()]
         lines += [f"problem: {text}" for text in self.problems]
         lines += [f"note: {text}" for text in self.notes]
         lines += ["", f"tree {self.tree}", f"changes {self.changes_digest}", f"state {self.state_digest}"]
@@ -124,7 +130,7 @@ class ChangeReport:
         parts += [f"Smoke: {_text(smoke_line(self.more['smoke']))}"] if self.more.get("smoke") else []
         parts += [
             f"**{_level(item)}** {item.policy} ({_code(item.resource)}): {_text(item.message)}"
-            for item in self.violations
+            for item in self.verdicts()
         ]
         parts += [f"Problem: {_text(text)}" for text in self.problems]
         parts += [f"Note: {_text(text)}" for text in self.notes]

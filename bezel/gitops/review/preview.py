@@ -116,15 +116,17 @@ def fill(report: ChangeReport, run: EngineRun) -> None:
     report.changes, report.violations = run.changes, run.violations
     report.planned = planned_changes(run.changes)
     report.changes_digest = digest(report.planned)
-    # A run that did not end well has not reached every resource: a sum of the others would be too low.
-    report.after = stack_cost(events.after.values()) if events.outputs is not None and events.complete else None
+    # A program that failed has not declared every resource: a sum of the others would be too low. The packs evaluate
+    # the whole stack once the program has ended well.
+    is_whole = events.complete and (run.ok or bool(events.analysed))
+    report.after = stack_cost(events.after.values()) if is_whole else None
     outputs = events.outputs or {}
     report.fit = _fit(outputs.get("plan"))
     messages = [item.message for item in events.diagnostics]
     tables = [text.removeprefix(_QUOTA).splitlines() for text in messages if text.startswith(_QUOTA)]
     warnings = [item.message for item in events.diagnostics if item.severity == "warning" and "quota" in item.message]
-    lines = [line.strip() for table in tables for line in table]
-    report.quota = tuple(dict.fromkeys(line for line in [*lines, *warnings] if line))
+    lines = [*(line for table in tables for line in table), *warnings]
+    report.quota = tuple(dict.fromkeys(" ".join(line.split()) for line in lines if line.strip()))
     judge(report, run)
 
 

@@ -10,14 +10,18 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from bezel.localcloud import clients, control
+from bezel.localcloud import clients, control, seed
 from bezel.localcloud.core.paths import PROJECT, Endpoint
+from bezel.planner import make_plan
 from bezel.pulumi_engine.local_engine import PLUGINS
+from bezel.pulumi_engine.project import Project
+from bezel.simulated_vllm import synthetic_weights
 from tests.support.e2e import warm_bezel, warm_python
 from tests.support.e2e.rehearsal import SECONDS, SPEED, Rehearsal, Run
 from tests.support.localcloud.client import Client
@@ -162,6 +166,16 @@ class Pipeline:
         else:
             content["config"][key] = value
         file.write_text(yaml.safe_dump(content, sort_keys=False))
+
+    def seed(self, *stacks: str) -> None:
+        """Make ready what a user has before the first deploy of a stack: the API of quotas, and the model's files."""
+        seed.enable(self.endpoint, "cloudquotas.googleapis.com")
+        for stack in stacks:
+            settings = Project(self.folder).configuration(stack)
+            plan = make_plan(settings, project=PROJECT, stack=stack, today=datetime.now(UTC).date())
+            if plan.weights.bucket is not None and not plan.weights.create:
+                files = synthetic_weights.model_files(plan.model)
+                seed.seed(self.endpoint, plan.weights.bucket, plan.weights.path, files)
 
     def objects(self, prefix: str = "") -> list[str]:
         """Names of the objects in the bucket of states."""
