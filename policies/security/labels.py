@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 
 from bezel.errors import NOT_SET, Problem
+from bezel.planner.base.expiry import EXPIRY, NEVER, has_expired
 from bezel.resource_cost.hardware import INSTANCE, SERVICE, TPU_VM, hardware_of
 from bezel.resource_cost.inputs import Inputs
 from bezel.resource_cost.leases import Lease
@@ -29,8 +30,6 @@ LABELLED = frozenset(
     }
 )
 """Resource types of this repository's stacks that have labels at `labels`."""
-EXPIRY = "expires-at"
-NEVER = "never"
 _VALUE = re.compile(r"[a-z0-9_-]{1,63}")
 
 
@@ -72,10 +71,8 @@ def _labelled(token: str, inputs: Inputs) -> list[Inputs]:
 
 
 def _expired(text: str, today: date) -> str:
-    if text == NEVER:
-        return ""
     try:
-        day = date.fromisoformat(text)
+        is_over = has_expired(text, today)
     except ValueError:
         return "expected a date, else the resource would never be removed."
-    return f"it was needed until {day}, and today is {today}." if day < today else ""
+    return f"it was needed until {text}, and today is {today}." if is_over else ""

@@ -77,3 +77,25 @@ def test_a_stack_is_locked_drifts_expires_and_is_destroyed(pipeline):
         assert forge.issues[0]["state"] == "closed"
     unreadable = pipeline.account("nobody")
     assert pipeline.report("ci", "drift", STACK, code=1, **unreadable)["stacks"][0]["verdict"] == "unknown"
+
+    # Expiry: a plan at first, then the stack is destroyed under its lock, and what is another's stays.
+    labels = {"managed-by": "bezel", "stack": "gone"}
+    body = {"name": "left-over", "location": "US", "labels": labels}
+    assert pipeline.cloud.post("/storage/v1/b", body, project=PROJECT).status_code == 200
+    pipeline.set("small:labels", {"expires-at": "2026-01-01"})
+    plan = pipeline.report("ci", "expire")
+    assert [(item["kind"], item["name"], item["may_destroy"]) for item in plan["findings"]] == [
+        ("stack", STACK, True),
+        ("bucket", "left-over", False),
+    ]
+    assert pipeline.cloud.get(f"/storage/v1/b/{bucket}").status_code == 200
+    with fake_forge("github") as forge:
+        done = pipeline.report("ci", "expire", "--yes", "--issue", **forge.environ())
+        assert [item["outcome"] for item in done["findings"]] == ["destroyed", ""]
+        assert "Destroyed." in forge.issues[0]["body"]
+        assert "left-over" in forge.issues[0]["body"]
+    assert pipeline.cloud.get(f"/storage/v1/b/{bucket}").status_code == 404
+    assert pipeline.cloud.get("/storage/v1/b/left-over").status_code == 200
+    assert pipeline.objects("locks/") == []
+    assert pipeline.report("ci", "drift", "--all")["stacks"] == []
+    assert [item["kind"] for item in pipeline.report("ci", "expire", "--yes")["findings"]] == ["bucket"]

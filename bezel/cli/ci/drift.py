@@ -62,6 +62,6 @@ def _named(project: Project, options: argparse.Namespace) -> list[str]:
 def _drift(project: Project, stack: str) -> StackDrift:
     note(f"reading {stack}")
     if stack not in project.stacks():
-        problem = f"there is no Pulumi.{stack}.yaml, so there is no program to compare with"
+        problem = f"there is no Pulumi.{stack}.yaml, so there is no program to compare with: see `bezel ci expire`"
         return StackDrift(stack, "unknown", problems=(problem,))
     return drift_of(Engine(project, stack))

@@ -7,20 +7,20 @@ to `bezel.leases`, and finding to `bezel.cli.tpu.find`.
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any
 
 from bezel.cli.tpu.find import FINDING_COLUMNS, find
 from bezel.console import aligned, note, say
-from bezel.errors import NOT_SET, Problem, UserError, one_line
+from bezel.errors import NOT_SET, Problem, UserError
 from bezel.leases.clock import clock_of, rfc3339
 from bezel.leases.inventory import LeaseInventory, Leftover, new_client, sweep_plan
 from bezel.leases.observation import Observation
 from bezel.planner import LeasePlan, make_plan
-from bezel.planner.base.hardware import leased_hardware
 from bezel.planner.base.quantities import duration_text, parse_duration
-from bezel.pulumi_engine.project import Project, ProjectError, checked_cloud_project
+from bezel.pulumi_engine.lease_zones import lease_zones
+from bezel.pulumi_engine.project import Project, checked_cloud_project
 
 MAX_PROBE_SECONDS = 7200
 """The longest wait that Compute Engine allows a request, and longer than a user would watch."""
@@ -55,24 +55,8 @@ def run(project: Project, options: argparse.Namespace) -> int:
 
 
 def _zones(project: Project, options: argparse.Namespace) -> tuple[str, ...]:
-    """Every zone that may hold a lease of this project: those of the catalogue and those of the stack files."""
-    if options.zone:
-        return tuple(dict.fromkeys(options.zone))
-    known = {zone for kind in leased_hardware().values() for zone in (*kind.zones, *kind.zones_refused)}
-    for stack in project.stacks():
-        try:
-            known |= _zones_named(project.configuration(stack))
-        except ProjectError as error:
-            note(f"zones that only the stack file of {stack} names are not searched: {one_line(error)}")
-    return tuple(sorted(known))
-
-
-def _zones_named(configuration: Mapping[str, object]) -> set[str]:
-    """The zones that a stack file names; problems of the file are for the plan to report."""
-    lease = configuration.get("lease")
-    choices = lease.get("zones") if isinstance(lease, dict) else None
-    named = [choice.get("zone") for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
-    return {zone for zone in named if isinstance(zone, str)}
+    """The zones that the user named; by default every zone that may hold a lease of this project."""
+    return tuple(dict.fromkeys(options.zone)) or lease_zones(project, note)
 
 
 def _list(inventory: LeaseInventory, *, as_json: bool) -> int:

@@ -1,0 +1,198 @@
+"""Plan of an expiry run: stacks of the backend, leases and labelled resources are read, and what is over is found.
+
+What cannot be read is a problem of the plan, never an empty list. Accounts have no labels, so they are not searched.
+Leaves out the rules (`findings`) and destroying (`expiry_run`).
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from bezel.catalog import accelerators
+from bezel.console import note
+from bezel.errors import UserError, one_line
+from bezel.gitops.engine_runs import Engine
+from bezel.gitops.upkeep.findings import DEV, ENVIRONMENT, Finding, Kind, StackState, labelled_finding, stack_finding
+from bezel.gitops.upkeep.stacks import stacks_in_backend
+from bezel.leases.backend import not_enabled
+from bezel.leases.clock import PlatformClock
+from bezel.leases.inventory import LeaseInventory, Leftover, sweep_plan
+from bezel.leases.observation import Observation
+from bezel.planner.base.hardware import leased
+from bezel.planner.base.money import Priced
+from bezel.planner.base.names import label
+from bezel.planner.cost.lease_cost import lease_cost
+from bezel.pulumi_engine.lease_zones import lease_zones
+from bezel.pulumi_engine.project import Project
+from bezel.resource_cost.stack_cost import StateResource, stack_cost
+from bezel.rest import ApiError, GoogleClient, RestError, endpoint
+
+_SERVICE = "gcp:cloudrunv2/service:Service"
+
+
+@dataclass
+class ExpiryPlan:
+    """What is over, and what could not be looked at.
+
+    Attributes:
+        findings: What is over.
+        leases: The leases among them, by place and name.
+        kept: Name of each stack that is needed -> its `expires-at`, "" without one.
+        unread: Labels of the stacks that could not be read; None if the backend could not be.
+        problems: What could not be looked at.
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+    leases: dict[tuple[str, str], Leftover] = field(default_factory=dict)
+    kept: dict[str, str] = field(default_factory=dict)
+    unread: set[str] | None = field(default_factory=set)
+    problems: list[str] = field(default_factory=list)
+
+
+def make_plan(project: Project, cloud_project: str | None, clock: PlatformClock, client: GoogleClient) -> ExpiryPlan:
+    """Read everything, and find what is over.
+
+    Args:
+        project: The Pulumi project.
+        cloud_project: The Google Cloud project of leases and labelled resources.
+        clock: The time.
+        client: Client for Google's APIs.
+    """
+    plan = ExpiryPlan()
+    now = datetime.fromtimestamp(clock.now(), UTC)
+    stacks = _read_stacks(project, plan)
+    for stack in stacks:
+        try:
+            finding = stack_finding(stack, now.date())
+        except ValueError:
+            days = ", ".join(stack.expires_at)
+            plan.problems.append(f"stack {stack.name}: its expires-at ({days}) is neither a date nor `never`")
+            continue
+        if finding:
+            plan.findings.append(finding)
+        else:
+            plan.kept[stack.name] = ", ".join(stack.expires_at)
+    if cloud_project is None:
+        text = "leases and labelled resources were not looked at: no Google Cloud project is named (--project)"
+        plan.problems.append(text)
+        return plan
+    known = {label(stack.name): stack for stack in stacks}
+    _add_leases(plan, LeaseInventory(client, clock, cloud_project, lease_zones(project, note), note), known, clock)
+    if plan.unread is not None:  # else every resource would look like a leftover
+        ids = {name: stack.ids for name, stack in known.items()}
+        plan.findings += labelled_leftovers(client, cloud_project, _regions(project), ids, plan)
+    return plan
+
+
+def _read_stacks(project: Project, plan: ExpiryPlan) -> list[StackState]:
+    try:
+        names = [name for name, count in stacks_in_backend(project).items() if count != 0]
+    except UserError as error:
+        plan.problems.append(f"the backend's stacks were not looked at: {one_line(error)}")
+        plan.unread = None
+        return []
+    stacks = []
+    for name in names:
+        note(f"reading {name}")
+        try:
+            settings = project.configuration(name) if name in project.stacks() else None
+            state = Engine(project, name).exported() or {}
+            resources = (state.get("deployment") or {}).get("resources") or []
+        except UserError as error:
+            plan.problems.append(f"stack {name} was not looked at: {one_line(error)}")
+            plan.unread = {*(plan.unread or ()), label(name)}
+            continue
+        if resources:
+            stacks.append(StackState(name, settings, resources))
+    return stacks
+
+
+def _add_leases(
+    plan: ExpiryPlan, inventory: LeaseInventory, stacks: Mapping[str, StackState], clock: PlatformClock
+) -> None:
+    try:
+        leases = inventory.list()
+    except UserError as error:
+        plan.problems.append(f"leases were not looked at: {one_line(error)}")
+        return
+    known = None if plan.unread is None else {*stacks, *plan.unread}
+    for leftover in sweep_plan(leases, now=clock.now(), known_stacks=known):
+        lease = leftover.lease
+        kept = _kept_lease(lease, stacks)
+        plan.leases[lease.zone, lease.name] = leftover
+        repair = f"`bezel tpu delete {lease.name} --zone {lease.zone}`"
+        price = _lease_price(lease)
+        plan.findings.append(Finding("lease", lease.name, leftover.why, repair, lease.zone, kept, price))
+
+
+def _kept_lease(lease: Observation, stacks: Mapping[str, StackState]) -> str:
+    if lease.stack not in stacks:
+        return "it may belong to a stack in another backend"
+    if (environment := lease.labels.get(ENVIRONMENT, "")) != DEV:
+        return f"its environment is {environment or 'unknown'}"
+    return ""
+
+
+def _lease_price(lease: Observation) -> str | None:
+    """Price of an hour of a lease whose machine may be running; 0 for one that has ended."""
+    if not lease.is_live:
+        return "0.0000"
+    hardware = leased(lease.hardware)
+    price = lease_cost(hardware, zone=lease.zone, provisioning="flex-start").hourly if hardware else None
+    return f"{price.usd:.4f}" if isinstance(price, Priced) else None
+
+
+def _regions(project: Project) -> list[str]:
+    """Regions that may hold a stack's service: those with accelerators, and those of the stack files."""
+    known = {region for kind in accelerators().values() for region in (*kind.regions, *kind.regions_on_invitation)}
+    for stack in project.stacks():
+        try:
+            known.add(str(project.configuration(stack).get("region") or ""))
+        except UserError:
+            continue  # its problems are for the plan to report
+    return sorted(known - {""})
+
+
+def labelled_leftovers(
+    client: GoogleClient, project: str, regions: list[str], stacks: Mapping[str, Collection[str]], plan: ExpiryPlan
+) -> Iterator[Finding]:
+    """Labelled services, repositories and buckets that no stack holds.
+
+    Args:
+        client: Client for Google's APIs.
+        project: The Google Cloud project.
+        regions: Regions of services and repositories.
+        stacks: Label of each stack that was read -> ids of its resources.
+        plan: Gets the problems, and names the stacks that were not read.
+    """
+    lists: list[tuple[Kind, str, str, str, dict[str, str]]] = [
+        ("bucket", "", f"{endpoint('STORAGE')}b", "items", {"project": project})
+    ]
+    for region in regions:
+        parent = f"projects/{project}/locations/{region}"
+        lists.append(("service", region, f"{endpoint('CLOUD_RUN_V2')}{parent}/services", "services", {}))
+        url = f"{endpoint('ARTIFACT_REGISTRY')}{parent}/repositories"
+        lists.append(("repository", region, url, "repositories", {}))
+    for kind, region, url, key, query in lists:
+        try:
+            rows = list(client.pages(url, key, params=query))
+        except RestError as error:
+            if not (isinstance(error, ApiError) and not_enabled(error)):
+                where = f" in {region}" if region else ""
+                plan.problems.append(f"labelled resources ({kind}){where} were not looked at: {one_line(error)}")
+            continue
+        for row in rows:
+            name, labels = str(row["name"]).rpartition("/")[2], row.get("labels") or {}
+            if labels.get("stack") in (plan.unread or ()):
+                continue
+            finding = labelled_finding(kind, name, region, labels, str(row["name"]), stacks)
+            if finding is not None:
+                yield _priced(finding, row, region) if kind == "service" else finding
+
+
+def _priced(finding: Finding, service: Mapping[str, Any], region: str) -> Finding:
+    """A service with its price: the API's fields have the names of the resource's inputs."""
+    inputs = {**service, "location": region}
+    price = stack_cost([StateResource(finding.name, _SERVICE, inputs)]).as_json()["hourly_usd"]
+    return Finding(**{**vars(finding), "hourly_usd": None if price is None else str(price)})

@@ -1,0 +1,182 @@
+"""Findings of an expiry run: stacks, leases and leftovers that are over, with price, cause and what is done about each.
+
+Owns the rules for stacks. Pure; leaves out reading them (`expiry_plan`) and destroying them (`expiry_run`).
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any, Literal
+
+from bezel.errors import shown
+from bezel.planner.base.expiry import EXPIRY, has_expired
+from bezel.resource_cost.stack_cost import plain, resources_in, stack_cost
+
+Kind = Literal["stack", "lease", "service", "bucket", "repository"]
+DEV = "dev"
+ENVIRONMENT = "environment"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A thing that is over.
+
+    Attributes:
+        kind: Kind of the thing.
+        name: Its name.
+        place: Its zone or region, "" where it has none.
+        why: Why it is over.
+        kept_because: Why this run does not destroy it, "" if it may.
+        repair: Command that a person runs.
+        hourly_usd: Price of an hour with everything running, as decimal text; None if unknown.
+        outcome: What became of it: "" before, "destroyed", or the failure.
+    """
+
+    kind: Kind
+    name: str
+    why: str
+    repair: str
+    place: str = ""
+    kept_because: str = ""
+    hourly_usd: str | None = None
+    outcome: str = ""
+
+    @property
+    def may_destroy(self) -> bool:
+        """Whether this run may destroy it."""
+        return not self.kept_because
+
+    @property
+    def is_left(self) -> bool:
+        """Whether it is still there."""
+        return self.outcome != "destroyed"
+
+    def ended(self, outcome: str) -> "Finding":
+        """The finding with what became of it."""
+        return replace(self, outcome=outcome)
+
+
+@dataclass(frozen=True)
+class StackState:
+    """A stack of the backend, as an expiry run reads it.
+
+    Attributes:
+        name: The stack.
+        settings: The values of its file; None if the file is gone.
+        resources: The resources of its state.
+    """
+
+    name: str
+    settings: Mapping[str, Any] | None
+    resources: Sequence[Mapping[str, Any]]
+
+    @property
+    def environments(self) -> frozenset[str]:
+        """The environments that its file and its resources name."""
+        given = None if self.settings is None else self.settings.get(ENVIRONMENT)
+        return frozenset({*self._labelled(ENVIRONMENT), *([str(given)] if given else [])})
+
+    @property
+    def expires_at(self) -> tuple[str, ...]:
+        """The file's `expires-at`, which is the owner's last word; without one, those of its resources."""
+        labels = (self.settings or {}).get("labels")
+        given = labels.get(EXPIRY) if isinstance(labels, Mapping) else None
+        return (str(given),) if given else tuple(sorted(set(self._labelled(EXPIRY))))
+
+    @property
+    def protected(self) -> list[str]:
+        """Names of the resources that Pulumi or Google protects from deletion."""
+        names = []
+        for entry in self.resources:
+            inputs = plain(entry.get("inputs") or {})
+            is_protected = entry.get("protect") or inputs.get("deletionProtection") is True
+            if is_protected and not entry.get("delete"):
+                names.append(str(entry["urn"]).rpartition("::")[2])
+        return sorted(names)
+
+    @property
+    def hourly_usd(self) -> str | None:
+        """Price of an hour with everything running."""
+        price = stack_cost(resources_in(self.resources)).as_json()["hourly_usd"]
+        return None if price is None else str(price)
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """Ids of its resources in the cloud."""
+        return frozenset(place_of(str(entry["id"])) for entry in self.resources if entry.get("id"))
+
+    def _labelled(self, key: str) -> Iterator[str]:
+        for entry in self.resources:
+            labels = plain(entry.get("inputs") or {}).get("labels")
+            value = labels.get(key) if isinstance(labels, Mapping) else None
+            if isinstance(value, str) and value:
+                yield value
+
+
+def place_of(id_: str) -> str:
+    """An id without its project, which is a name or a number: `us-east4/services/llm`."""
+    return id_.rpartition("/locations/")[2]
+
+
+def stack_finding(stack: StackState, today: date) -> Finding | None:
+    """The finding of a stack that is over, or whose file is gone; None if it is needed.
+
+    Args:
+        stack: The stack.
+        today: The day in UTC.
+
+    Raises:
+        ValueError: An `expires-at` is neither a date nor `never`.
+    """
+    name = shown(stack.name)
+    destroy = f"pulumi destroy --stack {name}"
+    if stack.settings is None:
+        why = f"its state is in the backend, and there is no Pulumi.{name}.yaml"
+        repair = f"restore the file, or `{destroy}` and `pulumi stack rm {name}`"
+        return Finding("stack", stack.name, why, repair, kept_because="its file is gone", hourly_usd=stack.hourly_usd)
+    days = stack.expires_at
+    over = [has_expired(day, today) for day in days]  # each is read, so that none is malformed
+    if not days or not all(over):
+        return None
+    why = f"{EXPIRY} {days[-1]} is over: today is {today} in UTC"
+    repair = f"`{destroy}`, or a later {EXPIRY} in Pulumi.{name}.yaml and a deploy"
+    kept = ""
+    if stack.environments != {DEV}:
+        kept = f"its environment is {', '.join(sorted(stack.environments)) or 'unknown'}"
+    elif stack.protected:
+        kept = f"protected from deletion: {', '.join(stack.protected)}"
+    return Finding("stack", stack.name, why, repair, kept_because=kept, hourly_usd=stack.hourly_usd)
+
+
+def labelled_finding(
+    kind: Kind, name: str, place: str, labels: Mapping[str, str], id_: str, stacks: Mapping[str, Collection[str]]
+) -> Finding | None:
+    """The finding of a resource with Bezel's labels that no stack holds; None for any other.
+
+    It is reported only: labels name a stack and not its backend, so it may belong to another one's.
+
+    Args:
+        kind: Its kind.
+        name: Its name.
+        place: Its region.
+        labels: Its labels.
+        id_: Its id as a state has it.
+        stacks: Label of each stack of this backend -> ids of its resources.
+    """
+    if labels.get("managed-by") != "bezel" or not labels.get("stack"):
+        return None
+    stack = labels["stack"]
+    if place_of(id_) in stacks.get(stack, ()):
+        return None
+    reason = "does not hold it" if stack in stacks else "is not in this backend"
+    kept = "it may belong to a stack in another backend"
+    return Finding(kind, name, f"its stack {shown(stack)} {reason}", _delete(kind, name, place), place, kept)
+
+
+def _delete(kind: Kind, name: str, place: str) -> str:
+    command = {
+        "service": f"gcloud run services delete {name} --region={place}",
+        "bucket": f"gcloud storage rm --recursive gs://{name}",
+        "repository": f"gcloud artifacts repositories delete {name} --location={place}",
+    }
+    return f"look at it, then `{command[kind]}`"
