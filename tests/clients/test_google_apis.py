@@ -28,8 +28,9 @@ NOT_SERVED = {
         *("list_projects", "update_project", "list_quota_preferences", "list_locations"),
         *("get_accelerator_type", "stop_node"),
     },
+    "google_billing": {"update_project_billing_info"},
     "google_auth": {"sign_blob", "sign_jwt", "logger.log_text", "list_sinks"},
-    "google_discovery": {"iam: keys.create"},
+    "google_discovery": {"iam: keys.create", "monitoring: notificationChannels.verify"},
     "google_metadata": set(),
     "google_node": set(),
     "google_go": set(),
@@ -62,7 +63,7 @@ NOTES = [
 @pytest.fixture(scope="module")
 def prepared(cloud, variables):
     """The variables of the programs, with everything that they need in place."""
-    cloud.enable("tpu", "cloudquotas", "cloudkms")
+    cloud.enable("tpu", "cloudquotas", "cloudkms", "cloudbilling", "billingbudgets")
     for path, body in (
         ("global/networks", {"name": "tpus", "autoCreateSubnetworks": False}),
         (

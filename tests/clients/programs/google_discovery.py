@@ -117,6 +117,28 @@ def reads() -> None:
     report.call("compute: zones.list", compute.zones().list(project=PROJECT).execute, lambda got: got["items"])
 
 
+def channels() -> None:
+    """Monitoring v3: the channels that a budget notifies."""
+    api = service("monitoring", "v3", "MONITORING").projects().notificationChannels()
+    body = {"type": "email", "displayName": "Tried", "labels": {"email_address": "team@example.com"}}
+    made = report.call("monitoring: notificationChannels.create", api.create(name=PARENT, body=body).execute)
+    name = made["name"]
+    report.call("monitoring: notificationChannels.get", api.get(name=name).execute, lambda got: got == made)
+    report.call(
+        "monitoring: notificationChannels.list",
+        lambda: pages(api, "notificationChannels", api.list(name=PARENT, pageSize=1)),
+        lambda found: made in found,
+    )
+    report.call(
+        "monitoring: notificationChannels.patch",
+        api.patch(name=name, updateMask="enabled", body={"enabled": False}).execute,
+        lambda got: got["enabled"] is False and got["displayName"] == "Tried",
+    )
+    report.call("monitoring: notificationChannels.verify", api.verify(name=name, body={"code": "1"}).execute)
+    report.call("monitoring: notificationChannels.delete", api.delete(name=name, force=False).execute)
+    refused("monitoring: notificationChannels.get of a deleted one", 404, "Cannot find", api.get(name=name).execute)
+
+
 def lease() -> None:
     """TPU v2alpha1: a slice for a limited time."""
     api = service("tpu", "v2alpha1", "TPU_V2ALPHA1").projects().locations()
@@ -157,4 +179,5 @@ def ended(operations: Any, name: str) -> Any:
 if __name__ == "__main__":
     accounts()
     reads()
+    channels()
     lease()
