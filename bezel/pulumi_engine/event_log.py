@@ -34,7 +34,10 @@ _LOST = (
     "called off",
 )
 # Google also returns 409 for concurrent operations.
-_EXISTS = re.compile(r"Error 409: [^\n]*already (?:exists|own it)|existing object already found", re.IGNORECASE)
+_EXISTS = re.compile(
+    r"Error 409: [^\n]*already (?:exists|own it)|existing object already found|already exists and must be imported",
+    re.IGNORECASE,
+)
 _PARTIAL = 1  # `status` of a failed operation: the resource is in the state, with its error (a partial failure)
 # The operation failed, not the request for it: the cloud has the requested values, as the state does.
 _ACCEPTED = ("Error code ", "timeout while waiting for state to become 'done: true'")

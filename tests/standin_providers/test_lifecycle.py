@@ -6,10 +6,7 @@ from bezel.standin_providers.lifecycle.values import decode
 from bezel.standin_providers.resources import TYPES
 from tests.support.standin_providers.client import Provider
 from tests.support.standin_providers.google import FakeGoogle
-from tests.support.standin_providers.programs import PROGRAMS
-
-# As the published provider says of them: they cannot be deleted at Google, and a delete removes them from the state.
-STAYS = {"gcp:kms/keyRing:KeyRing", "gcp:kms/cryptoKey:CryptoKey"}
+from tests.support.standin_providers.programs import PROGRAMS, STAYS
 
 
 def test_every_type_of_the_table_is_tried() -> None:

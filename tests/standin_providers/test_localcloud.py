@@ -33,6 +33,10 @@ PARENTS = (
     "gcp:compute/router:Router",
     "gcp:kms/keyRing:KeyRing",
     "gcp:kms/cryptoKey:CryptoKey",
+    # Deleted ones keep their names, so they are made once.
+    "gcp:iam/workloadIdentityPool:WorkloadIdentityPool",
+    "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider",
+    "gcp:projects/iAMCustomRole:IAMCustomRole",
 )
 LATER = (
     "gcp:storage/bucketObject:BucketObject",
@@ -105,6 +109,32 @@ def test_a_second_of_the_same_name_is_refused(local: Provider, parents: dict[str
     assert parents
     with pytest.raises(FailedError, match="Error creating Secret: googleapi: Error 409"):
         local.create("gcp:secretmanager/secret:Secret", PROGRAMS["gcp:secretmanager/secret:Secret"])
+
+
+def test_a_deleted_pool_is_gone_and_its_name_is_not_free(local: Provider) -> None:
+    kind = "gcp:iam/workloadIdentityPool:WorkloadIdentityPool"
+    program = {**PROGRAMS[kind], "workloadIdentityPoolId": "short-lived"}
+    resource_id, made = local.create(kind, program)
+    changed = {**program, "description": "of a test"}
+    made = local.update(kind, resource_id, made, changed)
+    assert made["description"] == "of a test"
+    local.delete(kind, resource_id, made)
+    assert local.read(kind, resource_id, made).id == ""
+    with pytest.raises(FailedError, match="Error creating WorkloadIdentityPool: googleapi: Error 409"):
+        local.create(kind, program)
+
+
+def test_a_deleted_role_is_shown_as_such_and_restored_by_the_next_create(local: Provider) -> None:
+    kind = "gcp:projects/iAMCustomRole:IAMCustomRole"
+    program = {**PROGRAMS[kind], "roleId": "shortLived"}
+    resource_id, made = local.create(kind, program)
+    local.delete(kind, resource_id, made)
+    assert decode(local.read(kind, resource_id, made).properties)["deleted"] is True
+    again, restored = local.create(kind, {**program, "title": "Another title"})
+    assert again == resource_id
+    assert (restored["deleted"], restored["title"]) == (False, "Another title")
+    with pytest.raises(FailedError, match="already exists and must be imported"):
+        local.create(kind, program)
 
 
 def named_by_a_log(kind: str, inputs: dict[str, Any], refusal: str, log: Path) -> str | None:

@@ -154,6 +154,9 @@ PROGRAMS: dict[str, dict[str, Any]] = {
     },
 }
 
+# As the published provider says of them: they cannot be deleted at Google, and a delete removes them from the state.
+STAYS = {"gcp:kms/keyRing:KeyRing", "gcp:kms/cryptoKey:CryptoKey"}
+
 UPDATES: dict[str, tuple[str, Any]] = {
     "gcp:cloudrunv2/service:Service": ("template.containers.0.args.1", "--max-model-len=8192"),
     "gcp:serviceaccount/account:Account": ("displayName", "Other"),
