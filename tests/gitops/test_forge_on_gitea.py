@@ -1,0 +1,119 @@
+"""The forge's client and the sticky comment on a real Gitea: with a user's token, and with that of a job."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from bezel.gitops.comment.body import MARKER, sections_in, sections_of
+from bezel.gitops.comment.sticky import StickyComment
+from bezel.gitops.forge import ForgeError, forge_of
+from tests.gitops.conftest import runner_of
+from tests.gitops.test_comment import COMMIT, document
+from tests.support.gitops.forge import OWNER, REPOSITORY, add_user
+from tests.support.gitops.working_copy import WorkingCopy
+
+pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.gitops]
+
+BEZEL = Path(sys.executable).parent / "bezel"
+WORKFLOW = f"""\
+name: comment
+on: {{pull_request: {{}}}}
+permissions: {{}}
+jobs:
+  comment:
+    runs-on: ubuntu-24.04
+    permissions: {{contents: read, pull-requests: write, actions: read}}
+    steps:
+      - uses: actions/checkout@08c6903cd8c0fde910a37f88322edcfb5dd907a8
+      - env: {{GITHUB_TOKEN: "${{{{ github.token }}}}"}}
+        run: {BEZEL} ci comment report.json
+"""
+
+
+@pytest.fixture(scope="module")
+def copy(forge, tmp_path_factory):
+    made = WorkingCopy.of(tmp_path_factory.mktemp("copy") / "tree", forge.address(), [])
+    made.write("prices.csv", "1\n")
+    made.commit("Add a price")
+    made.push("main")
+    return made
+
+
+def client(forge, user=OWNER):
+    environ = {
+        "GITHUB_API_URL": f"{forge.url}/api/v1",
+        "GITHUB_SERVER_URL": forge.url,
+        "GITHUB_REPOSITORY": f"{OWNER}/{REPOSITORY}",
+        "GITHUB_TOKEN": forge.tokens[user],
+        "GITEA_ACTIONS": "true",
+    }
+    return forge_of(environ)
+
+
+@pytest.mark.usefixtures("copy")
+def test_issues_changes_comments_and_statuses_with_a_users_token(forge) -> None:
+    add_user(forge, "mallory", "A-long-enough-passw0rd")
+    with client(forge) as own, client(forge, "mallory") as other:
+        assert (own.own_login, other.own_login) == (OWNER, "mallory")
+        forged = other.create_issue("Forged", "<!-- drift -->")
+        issues = [own.create_issue(f"Drift {number}", "<!-- drift -->") for number in range(53)]
+        assert own.find_issues("<!-- drift -->") == issues
+        assert own.update_issue(issues[0].number, body="<!-- drift --> new").body == "<!-- drift --> new"
+        assert own.close_issue(issues[1].number).state == "closed"
+        assert len(own.find_issues("<!-- drift -->")) == 52
+        for content in (b"2\n", b"3\n"):
+            own.push_files(
+                "bezel/prices", base="main", files={"prices.csv": content, "a/b.txt": b"x"}, message="Refresh"
+            )
+            pull = own.open_pull_request("bezel/prices", base="main", title="Prices", body=content.decode())
+        assert forge.repository("GET", "/contents/prices.csv?ref=bezel/prices")["content"] == "Mwo="
+        (found,) = forge.repository("GET", "/pulls?state=open")
+        assert (found["number"], found["body"]) == (pull.number, "3\n")
+        sha = own.head_of(pull.number)
+        own.set_status(sha, context="bezel", state="failure", description="refused")
+        assert forge.repository("GET", f"/commits/{sha}/status")["state"] == "failure"
+        other.create_comment(pull.number, f"{MARKER}\nforged")
+        sticky = StickyComment(own, pull.number, sleep=lambda _: None)
+        assert [sticky.keep(sections_of([document(verdict=v)], COMMIT)).action for v in ("allowed", "refused")] == [
+            "created",
+            "updated",
+        ]
+        assert [comment.author for comment in own.comments(pull.number)] == ["mallory", OWNER]
+        extra = own.create_comment(pull.number, "x")
+        own.delete_comment(extra.id)
+        own.delete_comment(extra.id)
+        assert len(own.comments(pull.number)) == 2
+        assert own.run_state(999_999) == "unknown"
+        with pytest.raises(ForgeError) as refused:
+            other.update_issue(issues[0].number, body="taken over")
+        assert refused.value.status == 403
+        assert forged.author == "mallory"
+
+
+def test_a_job_keeps_one_comment_by_its_own_token(forge, copy, tmp_path) -> None:
+    copy.branch("change")
+    copy.write(".github/workflows/comment.yml", WORKFLOW)
+    copy.write("report.json", json.dumps(document()))
+    head = copy.commit("Show a report")
+    copy.push("change")
+    with runner_of(forge, tmp_path / "runner", environment=dict(os.environ)):
+        content = {"title": "Change", "head": "change", "base": "main", "body": ""}
+        pull = forge.repository("POST", "/pulls", content)["number"]
+        run = forge.ended("comment.yml", 120, head_sha=head)
+        assert run["conclusion"] == "success", forge.log_of(run["id"])
+        copy.write("report.json", json.dumps(document(verdict="refused")))
+        head = copy.commit("Show another report")
+        copy.push("change")
+        run = forge.ended("comment.yml", 120, head_sha=head)
+        assert run["conclusion"] == "success", forge.log_of(run["id"])
+    with client(forge) as own:
+        assert own.run_state(run["id"]) == "ended"
+        (comment,) = own.comments(pull)
+    assert comment.author == "gitea-actions"
+    assert "**refused**" in comment.body
+    assert [key.commit for key in sections_in(comment.body)] == [head]
