@@ -17,6 +17,7 @@ VISIBLE = {"preview": 1000, "rehearsal": 500, "deployment": 1000}
 FOLDED = 8000
 """Most characters of a section's folded detail."""
 ADVISORY = "advisory"
+TRACEBACK = "Traceback (most recent call last):"
 OPS = ("replace", "delete", "create", "update")  # what cannot be undone comes first
 # Names for each operation and refusals that are shown: the first pair whose text is short enough.
 _SHOWN = ((4, 3), (4, 2), (2, 2), (2, 1), (1, 1), (0, 1))
@@ -65,7 +66,7 @@ def _change(
         f"{_heading(document, run_url)}; {_counts(document, changes)}",
         *named,
         *refused,
-        _next_step(document, changes, unpriced=bool(missing)),
+        _next_step(document, changes, unpriced=bool(after and after.missing)),
     ]
 
 
@@ -146,6 +147,8 @@ def _with_repair(message: str) -> str:
     repair = _REPAIR.search(message)
     said = message[: repair.start()] if repair else message
     lines = [line.strip() for line in said.splitlines() if line.strip()]
+    if TRACEBACK in lines:  # its last line says what happened
+        lines = [*lines[: lines.index(TRACEBACK)], lines[-1]]
     # A message's lines are a value, then its consequence.
     joined = " ".join(line if line[-1] in ".:;," else f"{line}:" for line in lines[:-1])
     text = prose(" ".join([joined, *lines[-1:]]), 180)
