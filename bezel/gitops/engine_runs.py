@@ -18,7 +18,9 @@ from bezel.console import note
 from bezel.errors import Problem, UserError
 from bezel.gitops.engine_events import Change, Events, Violation, read_events
 from bezel.pulumi_engine.engine_process import End, run_to_end
-from bezel.pulumi_engine.policy_packs import CONFIG, PACK, with_packs
+from bezel.pulumi_engine.event_log import Change as UnfinishedChange
+from bezel.pulumi_engine.event_log import unfinished
+from bezel.pulumi_engine.policy_packs import PACK, with_packs
 from bezel.pulumi_engine.project import Project
 from bezel.pulumi_engine.pulumi_command import CommandError, printed, pulumi_cli
 from bezel.pulumi_engine.waiting import Waiting, reported
@@ -44,12 +46,14 @@ class EngineRun:
         events: What it planned, did and reported.
         packs: Number of policy packs that it ran with.
         text: The engine's last words on standard error: what failed before there was an event.
+        unfinished: Changes whose outcome is unknown although the engine lived: a plugin died, or its connection.
     """
 
     end: End
     events: Events
     packs: int
     text: str = ""
+    unfinished: tuple[UnfinishedChange, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -157,7 +161,8 @@ class Engine:
                 streams=(_standard_error(), file),
                 seconds=min(self.seconds, PREVIEW_SECONDS) if operation == "preview" else self.seconds,
             )
-            return EngineRun(end, read_events(log), sum(not item.startswith(CONFIG) for item in given), text())
+            unknown = tuple(unfinished(log)) if end.code and operation != "preview" else ()
+            return EngineRun(end, read_events(log), len(given), text(), unknown)
 
     def printed(self, *arguments: str, seconds: float = QUICK_SECONDS) -> str:
         """The output of a short command on the stack.

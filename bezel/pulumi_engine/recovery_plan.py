@@ -15,6 +15,8 @@ from bezel.pulumi_engine.event_log import Change
 from bezel.pulumi_engine.resource_ids import MAKES_NOTHING, derived_id
 
 State = dict[str, Any]
+MASKED = "[secret]"
+"""A secret's ciphertext in the engine's events."""
 
 
 @dataclass
@@ -25,7 +27,7 @@ class Recovery:
         state: The exported state with nothing pending and every possible resource in it.
         creates: urn -> id of resources that may have been made.
         targets: Resources to refresh.
-        unknown: Changes whose resource has no derivable id: the user has to look for it.
+        unknown: Changes whose resource has no derivable id, or a secret that is not known: the user has to look for it.
         orphans: Ids of resources that may have been made, but whose parent or provider has left the state.
     """
 
@@ -109,10 +111,17 @@ def held(state: Mapping[str, Any]) -> dict[str, str]:
     return {item["urn"]: item.get("id", "") for item in resources if not item.get("delete")}
 
 
+def _has_masked(value: object) -> bool:
+    if isinstance(value, Mapping):
+        return value.get("ciphertext") == MASKED or any(map(_has_masked, value.values()))
+    return isinstance(value, list) and any(map(_has_masked, value))
+
+
 def _adopt(result: Recovery, resources: list[State], change: Change, project: str | None) -> None:
     kind, inputs = str(change.resource["type"]), change.resource.get("inputs", {})
     resource_id = derived_id(kind, inputs, project)
-    if resource_id is None:
+    # The event log masks secrets: inputs with one cannot be written into a state.
+    if resource_id is None or _has_masked(inputs):
         result.unknown.append(change)
         return
     there = {item["urn"] for item in resources}

@@ -77,6 +77,15 @@ def test_a_create_whose_plugin_died_is_taken_in_too() -> None:
     assert (found.adopted, found.cut_off) == ((URN,), False)
 
 
+def test_a_create_whose_secret_the_log_masks_is_not_written_into_the_state() -> None:
+    masked = {**INPUTS, "env": [{"4dabf18193072939515e22adb298388d": "x", "ciphertext": "[secret]"}]}
+    engine = Engine([], [], {ID})
+    assert engine.recover(Change(URN, "creating", resource(inputs=masked))).adopted == ()
+    assert engine.held() == []
+    encrypted = {**INPUTS, "env": [{"4dabf18193072939515e22adb298388d": "x", "ciphertext": "v1:abc"}]}
+    assert Engine([], [("creating", resource(inputs=encrypted))], {ID}).recover().adopted == (URN,)
+
+
 def test_a_create_that_the_cloud_knows_nothing_of_is_dropped_and_remembered() -> None:
     engine = Engine([], [("creating", resource())], set())
     remembered: list[list[Change]] = []

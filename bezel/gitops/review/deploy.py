@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bezel.console import note
-from bezel.errors import Problem
+from bezel.errors import Problem, UserError, one_line
 from bezel.gitops.checkout import Checkout
 from bezel.gitops.engine_runs import Engine, EngineRun
 from bezel.gitops.locks.held import HeldLock
@@ -25,6 +25,7 @@ from bezel.gitops.review.preview import Previewed, preview_on
 from bezel.gitops.stack_engine import StackEngine, stack_engine
 from bezel.gitops.stack_state import has_pending
 from bezel.gitops.state_bucket import BACKEND, StateBucket
+from bezel.pulumi_engine.event_log import Change
 from bezel.pulumi_engine.project import Project
 from bezel.pulumi_engine.recover import SECONDS, Recovered, recover
 from bezel.pulumi_engine.runs import MARK, end_processes
@@ -98,6 +99,12 @@ class Deploy:
         run = marked.run("up", packs=self.packs, plan=made.plan, meanwhile=held.watched())
         held.check()
         finish(report, run)
+        if run.unfinished:
+            # Only this run's events name them: what exists is entered into the state now.
+            try:
+                report.more["recovered"] = list(self._recover(engine, run.unfinished).adopted)
+            except UserError as error:
+                report.problems.append(one_line(error))
         if report.verdict == "deployed":
             self._end(report)
 
@@ -107,11 +114,11 @@ class Deploy:
         if report.changes or deploy_record.begun(self.bucket, *names) is not None:
             deploy_record.write(self.bucket, *names, report.planned, ended=True)
 
-    def _recover(self, engine: Engine) -> Recovered:
-        """Reconcile the operations that a killed engine left pending, on this backend and cloud."""
+    def _recover(self, engine: Engine, changes: Sequence[Change] = ()) -> Recovered:
+        """Reconcile the operations that a killed engine left pending, and other changes whose outcome is unknown."""
         # Plugins live on after a killed engine, and may still be creating what is looked for.
         if count := end_processes(self._mark):
-            note(f"ended {count} processes of a killed run")
+            note(f"ended {count} processes of an ended run")
 
         def pulumi(arguments: Sequence[str]) -> str:
             if arguments[0] != "refresh":
@@ -119,7 +126,7 @@ class Deploy:
             note(f"  reading the open resources from the cloud: at most {SECONDS // 60} minutes")
             return engine.printed(*arguments, "--config-file", str(engine.config_file), seconds=SECONDS)
 
-        return recover(pulumi, self.project.cloud_project(self.stack, engine.environment), note)
+        return recover(pulumi, self.project.cloud_project(self.stack, engine.environment), note, changes)
 
     @property
     def _mark(self) -> str:
