@@ -12,7 +12,7 @@ from bootstrap.settings import Settings
 VARIABLES = {
     "GOOGLE_PROJECT": "project",
     "PULUMI_BACKEND_URL": "backend_url",
-    "BEZEL_SECRETS_PROVIDER": "secrets_provider",
+    "PULUMI_SECRETS_PROVIDER": "secrets_provider",
     "BEZEL_IDENTITY_PROVIDER": "identity_provider",
     "BEZEL_PREVIEW_ACCOUNT": "preview_account",
     "BEZEL_DEPLOY_ACCOUNT": "deploy_account",
@@ -24,7 +24,7 @@ _PASSPHRASE = "passphrase"  # noqa: S105 - the name of a secrets provider
 def variables(outputs: Mapping[str, str], *, has_key: bool) -> dict[str, str]:
     """The values of the forge's variables."""
     found = {name: outputs[output] for name, output in VARIABLES.items()}
-    return found if has_key else {**found, "BEZEL_SECRETS_PROVIDER": _PASSPHRASE}
+    return found if has_key else {**found, "PULUMI_SECRETS_PROVIDER": _PASSPHRASE}
 
 
 def text(
@@ -34,7 +34,7 @@ def text(
     values = variables(outputs, has_key=has_key)
     write = _github if settings.forge == "github" else _gitea
     parts = [write(values, settings, forge_url.rstrip("/"), folder, has_key=has_key)]
-    provider = shlex.quote(values["BEZEL_SECRETS_PROVIDER"])
+    provider = shlex.quote(values["PULUMI_SECRETS_PROVIDER"])
     backend = shlex.quote(values["PULUMI_BACKEND_URL"])
     lines = (
         "4. Stacks: make each one in the bucket, and commit what that writes into its file",
