@@ -330,6 +330,14 @@ def test_a_command_runs_under_the_lock_and_its_exit_code_is_returned(bucket, aro
     assert bucket.objects == {}
 
 
+def test_the_command_of_a_run_that_lost_its_lock_is_ended(bucket, around):
+    with hold(bucket.client(), "bezel", "dev", 0, around) as held:
+        bucket.objects[NAME] = (to_json(LOCK), 99)
+        with pytest.raises(LockedError, match="run 7"):
+            run_under(held, ["sleep", "60"], dict(os.environ), watch_seconds=0.01)
+    assert bucket.objects == {NAME: (to_json(LOCK), 99)}
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_reaches_the_command_and_the_lock_is_released(bucket, around, number):
     script = "import os, signal, time; os.kill(os.getppid(), int(os.environ['NUMBER'])); time.sleep(60)"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bezel.bench_jobs.job_registry import LABELS, RUN
 from bezel.catalog import model
 from bezel.leases.names import LEASE, MANAGED_BY, SPEC, STACK
-from bezel.planner import make_plan
+from bezel.planner import make_plan, plan_summary
 from bezel.planner.base.names import stack_labels
 from bezel.planner.base.parse import read_settings
 from tests.support.planner.l4_stack import L4, problems_of, with_changes
@@ -51,3 +51,13 @@ def test_no_policy_fills_in_an_own_label(key: str) -> None:
     (message,) = violations("labels", SERVICE, service(), filling)
     assert f"{key}: labels that mark the resources of a stack are never filled in" in message
     assert remedied("labels", SERVICE, service({f"labels.{key}": None}), filling) is None
+
+
+@pytest.mark.parametrize(("expiry", "is_shown"), [("2026-12-31", True), ("never", False)])
+def test_the_summary_shows_until_when_a_stack_is_needed(expiry: str, is_shown: bool) -> None:
+    for configuration in (
+        with_changes({"labels": {"expires-at": expiry}}),
+        changed(V6E4_MOE, labels={"expires-at": expiry}),
+    ):
+        text = plan_summary(make_plan(configuration, project="p", stack="s"))
+        assert (f"{expiry} in UTC" in text) is is_shown

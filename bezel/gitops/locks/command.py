@@ -12,19 +12,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType
 
 from bezel.errors import Problem, UserError
-from bezel.gitops.locks.held import HeldLock
+from bezel.gitops.locks.held import WATCH_SECONDS, HeldLock
+from bezel.pulumi_engine.engine_process import GRACE_SECONDS
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 
 
-def run_under(held: HeldLock, command: Sequence[str], environ: Mapping[str, str]) -> int:
+def run_under(
+    held: HeldLock, command: Sequence[str], environ: Mapping[str, str], *, watch_seconds: float = WATCH_SECONDS
+) -> int:
     """Run a command to its end and return its exit code, 128 and the signal's number if a signal ended it.
 
     Args:
-        held: The lock; the command is interrupted if it is lost.
+        held: The lock; the command is ended if it is lost, as fast as the next owner counts on.
         command: The program and its arguments.
         environ: Its variables; it gets the lock's as well.
+        watch_seconds: Between two readings of the lock.
 
     Raises:
         UserError: The program cannot be started.
@@ -42,7 +46,7 @@ def run_under(held: HeldLock, command: Sequence[str], environ: Mapping[str, str]
             consequence = f"it cannot be started: {error.strerror}."
             raise UserError(Problem("COMMAND", command[0], consequence, "check its name and PATH.")) from None
         forward_to(process)
-        with held.watched(lambda: process.send_signal(signal.SIGINT)):
+        with held.watched(lambda: _end(process), watch_seconds):
             code = process.wait()
     held.check()
     return code if code >= 0 else 128 - code
@@ -82,6 +86,16 @@ def _forwarded() -> Iterator[_Forward]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """End a process: two requests, then a kill, in the time that an engine gets elsewhere too."""
+    for number, seconds in ((signal.SIGTERM, GRACE_SECONDS[0]), (signal.SIGTERM, GRACE_SECONDS[1])):
+        process.send_signal(number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+            return
+    process.kill()
 
 
 def _end_with_parent() -> None:

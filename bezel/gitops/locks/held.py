@@ -82,12 +82,13 @@ class HeldLock:
 
     @contextlib.contextmanager
     def watched(self, interrupt: Callable[[], None] | None = None, seconds: float = WATCH_SECONDS) -> Iterator[None]:
-        """Read the lock now and then while the block runs, and interrupt this process if it is lost.
+        """Read the lock now and then while the block runs, and end the command if it is lost.
 
         It starts a thread: enter it once the command's process runs.
 
         Args:
-            interrupt: Called if the lock is lost; sends this process an interrupt by default.
+            interrupt: Called if the lock is lost; by default it sends this process SIGTERM, after which an engine gets
+                a limited time to end (bezel.pulumi_engine.engine_process).
             seconds: Between two readings.
         """
         ended = threading.Event()
@@ -127,4 +128,4 @@ class HeldLock:
 
 
 def _interrupt() -> None:
-    os.kill(os.getpid(), signal.SIGINT)
+    os.kill(os.getpid(), signal.SIGTERM)

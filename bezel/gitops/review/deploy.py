@@ -79,6 +79,7 @@ class Deploy:
                 refuse(report, decision)
                 return report
             note(f"{self.stack}: {decision.reason}: {report.changes_digest}")
+            held.look()  # the preview took a while, and was not watched
             held.check()
             self._up(prepared.engine, made, held)
             return report

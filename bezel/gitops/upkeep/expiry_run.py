@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from bezel.console import note
 from bezel.errors import UserError, one_line
 from bezel.gitops.engine_runs import Engine
+from bezel.gitops.locks.held import HeldLock
 from bezel.gitops.outcomes import Exit
 from bezel.gitops.upkeep.expiry_plan import ExpiryPlan
 from bezel.gitops.upkeep.findings import Finding
@@ -25,7 +26,7 @@ def destroy(
     plan: ExpiryPlan,
     project: Project,
     inventory: LeaseInventory | None,
-    locked: Callable[[str], AbstractContextManager[object]],
+    locked: Callable[[str], AbstractContextManager[HeldLock]],
 ) -> None:
     """Destroy what the plan allows, and note in it what became of each.
 
@@ -41,8 +42,9 @@ def destroy(
         note(f"destroying {finding.kind} {finding.name}")
         try:
             if finding.kind == "stack":
-                with locked(finding.name):
-                    run = Engine(project, finding.name).run("destroy")
+                with locked(finding.name) as held:
+                    run = Engine(project, finding.name).run("destroy", meanwhile=held.watched())
+                    held.check()
                 outcome = "destroyed" if run.ok else "; ".join(run.errors)[:_LONGEST] or "the engine failed"
             elif finding.kind == "lease" and inventory is not None:
                 failed = inventory.sweep([plan.leases[finding.place, finding.name]])

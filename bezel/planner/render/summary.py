@@ -11,6 +11,7 @@ from bezel.catalog import accelerator
 from bezel.planner.assemble.plan import LeasePlan
 from bezel.planner.assemble.provenance import COMPUTED, DEFAULT
 from bezel.planner.base.deployment import HEALTH_PATH
+from bezel.planner.base.expiry import EXPIRY, NEVER
 from bezel.planner.base.money import text
 from bezel.planner.base.quantities import duration_text, memory_text
 from bezel.planner.cost import lease_cost, service_cost
@@ -71,6 +72,8 @@ def _common(plan: Plan | LeasePlan) -> Iterable[Row]:
     yield "stack", plan.stack, "given"
     yield "project", plan.project, "given"
     yield "environment", plan.environment, origin["environment"]
+    if (expiry := plan.settings.labels.get(EXPIRY, NEVER)) != NEVER:
+        yield "needed until", f"{expiry} in UTC", origin["labels"]
     yield "model", plan.model, origin["model"]
     yield "image", plan.server.image.name, image_origin(origin)
     source = weights.address or f"hf:{weights.source}"
