@@ -98,6 +98,15 @@ def test_a_tree_with_a_broken_module_fails_with_the_last_line(tmp_path: Path) ->
         command.plans(tmp_path)
 
 
+def test_the_code_of_a_tree_gets_no_credentials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_TOKEN", "planted")
+    (tmp_path / "bezel").mkdir()
+    (tmp_path / "bezel" / "__init__.py").write_text("import os; raise RuntimeError(sorted(os.environ))")
+    with pytest.raises(command.UnplannedError, match="PATH") as seen:
+        command.plans(tmp_path)
+    assert "GITHUB_TOKEN" not in str(seen.value)
+
+
 def test_the_commits_of_a_branch_are_compared(tmp_path: Path) -> None:
     copy = WorkingCopy.of(tmp_path / "copy", "", [name for name in tracked_files() if PROGRAM.match(name)])
     copy.git("mv", "Pulumi.l4-e2b.yaml", "Pulumi.small.yaml")

@@ -6,6 +6,7 @@ bezel.catalog: the SKU of each price (`skus`), the differences (`refresh`), the 
 
 import argparse
 import dataclasses
+import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -101,6 +102,8 @@ def compare_with_list(rows: Sequence[Price], month: str, client: GoogleClient | 
     Raises:
         UserError: The list could not be read completely.
     """
+    if os.environ.get("GOOGLE_CLOUD_BILLING_CUSTOM_ENDPOINT"):
+        note(f"the prices are those of {endpoint('CLOUD_BILLING')}, not Google's: a rehearsal")
     try:
         with client or GoogleClient() as used:
             return _compared(rows, used, month)

@@ -5,10 +5,11 @@ import dataclasses
 import os
 from datetime import UTC, datetime
 
-from bezel.catalog.prices import PRICES, format_prices, parse_prices
+from bezel.catalog.prices import format_prices, parse_prices
 from bezel.catalog.refresh import refreshed
 from bezel.cli.catalog.commands import check_prices, compare_with_list
 from bezel.cli.ci.output import publish
+from bezel.gitops.changed.git_trees import git
 from bezel.gitops.outcomes import Exit
 from bezel.gitops.prices.price_update import PriceUpdate
 from bezel.gitops.prices.pull_request import base_branch, forge_for, send
@@ -23,12 +24,12 @@ def run(project: Project, options: argparse.Namespace) -> int:
     """Open or update the pull request, and return the exit code.
 
     Raises:
-        UserError: The price list could not be read completely, the new rows break a rule, or the forge is unknown.
+        UserError: The price list could not be read completely, the new rows break a rule, the forge is unknown, or the
+            folder is no checkout with a catalogue.
     """
     forge = None if options.dry_run else forge_for(os.environ)
     base = "" if forge is None else base_branch(options.into, os.environ)
-    file = project.folder / PRICE_FILE
-    rows = parse_prices((file if file.is_file() else PRICES).read_text(encoding="utf-8"))
+    rows = parse_prices(git(project.folder, "show", f"HEAD:./{PRICE_FILE}"))
     month = f"{datetime.now(UTC):%Y-%m}"
     address = endpoint("CLOUD_BILLING") if os.environ.get(_VARIABLE) else ""
     update = PriceUpdate(month, compare_with_list(rows, month), address, dry_run=forge is None)

@@ -21,6 +21,8 @@ from bezel.gitops.changed.rules import STACK_FILE, Concerned, FileChange, Progra
 
 SECONDS = 120.0
 Plans = Mapping[str, Mapping[str, str]]
+# All that planning needs of the environment: the code of a tree gets no credentials, and the cloud does not count.
+_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
 
 
 class UnplannedError(Exception):
@@ -87,7 +89,8 @@ def plans(tree: Path) -> Plans:
     """
     # -P keeps the script's own folder off the path; the tree comes before the installed program.
     command = [sys.executable, "-P", plan_probe.__file__]
-    environment = os.environ | {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
+    environment |= {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         ended = subprocess.run(
             command,

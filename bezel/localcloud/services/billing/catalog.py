@@ -91,7 +91,7 @@ def _time_range(call: Call) -> tuple[datetime, datetime] | None:
     if start and end:
         since, until = (datetime.fromisoformat(text.upper()) for text in (start, end))
         months = {(time.astimezone(_MONTHS).year, time.astimezone(_MONTHS).month) for time in (since, until)}
-        if since < until <= datetime.now(UTC) and len(months) == 1:
+        if since < until and until.timestamp() <= call.cloud.pace.now() and len(months) == 1:
             return since, until
         why = "must be past, and begin and end in one month of Los Angeles"
     raise invalid("Request contains an invalid argument.", ("start_time", why))
