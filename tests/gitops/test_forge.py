@@ -76,7 +76,7 @@ def test_the_token_goes_to_the_forge_alone(fake: FakeForge) -> None:
 def test_no_plain_http_beyond_this_machine() -> None:
     facts = Facts.of({"GITHUB_API_URL": "http://forge.example/api/v1", "GITHUB_REPOSITORY": "a/b", "GITHUB_TOKEN": "x"})
     assert facts is not None
-    with pytest.raises(Exception, match="use https"):
+    with pytest.raises(ForgeError, match="use https"):
         Forge(facts).comments(1)
 
 

@@ -18,8 +18,9 @@ LONGEST = 65_000
 """Below the 65,536 characters that GitHub takes."""
 _NO_COMMIT = "-"
 _SECTION = re.compile(r"<!-- bezel:section (\S+) (\w+) (\S+) -->\n(.*?)\n<!-- bezel:end -->", re.DOTALL)
-_HIDDEN = re.compile(r"<!-- bezel:[^\n]*?-->\n?")
-_FOLDED = re.compile(r"\n*<details>.*?</details>", re.DOTALL)
+# At the start of a line there is no foreign text.
+_HIDDEN = re.compile(r"^<!-- bezel:[^\n]*-->\n?", re.MULTILINE)
+_FOLDED = re.compile(r"\n*^<details>.*?^</details>$", re.DOTALL | re.MULTILINE)
 
 
 class Key(NamedTuple):

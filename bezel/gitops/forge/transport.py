@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.gitops.forge.environment import Facts
 from bezel.gitops.forge.errors import ForgeError, no_token, refused, unreachable
-from bezel.rest import Backoff, guarded
+from bezel.rest import AddressError, Backoff, guarded
 from bezel.rest.client import IDEMPOTENT, is_retryable, retry_delay
 from bezel.rest.transport import new_client, reason_of
 
@@ -110,7 +110,10 @@ class Transport:
         params: Mapping[str, str | int] | None = None,
         url: str = "",
     ) -> tuple[Any, bool]:
-        address = guarded(url or f"{self.facts.api_url}{path}", "GITHUB_API_URL")
+        try:
+            address = guarded(url or f"{self.facts.api_url}{path}", "GITHUB_API_URL")
+        except AddressError as error:
+            raise ForgeError(*error.problems) from None
         if not self.facts.token and method != "GET":
             raise no_token(f"use `{needs}`")
         end = self.clock() + self.deadline_seconds

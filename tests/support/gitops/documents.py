@@ -44,8 +44,8 @@ _FAILURE = (
 def declared(stack: str, changes: str = "{}") -> tuple[list[Declared], str]:
     """What the program declares for a stack with other settings (JSON), and the stack's environment."""
     plan = make_plan(PROJECT.configuration(stack) | json.loads(changes), project="acme-llm", stack=stack)
-    # A preview lists the stack itself apart.
-    made = [made for made in declare(lambda: deploy(plan), preview=True).all if made.type != "pulumi:pulumi:Stack"]
+    # A preview shows no component, as it is nothing in the cloud.
+    made = filter(is_custom, declare(lambda: deploy(plan), preview=True).all)
     return sorted(made, key=lambda one: one.urn), plan.environment
 
 
@@ -87,8 +87,7 @@ def preview(stack: str, case: str) -> dict[str, Any]:
 
 def cost(resources: list[Declared]) -> StackCost:
     """The cost of what is declared."""
-    own = (StateResource(made.name, made.type, made.inputs, custom=is_custom(made)) for made in resources)
-    return stack_cost(own)
+    return stack_cost(StateResource(made.name, made.type, made.inputs) for made in resources)
 
 
 def is_custom(made: Declared) -> bool:
