@@ -179,6 +179,9 @@ def test_labels_are_changed_by_the_mask_and_fixed_fields_are_not(kms):
     changed = kms.ok("PATCH", KEY, {"labels": {"team": "ml"}}, updateMask="labels")
     assert changed["labels"] == {"team": "ml"}
     assert "labels" not in kms.ok("PATCH", KEY, {}, updateMask="labels")
+    template = {"algorithm": "GOOGLE_SYMMETRIC_ENCRYPTION"}
+    same = kms.ok("PATCH", KEY, {"versionTemplate": template}, updateMask="versionTemplate")
+    assert same["versionTemplate"] == template | {"protectionLevel": "SOFTWARE"}
     kms.refused(400, "PATCH", KEY, {"purpose": "MAC"}, updateMask="purpose")
     kms.refused(400, "PATCH", KEY, {})
 

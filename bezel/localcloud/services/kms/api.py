@@ -115,8 +115,8 @@ def patch_key(call: Call) -> Json:
         changed = masked(key, call.body, mask, "cloudkms.CryptoKey", _SETTABLE)
         _checked({"purpose": key["purpose"]} | changed)
         check_durations(changed, call.cloud.pace.now())
+        changed["versionTemplate"] = key["versionTemplate"]  # there is one only, and the body may name a part of it
         kept = {field: value for field, value in key.items() if field not in _SETTABLE}
-        kept["versionTemplate"] = key["versionTemplate"]
         call.cloud.store.put(KEY, name, kept | {field: value for field, value in changed.items() if value})
     return find_key(call.cloud, name)
 
