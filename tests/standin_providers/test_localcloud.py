@@ -111,6 +111,19 @@ def test_a_second_of_the_same_name_is_refused(local: Provider, parents: dict[str
         local.create("gcp:secretmanager/secret:Secret", PROGRAMS["gcp:secretmanager/secret:Secret"])
 
 
+@pytest.mark.usefixtures("parents")
+def test_a_member_with_a_condition_is_made_read_and_removed(local: Provider) -> None:
+    kind = "gcp:storage/bucketIAMMember:BucketIAMMember"
+    below = 'resource.name.startsWith("projects/_/buckets/models/objects/plans/")'
+    program = {**PROGRAMS[kind], "condition": {"title": "plans", "expression": below}}
+    resource_id, made = local.create(kind, program)
+    again = local.read(kind, resource_id, made, local.inputs(kind, program))
+    assert decode(again.properties)["condition"]["expression"] == below
+    assert not local.diff(kind, resource_id, decode(again.properties), program).diffs
+    local.delete(kind, resource_id, made)
+    assert local.read(kind, resource_id, made).id == ""
+
+
 def test_a_deleted_pool_is_gone_and_its_name_is_not_free(local: Provider) -> None:
     kind = "gcp:iam/workloadIdentityPool:WorkloadIdentityPool"
     program = {**PROGRAMS[kind], "workloadIdentityPoolId": "short-lived"}

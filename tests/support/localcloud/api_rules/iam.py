@@ -59,6 +59,61 @@ RULES = [
         "Deprecated. Do not use",
     ),
     (
+        "a deleted pool can be restored for 30 days, keeps its id, and its tokens have no effect",
+        [
+            "identity/pools.a_deleted_pool_keeps_its_name_for_thirty_days_and_can_be_restored",
+            "identity/pools.a_deleted_pool_is_gone_with_its_providers_after_thirty_days",
+            "identity/token_exchange.no_token_is_exchanged_where",
+        ],
+        IAM,
+        "schemas/WorkloadIdentityPool/properties/state/enumDescriptions",
+        "You cannot reuse the ID of a soft-deleted pool until it is permanently deleted",
+    ),
+    (
+        "tokens of a disabled pool have no effect, those of a disabled provider have",
+        ["identity/token_exchange.a_token_that_is_there_ends_with_its_pool_and_not_with_its_provider"],
+        IAM,
+        "schemas/WorkloadIdentityPoolProvider/properties/disabled/description",
+        "existing tokens still grant access",
+    ),
+    (
+        "a subject has at most 127 bytes, and attributes have names of a fixed form",
+        [
+            "identity/token_exchange.a_token_that_proves_nothing_is_refused",
+            "identity/pools.a_provider_that_google_would_refuse_is_refused",
+        ],
+        IAM,
+        "schemas/WorkloadIdentityPoolProvider/properties/attributeMapping/description",
+        "Cannot exceed 127 bytes",
+    ),
+    (
+        "a token is of the provider's audience: its own name, unless others are allowed",
+        ["identity/token_exchange.allowed_audiences_take_the_place_of_the_provider_s_name"],
+        IAM,
+        "schemas/Oidc/properties/allowedAudiences/description",
+        "with or without the HTTPS prefix",
+    ),
+    (
+        "an issuer is asked for its keys unless the provider has them",
+        [
+            "identity/token_exchange.keys_are_fetched_once_and_again_for_a_new_one",
+            "identity/token_exchange.keys_of_the_settings_are_used_without_asking_anyone",
+        ],
+        IAM,
+        "schemas/Oidc/properties/jwksJson/description",
+        "from the .well-known path of the `issuer_uri`",
+    ),
+    (
+        "a disabled or deleted custom role grants nothing",
+        [
+            "identity/custom_roles.a_changed_role_changes_what_it_granted",
+            "identity/custom_roles.a_deleted_role_grants_nothing_until_it_is_restored",
+        ],
+        IAM,
+        "schemas/Role/properties/stage/enumDescriptions",
+        "will not contribute permissions",
+    ),
+    (
         "an account id has 6 to 30 characters of a fixed form",
         ["google_apis.an_account_id_has_its_form"],
         IAM,
