@@ -12,6 +12,7 @@ from bezel.gitops.outcomes import Exit
 from bezel.gitops.upkeep.drift import PropertyDrift, StackDrift, differences, drift_of
 from bezel.gitops.upkeep.drift_report import DriftReport
 from bezel.pulumi_engine.engine_process import End
+from bezel.resource_cost.stack_cost import UNKNOWN_MARKS
 
 URN = "urn:pulumi:dev::bezel::gcp:cloudrunv2/service:Service::llm"
 TYPE = "gcp:cloudrunv2/service:Service"
@@ -54,6 +55,21 @@ def test_an_outside_change_is_named_with_its_property_its_values_and_its_author(
 def test_drift_is_what_a_deploy_would_change(changes, refreshed, expected):
     found = differences(Events(changes=changes, refreshed=refreshed))
     assert [(resource.op, resource.is_outside) for resource in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("program", "paths", "follows"),
+    [
+        ("ours:2", [IMAGE], False),
+        (None, [IMAGE], False),
+        (min(UNKNOWN_MARKS), [IMAGE], True),
+        ("ours:2", [], True),
+    ],
+)
+def test_a_change_without_a_known_value_only_follows_from_another(program, paths, follows):
+    (found,) = differences(Events(changes=(change(paths=paths, program=program),)))
+    assert found.follows is follows
+    assert ("depends on" in DriftReport((stack("drifted", resources=(found,)),)).text()) is follows
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ A difference is drift if the program would change it: a deploy would undo it, or
 cloud computes by itself differs from the state after every change, and is none.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,6 +15,7 @@ from typing import Any, Literal
 from bezel.errors import UserError, one_line
 from bezel.gitops.engine_events import Change, Events
 from bezel.gitops.engine_runs import Engine
+from bezel.resource_cost.stack_cost import UNKNOWN_MARKS
 
 Verdict = Literal["clean", "drifted", "unknown", "not deployed"]
 _MISSING = object()
@@ -40,6 +42,7 @@ class ResourceDrift:
         type: Token of its type.
         op: What a deploy would do with it.
         is_outside: Whether it was changed outside of the program; otherwise the program was changed and not deployed.
+        follows: Whether it only depends on another resource that differs, as a check depends on what it checks.
         properties: The properties that differ; empty for a resource that exists on one side only.
         changed_by: Who changed it last, "" if its API does not say.
         changed_at: When, "" if its API does not say.
@@ -52,6 +55,7 @@ class ResourceDrift:
     properties: tuple[PropertyDrift, ...] = ()
     changed_by: str = ""
     changed_at: str = ""
+    follows: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,7 @@ def _resource(change: Change, refresh: Change | None) -> ResourceDrift:
     is_outside = refresh is not None and (refresh.op == "delete" or _touches(refresh, change))
     paths = change.properties if change.op in {"update", "replace"} else ()
     properties = tuple(PropertyDrift(path, _at(change.old, path), _at(change.new, path)) for path in paths)
+    is_known = any(_is_known(item) for item in properties)
     # Those that are set on neither side are computed from others.
     given = tuple(item for item in properties if (item.cloud, item.program) != (None, None))
     return ResourceDrift(
@@ -104,7 +109,14 @@ def _resource(change: Change, refresh: Change | None) -> ResourceDrift:
         is_outside,
         given or properties,
         *_last_change(cloud),
+        follows=change.op in {"update", "replace"} and not is_outside and not is_known,
     )
+
+
+def _is_known(item: PropertyDrift) -> bool:
+    """Whether a property's difference is known: a planned value that depends on another change is not."""
+    text = json.dumps(item.program, default=str)
+    return (item.cloud, item.program) != (None, None) and not any(mark in text for mark in UNKNOWN_MARKS)
 
 
 def _gone(change: Change) -> ResourceDrift:

@@ -65,6 +65,8 @@ class DriftReport:
 
 def _head(resource: ResourceDrift, quoted: Callable[[object], str]) -> str:
     cause = "changed outside of the program" if resource.is_outside else "changed in the program and not deployed"
+    if resource.follows:
+        cause = "depends on a resource that differs"
     if resource.is_outside and resource.op in {"create", "delete"}:
         cause = "deleted outside of the program"
     by = f", last by {quoted(resource.changed_by)}" if resource.changed_by else ""

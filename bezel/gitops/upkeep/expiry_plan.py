@@ -80,7 +80,9 @@ def make_plan(project: Project, cloud_project: str | None, clock: PlatformClock,
     known = {label(stack.name): stack for stack in stacks}
     _add_leases(plan, LeaseInventory(client, clock, cloud_project, lease_zones(project, note), note), known, clock)
     if plan.unread is not None:  # else every resource would look like a leftover
-        ids = {name: stack.ids for name, stack in known.items()}
+        ids: dict[str, set[str]] = {}
+        for stack in stacks:  # two names may give one label
+            ids.setdefault(label(stack.name), set()).update(stack.ids)
         plan.findings += labelled_leftovers(client, cloud_project, _regions(project), ids, plan)
     return plan
 
