@@ -30,7 +30,8 @@ _PROVIDERS = "pulumi:providers:"
 _LEFT = " (replaced earlier)"
 # The library of policies lets a mandatory policy pass with this advice when it reads an unknown value.
 _NOT_RUN = "can't run policy"
-_PACK_FAILED = "failed to run policy"
+PACK_FAILED = "failed to run policy"
+"""Begin of the engine's message that a pack died, or raised, in the middle of a run."""
 MANDATORY = ("mandatory", "remediate")
 
 
@@ -269,7 +270,7 @@ class _Reader:
         severity, message = str(content.get("severity", "")), str(content.get("message", "")).strip()
         if severity == "debug" or not message:
             return
-        if severity == "error" and message.startswith(_PACK_FAILED):
+        if severity == "error" and message.startswith(PACK_FAILED):
             self.result.packs_failed = True
         self.diagnostics.append(Diagnostic(severity.partition("#")[0], message, str(content.get("urn", ""))))
 

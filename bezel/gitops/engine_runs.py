@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from bezel.console import note
 from bezel.errors import Problem, UserError
-from bezel.gitops.engine_events import Change, Events, Violation, read_events
+from bezel.gitops.engine_events import PACK_FAILED, Change, Events, Violation, read_events
 from bezel.pulumi_engine.engine_process import End, run_to_end
 from bezel.pulumi_engine.event_log import Change as UnfinishedChange
 from bezel.pulumi_engine.event_log import unfinished
@@ -85,11 +85,10 @@ class EngineRun:
         """Why the packs did not evaluate the stack; empty where they did, or the program failed before they could."""
         if not self.packs:
             return []
-        failed = [item.message for item in self.events.diagnostics if self.events.packs_failed] or [self.text]
         if self.events.packs_failed:
-            return [text for text in failed if "policy" in text]
+            return [item.message for item in self.events.diagnostics if item.message.startswith(PACK_FAILED)]
         if not self.events.complete and "polic" in self.text.lower():
-            return failed
+            return [self.text]  # a pack is missing, did not start, or has an invalid configuration
         refused = any(violation.refuses for violation in self.violations)
         if (self.ok or refused) and len(self.events.analysed) < self.packs:
             return [f"{self.packs} policy packs were given, and {len(self.events.analysed)} evaluated the stack"]

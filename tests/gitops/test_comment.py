@@ -125,6 +125,12 @@ def test_ten_thousand_changes_do_not_bury_the_price() -> None:
     assert "**To repair" in section(document(verdict="refused", violations=refusals))
 
 
+def test_a_deploy_that_stopped_has_changed_nothing() -> None:
+    changes = {"create": [{"name": "a", "type": "t", "properties": []}]}
+    assert "1 to create" in section(document(kind="deployment", verdict="refused", changes=changes))
+    assert "1 created" in section(document(kind="deployment", verdict="deployed", changes=changes))
+
+
 def test_many_stacks_stay_below_the_forges_limit() -> None:
     rows = [{"name": f"r{n}", "type": "t" * 80, "properties": ["p" * 80] * 8} for n in range(100)]
     some = [document(f"stack-{n}", changes={"update": rows}) for n in range(40)]

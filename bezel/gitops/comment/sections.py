@@ -99,7 +99,7 @@ def _weight(row: Mapping[str, Any]) -> int:
 
 def _counts(document: Document, changes: Changes) -> str:
     done = {"create": "created", "update": "updated", "replace": "replaced", "delete": "deleted"}
-    deployed = document["kind"] == "deployment"
+    deployed = document["verdict"] == "deployed"  # a deploy that stopped has planned them only
     counts = [f"{len(rows)} {done[op] if deployed else f'to {op}'}" for op, rows in changes.items() if rows]
     # A preview that failed may not have reached what changes.
     none = "changes unknown" if document["verdict"] == "failed" else "no changes"
