@@ -182,7 +182,7 @@ def _preview(settings: Settings, project: str, bucket: str, key: Any, pool: str)
 
 
 def _deploy(settings: Settings, project: str, number: str, bucket: str, key: Any, pool: str) -> PipelineAccountArgs:
-    """Writes what stacks consist of, and the states of all stacks but the foundation's own."""
+    """Writes what stacks consist of, and the states of all stacks but the foundation's own, which it cannot read."""
     weights = access.one_of_buckets(settings.weights_of(project))
     grants = [
         Grant(role=_role(project, permissions.DEPLOY)),
@@ -199,11 +199,9 @@ def _deploy(settings: Settings, project: str, number: str, bucket: str, key: Any
         description="Deploys what was merged",
         project_roles=tuple(grants),
         bucket=bucket,
-        bucket_roles=(
-            Grant(role="roles/storage.objectViewer"),
-            Grant(role="roles/storage.objectUser", title="other-stacks", condition=others),
-        ),
+        bucket_roles=(Grant(role="roles/storage.objectUser", title="other-stacks", condition=others),),
         key=key,
+        # A stack's first deploy encrypts its data key.
         key_roles=(Grant(role="roles/cloudkms.cryptoKeyEncrypterDecrypter"),),
         users=(access.principals(pool, access.DEPLOY),),
     )

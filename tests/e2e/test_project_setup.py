@@ -6,10 +6,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.bootstrap.setup_harness import SetupHarness, forget
+from bezel.localcloud.core.paths import BILLING_ACCOUNT, PROJECT
+from tests.support.bootstrap.setup_harness import SetupHarness, arguments, forget
 
 # Key rings and keys, which Google never deletes, are no resources of the inventory; nor are pools that are marked.
 KEPT = {"enabledApis"}
+# Lines at which the command and its engine are killed, in the order of a set-up.
+STEPS = (
+    "apis-storage creating",
+    "state-bucket creating",
+    "key-secrets creating",
+    "spending-budget creating",
+    "deploy-account creating",
+    "guard creating",
+    "moving the state into",
+)
+DESTROYS = ("copying the state to", "guard deleting", "forge-pool deleting", "state-bucket deleting")
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,5 +66,39 @@ def test_the_life_of_a_project(setup: SetupHarness) -> None:
     assert "Google keeps the key ring" in destroyed.text
     left = {kind: names for kind, names in setup.exists().items() if before.get(kind) != names}
     assert {*left} <= KEPT, left
+
+
+@pytest.mark.long
+def test_a_destroyed_project_is_made_again_and_takes_over_what_google_keeps(setup: SetupHarness) -> None:
+    assert setup.init().code == 0
+    assert setup.destroy().code == 0
     again = setup.init()
-    assert again.code == 0, again.text
+    assert (again.code, "1 to adopt" in again.text) == (0, True), again.text
+    assert "0 changes" in setup.init().text
+
+
+@pytest.mark.long
+def test_a_set_up_killed_at_any_step_is_completed_by_the_same_command(setup: SetupHarness) -> None:
+    for words in STEPS:
+        setup.kill_when(words, "init", "--yes", *arguments())
+    last = setup.init()
+    assert last.code == 0, last.text
+    again = setup.init()
+    assert (again.code, "0 changes" in again.text) == (0, True), again.text
+    with setup.cloud.http as api:
+        budgets = api.get(f"/billingbudgets/v1/{BILLING_ACCOUNT}/budgets").json()["budgets"]
+        channels = api.get(f"/monitoring/v3/projects/{PROJECT}/notificationChannels").json()["notificationChannels"]
+    assert (len(budgets), len(channels)) == (1, 1)
+
+
+@pytest.mark.long
+def test_a_destroy_killed_at_any_step_is_completed_by_the_same_command(setup: SetupHarness) -> None:
+    before = setup.exists()
+    assert setup.init().code == 0
+    for words in DESTROYS:
+        setup.kill_when(words, "init", "--destroy", "--yes", "--project", PROJECT)
+    refused = setup.init()
+    assert (refused.code, "bezel init --destroy" in refused.text) == (1, True), refused.text
+    last = setup.destroy()
+    assert last.code == 0, last.text
+    assert {kind for kind, names in setup.exists().items() if before.get(kind) != names} <= KEPT

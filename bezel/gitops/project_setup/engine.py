@@ -174,7 +174,7 @@ class SetupEngine:
         return printed(command, folder=self.folder.path, seconds=QUICK_SECONDS, environment=self._environment())
 
     def _last_run(self) -> LastRun:
-        return LastRun(self.folder.path / "runs" / ("bucket" if self.backend.startswith("gs://") else "here"))
+        return self.folder.last_run("bucket" if self.backend.startswith("gs://") else "here")
 
     def _environment(self) -> dict[str, str]:
         own = {name: value for name, value in os.environ.items() if name != "PULUMI_CONFIG_PASSPHRASE"}

@@ -23,6 +23,7 @@ from bezel.atomic_write import write_whole
 from bezel.console import note
 from bezel.errors import Problem
 from bezel.gitops.outcomes import LockedError
+from bezel.pulumi_engine.runs import LastRun
 from bezel.state_folder import state_folder
 from bootstrap.settings import NAMESPACE, plain
 
@@ -142,8 +143,20 @@ class SetupFolder:
                 if not announced:
                     note(f"another run uses {self.path}: waiting for its end, at most {_WAIT_SECONDS:g} s")
                 announced = True
+                self._end_orphans()
                 time.sleep(_LOOK_SECONDS)
             yield file.fileno()
+
+    def last_run(self, place: str) -> LastRun:
+        """The record of the last run of an engine with the state `here` or in the `bucket`."""
+        return LastRun(self.path / "runs" / place)
+
+    def _end_orphans(self) -> None:
+        """End the plugins of a killed engine: they hold the lock too, and nothing else ends them."""
+        for place in ("here", "bucket"):
+            last = self.last_run(place)
+            if last.is_orphan() and not last.is_running():
+                last.end_leftovers()
 
     @property
     def _mark(self) -> Path:

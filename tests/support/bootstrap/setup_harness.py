@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -112,6 +113,23 @@ class SetupHarness:
             stderr=subprocess.STDOUT,
             text=True,
         )
+
+    def kill_when(self, said: str, *words: str) -> None:
+        """Start `bezel`, and kill it and the engine that it started once a line has these words."""
+        process = self.start(*words)
+        assert process.stdout is not None
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if said in line:
+                break
+        else:
+            raise AssertionError(f"never printed {said!r}:\n{''.join(lines)}")
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        engines = [int(pid) for pid in children if Path(f"/proc/{pid}/comm").read_text().strip() == "pulumi"]
+        for pid in (process.pid, *engines):
+            os.kill(pid, signal.SIGKILL)
+        process.communicate(timeout=SECONDS)
 
     def put(self, name: str, content: str = "{}") -> None:
         """Write an object of the state bucket."""
