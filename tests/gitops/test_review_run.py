@@ -130,9 +130,9 @@ def test_a_review_that_another_hand_wrote_deploys_nothing(pipeline):
     forged = {"kind": "preview", "stack": STACK, "tree": tree, "state_digest": f"sha256:{state}", "verdict": "allowed"}
     content = {"document": forged | {"changes_digest": "sha256:00"}, "planned": []}
     pipeline.put(f"plans/small/dev/{tree}/{state}.json", content)
-    run = pipeline.bezel(*PREVIEW)
-    assert run.code == 3
-    assert "it is not a review that this command can have written" in run.text
+    report = pipeline.report(*PREVIEW, code=3)
+    assert report["verdict"] == "refused"
+    assert "it is not a review that this command can have written" in text_of(report)
     assert "not one that a preview wrote" in text_of(pipeline.report(*DEPLOY, code=3))
     assert buckets(pipeline) == [bucket]
 

@@ -16,7 +16,6 @@ def run(project: Project, options: argparse.Namespace) -> int:
     """Preview a stack, and return the exit code of its verdict.
 
     Raises:
-        RefusedError: Another review of the same tree, stack and state exists.
         UserError: The stack has no file, or the backend cannot be used.
     """
     project.stack_file(options.stack)

@@ -14,6 +14,7 @@ from typing import Any
 from bezel.errors import UserError
 from bezel.gitops.checkout import Checkout
 from bezel.gitops.engine_runs import EngineRun, check_packs
+from bezel.gitops.outcomes import RefusedError
 from bezel.gitops.review import reviews
 from bezel.gitops.review.change_report import ChangeReport, Kind
 from bezel.gitops.review.planned_changes import digest, planned_changes
@@ -52,7 +53,6 @@ def preview(
     """Preview a stack; where the backend is a bucket, save the review of an allowed preview of a clean tree.
 
     Raises:
-        RefusedError: Another review of the same tree, stack and state exists.
         UserError: The stack has no file, or the backend cannot be used.
     """
     with tempfile.TemporaryDirectory(prefix="bezel-plan-") as folder, stack_engine(project, stack, environ) as prepared:
@@ -62,7 +62,11 @@ def preview(
             report.verdict = "failed"
             report.problems.append("the state changed while the preview ran: another run deployed; preview again")
         if report.verdict == "allowed":
-            _save(project, report, checkout, made.plan, environ)
+            try:
+                _save(project, report, checkout, made.plan, environ)
+            except UserError as error:
+                report.verdict = "refused" if isinstance(error, RefusedError) else "failed"
+                report.problems += map(str, error.problems)
         return report
 
 
