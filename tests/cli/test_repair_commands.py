@@ -146,6 +146,9 @@ def taken_by_pulumi(command: str) -> bool:
     known = [word for word in named if word[0] not in "[<"]
     given = [word for word in words if not word.startswith("-")]
     takes_more = any(word[0] in "[<" and word not in {"[flags]", "[command]"} for word in named)
+    aliases = re.search(r"^Aliases:\n  (.*)", asked.stdout, re.MULTILINE)
+    if aliases and given[len(known) - 1 : len(known)] != known[-1:]:
+        known[-1] = next((word for word in aliases[1].split(", ") if word in given), known[-1])
     return given[: len(known)] == known and (takes_more or len(given) == len(known) or "--stack" in words)
 
 
