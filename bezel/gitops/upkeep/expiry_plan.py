@@ -78,7 +78,7 @@ def make_plan(project: Project, cloud_project: str | None, clock: PlatformClock,
         plan.problems.append(text)
         return plan
     known = {label(stack.name): stack for stack in stacks}
-    _add_leases(plan, LeaseInventory(client, clock, cloud_project, lease_zones(project, note), note), known, clock)
+    add_leases(plan, LeaseInventory(client, clock, cloud_project, lease_zones(project, note), note), known, clock)
     if plan.unread is not None:  # else every resource would look like a leftover
         ids: dict[str, set[str]] = {}
         for stack in stacks:  # two names may give one label
@@ -110,9 +110,15 @@ def _read_stacks(project: Project, plan: ExpiryPlan) -> list[StackState]:
     return stacks
 
 
-def _add_leases(
-    plan: ExpiryPlan, inventory: LeaseInventory, stacks: Mapping[str, StackState], clock: PlatformClock
-) -> None:
+def add_leases(plan: ExpiryPlan, inventory: LeaseInventory, stacks: Collection[str], clock: PlatformClock) -> None:
+    """Add the leases that are over to a plan.
+
+    Args:
+        plan: The plan.
+        inventory: The leases.
+        stacks: Labels of the stacks of this backend.
+        clock: The time.
+    """
     try:
         leases = inventory.list()
     except UserError as error:
@@ -128,7 +134,7 @@ def _add_leases(
         plan.findings.append(Finding("lease", lease.name, leftover.why, repair, lease.zone, kept, price))
 
 
-def _kept_lease(lease: Observation, stacks: Mapping[str, StackState]) -> str:
+def _kept_lease(lease: Observation, stacks: Collection[str]) -> str:
     if lease.stack not in stacks:
         return "it may belong to a stack in another backend"
     if (environment := lease.labels.get(ENVIRONMENT, "")) != DEV:
