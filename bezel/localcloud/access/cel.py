@@ -34,6 +34,7 @@ _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _LEVELS = (("||",), ("&&",), ("==", "!=", "<=", ">=", "<", ">", "in"), ("+", "-"), ("*", "/", "%"))
 _DEEPEST = 40  # nested parts of an expression; Python's own stack bears several times as many
+_MOST_TOKENS = 500  # a chain of so many operators is as many nested calls when it is evaluated
 _LITERALS = {"true": True, "false": False, "null": None}
 
 
@@ -70,6 +71,8 @@ class _Parser:
                 raise CelError(f"syntax error at '{text[position : position + 40]}'")
             self._tokens.append((str(match.lastgroup), match[str(match.lastgroup)]))
             position = match.end()
+        if len(self._tokens) > _MOST_TOKENS:
+            raise CelError(f"localcloud does not evaluate more than {_MOST_TOKENS} words and signs")
 
     def end(self) -> None:
         if self._tokens:

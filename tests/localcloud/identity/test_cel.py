@@ -60,6 +60,7 @@ def value(expression):
         ("'a\\n\\u0041' == \"a\\x0aA\"", True),
         ("r'a\\n' == 'a\\\\n'", True),
         ("(true ? 1 : 2) == 1", True),
+        ("1" + "+1" * 249, 250),
     ],
 )
 def test_an_expression_has_its_value(expression, expected):
@@ -97,6 +98,8 @@ def test_an_expression_without_a_value_is_neither_true_nor_false(expression):
         "(assertion.sub",
         "assertion.sub 'x'",
         "(" * 60 + "true" + ")" * 60,
+        "1" + "+1" * 300,
+        "assertion" + ".job" * 300,
     ],
 )
 def test_what_is_not_understood_is_refused_when_it_is_parsed(expression):
