@@ -76,7 +76,7 @@ class HeldLock:
             LockedError: It is not held any more.
         """
         if self.lost:
-            consequence = f"this run has lost the stack's lock: {self.lost}. Its command was interrupted."
+            consequence = f"this run has lost the stack's lock: {self.lost}. Its command was ended."
             repair = "look at the other run, then run this command again: it reconciles what was interrupted."
             raise LockedError(Problem(f"stack {self.lock.stack}", None, consequence, repair))
 
