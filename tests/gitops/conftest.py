@@ -1,15 +1,12 @@
-import json
 import os
 import shutil
 import subprocess
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.support.gitops import forge as forges
-from tests.support.gitops.runner import end_group
 
 ROOT = Path(__file__).parents[2]
 BUILD_SECONDS = 900
@@ -33,22 +30,7 @@ def forge(tmp_path_factory):
         yield running
 
 
-@contextmanager
-def runner_of(forge, folder, *, environment=None, issuer=None, jobs=2):
-    """A runner process of the repository, with its own environment."""
-    folder.mkdir(parents=True)
-    registration = forge.repository("POST", "/actions/runners/registration-token")["token"]
-    act = program("act") / "act"
-    settings = {"forge": forge.url, "registration": registration, "act": str(act), "jobs": jobs, "issuer": issuer}
-    (folder / "runner.json").write_text(json.dumps(settings))
-    with (folder / "output").open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.gitops.runner", str(folder)],
-            cwd=ROOT, env=environment or os.environ, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-            start_new_session=True,
-        )  # fmt: skip
-    try:
-        yield process
-    finally:
-        end_group(process)
-        process.wait(timeout=30)
+@pytest.fixture(scope="module")
+def act():
+    """The program act."""
+    return program("act") / "act"

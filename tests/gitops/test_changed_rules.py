@@ -138,7 +138,9 @@ def test_imports_count_wherever_they_stand_and_so_do_names_of_modules(tmp_path: 
 def test_the_report_has_a_matrix_and_shows_few_reasons() -> None:
     reasons = {"l4": tuple(f"stacks/f{n}.py: imported" for n in range(9))}
     report = ChangedReport("b", "h", Concerned(reasons))
-    assert report.matrix == {"include": [{"stack": "l4"}]}
+    assert report.matrix == {"include": [{"stack": "l4", "environment": ""}]}
+    named = ChangedReport("b", "h", Concerned(reasons), {"l4": "prod"})
+    assert named.matrix == {"include": [{"stack": "l4", "environment": "prod"}]}
     assert report.text() == "l4: stacks/f0.py: imported; stacks/f1.py: imported; stacks/f2.py: imported; 6 more\n"
     assert "`stacks/f0.py`: imported" in report.markdown()
     assert report.outputs().splitlines()[1] == 'stacks=["l4"]'

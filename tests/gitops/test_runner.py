@@ -1,8 +1,10 @@
 """The tests' own forge and runner treat a workflow as a forge does, so that tests of the real files say something."""
 
+import os
+
 import pytest
 
-from tests.gitops.conftest import runner_of
+from tests.support.gitops.team import runner_of
 from tests.support.gitops.working_copy import WorkingCopy
 
 pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.gitops]
@@ -46,11 +48,11 @@ jobs:
 
 
 @pytest.fixture(scope="module")
-def copy(forge, tmp_path_factory):
+def copy(forge, act, tmp_path_factory):
     copy = WorkingCopy.of(tmp_path_factory.mktemp("copy") / "tree", forge.address(), [])
     forge.repository("POST", "/actions/variables/COLOUR", {"value": "a 'green' one"})
     issuer = {"ACTIONS_ID_TOKEN_REQUEST_TOKEN": "for the issuer"}
-    with runner_of(forge, tmp_path_factory.mktemp("runner") / "work", issuer=issuer):
+    with runner_of(forge, tmp_path_factory.mktemp("runner") / "work", act, os.environ, issuer=issuer):
         yield copy
 
 

@@ -1,7 +1,8 @@
 """Report of `bezel ci changed`: the stacks with their reasons, and the matrix for a workflow."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from bezel.gitops.changed.rules import Concerned
 
@@ -10,11 +11,20 @@ _SHOWN = 3  # reasons of a stack in text and Markdown; JSON has all
 
 @dataclass(frozen=True)
 class ChangedReport:
-    """The stacks that the commits between two revisions concern."""
+    """The stacks that the commits between two revisions concern.
+
+    Attributes:
+        base: The commit before.
+        head: The commit after.
+        concerned: The stacks with their reasons.
+        environments: The environment of each stack, whose protection on the forge holds for its deploy; "" or none
+            for a stack that names none.
+    """
 
     base: str
     head: str
     concerned: Concerned
+    environments: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def stacks(self) -> list[str]:
@@ -24,7 +34,8 @@ class ChangedReport:
     @property
     def matrix(self) -> dict[str, list[dict[str, str]]]:
         """The matrix of a workflow's job: one job a stack."""
-        return {"include": [{"stack": stack} for stack in self.stacks]}
+        named = self.environments
+        return {"include": [{"stack": stack, "environment": named.get(stack, "")} for stack in self.stacks]}
 
     def as_json(self) -> dict[str, object]:
         """The content as JSON."""

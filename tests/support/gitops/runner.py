@@ -28,6 +28,7 @@ import yaml
 LABEL = "ubuntu-24.04"
 POLL_SECONDS = 0.3
 JOB_SECONDS = 600.0
+CALL_SECONDS = 60.0
 END_SECONDS = 20.0
 RESULTS = {"success": "RESULT_SUCCESS", "failure": "RESULT_FAILURE", "cancelled": "RESULT_CANCELLED"}
 NEEDED = {"RESULT_SUCCESS": "success", "RESULT_FAILURE": "failure", "RESULT_CANCELLED": "cancelled"}
@@ -68,10 +69,20 @@ class Runner:
 
     def call(self, method: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Call a method of the runner's protocol: Connect with JSON."""
-        response = self.client.post(f"/{method}", json=body)
-        response.raise_for_status()
-        answer: dict[str, Any] = response.json()
-        return answer
+        end = time.monotonic() + CALL_SECONDS
+        while True:
+            try:
+                response = self.client.post(f"/{method}", json=body)
+                response.raise_for_status()
+            except httpx.HTTPError as error:
+                # The forge's database is locked now and then; a runner asks again.
+                print(method, repr(error), file=sys.stderr, flush=True)
+                if time.monotonic() > end:
+                    raise
+                time.sleep(POLL_SECONDS)
+            else:
+                answer: dict[str, Any] = response.json()
+                return answer
 
     def serve(self) -> None:
         """Take and run tasks until this process is ended."""
@@ -181,6 +192,10 @@ class Job:
         if isinstance(computed, str):
             self.job["strategy"] = original["strategy"]
             self.job["name"] = self.name
+        # Gitea writes it as text, which act refuses.
+        self.job["timeout-minutes"] = int(self.job.get("timeout-minutes", 30))
+        # The forge has seen to it, and writes its values as text, too.
+        self.job.pop("concurrency", None)
         # act copies the tree for steps without a directory; they run in the checkout itself.
         self.job["defaults"] = {"run": {"working-directory": str(self.tree)}}
         stubs = {name: stub(need) for name, need in needs.items()}
