@@ -28,7 +28,7 @@ from tests.support.gitops.working_copy import ROOT, WorkingCopy, tracked_files
 from tests.support.localcloud.client import PARENT
 
 STACK = "l4-qat"
-DEVELOPER, REVIEWER, OUTSIDER = "dev", "reviewer", "outsider"
+DEVELOPER, REVIEWER = "dev", "reviewer"
 PASSWORD = "not a secret 1"
 PASSPHRASE = "planted-passphrase"
 VERDICT = "preview / verdict (pull_request)"
@@ -180,7 +180,7 @@ def found(forge: Forge, folder: Path, act: Path, issuer: Issuer) -> Team:
     """Make the repository with its people, variables and protection; `forge` has it empty."""
     (folder / "pipeline").mkdir()
     pipeline = Pipeline.whole(folder / "pipeline")
-    for name in (DEVELOPER, REVIEWER, OUTSIDER):
+    for name in (DEVELOPER, REVIEWER):
         add_user(forge, name, PASSWORD)
     for name in (DEVELOPER, REVIEWER):
         forge.repository("PUT", f"/collaborators/{name}", {"permission": "write"})
@@ -219,14 +219,3 @@ def found(forge: Forge, folder: Path, act: Path, issuer: Issuer) -> Team:
     seed.seed(pipeline.endpoint, "bezel-local-models", MODEL, weights)
     seed.enable(pipeline.endpoint, "cloudquotas.googleapis.com")
     return Team(forge, copy, pipeline, folder, act, issuer)
-
-
-def fork(team: Team, folder: Path) -> WorkingCopy:
-    """A fork of the outsider's, and a working copy that pushes to it."""
-    team.forge.repository("POST", "/forks", {}, user=OUTSIDER)
-    address = team.forge.address(OUTSIDER, owner=OUTSIDER)
-    team.forge.wait_for(
-        "the fork", lambda: team.forge.call("GET", f"/repos/{OUTSIDER}/{REPOSITORY}", ok=False).is_success
-    )
-    team.copy.git("clone", "--quiet", address, str(folder))
-    return WorkingCopy(folder, address, OUTSIDER)
