@@ -8,7 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bezel.gitops.engine_events import Change
-from bezel.gitops.review.planned_changes import UNKNOWNS, Planned, difference, digest, is_rest_of, planned_changes
+from bezel.gitops.review.planned_changes import (
+    UNKNOWNS,
+    Planned,
+    changed_outputs,
+    difference,
+    digest,
+    is_rest_of,
+    planned_changes,
+)
 from tests.support.gitops.events import BUCKET, OBJECT, urn
 
 NAMES = st.text("abcdefxyz-", min_size=1, max_size=8)
@@ -167,3 +175,18 @@ def test_only_the_rest_of_reviewed_changes_follows_a_killed_run(op, name, inputs
     remaining = [Change(op, urn(BUCKET, name), BUCKET, (), {}, inputs)]
     assert is_rest_of(planned_changes(REVIEWED), planned_changes(remaining)) is is_rest
     assert is_rest_of(planned_changes(REVIEWED), [])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "names"),
+    [
+        ({"a": 1, "b": {"c": [1]}}, {"a": 1, "b": {"c": [2]}}, ("b",)),
+        ({"a": 1}, {"b": 2}, ("a", "b")),
+        (None, {"a": 1}, ("a",)),
+        ({"a": 1}, {"a": 1}, ()),
+        ({"a": 1}, {"a": {"b": min(UNKNOWNS)}}, ()),  # not known before the deploy
+        ({"a": 1}, None, ()),  # the program failed
+    ],
+)
+def test_changed_outputs_are_those_with_another_known_value(old, new, names):
+    assert changed_outputs(old, new) == names

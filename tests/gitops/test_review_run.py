@@ -35,6 +35,16 @@ def pipeline(tmp_path_factory):
     made.stop()
 
 
+@pytest.fixture
+def deployed(pipeline):
+    """The pipeline with its first stack file and a deployed stack: tests of a module may run in several processes."""
+    pipeline.reset()
+    if not buckets(pipeline):
+        pipeline.report(*PREVIEW)
+        pipeline.report(*DEPLOY)
+    return pipeline
+
+
 def buckets(pipeline: Pipeline) -> list[dict]:
     items = pipeline.cloud.get("/storage/v1/b", project="bezel-local").json()["items"]
     return [item for item in items if item["name"].startswith("data-")]
@@ -87,8 +97,15 @@ def test_a_tree_is_deployed_as_it_was_previewed_and_nothing_else_is(pipeline):
     assert pipeline.objects(".pulumi/history/") == history
     assert buckets(pipeline) == [bucket]
 
+    pipeline.set("small:price", "7")  # an output of the stack and of no resource: nothing to review
+    pipeline.commit()
+    only_outputs = pipeline.report(*DEPLOY)
+    assert (only_outputs["verdict"], only_outputs["outputs"], only_outputs["changes"]) == ("deployed", ["price"], {})
+    assert pipeline.report(*DEPLOY)["verdict"] == "unchanged"
 
-def test_a_state_that_changed_after_the_preview_needs_another_look(pipeline):
+
+def test_a_state_that_changed_after_the_preview_needs_another_look(deployed):
+    pipeline = deployed
     (bucket,) = buckets(pipeline)
     pipeline.set("small:labels", {"team": "a"})
     pipeline.commit()
@@ -122,7 +139,8 @@ def test_a_first_deploy_is_previewed_without_the_key_of_its_secrets(pipeline):
     assert (pipeline.folder / "Pulumi.kms.yaml").read_text() == f"secretsprovider: {key}\n{content}"
 
 
-def test_a_review_that_another_hand_wrote_deploys_nothing(pipeline):
+def test_a_review_that_another_hand_wrote_deploys_nothing(deployed):
+    pipeline = deployed
     (bucket,) = buckets(pipeline)
     pipeline.set("small:labels", {"team": "b"})
     tree = pipeline.commit()
@@ -156,8 +174,8 @@ def test_a_pack_that_is_missing_dies_or_reads_an_unknown_value_refuses_and_so_do
     assert both["price"]["after"]["hourly_usd"] is None
 
 
-def test_a_checkout_with_other_files_is_neither_saved_nor_deployed(pipeline):
-    pipeline.set("small:gpu", None)
+def test_a_checkout_with_other_files_is_neither_saved_nor_deployed(deployed):
+    pipeline = deployed
     pipeline.set("small:labels", {"team": "c"})
     saved = pipeline.objects("plans/")
     report = pipeline.report(*PREVIEW)
@@ -168,7 +186,8 @@ def test_a_checkout_with_other_files_is_neither_saved_nor_deployed(pipeline):
     assert (run.code, "these files differ from it: Pulumi.dev.yaml" in run.text) == (3, True)
 
 
-def test_a_deploy_that_was_killed_is_completed_by_running_the_job_again(pipeline):
+def test_a_deploy_that_was_killed_is_completed_by_running_the_job_again(deployed):
+    pipeline = deployed
     pipeline.set("small:notes", {"third": "three", "fourth": "four"})
     pipeline.commit()
     pipeline.report(*PREVIEW)

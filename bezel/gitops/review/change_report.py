@@ -45,6 +45,7 @@ class ChangeReport:
         quota: Quotas and their use, as the program reports them.
         problems: What failed, and what refuses.
         notes: What a reader should know besides.
+        outputs: Names of the stack's outputs that change.
         planned: The changes in their common form; not part of the document.
         more: Further parts of the document, by their names.
     """
@@ -64,6 +65,7 @@ class ChangeReport:
     quota: tuple[str, ...] = ()
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    outputs: tuple[str, ...] = ()
     planned: tuple[Planned, ...] = ()
     more: dict[str, object] = field(default_factory=dict)
 
@@ -93,6 +95,7 @@ class ChangeReport:
             "quota": list(self.quota),
             "problems": list(self.problems),
             "notes": list(self.notes),
+            "outputs": list(self.outputs),
             **self.more,
         }
 
@@ -108,11 +111,12 @@ class ChangeReport:
 
     def text(self) -> str:
         """The report for a terminal."""
-        lines = [self._headline(), ""]
+        # The price comes first: a list of changes is as long as it is.
+        lines = [self._headline(), f"price: {price_line(self.before, self.after)}", ""]
         for op in OPS:
             lines += [f"  {_SIGNS[op]:<2} {_line(change)}" for change in self.shown(op)]
         lines += [""] if self.changes else []
-        lines.append(f"price: {price_line(self.before, self.after)}")
+        lines += [f"outputs: {', '.join(self.outputs)}"] if self.outputs else []
         lines += [f"fit: {self.fit}"] if self.fit else []
         lines += [f"quota: {line}" for line in self.quota]
         lines += [f"smoke: {smoke_line(self.more['smoke'])}"] if self.more.get("smoke") else []
@@ -125,7 +129,8 @@ class ChangeReport:
     def markdown(self) -> str:
         """The report for the summary of a forge's run."""
         rows = [f"- {op} {_code(_line(change))}" for op in OPS for change in self.shown(op)]
-        parts = [f"### {self._headline()}", "\n".join(rows), f"Price: {price_line(self.before, self.after)}"]
+        parts = [f"### {self._headline()}", f"Price: {price_line(self.before, self.after)}", "\n".join(rows)]
+        parts += [f"Outputs: {', '.join(map(_code, self.outputs))}"] if self.outputs else []
         parts += [f"Fit: {self.fit}"] if self.fit else []
         parts += [f"Smoke: {_text(smoke_line(self.more['smoke']))}"] if self.more.get("smoke") else []
         parts += [

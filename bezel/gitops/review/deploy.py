@@ -67,12 +67,13 @@ class Deploy:
             report.more["recovered"] = list(recovered.adopted)
             if report.verdict != "allowed":
                 return report
-            if not report.changes:
+            if not (report.changes or report.outputs):
                 report.verdict = "unchanged"
                 report.more["smoke"] = smoke_of(made.outputs)
                 self._end(report)
                 return report
-            decision = self._decide(report)
+            # Outputs alone are no change of the cloud, so there is nothing to review in them.
+            decision = self._decide(report) if report.changes else Decision(True, "only outputs of the stack change")
             report.more["review"] = decision.reason
             report.more["difference"] = decision.difference
             if not decision.allowed or made.plan is None:
@@ -132,7 +133,8 @@ class Deploy:
     @property
     def _mark(self) -> str:
         """Marks the processes of this stack's deploys: under its lock, another one with it is of an ended run."""
-        return f"{self.bucket.url}:{self.project.name}/{self.stack}"
+        # With the address: two embedded clouds of one machine may have buckets of one name.
+        return f"{self.bucket.base}:{self.bucket.url}:{self.project.name}/{self.stack}"
 
 
 def deploy(

@@ -114,6 +114,18 @@ def digest(planned: Iterable[Planned]) -> str:
     return f"sha256:{hashlib.sha256(json.dumps(rows).encode()).hexdigest()}"
 
 
+def changed_outputs(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """Names of a stack's outputs that a deploy would change, without those whose new value is not known yet.
+
+    Args:
+        old: The outputs of the state; None without a state.
+        new: The outputs of a preview; None where the program did not get that far.
+    """
+    before, after = old or {}, new or {}
+    known = (name for name in {*before, *after} if not UNKNOWNS & {str(leaf) for _, leaf in _leaves(after.get(name))})
+    return tuple(sorted(name for name in known if new is not None and before.get(name) != after.get(name)))
+
+
 def difference(reviewed: Iterable[Planned], present: Iterable[Planned]) -> list[str]:
     """Lines that say what is new in the present changes, what is gone, and which property differs; none if equal."""
     before = {(item.urn, item.op): item for item in reviewed}

@@ -17,7 +17,7 @@ from bezel.gitops.engine_runs import EngineRun, check_packs
 from bezel.gitops.outcomes import RefusedError
 from bezel.gitops.review import reviews
 from bezel.gitops.review.change_report import ChangeReport, Kind
-from bezel.gitops.review.planned_changes import digest, planned_changes
+from bezel.gitops.review.planned_changes import changed_outputs, digest, planned_changes
 from bezel.gitops.stack_engine import StackEngine, stack_engine
 from bezel.gitops.stack_state import resources_of, state_digest
 from bezel.gitops.state_bucket import BACKEND, StateBucket
@@ -125,6 +125,7 @@ def fill(report: ChangeReport, run: EngineRun) -> None:
     is_whole = events.complete and (run.ok or bool(events.analysed))
     report.after = stack_cost(events.after.values()) if is_whole else None
     outputs = events.outputs or {}
+    report.outputs = changed_outputs(events.old_outputs, events.outputs)
     report.fit = _fit(outputs.get("plan"))
     messages = [item.message for item in events.diagnostics]
     tables = [text.removeprefix(_QUOTA).splitlines() for text in messages if text.startswith(_QUOTA)]

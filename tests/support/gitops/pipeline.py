@@ -51,7 +51,10 @@ if settings.get("fails"):
 pulumi.export("bucket", bucket.name)
 pulumi.export("smoke", {"verdict": {"ok": True, "checks": {"health": {"ok": True}}}, "figures": {}})
 pulumi.export("simulated", True)
+if price := settings.get("price"):
+    pulumi.export("price", price)
 """
+SETTINGS = {"config": {"small:environment": "dev", "small:notes": {"first": "one"}}}
 _GIT = ("-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false")
 
 
@@ -75,8 +78,7 @@ class Pipeline:
         (checkout / "__main__.py").write_text(SMALL)
         runtime = {"name": "python", "options": {"toolchain": "uv", "virtualenv": ".venv"}}
         (checkout / "Pulumi.yaml").write_text(json.dumps({"name": "small", "runtime": runtime}))
-        stack = {"config": {"small:environment": "dev", "small:notes": {"first": "one"}}}
-        (checkout / f"Pulumi.{STACK}.yaml").write_text(yaml.safe_dump(stack))
+        (checkout / f"Pulumi.{STACK}.yaml").write_text(yaml.safe_dump(SETTINGS))
         return cls._of(folder, checkout)
 
     @classmethod
@@ -176,6 +178,11 @@ class Pipeline:
             if plan.weights.bucket is not None and not plan.weights.create:
                 files = synthetic_weights.model_files(plan.model)
                 seed.seed(self.endpoint, plan.weights.bucket, plan.weights.path, files)
+
+    def reset(self) -> None:
+        """Commit the small program's first stack file."""
+        (self.folder / f"Pulumi.{STACK}.yaml").write_text(yaml.safe_dump(SETTINGS))
+        self.commit()
 
     def objects(self, prefix: str = "") -> list[str]:
         """Names of the objects in the bucket of states."""
