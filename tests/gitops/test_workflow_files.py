@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
+from bezel.gitops.project_setup.forge_settings import VARIABLES
+
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / ".github" / "workflows"
 FILES = sorted(path.name for path in FOLDER.glob("*.yml"))
@@ -111,5 +113,9 @@ def test_deploys_of_one_stack_wait_for_each_other_and_prod_has_its_environment()
 
 def test_the_branchs_required_check_waits_for_every_job_of_the_preview():
     jobs = content("preview.yml")["jobs"]
-    reporting = {"comment"} & set(jobs)
-    assert set(jobs["verdict"]["needs"]) == set(jobs) - {"verdict"} - reporting
+    assert set(jobs["verdict"]["needs"]) == set(jobs) - {"verdict", "not-set-up"}
+
+
+def test_a_workflow_reads_the_variables_that_a_set_up_prints():
+    used = {name for file in FILES for name in re.findall(r"\bvars\.(\w+)", (FOLDER / file).read_text())}
+    assert used == set(VARIABLES)

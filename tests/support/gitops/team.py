@@ -199,7 +199,7 @@ def found(forge: Forge, folder: Path, act: Path, issuer: Issuer) -> Team:
     variables = {
         "GOOGLE_PROJECT": pipeline.environment["GOOGLE_PROJECT"],
         "PULUMI_BACKEND_URL": BACKEND,
-        "BEZEL_SECRETS_PROVIDER": "passphrase",
+        "PULUMI_SECRETS_PROVIDER": "passphrase",
         **federate(pipeline, issuer),
     }
     for name, value in variables.items():
