@@ -1,6 +1,7 @@
 """Leases that have ended, on localcloud's own APIs: those of dev's stacks are deleted, all others only reported."""
 
 from contextlib import nullcontext
+from datetime import date
 
 import pytest
 
@@ -36,7 +37,7 @@ def test_an_ended_lease_of_dev_is_deleted_and_every_other_is_reported(tmp_path, 
             }
             prices = {finding.name: finding.hourly_usd for finding in plan.findings}
             assert (prices["bezel-old"], prices["bezel-far-new"]) == ("0.0000", "1.3500")
-            destroy(plan, None, inventory, lambda _: nullcontext())
+            destroy(plan, None, inventory, lambda _: nullcontext(), date(2026, 11, 24))
         assert {finding.name: finding.outcome for finding in plan.findings if finding.outcome} == {
             "bezel-old": "destroyed"
         }

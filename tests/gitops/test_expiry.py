@@ -84,11 +84,13 @@ def test_a_stack_of_another_environment_or_with_protection_is_reported_only(sett
         (None, ["2026-11-23"], True),
         (None, ["2026-11-23", "2026-11-30"], False),
         (None, ["2026-11-23", "never"], False),
-        ("2026-11-30", ["2026-11-23"], False),  # the file is the owner's last word
-        ("2026-11-23", ["never"], True),
+        ("2026-11-30", ["2026-11-23"], False),  # not deployed yet
+        ("2026-11-23", ["2026-11-23"], True),
+        ("2026-11-23", ["2026-11-30"], False),  # deployed from a newer commit than this checkout
+        ("2026-11-23", ["never"], False),
     ],
 )
-def test_the_file_s_date_is_the_last_word_and_else_the_latest_of_the_resources(file, state, is_over):
+def test_a_stack_is_over_when_its_file_and_all_its_resources_say_so(file, state, is_over):
     resources = [resource({"expires-at": day}) for day in state]
     assert (stack_finding(stack(file, resources=resources), TODAY) is not None) is is_over
 
@@ -177,7 +179,7 @@ def finding(**more):
 
 def test_what_may_not_be_destroyed_is_left_alone():
     plan = ExpiryPlan([finding(kept_because="its environment is prod"), finding(kind="bucket", kept_because="foreign")])
-    destroy(plan, None, None, lambda _: nullcontext())
+    destroy(plan, None, None, lambda _: nullcontext(), TODAY)
     assert all(item.outcome == "" for item in plan.findings)
 
 

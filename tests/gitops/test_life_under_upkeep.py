@@ -13,6 +13,7 @@ from tests.support.localcloud.client import until
 
 pytestmark = pytest.mark.slow
 LOCK = "locks/small/dev.json"
+REDEPLOY = "pulumi up --yes --skip-preview --non-interactive --stack dev"
 
 
 @pytest.fixture(scope="module")
@@ -83,12 +84,32 @@ def test_a_stack_is_locked_drifts_expires_and_is_destroyed(pipeline):
     body = {"name": "left-over", "location": "US", "labels": labels}
     assert pipeline.cloud.post("/storage/v1/b", body, project=PROJECT).status_code == 200
     pipeline.set("small:labels", {"expires-at": "2026-01-01"})
+    kept = pipeline.report("ci", "expire")["kept"]
+    assert kept == {STACK: "2026-01-01, never"}  # what is deployed says never
+    pulumi(pipeline, "up", "--yes", "--skip-preview")
     plan = pipeline.report("ci", "expire")
     assert [(item["kind"], item["name"], item["may_destroy"]) for item in plan["findings"]] == [
         ("stack", STACK, True),
         ("bucket", "left-over", False),
     ]
     assert pipeline.cloud.get(f"/storage/v1/b/{bucket}").status_code == 200
+
+    # A deploy under the lock gives it a later day, after the plan was made and before the lock is free.
+    later = pipeline.start("ci", "lock", STACK, "--", "sh", "-c", "until [ -e go ]; do sleep 0.1; done; " + REDEPLOY)
+    until(lambda: LOCK in pipeline.objects("locks/"))
+    expiring = pipeline.start("ci", "expire", "--yes", "--wait", "2m")
+    text = ""
+    while "waiting for the lock" not in text and (line := expiring.stdout.readline()):
+        text += line
+    pipeline.set("small:labels", {"expires-at": "2099-01-01"})
+    (pipeline.folder / "go").touch()
+    text += expiring.communicate(timeout=120)[0]
+    assert (later.wait(120), expiring.returncode) == (0, 1), text
+    assert "a deploy has changed it since the plan was made" in text
+    assert pipeline.cloud.get(f"/storage/v1/b/{bucket}").status_code == 200
+    pipeline.set("small:labels", {"expires-at": "2026-01-01"})
+    pulumi(pipeline, "up", "--yes", "--skip-preview")
+
     with fake_forge("github") as forge:
         done = pipeline.report("ci", "expire", "--yes", "--issue", **forge.environ())
         assert [item["outcome"] for item in done["findings"]] == ["destroyed", ""]

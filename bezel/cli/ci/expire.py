@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+from datetime import UTC, datetime
 
 from bezel.cli.ci.drift import section_name, show_issue
 from bezel.cli.ci.lock import parse_wait
@@ -35,7 +36,8 @@ def run(project: Project, options: argparse.Namespace) -> int:
         if to_destroy and _is_wanted(ExpiryReport.of(plan), yes=options.yes):
             with StateBucket.of(os.environ.get(BACKEND)) as states:
                 inventory = LeaseInventory(client, clock, cloud_project, (), note) if cloud_project else None
-                destroy(plan, project, inventory, lambda stack: hold(states, project.name, stack, wait, around))
+                today = datetime.fromtimestamp(clock.now(), UTC).date()
+                destroy(plan, project, inventory, lambda stack: hold(states, project.name, stack, wait, around), today)
     report = ExpiryReport.of(plan)
     publish(report, options)
     if options.issue:

@@ -98,16 +98,25 @@ def _read_stacks(project: Project, plan: ExpiryPlan) -> list[StackState]:
     for name in names:
         note(f"reading {name}")
         try:
-            settings = project.configuration(name) if name in project.stacks() else None
-            state = Engine(project, name).exported() or {}
-            resources = (state.get("deployment") or {}).get("resources") or []
+            stack = read_stack(project, name)
         except UserError as error:
             plan.problems.append(f"stack {name} was not looked at: {one_line(error)}")
             plan.unread = {*(plan.unread or ()), label(name)}
             continue
-        if resources:
-            stacks.append(StackState(name, settings, resources))
+        if stack.resources:
+            stacks.append(stack)
     return stacks
+
+
+def read_stack(project: Project, name: str) -> StackState:
+    """A stack of the backend as it is now.
+
+    Raises:
+        UserError: Its state or its file cannot be read.
+    """
+    settings = project.configuration(name) if name in project.stacks() else None
+    state = Engine(project, name).exported() or {}
+    return StackState(name, settings, (state.get("deployment") or {}).get("resources") or [])
 
 
 def add_leases(plan: ExpiryPlan, inventory: LeaseInventory, stacks: Collection[str], clock: PlatformClock) -> None:

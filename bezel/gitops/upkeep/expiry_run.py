@@ -6,14 +6,15 @@ Only stacks of this backend in dev and their ended leases are destroyed. Leaves 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
+from datetime import date
 
 from bezel.console import note
 from bezel.errors import UserError, one_line
 from bezel.gitops.engine_runs import Engine
 from bezel.gitops.locks.held import HeldLock
 from bezel.gitops.outcomes import Exit
-from bezel.gitops.upkeep.expiry_plan import ExpiryPlan
-from bezel.gitops.upkeep.findings import Finding
+from bezel.gitops.upkeep.expiry_plan import ExpiryPlan, read_stack
+from bezel.gitops.upkeep.findings import Finding, stack_finding
 from bezel.gitops.upkeep.markdown import code
 from bezel.leases.inventory import LeaseInventory
 from bezel.planner.base.expiry import NEVER
@@ -27,6 +28,7 @@ def destroy(
     project: Project,
     inventory: LeaseInventory | None,
     locked: Callable[[str], AbstractContextManager[HeldLock]],
+    today: date,
 ) -> None:
     """Destroy what the plan allows, and note in it what became of each.
 
@@ -35,6 +37,7 @@ def destroy(
         project: The Pulumi project.
         inventory: Deletes leases; None where none were listed.
         locked: Holds a stack's lock.
+        today: The day in UTC.
     """
     for number, finding in enumerate(plan.findings):
         if not finding.may_destroy:
@@ -43,9 +46,7 @@ def destroy(
         try:
             if finding.kind == "stack":
                 with locked(finding.name) as held:
-                    run = Engine(project, finding.name).run("destroy", meanwhile=held.watched())
-                    held.check()
-                outcome = "destroyed" if run.ok else "; ".join(run.errors)[:_LONGEST] or "the engine failed"
+                    outcome = _destroy_stack(project, finding.name, held, today)
             elif finding.kind == "lease" and inventory is not None:
                 failed = inventory.sweep([plan.leases[finding.place, finding.name]])
                 outcome = next(iter(failed.values()), "destroyed")
@@ -54,6 +55,23 @@ def destroy(
         except UserError as error:
             outcome = one_line(error)
         plan.findings[number] = finding.ended(outcome)
+
+
+def _destroy_stack(project: Project, name: str, held: HeldLock, today: date) -> str:
+    """Destroy a stack under its lock, unless a deploy has given it a later day; what became of it.
+
+    Raises:
+        UserError: The stack cannot be read, or its `expires-at` is malformed by now.
+    """
+    try:
+        finding = stack_finding(read_stack(project, name), today)
+    except ValueError as error:
+        raise UserError(f"its expires-at cannot be read any more: {error}") from None
+    if finding is None or not finding.may_destroy:
+        return "a deploy has changed it since the plan was made: it may not be destroyed now"
+    run = Engine(project, name).run("destroy", meanwhile=held.watched())
+    held.check()
+    return "destroyed" if run.ok else "; ".join(run.errors)[:_LONGEST] or "the engine failed"
 
 
 @dataclass(frozen=True)

@@ -78,10 +78,10 @@ class StackState:
 
     @property
     def expires_at(self) -> tuple[str, ...]:
-        """The file's `expires-at`, which is the owner's last word; without one, those of its resources."""
+        """The `expires-at` of its file and of its resources: either may be newer, by a deploy of another commit."""
         labels = (self.settings or {}).get("labels")
         given = labels.get(EXPIRY) if isinstance(labels, Mapping) else None
-        return (str(given),) if given else tuple(sorted(set(self._labelled(EXPIRY))))
+        return tuple(sorted({*self._labelled(EXPIRY), *([str(given)] if given else [])}))
 
     @property
     def protected(self) -> list[str]:
