@@ -12,9 +12,9 @@ import pytest
 from bezel.gitops.comment.body import MARKER, sections_in, sections_of
 from bezel.gitops.comment.sticky import StickyComment
 from bezel.gitops.forge import ForgeError, forge_of
-from tests.gitops.conftest import runner_of
 from tests.gitops.test_comment import COMMIT, document
 from tests.support.gitops.forge import OWNER, REPOSITORY, add_user
+from tests.support.gitops.team import runner_of
 from tests.support.gitops.working_copy import WorkingCopy
 
 pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.gitops]
@@ -95,13 +95,13 @@ def test_issues_changes_comments_and_statuses_with_a_users_token(forge) -> None:
         assert forged.author == "mallory"
 
 
-def test_a_job_keeps_one_comment_by_its_own_token(forge, copy, tmp_path) -> None:
+def test_a_job_keeps_one_comment_by_its_own_token(forge, act, copy, tmp_path) -> None:
     copy.branch("change")
     copy.write(".github/workflows/comment.yml", WORKFLOW)
     copy.write("report.json", json.dumps(document()))
     head = copy.commit("Show a report")
     copy.push("change")
-    with runner_of(forge, tmp_path / "runner", environment=dict(os.environ)):
+    with runner_of(forge, tmp_path / "runner", act, os.environ):
         content = {"title": "Change", "head": "change", "base": "main", "body": ""}
         pull = forge.repository("POST", "/pulls", content)["number"]
         run = forge.ended("comment.yml", 120, head_sha=head)

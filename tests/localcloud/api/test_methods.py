@@ -19,6 +19,8 @@ from bezel.localcloud.services.compute import api as compute
 from bezel.localcloud.services.compute import instances_api, vpc_api
 from bezel.localcloud.services.iam import api as iam
 from bezel.localcloud.services.iam import credentials, pools_api, roles_api, sts
+from bezel.localcloud.services.kms import api as kms_api
+from bezel.localcloud.services.kms import versions_api
 from bezel.localcloud.services.logging import api as logs
 from bezel.localcloud.services.monitoring import api as monitoring
 from bezel.localcloud.services.monitoring import channels
@@ -32,6 +34,7 @@ from tests.support.localcloud.api_harness import ApiHarness
 from tests.support.localcloud.billing_harness import billing
 from tests.support.localcloud.client import DEPLOYER, PARENT, REGION, RUNTIME, SERVICES, Client
 from tests.support.localcloud.discovery_check import called
+from tests.support.localcloud.kms_harness import kms
 from tests.support.localcloud.machines_harness import machines, networks
 from tests.support.localcloud.registry_harness import push_index
 from tests.support.record_results import check_results
@@ -62,6 +65,7 @@ MODULES = (
     ),
     *(secret_manager, service_usage, storage),
     *(billing_accounts, budgets, catalog, channels),
+    *(kms_api, versions_api),
 )
 USED = 'metric.type = "serviceruntime.googleapis.com/quota/allocation/usage"'
 USAGE = f"/serviceusage/v1/{PARENT}/services"
@@ -313,7 +317,7 @@ def buckets(trial):
     trial("GET", "/storage/v1/b", project="bezel-local", maxResults=1)
     trial("PATCH", BUCKET, {"labels": {"a": "b"}}, ifMetagenerationMatch=1, missing=none)
     trial.refused(412, "PATCH", BUCKET, {"labels": None}, ifMetagenerationMatch=1)
-    trial.refused(501, "GET", BUCKET, softDeleted="true", says="query parameter 'softDeleted'")
+    trial.refused(400, "GET", BUCKET, softDeleted="true", says="named by its generation")
     policy = trial("GET", f"{BUCKET}/iam", missing=f"{none}/iam")
     trial("PUT", f"{BUCKET}/iam", policy, missing=f"{none}/iam")
     trial.refused(412, "PUT", f"{BUCKET}/iam", policy)
@@ -326,7 +330,10 @@ def buckets(trial):
     trial("PUT", BUCKET, {"labels": {"a": "c"}}, missing=none)
     trial.refused(501, "PATCH", BUCKET, {"acl": [{"entity": "allUsers", "role": "READER"}]}, says="acl of a bucket")
     objects(trial, none)
+    generation = trial("GET", BUCKET)["generation"]
     trial("DELETE", BUCKET, missing=none)
+    trial("POST", f"{BUCKET}/restore", None, generation=generation, missing=f"{none}/restore")
+    trial("DELETE", BUCKET)
 
 
 def locked_bucket(trial):
@@ -361,6 +368,8 @@ def objects(trial, none):
     trial.refused(400, "POST", copy, {}, rewriteToken="x", says="belongs to another copy")
     trial("DELETE", f"{BUCKET}/o/b")
     trial("GET", f"{BUCKET}/o/a/iam/testPermissions", permissions="storage.objects.get")
+    policy = trial("GET", f"{BUCKET}/o/a/iam", missing=f"{BUCKET}/o/none/iam")
+    trial("PUT", f"{BUCKET}/o/a/iam", policy, missing=f"{BUCKET}/o/none/iam")
     trial("POST", f"{BUCKET}/o/a/copyTo/b/tried/o/b", {}, missing=f"{BUCKET}/o/none/copyTo/b/tried/o/b")
     trial("POST", f"{BUCKET}/o/b/moveTo/o/c", None, missing=f"{BUCKET}/o/none/moveTo/o/c")
     trial("PATCH", f"{BUCKET}/o/c", {"metadata": {"a": "b"}}, missing=f"{BUCKET}/o/none")
@@ -469,6 +478,7 @@ def trial(own_daemon):
     ):
         part(found)
     billing(found, policies)
+    kms(found, policies)
     found("DELETE", f"{ACCOUNTS}/{RUNTIME}", missing=f"{ACCOUNTS}/{RUNTIME}x")
     return found
 
