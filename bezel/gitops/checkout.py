@@ -3,13 +3,11 @@
 A review is stored by the tree: the same files have the same tree, on whatever branch and with whatever history.
 """
 
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from bezel.errors import Problem, UserError
-
-_SECONDS = 60.0
+from bezel.gitops.git import GitError, git
 
 
 @dataclass(frozen=True)
@@ -47,23 +45,8 @@ def checkout_of(folder: Path) -> Checkout:
 
 def _git(folder: Path, *arguments: str) -> str:
     try:
-        result = subprocess.run(
-            ["git", "-C", str(folder), *arguments],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="surrogateescape",
-            check=False,
-            timeout=_SECONDS,
-        )
-    except FileNotFoundError:
-        repair = "install git, or add its folder to PATH."
-        raise UserError(Problem("git", None, "it is not on PATH, so the tree is unknown.", repair)) from None
-    except subprocess.TimeoutExpired:
-        repair = "check the disk, then run the same command again."
-        raise UserError(Problem("git", None, f"it did not end within {_SECONDS:g} s.", repair)) from None
-    if result.returncode:
-        consequence = f"the tree that is deployed cannot be read: {result.stderr.strip()}"
+        return git(folder, *arguments)
+    except GitError as error:
+        consequence = f"the tree that is deployed cannot be read: {error}"
         repair = "run this in a checkout with at least one commit; as another user, `git config safe.directory` first."
-        raise UserError(Problem(str(folder), None, consequence, repair))
-    return result.stdout.rstrip("\n")
+        raise UserError(Problem(str(folder), None, consequence, repair)) from None

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from bezel.gitops import credential_file
-from bezel.gitops.job_identity import JobTokens
-from bezel.gitops.login_settings import LoginSettings
+from bezel.gitops.login import credential_file
+from bezel.gitops.login.job_identity import JobTokens
+from bezel.gitops.login.settings import LoginSettings
 from bezel.localcloud import control
 from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from tests.support.clients import environment, programs

@@ -5,10 +5,10 @@ import os
 import sys
 
 from bezel.cli.ci.output import publish
-from bezel.gitops import credential_file
-from bezel.gitops.job_identity import JobTokens, Login, check_job
-from bezel.gitops.login_report import LoginReport
-from bezel.gitops.login_settings import LoginSettings
+from bezel.gitops.login import credential_file
+from bezel.gitops.login.job_identity import JobTokens, Login, check_job
+from bezel.gitops.login.report import LoginReport
+from bezel.gitops.login.settings import LoginSettings
 from bezel.gitops.outcomes import Exit
 
 

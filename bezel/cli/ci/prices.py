@@ -9,7 +9,7 @@ from bezel.catalog.prices import format_prices, parse_prices
 from bezel.catalog.refresh import refreshed
 from bezel.cli.catalog.commands import check_prices, compare_with_list
 from bezel.cli.ci.output import publish
-from bezel.gitops.changed.git_trees import git
+from bezel.gitops.changed.git_trees import checked_git
 from bezel.gitops.outcomes import Exit
 from bezel.gitops.prices.price_update import PriceUpdate
 from bezel.gitops.prices.pull_request import base_branch, forge_for, send
@@ -29,7 +29,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
     """
     forge = None if options.dry_run else forge_for(os.environ)
     base = "" if forge is None else base_branch(options.into, os.environ)
-    rows = parse_prices(git(project.folder, "show", f"HEAD:./{PRICE_FILE}"))
+    rows = parse_prices(checked_git(project.folder, "show", f"HEAD:./{PRICE_FILE}"))
     month = f"{datetime.now(UTC):%Y-%m}"
     address = endpoint("CLOUD_BILLING") if os.environ.get(_VARIABLE) else ""
     update = PriceUpdate(month, compare_with_list(rows, month), address, dry_run=forge is None)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bezel.console import note
 from bezel.gitops.changed import plan_probe
-from bezel.gitops.changed.git_trees import base_of, changes_between, git, write_tree
+from bezel.gitops.changed.git_trees import base_of, changes_between, checked_git, write_tree
 from bezel.gitops.changed.import_closure import KINDS, UnparsedError, closures
 from bezel.gitops.changed.report import ChangedReport
 from bezel.gitops.changed.rules import STACK_FILE, Concerned, FileChange, Program, concerned, needs_plans, needs_program
@@ -40,8 +40,8 @@ def changed(folder: Path, base: str, environ: Mapping[str, str]) -> ChangedRepor
     Raises:
         UserError: The base is unknown here, or git failed.
     """
-    head, base = git(folder, "rev-parse", "--verify", "HEAD^{commit}"), base_of(folder, base, environ)
-    if git(folder, "status", "--porcelain", "--untracked-files=no"):
+    head, base = checked_git(folder, "rev-parse", "--verify", "HEAD^{commit}"), base_of(folder, base, environ)
+    if checked_git(folder, "status", "--porcelain", "--untracked-files=no"):
         note("uncommitted changes are not part of the comparison")
     changes = changes_between(folder, base, head)
     if not changes:

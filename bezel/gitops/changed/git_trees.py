@@ -5,21 +5,15 @@ means (`rules`).
 """
 
 import json
-import os
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 from bezel.errors import NOT_SET, Problem, UserError
 from bezel.gitops.changed.rules import FileChange
+from bezel.gitops.git import GitError, git
 
-_SECONDS = 120.0
 _NO_COMMIT = "0" * 40
 _DEPTH = "fetch the whole history: `fetch-depth: 0` of actions/checkout, or `git fetch --unshallow`."
-
-
-class _GitError(Exception):
-    """git failed; the text is its own."""
 
 
 def base_of(folder: Path, given: str, environ: Mapping[str, str]) -> str:
@@ -35,7 +29,7 @@ def base_of(folder: Path, given: str, environ: Mapping[str, str]) -> str:
     """
     if given:
         return _commit(folder, given, "--base")
-    if git(folder, "rev-parse", "--is-shallow-repository") == "true":
+    if checked_git(folder, "rev-parse", "--is-shallow-repository") == "true":
         consequence = "the history ends before the change begins, so the stacks that it concerns are unknown."
         raise UserError(Problem(str(folder), "shallow clone", consequence, _DEPTH))
     event = _event(environ)
@@ -54,8 +48,8 @@ def changes_between(folder: Path, base: str, head: str) -> list[FileChange]:
     Raises:
         UserError: git failed.
     """
-    prefix = git(folder, "rev-parse", "--show-prefix")
-    listed = git(folder, "diff", "--name-status", "--no-renames", "--no-ext-diff", "-z", base, head).split("\0")
+    prefix = checked_git(folder, "rev-parse", "--show-prefix")
+    listed = checked_git(folder, "diff", "--name-status", "--no-renames", "--no-ext-diff", "-z", base, head).split("\0")
     pairs = zip(listed[::2], listed[1::2], strict=False)
     # A file outside of the project's folder keeps a name that no rule knows.
     return [
@@ -71,10 +65,10 @@ def write_tree(folder: Path, commit: str, target: Path) -> Path:
     """
     target.mkdir()
     index = {"GIT_INDEX_FILE": str(target.with_suffix(".index"))}
-    prefix = git(folder, "rev-parse", "--show-prefix")
-    git(folder, "read-tree", commit, variables=index)
-    top = Path(git(folder, "rev-parse", "--show-toplevel"))
-    git(top, "checkout-index", "--all", f"--prefix={target}/", variables=index)
+    prefix = checked_git(folder, "rev-parse", "--show-prefix")
+    checked_git(folder, "read-tree", commit, variables=index)
+    top = Path(checked_git(folder, "rev-parse", "--show-toplevel"))
+    checked_git(top, "checkout-index", "--all", f"--prefix={target}/", variables=index)
     return target / prefix if prefix else target
 
 
@@ -92,8 +86,8 @@ def _event(environ: Mapping[str, str]) -> Mapping[str, object]:
 def _default_branch(folder: Path) -> str:
     for name in ("refs/remotes/origin/HEAD", "refs/remotes/origin/main", "refs/remotes/origin/master"):
         try:
-            return _run(folder, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-        except _GitError:
+            return git(folder, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+        except GitError:
             continue
     consequence = "origin's default branch is unknown, so there is nothing to compare with."
     repair = "choose one with `--base REV`, or `git remote set-head origin --auto`; a pipeline needs `fetch-depth: 0`."
@@ -102,51 +96,29 @@ def _default_branch(folder: Path) -> str:
 
 def _merge_base(folder: Path, commit: str) -> str:
     try:
-        return _run(folder, "merge-base", commit, "HEAD")
-    except _GitError:
+        return git(folder, "merge-base", commit, "HEAD")
+    except GitError:
         consequence = "it has no commit in common with HEAD here, so the change is unknown."
         raise UserError(Problem("base", commit, consequence, _DEPTH)) from None
 
 
 def _commit(folder: Path, revision: str, what: str) -> str:
     try:
-        return _run(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    except _GitError:
+        return git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    except GitError:
         consequence = "this clone has no such commit, so the change is unknown."
         raise UserError(Problem(what, revision, consequence, f"correct it, or {_DEPTH}")) from None
 
 
-def git(folder: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> str:
+def checked_git(folder: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> str:
     """The output of git.
 
     Raises:
         UserError: It failed, or is missing.
     """
     try:
-        return _run(folder, *arguments, variables=variables)
-    except _GitError as error:
+        return git(folder, *arguments, variables=variables)
+    except GitError as error:
         consequence = f"git {arguments[0]} failed, so the change is unknown: {error}"
         repair = "run this in a checkout with at least one commit."
         raise UserError(Problem(str(folder), None, consequence, repair)) from None
-
-
-def _run(folder: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> str:
-    try:
-        ended = subprocess.run(
-            ["git", "-C", str(folder), *arguments],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="surrogateescape",
-            check=False,
-            timeout=_SECONDS,
-            env=os.environ | {"GIT_TERMINAL_PROMPT": "0"} | dict(variables or {}),
-        )
-    except FileNotFoundError:
-        raise UserError(Problem("git", None, "it is not on PATH.", "install git.")) from None
-    except subprocess.TimeoutExpired:
-        consequence = f"git {arguments[0]} did not end within {_SECONDS:g} s."
-        raise UserError(Problem("git", None, consequence, "check the disk, then run it again.")) from None
-    if ended.returncode:
-        raise _GitError(ended.stderr.strip())
-    return ended.stdout.rstrip("\n")

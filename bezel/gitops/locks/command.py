@@ -40,7 +40,7 @@ def run_under(
                 command,
                 env={**environ, **held.environment},
                 start_new_session=True,  # signals reach it from here only, once
-                preexec_fn=_end_with_parent,  # noqa: PLW1509 - no other thread here
+                preexec_fn=_end_with_parent,  # noqa: PLW1509 - the watch's thread starts after it
             )
         except OSError as error:
             consequence = f"it cannot be started: {error.strerror}."

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bezel.gitops.changed.command import Plans, UnplannedError, plans
-from bezel.gitops.changed.git_trees import git, write_tree
+from bezel.gitops.changed.git_trees import checked_git, write_tree
 
 PRICE_FILE = "bezel/catalog/data/prices.csv"
 
@@ -41,7 +41,7 @@ def effects(folder: Path, content: str) -> tuple[StackEffect, ...] | str:
         UserError: git failed.
     """
     with tempfile.TemporaryDirectory(prefix="bezel-prices-") as scratch:
-        head = git(folder, "rev-parse", "--verify", "HEAD^{commit}")
+        head = checked_git(folder, "rev-parse", "--verify", "HEAD^{commit}")
         old, new = (write_tree(folder, head, Path(scratch) / name) for name in ("old", "new"))
         (new / PRICE_FILE).write_text(content, encoding="utf-8")
         return compared(old, new, plans)

@@ -101,8 +101,9 @@ class Team:
         kept = {name: value for name, value in os.environ.items() if name in {"LANG", "PATH", "USER", "GOFLAGS"}}
         cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
         given = self.pipeline.environment
-        # These come from the repository's variables and secrets.
-        own = {name: given[name] for name in given if name not in {"PULUMI_BACKEND_URL", "PULUMI_CONFIG_PASSPHRASE"}}
+        # These come from the repository's variables and secrets, and an account from the job's login.
+        elsewhere = {"PULUMI_BACKEND_URL", "PULUMI_CONFIG_PASSPHRASE", "GOOGLE_APPLICATION_CREDENTIALS"}
+        own = {name: given[name] for name in given if name not in elsewhere and not name.startswith("CLOUDSDK_AUTH")}
         uv = os.environ.get("UV_CACHE_DIR") or f"{cache}/uv"
         return kept | own | {"XDG_CACHE_HOME": cache, "UV_CACHE_DIR": uv, "PATH": f"{given['PATH']}:{kept['PATH']}"}
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from bezel.gitops.login_settings import LoginSettings
+from bezel.gitops.login.settings import LoginSettings
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Identity of a forge's job: its token, exchanged at Google for one of a service account.
 
 Owns the three requests of `bezel ci login`, and what each refusal means. Leaves out what is done with the credentials
-(`login_report`, `credential_file`). Tokens are held in variables only, and every one is masked in the forge's log
+(`report`, `credential_file`). Tokens are held in variables only, and every one is masked in the forge's log
 before it is used.
 """
 
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
 from bezel.errors import NOT_SET, Problem, UserError
-from bezel.gitops import login_causes as causes
-from bezel.gitops.login_settings import LoginSettings
+from bezel.gitops.login import causes
+from bezel.gitops.login.settings import LoginSettings
 from bezel.rest import Backoff, CredentialsError, endpoint, guarded, redact
 from bezel.rest.transport import new_client, reason_of
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from bezel.errors import Problem
-from bezel.gitops.login_settings import LoginSettings
+from bezel.gitops.login.settings import LoginSettings
 
 # Claims of a job that say why a condition may refuse it; none of them is secret.
-_TELLING = ("repository", "repository_id", "ref", "event_name", "environment", "workflow_ref")
+_SHOWN_CLAIMS = ("repository", "repository_id", "ref", "event_name", "environment", "workflow_ref")
 _GCLOUD_LOGIN = "`gcloud auth application-default login`"
 
 
@@ -53,7 +53,7 @@ def exchange_refused(settings: LoginSettings, error: str, text: str, subject: st
         settings: Provider and account.
         error: OAuth's code, or the reason of Google's error.
         text: Google's text.
-        subject: The job's token, of which only telling claims are shown.
+        subject: The job's token, of which only the claims of `_SHOWN_CLAIMS` are shown.
     """
     describe = (
         f"`gcloud iam workload-identity-pools providers describe {settings.provider_id} --project={settings.number} "
@@ -61,16 +61,16 @@ def exchange_refused(settings: LoginSettings, error: str, text: str, subject: st
     )
     said = f"refused the job's token ({error}: {text})."
     claims = claims_of(subject)
-    told = ", ".join(f"{name}={claims[name]}" for name in _TELLING if name in claims)
+    shown = ", ".join(f"{name}={claims[name]}" for name in _SHOWN_CLAIMS if name in claims)
     if error == "SERVICE_DISABLED":
         repair = f"enable the API: `gcloud services enable sts.googleapis.com --project={settings.number}`."
     elif error == "invalid_target":
         repair = f"compare the name with {describe}; a disabled one is enabled with `update-oidc --no-disabled`, a "
         repair += "deleted one restored with `undelete`, in place of `describe`."
     elif "attribute condition" in text:
-        repair = f"compare the job ({told}) with the attributeCondition that {describe} shows."
+        repair = f"compare the job ({shown}) with the attributeCondition that {describe} shows."
     elif "Could not obtain a value" in text:
-        repair = f"compare the claims of the job ({told}) with the attributeMapping that {describe} shows."
+        repair = f"compare the claims of the job ({shown}) with the attributeMapping that {describe} shows."
     elif "audience" in text:
         repair = f"remove allowedAudiences of the provider, or add {settings.token_audience}: {describe} shows them."
     elif "issuer" in text:

@@ -14,8 +14,8 @@ from typing import Any
 
 from bezel.atomic_write import write_whole
 from bezel.errors import Problem, UserError
-from bezel.gitops.job_identity import JWT, JobTokens
-from bezel.gitops.login_settings import LoginSettings
+from bezel.gitops.login.job_identity import JWT, JobTokens
+from bezel.gitops.login.settings import LoginSettings
 from bezel.rest import endpoint
 from bezel.state_folder import state_folder
 
