@@ -102,6 +102,14 @@ class Forge:
         """Call an API of the repository; `path` starts below it."""
         return self.call(method, f"/repos/{OWNER}/{REPOSITORY}{path}", body, user=user, ok=ok)
 
+    def press(self, path: str, user: str, password: str) -> None:
+        """Do what only a page of the repository offers, as a user who has logged in there."""
+        with httpx.Client(base_url=self.url, timeout=30, trust_env=False) as browser:
+            browser.post("/user/login", data={"user_name": user, "password": password})
+            answer = browser.post(f"/{OWNER}/{REPOSITORY}{path}")
+        if not answer.is_success:
+            raise ForgeError(f"{path}: {answer.status_code} {answer.text[-2000:]}")
+
     def address(self, user: str = OWNER, *, owner: str = OWNER) -> str:
         """Address of the repository, or of a fork's, for git, with the user's token."""
         scheme, _, host = self.url.partition("://")

@@ -9,14 +9,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from bezel.localcloud import seed
+from bezel.localcloud import control, seed
 from bezel.localcloud.core.paths import PROJECT_NUMBER
 from bezel.localcloud.processes.process_status import end_marked
 from bezel.simulated_vllm import synthetic_weights
@@ -28,7 +28,7 @@ from tests.support.gitops.working_copy import ROOT, WorkingCopy, tracked_files
 from tests.support.localcloud.client import PARENT
 
 STACK = "l4-qat"
-DEVELOPER, REVIEWER = "dev", "reviewer"
+DEVELOPER, REVIEWER, STRANGER = "dev", "reviewer", "stranger"
 PASSWORD = "not a secret 1"
 PASSPHRASE = "planted-passphrase"
 VERDICT = "preview / verdict (pull_request)"
@@ -43,7 +43,19 @@ MODEL = "gemma-4-12B-it-qat-w4a16-ct"
 
 @dataclass
 class Team:
-    """The repository, a working copy of it, and the cloud that its jobs deploy to."""
+    """The repository, a working copy of it, and the cloud that its jobs deploy to.
+
+    Attributes:
+        forge: The forge.
+        copy: The working copy.
+        pipeline: The cloud.
+        folder: The place of the runners.
+        act: The program act.
+        issuer: It signs the identity tokens of jobs.
+        before: What was in the cloud before any deploy, as `inventory` gives it.
+        runners: Ends the runners.
+        runner: The newest of them.
+    """
 
     forge: Forge
     copy: WorkingCopy
@@ -51,6 +63,9 @@ class Team:
     folder: Path
     act: Path
     issuer: Issuer
+    before: Mapping[str, Any] = field(default_factory=dict)
+    runners: ExitStack = field(default_factory=ExitStack)
+    runner: "Killable" = field(init=False)
 
     def open(self, branch: str, title: str, *, user: str = DEVELOPER, head: str = "") -> int:
         """Open a pull request for a pushed branch; return its number."""
@@ -92,6 +107,15 @@ class Team:
         body = {"Do": "merge", "delete_branch_after_merge": True}
         return self.forge.repository("POST", f"/pulls/{number}/merge", body, ok=False)
 
+    def press(self, button: str, run: Mapping[str, Any]) -> None:
+        """Press a button of a run's page as the reviewer: `cancel`, `approve`. No API has these."""
+        self.forge.press(f"/actions/runs/{run['id']}/{button}", REVIEWER, PASSWORD)
+
+    def inventory(self) -> dict[str, Any]:
+        """What users made in the cloud, but for the states."""
+        found = control.inventory(self.pipeline.endpoint)
+        return {kind: sorted(names) for kind, names in found.items()}
+
     def log(self, run: Mapping[str, Any]) -> str:
         """What the jobs of a run printed."""
         return self.forge.log_of(run["id"])
@@ -107,15 +131,27 @@ class Team:
         uv = os.environ.get("UV_CACHE_DIR") or f"{cache}/uv"
         return kept | own | {"XDG_CACHE_HOME": cache, "UV_CACHE_DIR": uv, "PATH": f"{given['PATH']}:{kept['PATH']}"}
 
-    @contextmanager
-    def runner(self, *, jobs: int = 2) -> "Iterator[subprocess.Popen[bytes]]":
-        """A runner process of the repository."""
-        number = len(list(self.folder.glob("runner-*")))
-        place = self.folder / f"runner-{number}"
-        with runner_of(
-            self.forge, place, self.act, self.job_environment(), issuer=self.issuer.environment(), jobs=jobs
-        ) as process:
-            yield process
+    def start_runner(self) -> None:
+        """Start a runner of the repository, which ends with the team."""
+        place = self.folder / f"runner-{len(list(self.folder.glob('runner-*')))}"
+        runner = runner_of(self.forge, place, self.act, self.job_environment(), issuer=self.issuer.environment())
+        self.runner = Killable(self.runners.enter_context(runner), place)
+
+
+@dataclass(frozen=True)
+class Killable:
+    """A runner's process and its folder."""
+
+    process: "subprocess.Popen[bytes]"
+    place: Path
+
+    def kill(self) -> None:
+        """Kill it and all that it has started, as a machine that fails does."""
+        self.process.kill()
+        self.process.wait()
+        # What one of them starts in this moment has its mark, too.
+        while end_marked(MARK, str(self.place)):
+            pass
 
 
 @contextmanager
@@ -181,7 +217,7 @@ def found(forge: Forge, folder: Path, act: Path, issuer: Issuer) -> Team:
     """Make the repository with its people, variables and protection; `forge` has it empty."""
     (folder / "pipeline").mkdir()
     pipeline = Pipeline.whole(folder / "pipeline")
-    for name in (DEVELOPER, REVIEWER):
+    for name in (DEVELOPER, REVIEWER, STRANGER):
         add_user(forge, name, PASSWORD)
     for name in (DEVELOPER, REVIEWER):
         forge.repository("PUT", f"/collaborators/{name}", {"permission": "write"})
@@ -219,4 +255,6 @@ def found(forge: Forge, folder: Path, act: Path, issuer: Issuer) -> Team:
     weights = synthetic_weights.model_files("gemma-4-12b-it-qat-w4a16")
     seed.seed(pipeline.endpoint, "bezel-local-models", MODEL, weights)
     seed.enable(pipeline.endpoint, "cloudquotas.googleapis.com")
-    return Team(forge, copy, pipeline, folder, act, issuer)
+    team = Team(forge, copy, pipeline, folder, act, issuer)
+    team.before = team.inventory()
+    return team
