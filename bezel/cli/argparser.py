@@ -20,6 +20,7 @@ COMMANDS = Path(__file__).with_name("commands.toml")
 # Titles of the groups of commands in the help.
 GROUPS = {
     "deploy": "plan and deploy",
+    "operate": "operate what is deployed",
     "pipeline": "deploy by pipeline",
     "measure": "measure and compare",
     "lease": "lease machines",
@@ -52,7 +53,9 @@ class Parser(argparse.ArgumentParser):
             "path": Path,
         }.items():
             self.register("type", name, parse)
-        self.set_defaults(parser=self, **{key: spec[key] for key in ("run", "needs_project") if key in spec})
+        self.set_defaults(
+            parser=self, **{key: spec[key] for key in ("run", "needs_project", "operation") if key in spec}
+        )
         self.set_defaults(**spec.get("defaults", {}))
         self._spec, self._tables, self._filled = spec, tables, False
 

@@ -1,0 +1,52 @@
+"""Runner of every command that is an operation: options become its arguments, its result becomes text or JSON."""
+
+import argparse
+import os
+from typing import TYPE_CHECKING
+
+from bezel.console import say
+from bezel.errors import Problem, UserError
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+    from bezel.pulumi_engine.project import Project
+
+
+def run(project: "Project", options: argparse.Namespace) -> int:
+    """Run the operation that the command names; return the exit code of its result.
+
+    Raises:
+        UserError: An argument is invalid, or the operation failed.
+    """
+    from pydantic import ValidationError
+
+    from bezel.operations.context import Context
+    from bezel.operations.registry import operation
+
+    called = operation(options.operation)
+    model = called.arguments()
+    given = {name: getattr(options, name) for name in model.model_fields if getattr(options, name, None) is not None}
+    try:
+        arguments = model.model_validate(given)
+    except ValidationError as error:
+        raise ArgumentError(*_problems(error)) from None
+    with Context(project.folder, os.environ) as context:
+        result = called.load()(context, arguments)
+    say((result.model_dump_json(indent=2) if options.json else result.text()).rstrip("\n"))
+    return result.exit_code
+
+
+class ArgumentError(UserError):
+    """Arguments of an operation are invalid."""
+
+    exit_code = 2
+
+
+def _problems(error: "ValidationError") -> list[Problem]:
+    return [
+        Problem(
+            "--" + "-".join(map(str, each["loc"])).replace("_", "-"), each["input"], f"{each['msg']}.", "correct it."
+        )
+        for each in error.errors(include_url=False)
+    ]

@@ -1,0 +1,102 @@
+"""Context of an operation: the project's folder, the environment, the clock, and a client for Google's APIs.
+
+Owns what every operation needs to find a deployment. Leaves out what an operation does with it, and any state between
+two operations: a server that lives for hours makes a context for each call.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
+
+from bezel.console import note
+from bezel.errors import Problem, UserError
+from bezel.leases.clock import PlatformClock, clock_of
+from bezel.operations.deployment.deployment import Deployment, deployment_of
+from bezel.operations.deployment.state_reader import read_state, stacks_in
+from bezel.rest import Credentials, GoogleClient, endpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from bezel.pulumi_engine.project import Project
+
+_SECONDS = 30.0
+
+
+class NotDeployedError(UserError):
+    """The backend has no such stack, or the stack has no such part."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What an operation works with. A context manager that closes its client.
+
+    Attributes:
+        folder: Folder of the Pulumi project.
+        environ: The environment: backend of the states, credentials, addresses of the APIs.
+        clock: The time.
+        show: Called with each line of progress.
+    """
+
+    folder: Path
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    _: KW_ONLY
+    clock: PlatformClock = field(default_factory=clock_of)
+    show: Callable[[str], None] = note
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if "google" in vars(self):
+            self.google.close()
+
+    @cached_property
+    def project(self) -> Project:
+        """The Pulumi project."""
+        from bezel.pulumi_engine.project import Project  # half a second, which not every operation needs
+
+        return Project(self.folder)
+
+    @cached_property
+    def credentials(self) -> Credentials:
+        """The identity of the caller."""
+        return Credentials(environ=self.environ)
+
+    @cached_property
+    def google(self) -> GoogleClient:
+        """A client for Google's APIs, with a deadline of 30 s a request."""
+        return GoogleClient(self.credentials, deadline_seconds=_SECONDS)
+
+    def address(self, api: str) -> str:
+        """Base address of an API, as of `bezel.rest.endpoint`."""
+        return endpoint(api, self.environ)
+
+    def stacks(self) -> list[str]:
+        """Names of the project's stacks in the backend, sorted.
+
+        Raises:
+            UserError: The backend cannot be read.
+        """
+        return stacks_in(self.folder, self.project.name, self.environ)
+
+    def deployment(self, stack: str) -> Deployment:
+        """The deployment of a stack, as the backend records it.
+
+        Raises:
+            NotDeployedError: The backend has no such stack.
+            UserError: The backend cannot be read.
+        """
+        state = read_state(self.folder, self.project.name, stack, self.environ)
+        if state is None:
+            held = self.stacks()
+            near = difflib.get_close_matches(stack, held, n=1)
+            hint = f"did you mean {near[0]}? " if near else ""
+            repair = f"{hint}choose one of {', '.join(held) or '(none)'}, or deploy it: `pulumi up --stack {stack}`."
+            raise NotDeployedError(Problem("STACK", stack, "the backend has no state of it.", repair))
+        return deployment_of(stack, state)

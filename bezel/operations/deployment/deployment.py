@@ -1,0 +1,165 @@
+"""A stack's deployment as its state records it: its services, its leases, its outputs. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bezel.leases.clock import unix
+from bezel.pulumi_engine.state_file import STACK, masked
+
+SERVICE_TYPE = "gcp:cloudrunv2/service:Service"
+NODE_TYPE = "pulumi-python:dynamic/components:TpuNode"
+REQUEST_TYPE = "pulumi-python:dynamic/components:TpuRequest"
+
+
+@dataclass(frozen=True)
+class DeployedService:
+    """A Cloud Run service of a stack.
+
+    Attributes:
+        id: `projects/PROJECT/locations/REGION/services/NAME`.
+        inputs: Its declaration; secrets are `[secret]`.
+    """
+
+    id: str
+    inputs: Mapping[str, Any]
+
+    @property
+    def project(self) -> str:
+        """Google Cloud project."""
+        return self.id.split("/")[1]
+
+    @property
+    def location(self) -> str:
+        """Region."""
+        return self.id.split("/")[3]
+
+    @property
+    def name(self) -> str:
+        """Name of the service."""
+        return self.id.split("/")[5]
+
+    @property
+    def has_gpu(self) -> bool:
+        """Whether it runs the model itself; otherwise it is the gateway in front of leased machines."""
+        selector = (self.inputs.get("template") or {}).get("nodeSelector") or {}
+        return bool(selector.get("accelerator"))
+
+
+@dataclass(frozen=True)
+class DeployedLease:
+    """A leased machine of a stack, as of the last run.
+
+    Attributes:
+        name: Name of the lease.
+        project: Google Cloud project.
+        zones: Zones that may hold it.
+        zone: Zone that granted it, "" before.
+        back_end: `queued_resource` or `flex_start_vm`.
+        state: State that the last run recorded, "" before the machine was awaited.
+        active_at: Start of billing, unix seconds; None before.
+        ends_at: End of its run duration, unix seconds; None without an end.
+        hourly_usd: Zone -> price of an hour in USD, None if unknown.
+    """
+
+    name: str
+    project: str
+    zones: tuple[str, ...]
+    zone: str = ""
+    back_end: str = ""
+    state: str = ""
+    active_at: float | None = None
+    ends_at: float | None = None
+    hourly_usd: Mapping[str, float | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """A stack as its backend records it.
+
+    Attributes:
+        stack: Name of the stack.
+        outputs: Its outputs; secrets are `[secret]`.
+        resources: The raw resources of the state.
+        is_pending: Whether a run ended in the middle of an operation.
+        changed_at: Time of the last run that wrote the state, RFC 3339; "" if it is not recorded.
+    """
+
+    stack: str
+    outputs: Mapping[str, Any]
+    resources: Sequence[Mapping[str, Any]]
+    is_pending: bool = False
+    changed_at: str = ""
+
+    @property
+    def url(self) -> str:
+        """Address of the endpoint, "" if there is none."""
+        return str(self.outputs.get("url") or "")
+
+    @property
+    def model(self) -> str:
+        """Name under which the model is served."""
+        return str(self.outputs.get("model") or "")
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether the last smoke check met a simulated server."""
+        return self.outputs.get("simulated") is True
+
+    @property
+    def services(self) -> tuple[DeployedService, ...]:
+        """Its Cloud Run services, those with a GPU first."""
+        found = [
+            DeployedService(str(entry["id"]), masked(entry.get("inputs") or {})) for entry in self._of(SERVICE_TYPE)
+        ]
+        return tuple(sorted(found, key=lambda service: (not service.has_gpu, service.name)))
+
+    @property
+    def service(self) -> DeployedService | None:
+        """The service that callers reach: the one with a GPU, else the gateway."""
+        return next(iter(self.services), None)
+
+    @property
+    def leases(self) -> tuple[DeployedLease, ...]:
+        """Its leases, by name."""
+        requests = {str(entry["outputs"]["name"]): entry["outputs"] for entry in self._of(REQUEST_TYPE)}
+        nodes = {str(entry["outputs"]["name"]): entry["outputs"] for entry in self._of(NODE_TYPE)}
+        return tuple(_lease(requests.get(name, {}) | nodes.get(name, {})) for name in sorted({*requests, *nodes}))
+
+    def _of(self, type_: str) -> Iterator[Mapping[str, Any]]:
+        for entry in self.resources:
+            if entry.get("type") == type_ and entry.get("id") and not entry.get("delete"):
+                yield entry
+
+
+def deployment_of(stack: str, state: Mapping[str, Any]) -> Deployment:
+    """The deployment that a state records.
+
+    Args:
+        stack: Name of the stack.
+        state: `read_state`'s.
+    """
+    resources = state.get("resources") or ()
+    root: Mapping[str, Any] = next((entry for entry in resources if entry.get("type") == STACK), {})
+    return Deployment(
+        stack,
+        {name: masked(value) for name, value in (root.get("outputs") or {}).items()},
+        resources,
+        bool(state.get("pending_operations")),
+        str((state.get("manifest") or {}).get("time") or ""),
+    )
+
+
+def _lease(values: Mapping[str, Any]) -> DeployedLease:
+    zones = tuple(str(zone["zone"] if isinstance(zone, Mapping) else zone) for zone in values.get("zones") or ())
+    return DeployedLease(
+        name=str(values["name"]),
+        project=str(values.get("project") or ""),
+        zones=tuple(dict.fromkeys((*zones, *map(str, values.get("former_zones") or ())))),
+        zone=str(values.get("zone") or ""),
+        back_end=str(values.get("back_end") or ""),
+        state=str(values.get("state") or "") if "active_at" in values else "",
+        active_at=unix(values.get("active_at")),
+        ends_at=unix(values.get("ends_at")),
+        hourly_usd=dict(values.get("hourly_usd") or {}),
+    )

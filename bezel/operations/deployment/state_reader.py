@@ -1,0 +1,112 @@
+"""Reader of a stack's state in its backend, without a start of the engine where the backend is a folder or a bucket.
+
+An operation is to answer within a second, and `pulumi stack export` alone takes half of that. Reads only; the layout is
+that of engine 3.259 (state version 3). Any other backend is asked through the engine.
+"""
+
+import gzip
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from bezel.errors import NOT_SET, Problem, UserError, caused_by
+from bezel.gitops.state_bucket import BACKEND, StateBucket
+from bezel.pulumi_engine.pulumi_command import CommandError, printed, pulumi_cli
+
+_SECONDS = 120.0
+_FOLDER = ".pulumi/stacks"
+
+
+class StateError(UserError):
+    """A state cannot be read."""
+
+
+def read_state(folder: Path, project: str, stack: str, environ: Mapping[str, str]) -> dict[str, Any] | None:
+    """The latest state of a stack: `resources`, `pending_operations`, `manifest`; None where the backend has none.
+
+    Args:
+        folder: Folder of the Pulumi project, for the engine.
+        project: Name of the project.
+        stack: Name of the stack.
+        environ: The environment that names the backend.
+
+    Raises:
+        UserError: The backend or the state cannot be read.
+    """
+    backend = environ.get(BACKEND, "")
+    try:
+        if backend.startswith("file://"):
+            text = _from_folder(_local(backend), project, stack)
+        elif backend.startswith("gs://"):
+            with StateBucket.of(backend, environ) as bucket:
+                held = (bucket.read(name) for name in _names(project, stack))
+                text = next((_unpacked(item[0]) for item in held if item is not None), None)
+        else:
+            return _from_engine(folder, stack, environ)
+        return None if text is None else json.loads(text)["checkpoint"]["latest"] or {}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        consequence = f"the state of {stack} cannot be read: {error!r}."
+        raise StateError(Problem(BACKEND, backend, consequence, "`pulumi stack export` shows what is wrong.")) from None
+
+
+def stacks_in(folder: Path, project: str, environ: Mapping[str, str]) -> list[str]:
+    """Names of a project's stacks in the backend, sorted. Arguments and errors as of `read_state`."""
+    backend = environ.get(BACKEND, "")
+    if backend.startswith("file://"):
+        held = _local(backend) / _FOLDER / project
+        return _stack_names(file.name for file in held.glob("*.json*"))
+    if backend.startswith("gs://"):
+        prefix = f"{_FOLDER}/{project}/"
+        with StateBucket.of(backend, environ) as bucket:
+            return _stack_names(entry.name.removeprefix(prefix) for entry in bucket.list(prefix))
+    rows = json.loads(_printed(["stack", "ls", "--json"], folder, environ))
+    return sorted(str(row["name"]).rpartition("/")[2] for row in rows)
+
+
+def _local(backend: str) -> Path:
+    parts = urlsplit(backend)
+    path = unquote(f"{parts.netloc}{parts.path}")
+    return Path(path).expanduser()
+
+
+def _names(project: str, stack: str) -> tuple[str, str]:
+    return f"{_FOLDER}/{project}/{stack}.json", f"{_FOLDER}/{project}/{stack}.json.gz"
+
+
+def _stack_names(files: Iterable[str]) -> list[str]:
+    """The stacks of state files; backups and attributes stand beside them."""
+    return sorted(
+        {name.removesuffix(".gz").removesuffix(".json") for name in files if name.endswith((".json", ".json.gz"))}
+    )
+
+
+def _from_folder(state: Path, project: str, stack: str) -> bytes | None:
+    files = [state / name for name in _names(project, stack)]
+    return next((_unpacked(file.read_bytes()) for file in files if file.is_file()), None)
+
+
+def _unpacked(content: bytes) -> bytes:
+    return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
+
+
+def _from_engine(folder: Path, stack: str, environ: Mapping[str, str]) -> dict[str, Any] | None:
+    try:
+        text = _printed(["stack", "export", "--stack", stack], folder, environ)
+    except StateError as error:
+        if f"no stack named '{stack}' found" in str(error):
+            return None
+        raise
+    deployment: dict[str, Any] = json.loads(text).get("deployment") or {}
+    return deployment
+
+
+def _printed(arguments: Sequence[str], folder: Path, environ: Mapping[str, str]) -> str:
+    try:
+        return printed([pulumi_cli(), *arguments], folder=folder, seconds=_SECONDS, environment=environ)
+    except CommandError as error:
+        repair = f'set {BACKEND}, or `pulumi login`; on localcloud `eval "$(bezel local env)"` first.'
+        value = environ.get(BACKEND) or NOT_SET
+        problem = caused_by(error, BACKEND, "the backend cannot be read", repair)
+        raise StateError(Problem(BACKEND, value, problem.consequence, problem.repair)) from None

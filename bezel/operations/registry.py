@@ -1,0 +1,75 @@
+"""Registry of operations: the one table that the command line, the MCP server and the documentation are made from.
+
+An operation is named here and imported when it is called. Its arguments and its result are described by the models in
+its signature, `def function(context: Context, arguments: XArguments) -> XResult`.
+"""
+
+import importlib
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, get_type_hints
+
+from bezel.operations.context import Context
+from bezel.operations.results import Arguments, Result
+
+Kind = Literal["reading", "changing", "job"]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation.
+
+    Attributes:
+        name: Its name, which is also that of the MCP tool, with `_` between words.
+        function: `MODULE:FUNCTION` below `bezel.operations`.
+        kind: `reading` changes nothing; `changing` needs a confirmed plan; `job` runs for minutes, with progress.
+        help: What it does, in one line.
+        command: Its words on the command line, e.g. `secret set`.
+    """
+
+    name: str
+    function: str
+    kind: Kind
+    help: str
+    command: str
+
+    def load(self) -> Callable[[Context, Any], Result]:
+        """The function."""
+        module, _, name = self.function.partition(":")
+        function: Callable[[Context, Any], Result] = getattr(
+            importlib.import_module(f"bezel.operations.{module}"), name
+        )
+        return function
+
+    def arguments(self) -> type[Arguments]:
+        """The model of its arguments."""
+        function = self.load()
+        name = list(inspect.signature(function).parameters)[1]
+        model: type[Arguments] = get_type_hints(function)[name]
+        return model
+
+    def result(self) -> type[Result]:
+        """The model of its result."""
+        model: type[Result] = get_type_hints(self.load())["return"]
+        return model
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        "status",
+        "status:status",
+        "reading",
+        "show whether stacks serve, since when, on what revision or lease, and what they cost",
+        "status",
+    ),
+)
+
+
+def operation(name: str) -> Operation:
+    """The operation of that name.
+
+    Raises:
+        KeyError: There is none.
+    """
+    return {each.name: each for each in OPERATIONS}[name]

@@ -1,0 +1,44 @@
+"""Base of argument and result models, and the texts that results share. Leaves out what an operation's fields mean."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, PlainSerializer
+
+Usd = Annotated[Decimal, PlainSerializer(lambda amount: f"{amount:.4f}", return_type=str, when_used="json")]
+"""Amount of money in USD; a decimal string in JSON. An unknown amount is null."""
+
+
+class Arguments(BaseModel):
+    """Arguments of an operation. An unknown name is refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Result(BaseModel):
+    """Result of an operation. `None` means unknown or not applicable, never 0."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    def text(self) -> str:
+        """The result for a terminal, ending with a newline."""
+        raise NotImplementedError
+
+    @property
+    def exit_code(self) -> int:
+        """Exit code of the command that prints it."""
+        return 0
+
+
+def lines(rows: Iterable[tuple[str, str | None]]) -> str:
+    """Rows of a name and a value as aligned lines; a row without a value is left out."""
+    shown = [(name, value) for name, value in rows if value is not None]
+    width = max((len(name) for name, _ in shown), default=0)
+    return "".join(f"  {name.ljust(width)}  {value}\n" for name, value in shown)
+
+
+def utc(moment: float | None) -> datetime | None:
+    """A moment in unix seconds as a time in UTC, to the second."""
+    return None if moment is None else datetime.fromtimestamp(int(moment), UTC)

@@ -1,0 +1,293 @@
+"""Status of stacks: what serves, on what revision or lease, since when, and what it costs.
+
+Owns the verdict of a stack from Google's own answers. Sends no request to the server itself: a service without traffic
+has no instance, and a request would start one, which costs money (`bezel query` sends one).
+"""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Literal
+
+from pydantic import Field
+
+from bezel.console import aligned
+from bezel.leases.clock import format_duration, unix
+from bezel.leases.inventory import back_end_of
+from bezel.leases.observation import Observation, State
+from bezel.operations.context import Context
+from bezel.operations.deployment.deployment import DeployedLease, DeployedService, Deployment
+from bezel.operations.results import Arguments, Result, Usd, lines, utc
+from bezel.planner.base.money import Priced
+from bezel.resource_cost.stack_cost import resources_in, stack_cost
+from bezel.rest import ApiError
+
+Verdict = Literal["ready", "deploying", "waiting", "failed", "ended", "gone", "unfinished"]
+_READERS = 8
+
+
+class StatusArguments(Arguments):
+    """Which stacks."""
+
+    stack: str | None = Field(None, description="name of the stack; all deployed stacks by default")
+
+
+class Revision(Result):
+    """A revision that receives traffic."""
+
+    name: str
+    percent: int = Field(description="share of the traffic, 0 to 100")
+
+
+class LeaseStatus(Result):
+    """A leased machine."""
+
+    name: str
+    zone: str | None = Field(description="zone that holds it; None while it waits for capacity")
+    state: str = Field(description="state as Google reports it now, e.g. active, waiting, ended, absent")
+    ends_at: datetime | None = Field(description="end of its run duration; None without an end")
+    left_seconds: int | None = Field(description="time until its end; None without an end")
+    usd_per_hour: Usd | None = Field(description="price of an hour in its zone; None if unknown")
+    usd_so_far: Usd | None = Field(description="cost of its accelerators until now; None if unknown")
+
+
+class StackStatus(Result):
+    """A stack."""
+
+    stack: str
+    verdict: Verdict
+    reasons: tuple[str, ...] = Field(description="why the verdict is not ready, in Google's words where it has some")
+    model: str | None = Field(description="name under which the model is served")
+    url: str | None = Field(description="address of the endpoint")
+    service: str | None = Field(description="projects/P/locations/L/services/S of the Cloud Run service or gateway")
+    revisions: tuple[Revision, ...] = Field(description="revisions that receive traffic")
+    latest_revision: str | None = Field(description="revision that was created last, ready or not")
+    min_instances: int | None
+    max_instances: int | None
+    leases: tuple[LeaseStatus, ...]
+    created_at: datetime | None = Field(description="creation of the service, or start of the first lease")
+    age_seconds: int | None
+    deployed_at: datetime | None = Field(description="last run of the engine that changed the stack")
+    expires_at: str | None = Field(description="date of the label expires-at, or never")
+    usd_per_hour: Usd | None = Field(description="price of an hour with everything running; None if unknown")
+    usd_per_hour_idle: Usd | None = Field(description="price of an hour without traffic; None if unknown")
+    usd_so_far: Usd | None = Field(description="cost of the leases until now; None if unknown, and for a service")
+    simulated: bool = Field(description="whether the last smoke check met a simulated server")
+
+
+class Status(Result):
+    """Status of one or all stacks."""
+
+    stacks: tuple[StackStatus, ...]
+
+    def text(self) -> str:
+        """A block for one stack, a table for several."""
+        if len(self.stacks) == 1:
+            return _block(self.stacks[0])
+        if not self.stacks:
+            return "no stack is deployed\n"
+        header = ("stack", "verdict", "revision or zone", "lease left", "USD/h", "idle USD/h", "url")
+        return "\n".join(aligned(header, map(_row, self.stacks))) + "\n"
+
+    @property
+    def exit_code(self) -> int:
+        """1 unless every stack is ready."""
+        return int(any(stack.verdict != "ready" for stack in self.stacks))
+
+
+def status(context: Context, arguments: StatusArguments) -> Status:
+    """The status of a stack, or of all deployed stacks.
+
+    Raises:
+        UserError: The backend has no such stack, or Google could not be asked.
+    """
+    if arguments.stack is not None:
+        return Status(stacks=(stack_status(context, context.deployment(arguments.stack)),))
+    with ThreadPoolExecutor(_READERS) as readers:
+        deployments = list(readers.map(context.deployment, context.stacks()))
+        held = [deployment for deployment in deployments if deployment.services or deployment.leases]
+        return Status(stacks=tuple(readers.map(lambda each: stack_status(context, each), held)))
+
+
+def stack_status(context: Context, deployment: Deployment) -> StackStatus:
+    """The status of one stack.
+
+    Raises:
+        RestError: Google could not be asked.
+    """
+    service = deployment.service
+    live = None if service is None else read_service(context, service)
+    leases = [_lease_status(context, lease) for lease in deployment.leases]
+    verdict, reasons = _verdict(deployment, live, leases)
+    created = unix((live or {}).get("createTime"))
+    starts = [lease.active_at for lease in deployment.leases if lease.active_at is not None]
+    since = min(starts, default=None) if created is None else created
+    cost = stack_cost(resources_in(deployment.resources))
+    template_scaling = ((live or {}).get("template") or {}).get("scaling") or {}
+    scaling = {**template_scaling, **((live or {}).get("scaling") or {})}
+    return StackStatus(
+        stack=deployment.stack,
+        verdict=verdict,
+        reasons=reasons,
+        model=deployment.model or None,
+        url=deployment.url or None,
+        service=None if service is None else service.id,
+        revisions=_revisions(live or {}),
+        latest_revision=_last((live or {}).get("latestCreatedRevision")),
+        min_instances=None if live is None else int(scaling.get("minInstanceCount") or 0),
+        max_instances=scaling.get("maxInstanceCount"),
+        leases=tuple(leases),
+        created_at=utc(since),
+        age_seconds=None if since is None else int(context.clock.now() - since),
+        deployed_at=utc(unix(deployment.changed_at)),
+        expires_at=((live or {}).get("labels") or {}).get("expires-at"),
+        usd_per_hour=cost.hourly.usd if isinstance(cost.hourly, Priced) else None,
+        usd_per_hour_idle=cost.idle_hourly.usd if isinstance(cost.idle_hourly, Priced) else None,
+        usd_so_far=_sum([lease.usd_so_far for lease in leases]),
+        simulated=deployment.is_simulated,
+    )
+
+
+def read_service(context: Context, service: DeployedService) -> dict[str, Any] | None:
+    """The service as Cloud Run has it now; None where it is gone.
+
+    Raises:
+        RestError: Cloud Run could not be asked.
+    """
+    try:
+        return context.google.get(f"{context.address('CLOUD_RUN_V2')}{service.id}")
+    except ApiError as error:
+        if error.status == 404:
+            return None
+        raise
+
+
+def _lease_status(context: Context, lease: DeployedLease) -> LeaseStatus:
+    back_end = back_end_of(lease.back_end, context.google, lease.project)
+    zones = tuple(dict.fromkeys(filter(None, (lease.zone, *lease.zones))))
+    observed = next((found for zone in zones if (found := back_end.observe(zone, lease.name)).exists), None)
+    now = context.clock.now()
+    active_at, ends_at = _times(lease, observed)
+    zone = lease.zone if observed is None else observed.zone
+    hourly = lease.hourly_usd.get(zone)
+    price = None if hourly is None else Decimal(str(hourly))
+    end = now if ends_at is None else min(now, ends_at)
+    hours = None if active_at is None else Decimal(str(max(0.0, end - active_at))) / 3600
+    is_gone = observed is None and (ends_at is None or ends_at > now)
+    return LeaseStatus(
+        name=lease.name,
+        zone=zone or None,
+        state=str(State.ABSENT if observed is None else observed.state),
+        ends_at=utc(ends_at),
+        left_seconds=None if ends_at is None or observed is None else max(0, int(ends_at - now)),
+        usd_per_hour=price,
+        # When a lease that is gone early was billed last is not known.
+        usd_so_far=None if price is None or hours is None or is_gone else price * hours,
+    )
+
+
+def _times(lease: DeployedLease, observed: Observation | None) -> tuple[float | None, float | None]:
+    if observed is None:
+        return lease.active_at, lease.ends_at
+    return observed.active_at or lease.active_at, observed.ends_at or lease.ends_at
+
+
+def _verdict(
+    deployment: Deployment, live: Mapping[str, Any] | None, leases: Sequence[LeaseStatus]
+) -> tuple[Verdict, tuple[str, ...]]:
+    """The verdict and its reasons; the worst part decides."""
+    if deployment.is_pending:
+        repair = f"`bezel recover {deployment.stack}` reconciles it"
+        return "unfinished", (f"a run of the engine ended in the middle of an operation: {repair}",)
+    if deployment.service is not None and live is None:
+        return "gone", (f"Cloud Run has no {deployment.service.id}, which the state names",)
+    for states, verdict in _LEASE_VERDICTS:
+        if concerned := [f"lease {lease.name} is {lease.state}" for lease in leases if lease.state in states]:
+            return verdict, tuple(concerned)
+    return _service_verdict(live or {})
+
+
+_LEASE_VERDICTS: tuple[tuple[frozenset[str], Verdict], ...] = (
+    (frozenset({State.FAILED, State.REFUSED}), "failed"),
+    (frozenset({State.ENDED, State.ENDING, State.DELETING, State.ABSENT}), "ended"),
+    (frozenset({State.WAITING, State.PROVISIONING}), "waiting"),
+)
+
+
+def _service_verdict(live: Mapping[str, Any]) -> tuple[Verdict, tuple[str, ...]]:
+    condition = live.get("terminalCondition") or {}
+    if condition.get("state") == "CONDITION_SUCCEEDED":
+        return "ready", ()
+    reason = str(condition.get("message") or condition.get("reason") or condition.get("state") or "no condition yet")
+    return ("failed" if condition.get("state") == "CONDITION_FAILED" else "deploying"), (reason,)
+
+
+def _revisions(live: Mapping[str, Any]) -> tuple[Revision, ...]:
+    latest = _last(live.get("latestReadyRevision")) or ""
+    shares = [
+        Revision(name=_last(entry.get("revision")) or latest, percent=int(entry["percent"]))
+        for entry in live.get("trafficStatuses") or ()
+        if entry.get("percent")
+    ]
+    return tuple(shares)
+
+
+def _last(name: object) -> str | None:
+    return str(name).rpartition("/")[2] if name else None
+
+
+def _sum(amounts: Sequence[Decimal | None]) -> Decimal | None:
+    known = [amount for amount in amounts if amount is not None]
+    return sum(known, Decimal(0)) if known and len(known) == len(amounts) else None
+
+
+def _block(stack: StackStatus) -> str:
+    """A stack as lines."""
+    traffic = ", ".join(f"{revision.name} {revision.percent}%" for revision in stack.revisions)
+    scale = None if stack.min_instances is None else f"{stack.min_instances} to {stack.max_instances or 'any number'}"
+    rows = [
+        ("verdict", stack.verdict + (" (simulated server)" if stack.simulated else "")),
+        *(("because", reason) for reason in stack.reasons),
+        ("model", stack.model),
+        ("url", stack.url),
+        ("service", stack.service),
+        ("revision", traffic or None),
+        ("instances", scale if not stack.leases else None),
+        *((f"lease {lease.name}", _lease_line(lease)) for lease in stack.leases),
+        ("age", None if stack.age_seconds is None else format_duration(stack.age_seconds)),
+        ("expires", stack.expires_at),
+        ("price", f"{_usd(stack.usd_per_hour)} per hour with everything running, {_usd(stack.usd_per_hour_idle)} idle"),
+        ("cost so far", None if not stack.leases else _usd(stack.usd_so_far)),
+    ]
+    return f"{stack.stack}\n{lines(rows)}"
+
+
+def _lease_line(lease: LeaseStatus) -> str:
+    left = "without an end" if lease.ends_at is None else "ended"
+    if lease.left_seconds:
+        left = f"{format_duration(lease.left_seconds)} left"
+    return f"{lease.state}, {lease.zone or 'no zone yet'}, {left}, {_usd(lease.usd_so_far)} so far"
+
+
+def _row(stack: StackStatus) -> tuple[str, ...]:
+    left = [lease.left_seconds for lease in stack.leases if lease.left_seconds is not None]
+    place = ", ".join(revision.name for revision in stack.revisions if not stack.leases)
+    zones = ", ".join(lease.zone or "-" for lease in stack.leases)
+    return (
+        stack.stack,
+        stack.verdict,
+        zones or place or "-",
+        format_duration(min(left)) if left else "-",
+        _amount(stack.usd_per_hour),
+        _amount(stack.usd_per_hour_idle),
+        stack.url or "-",
+    )
+
+
+def _amount(amount: Decimal | None) -> str:
+    return "unknown" if amount is None else f"{amount:.4f}"
+
+
+def _usd(amount: Decimal | None) -> str:
+    return "unknown" if amount is None else f"{amount:.4f} USD"

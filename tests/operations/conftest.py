@@ -1,0 +1,15 @@
+"""What tests of operations share."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.leases.conftest import served, trial, world  # noqa: F401 - the fixtures of leases
+from tests.support.operations.deployed import Deployed, deployed
+
+
+@pytest.fixture
+def cloud(tmp_path: Path) -> Iterator[Deployed]:
+    with deployed(tmp_path) as held:
+        yield held

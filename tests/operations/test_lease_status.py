@@ -1,0 +1,71 @@
+"""Status of leased machines: what Google says of each lease now decides, and its cost so far is known or null."""
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bezel.leases.clock import PlatformClock, rfc3339
+from bezel.operations.context import Context
+from bezel.operations.status import StackStatus, StatusArguments, status
+from tests.support.leases.fake_lease_api import START
+from tests.support.leases.harness import NAME, ZONES, LeaseHarness
+from tests.support.operations.deployed import Deployed, state_of
+
+KIND = "pulumi-python:dynamic/components"
+
+
+def lease_resources(trial: LeaseHarness, **node: Any) -> list[dict[str, Any]]:
+    zones = [{"zone": zone, "patience_seconds": 300} for zone in ZONES]
+    request = {"name": NAME, "project": "acme", "zones": zones, "back_end": trial.kind}
+    hourly = dict.fromkeys(ZONES, 10.8)
+    awaited = {**request, "hourly_usd": hourly, "active_at": None, "ends_at": None, **node}
+    return [
+        {"urn": "urn:a", "type": f"{KIND}:TpuRequest", "custom": True, "id": "a", "inputs": {}, "outputs": request},
+        {"urn": "urn:b", "type": f"{KIND}:TpuNode", "custom": True, "id": "b", "inputs": {}, "outputs": awaited},
+    ]
+
+
+@pytest.fixture
+def read(trial: LeaseHarness, tmp_path: Path) -> Any:
+    """Reads the status of a stack with one lease; its arguments are the outputs that the state has of the machine."""
+    import os
+
+    (tmp_path / "Pulumi.yaml").write_text("name: bezel\nruntime: python\n")
+
+    def reading(**node: Any) -> StackStatus:
+        environ = {**os.environ, "PULUMI_BACKEND_URL": f"file://{tmp_path}/state"}
+        clock: PlatformClock = trial.world.clock
+        with Context(tmp_path, environ, clock=clock, show=lambda _line: None) as context:
+            Deployed(tmp_path, trial.world.server, context).keep("v6e4", state_of(*lease_resources(trial, **node)))
+            (found,) = status(context, StatusArguments(stack="v6e4")).stacks
+        return found
+
+    return reading
+
+
+def test_an_active_lease_is_shown_with_its_zone_the_time_left_and_its_cost(trial: LeaseHarness, read: Any) -> None:
+    trial.run()
+    trial.world.now += 3600
+    (lease,) = read().leases
+    assert (lease.state, lease.zone) == ("active", ZONES[0])
+    assert 0 < lease.left_seconds < 14400
+    assert Decimal("10.8") <= lease.usd_so_far <= Decimal("11.2")
+
+
+def test_a_lease_that_is_gone_before_its_end_has_an_unknown_cost(read: Any) -> None:
+    found = read(zone=ZONES[0], active_at=rfc3339(START - 60), ends_at=rfc3339(START + 7200))
+    assert (found.verdict, found.leases[0].state, found.leases[0].usd_so_far) == ("ended", "absent", None)
+    assert found.usd_so_far is None
+
+
+def test_a_lease_that_reached_its_end_has_its_whole_cost(read: Any) -> None:
+    found = read(zone=ZONES[0], active_at=rfc3339(START - 7200), ends_at=rfc3339(START - 3600))
+    assert (found.verdict, found.usd_so_far) == ("ended", Decimal("10.8"))
+
+
+def test_a_lease_without_a_price_has_an_unknown_cost(trial: LeaseHarness, read: Any) -> None:
+    trial.run()
+    (lease,) = read(hourly_usd=dict.fromkeys(ZONES)).leases
+    assert (lease.state, lease.usd_per_hour, lease.usd_so_far) == ("active", None, None)

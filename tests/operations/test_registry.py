@@ -1,0 +1,53 @@
+"""Registry of operations: the command line and the models of arguments agree, and every field is described."""
+
+import tomllib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from bezel.cli.argparser import COMMANDS, root_parser
+from bezel.operations.registry import OPERATIONS, Operation
+
+SPEC = tomllib.loads(COMMANDS.read_text(encoding="utf-8"))
+# What every command has beside the arguments of its operation.
+COMMON = {"json", "errors", "operation", "run", "needs_project", "command", "action", "help", "parser", "pulumi"}
+
+
+def commands(spec: dict[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, command in spec.get("commands", {}).items():
+        yield " ".join((*above, name)), command
+        yield from commands(command, (*above, name))
+
+
+BY_COMMAND = {words: command for words, command in commands(SPEC) if "operation" in command}
+
+
+def test_every_operation_is_a_command_and_every_such_command_an_operation() -> None:
+    assert {each.command: each.name for each in OPERATIONS} == {
+        words: command["operation"] for words, command in BY_COMMAND.items()
+    }
+    assert len({each.name for each in OPERATIONS}) == len(OPERATIONS)
+
+
+@pytest.mark.parametrize("each", OPERATIONS, ids=lambda each: each.name)
+def test_the_command_has_the_arguments_of_the_operation(each: Operation) -> None:
+    command = BY_COMMAND[each.command]
+    positional = [name for name in command.get("arguments", {}) if not name.startswith("-")]
+    required = [name for name in positional if command["arguments"][name].get("nargs") not in ("?", "*")]
+    options = vars(root_parser().read([*each.command.split(), *("x" for _ in required)]))
+    assert set(options) - COMMON == set(each.arguments().model_fields)
+
+
+@pytest.mark.parametrize("each", OPERATIONS, ids=lambda each: each.name)
+def test_the_help_of_the_command_is_that_of_the_operation(each: Operation) -> None:
+    assert BY_COMMAND[each.command]["help"] == each.help
+
+
+@pytest.mark.parametrize("each", OPERATIONS, ids=lambda each: each.name)
+def test_every_result_and_argument_is_described(each: Operation) -> None:
+    for model in (each.arguments(), each.result()):
+        assert issubclass(model, BaseModel)
+        assert model.__doc__
+        assert model.model_json_schema(mode="serialization")

@@ -1,0 +1,99 @@
+"""Status of stacks: the verdict follows from what Google answers now, and an unknown figure is null."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from bezel.operations.context import NotDeployedError
+from bezel.operations.status import StackStatus, StatusArguments, status
+from bezel.rest import ApiError
+from tests.support.operations.deployed import SERVICE, Deployed, live_service, service_resource, state_of
+from tests.support.rest.fake_google import ACCESS_TOKEN, Answer
+
+FAILED = {"state": "CONDITION_FAILED", "message": "The user-provided container failed to start."}
+
+
+def of(cloud: Deployed, stack: str = "dev") -> StackStatus:
+    (found,) = status(cloud.context, StatusArguments(stack=stack)).stacks
+    return found
+
+
+def test_a_service_that_is_ready_is_shown_with_its_revision_age_and_price(cloud: Deployed) -> None:
+    cloud.keep("dev", state_of(service_resource(), url="https://llm.example", model="gemma"))
+    cloud.live[SERVICE] = live_service()
+    found = of(cloud)
+    assert (found.verdict, found.reasons, found.url, found.model) == ("ready", (), "https://llm.example", "gemma")
+    assert [(revision.name, revision.percent) for revision in found.revisions] == [("llm-00002-abc", 100)]
+    assert (found.age_seconds, found.expires_at, found.min_instances, found.max_instances) == (3600, "2026-12-31", 0, 1)
+    assert (found.usd_per_hour, found.usd_per_hour_idle) == (Decimal("1.04652"), Decimal(0))
+    # Cloud Run bills by instance, and how long instances ran is not in the service.
+    assert found.usd_so_far is None
+
+
+@pytest.mark.parametrize(
+    ("live", "verdict", "reason"),
+    [
+        (live_service(terminalCondition=FAILED), "failed", "The user-provided container failed to start."),
+        (live_service(terminalCondition={"state": "CONDITION_RECONCILING"}), "deploying", "CONDITION_RECONCILING"),
+        (live_service(terminalCondition={}), "deploying", "no condition yet"),
+        (None, "gone", f"Cloud Run has no {SERVICE}, which the state names"),
+    ],
+)
+def test_a_service_that_is_not_ready_is_shown_with_the_reason(
+    cloud: Deployed, live: Any, verdict: str, reason: str
+) -> None:
+    cloud.keep("dev", state_of(service_resource()))
+    cloud.live |= {} if live is None else {SERVICE: live}
+    found = status(cloud.context, StatusArguments(stack="dev"))
+    assert (found.stacks[0].verdict, found.stacks[0].reasons) == (verdict, (reason,))
+    assert found.exit_code == 1
+
+
+def test_a_run_that_ended_in_the_middle_of_an_operation_is_shown_first(cloud: Deployed) -> None:
+    state = state_of(service_resource())
+    state["checkpoint"]["latest"]["pending_operations"] = [{"type": "creating"}]
+    cloud.keep("dev", state)
+    cloud.live[SERVICE] = live_service()
+    assert of(cloud).verdict == "unfinished"
+
+
+def test_an_accelerator_without_a_price_has_an_unknown_price(cloud: Deployed) -> None:
+    cloud.keep("dev", state_of(service_resource(location="mars-north1")))
+    cloud.live[SERVICE] = live_service()
+    found = status(cloud.context, StatusArguments(stack="dev"))
+    assert found.stacks[0].usd_per_hour is None
+    assert "unknown per hour" in found.text()
+
+
+def test_all_stacks_with_a_service_are_listed_and_empty_ones_are_not(cloud: Deployed) -> None:
+    cloud.keep("dev", state_of(service_resource()))
+    cloud.keep("prod", state_of(service_resource()))
+    cloud.keep("empty", state_of())
+    cloud.keep("dev", state_of(service_resource())).with_name("dev.json.bak").write_text("{}")
+    cloud.live[SERVICE] = live_service()
+    found = status(cloud.context, StatusArguments(stack=None))
+    assert [stack.stack for stack in found.stacks] == ["dev", "prod"]
+    assert len(found.text().splitlines()) == 3
+
+
+def test_a_refusal_of_google_is_an_error_and_no_status(cloud: Deployed) -> None:
+    cloud.keep("dev", state_of(service_resource()))
+    message = "Permission 'run.services.get' denied on resource"
+    cloud.live[SERVICE] = Answer(403, {"error": {"code": 403, "message": message, "status": "PERMISSION_DENIED"}})
+    with pytest.raises(ApiError, match=r"run\.services\.get") as refused:
+        of(cloud)
+    assert ACCESS_TOKEN not in str(refused.value)
+
+
+def test_a_stack_that_was_never_deployed_is_refused_with_a_similar_name(cloud: Deployed) -> None:
+    cloud.keep("l4-qat", state_of())
+    with pytest.raises(NotDeployedError, match="did you mean l4-qat"):
+        of(cloud, "l4-qta")
+
+
+def test_the_server_itself_gets_no_request(cloud: Deployed) -> None:
+    cloud.keep("dev", state_of(service_resource(), url=cloud.server.url))
+    cloud.live[SERVICE] = live_service()
+    of(cloud)
+    assert [call.path for call in cloud.server.calls] == [f"/run/v2/{SERVICE}"]

@@ -1,0 +1,105 @@
+"""A deployed stack at the wire: its state in a folder, Cloud Run's answers on a socket, an operation's context."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bezel.leases.clock import PlatformClock
+from bezel.operations.context import Context
+from bezel.pulumi_engine.state_file import STACK
+from tests.support.rest.fake_google import ACCESS_TOKEN, Answer, Call, Server, serving
+
+NOW = 1_790_000_000.0  # 2026-09-21T14:13:20Z
+SERVICE = "projects/acme/locations/us-east4/services/llm"
+REVISION = f"{SERVICE}/revisions/llm-00002-abc"
+
+
+def service_inputs(accelerator: str = "nvidia-l4") -> dict[str, Any]:
+    """A GPU service's declaration, as far as its price needs it."""
+    limits = {"cpu": "4", "memory": "16Gi", "nvidia.com/gpu": "1"}
+    return {
+        "location": "us-east4",
+        "name": "llm",
+        "template": {
+            "containers": [{"resources": {"limits": limits, "cpuIdle": False}}],
+            "nodeSelector": {"accelerator": accelerator},
+            "gpuZonalRedundancyDisabled": True,
+            "scaling": {"maxInstanceCount": 1},
+        },
+    }
+
+
+def live_service(**changes: Any) -> dict[str, Any]:
+    """The service as Cloud Run answers it."""
+    return {
+        "name": SERVICE,
+        "createTime": "2026-09-21T13:13:20.000000Z",
+        "labels": {"expires-at": "2026-12-31"},
+        "latestReadyRevision": REVISION,
+        "latestCreatedRevision": REVISION,
+        "template": {"scaling": {"maxInstanceCount": 1}},
+        "terminalCondition": {"type": "Ready", "state": "CONDITION_SUCCEEDED"},
+        "trafficStatuses": [{"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_LATEST", "percent": 100}],
+        "uri": "https://llm.example",
+        **changes,
+    }
+
+
+def state_of(*resources: dict[str, Any], **outputs: Any) -> dict[str, Any]:
+    """A state file with these resources, and the outputs of its stack."""
+    root = {"urn": "urn:pulumi:dev::bezel::pulumi:pulumi:Stack::bezel-dev", "type": STACK, "outputs": outputs}
+    latest = {"manifest": {"time": "2026-09-21T12:34:00Z"}, "resources": [root, *resources]}
+    return {"version": 3, "checkpoint": {"stack": "organization/bezel/dev", "latest": latest}}
+
+
+def service_resource(**inputs: Any) -> dict[str, Any]:
+    """The state's entry of the service."""
+    type_ = "gcp:cloudrunv2/service:Service"
+    urn = f"urn:pulumi:dev::bezel::{type_}::service"
+    return {"urn": urn, "type": type_, "custom": True, "id": SERVICE, "inputs": {**service_inputs(), **inputs}}
+
+
+@dataclass
+class Deployed:
+    """A project with stacks in a folder's backend, and a cloud that answers as `live` says.
+
+    Attributes:
+        live: Path of a resource below /run/v2/ -> what Cloud Run answers; 404 for any other.
+    """
+
+    folder: Path
+    server: Server
+    context: Context
+    live: dict[str, Any] = field(default_factory=dict)
+
+    def keep(self, stack: str, state: dict[str, Any]) -> Path:
+        """Write a stack's state; return its file."""
+        file = self.folder / "state/.pulumi/stacks/bezel" / f"{stack}.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(state))
+        return file
+
+    def answer(self, call: Call) -> Answer | None:
+        """Answer a request as Cloud Run does."""
+        found = self.live.get(call.path.removeprefix("/run/v2/"))
+        return None if found is None else found if isinstance(found, Answer) else Answer(json=found)
+
+
+@contextmanager
+def deployed(folder: Path, **environ: str) -> Iterator[Deployed]:
+    """A project without stacks; its cloud knows nothing yet."""
+    (folder / "Pulumi.yaml").write_text("name: bezel\nruntime: python\n")
+    with serving() as server:
+        environment = {
+            "PULUMI_BACKEND_URL": f"file://{folder}/state",
+            "GOOGLE_CLOUD_RUN_V2_CUSTOM_ENDPOINT": f"{server.url}/run/v2/",
+            "GOOGLE_OAUTH_ACCESS_TOKEN": ACCESS_TOKEN,
+            **environ,
+        }
+        with Context(folder, environment, clock=PlatformClock(now=lambda: NOW), show=lambda _line: None) as context:
+            held = Deployed(folder, server, context)
+            server.routes.append(held.answer)
+            yield held

@@ -1,0 +1,98 @@
+"""Tables of docs/operations.md: operations with their fields, and the counterpart of every tool of the seed systems.
+
+python -m tools.docs.operations NAME       the table of that name, as Markdown
+python -m tools.docs.operations --write    puts all of them into docs/operations.md
+"""
+
+import sys
+
+from bezel.operations.registry import OPERATIONS, operation
+from tools.docs.generated_sections import ROOT, put
+
+DOCUMENT = ROOT / "docs" / "operations.md"
+# Tool of the seed systems -> the operation, or the other command of `bezel`, that does it; None: there is none yet.
+SEED_TOOLS: dict[str, str | None] = {
+    "deploy a service": None,
+    "destroy a service": None,
+    "scale a service": None,
+    "status of a service": "status",
+    "deployment configuration before it is applied": None,
+    "save the Hugging Face token": None,
+    "endpoint": None,
+    "models in a bucket": "bezel weights list",
+    "models in the Vertex registry": None,
+    "copy a model from Hugging Face to the bucket": "bezel weights copy",
+    "copy a model from Model Garden to the bucket": None,
+    "GPU quotas": None,
+    "TPU quotas": None,
+    "zones with available quota": "bezel tpu find",
+    "find a TPU": None,
+    "create a queued resource": None,
+    "list queued resources": "bezel tpu list",
+    "describe a queued resource": "bezel tpu describe",
+    "destroy a queued resource": "bezel tpu delete",
+    "reservation status": "status",
+    "start, stop and restart the container": None,
+    "status of the container": "status",
+    "log of the container": None,
+    "system logs": None,
+    "Cloud Logging": None,
+    "log analysis by the model": None,
+    "remediation advice by the model": None,
+    "verify model health by a completion": None,
+    "model details": None,
+    "active models": None,
+    "system status": "status",
+    "metrics explained": None,
+    "memory layout": None,
+    "query": None,
+    "query with stats": None,
+    "run a benchmark": "bezel bench run",
+    "full sweep": "bezel bench sweep",
+    "report with charts": "bezel bench report",
+    "compare hardware": "bezel compare",
+    "compare models": "bezel compare",
+    "cost estimate": "bezel plan",
+    "cost per million tokens": "bezel plan",
+    "cost comparison over platforms": "bezel compare",
+    "help": "bezel --help",
+}
+
+
+def counterparts() -> str:
+    """Rows of the seeds' tools: command, MCP tool, test."""
+    rows = []
+    for tool, name in SEED_TOOLS.items():
+        if name is None:
+            rows.append((tool, "not yet", "", ""))
+        elif name.startswith("bezel "):
+            rows.append((tool, f"`{name}`", "", ""))
+        else:
+            each = operation(name)
+            module = each.function.partition(":")[0].replace(".", "/")
+            rows.append((tool, f"`bezel {each.command}`", f"`{each.name}`", f"`tests/operations/test_{module}.py`"))
+    return _table(("tool of the seed systems", "command", "MCP tool", "test"), rows)
+
+
+def operations() -> str:
+    """Rows of operations: command, kind, what it does."""
+    rows = [(f"`bezel {each.command}`", each.kind, each.help) for each in OPERATIONS]
+    return _table(("command", "kind", "what it does"), rows)
+
+
+def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [header, tuple("---" for _ in header), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def tables() -> dict[str, str]:
+    """Name of a generated section -> its content."""
+    return {"operations": operations(), "counterparts": counterparts()}
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--write"]:
+        for name, content in tables().items():
+            put(DOCUMENT, f"tools.docs.operations {name}", content)
+    else:
+        sys.stdout.write(tables()[sys.argv[1]])
