@@ -63,6 +63,13 @@ OPERATIONS: tuple[Operation, ...] = (
         "show whether stacks serve, since when, on what revision or lease, and what they cost",
         "status",
     ),
+    Operation(
+        "metrics",
+        "metrics:metrics",
+        "reading",
+        "show a server's load, latencies and failures, what is unhealthy about them and what to do",
+        "metrics",
+    ),
 )
 
 

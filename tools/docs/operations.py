@@ -43,7 +43,7 @@ SEED_TOOLS: dict[str, str | None] = {
     "model details": None,
     "active models": None,
     "system status": "status",
-    "metrics explained": None,
+    "metrics explained": "metrics",
     "memory layout": None,
     "query": None,
     "query with stats": None,

@@ -1,0 +1,186 @@
+"""Metrics of a running server, explained: each figure with its unit, what is unhealthy about it and what to do.
+
+Reads the server's own `/metrics`. Each instance counts its own requests, and a platform routes each connection to any
+of them: several readings tell how many answered, and no figure is made from two of them. A service without an instance
+is not asked, as the request would start one. Leaves the figures to bezel.operations.vllm_metrics.
+"""
+
+import time
+from collections.abc import Sequence
+from datetime import datetime
+
+from pydantic import Field
+
+from bezel.console import aligned
+from bezel.operations.context import Context
+from bezel.operations.instances import Instances, instances_of
+from bezel.operations.results import Arguments, Result, utc
+from bezel.operations.server import DeployedServer
+from bezel.operations.vllm_metrics.figures import Figure, Outcome, figures_of, outcomes_of, shown
+from bezel.operations.vllm_metrics.sample import MAX_BYTES, Sample, parse, why_not_comparable
+
+_READS = 3
+_SECONDS = 30.0
+_WAKE_SECONDS = 600.0  # with --wake an instance may have to load its weights first
+
+
+class MetricsArguments(Arguments):
+    """Which stack, and over what time."""
+
+    stack: str = Field(description="name of the stack")
+    seconds: float | None = Field(
+        None, gt=0, le=300, description="time between two readings, in seconds; means and rates are of it"
+    )
+    wake: bool = Field(False, description="ask the server even if that starts an instance, which costs money")
+
+
+class Metrics(Result):
+    """Metrics of one server process."""
+
+    stack: str
+    url: str
+    is_read: bool = Field(description="whether the server was read; false where no instance is known to run")
+    instances: int | None = Field(description="running instances as Cloud Monitoring counts them; null if unknown")
+    instances_source: str = Field(description="how the number of instances is known, or why it is not")
+    processes_seen: int | None = Field(description="server processes that answered; each counts its own")
+    process_started_at: datetime | None = Field(description="start of the process that the figures are of")
+    engines: int | None = Field(description="engines of that process, over which the figures are summed")
+    interval_seconds: float | None = Field(description="time between the two readings; null: figures since the start")
+    figures: tuple[Figure, ...]
+    outcomes: tuple[Outcome, ...] = Field(description="requests by how they ended")
+    notes: tuple[str, ...] = Field(description="what limits the figures")
+    simulated: bool = Field(description="whether the last smoke check met a simulated server")
+
+    def text(self) -> str:
+        """A table of the figures, then what is unhealthy with what to do."""
+        head = f"{self.stack}: {self.url}" + (" (simulated server)" if self.simulated else "")
+        lines = [head, *(f"note: {text}" for text in self.notes)]
+        if self.is_read:
+            basis = f"of {self.interval_seconds:g} s" if self.interval_seconds else "since the start"
+            rows = [(figure.title, shown(figure), _health(figure), figure.meaning) for figure in self.figures]
+            lines += [f"means and rates {basis}", *aligned(("figure", "value", "health", "meaning"), rows)]
+            ended = [
+                (f"{item.counted_by} {item.outcome}", item.requests, "failed" if item.is_failure else "", item.meaning)
+                for item in self.outcomes
+                if item.requests
+            ]
+            lines += ["", *aligned(("requests", "number", "", "meaning"), ended)] if ended else []
+            for figure in self.figures:
+                if figure.is_unhealthy:
+                    lines += ["", f"{figure.title} is {shown(figure)}: unhealthy when {figure.unhealthy_when}."]
+                    lines += [f"  Repair: {figure.repair}"]
+        return "\n".join(lines) + "\n"
+
+    @property
+    def exit_code(self) -> int:
+        """1 where no server was read."""
+        return 0 if self.is_read else 1
+
+
+def metrics(context: Context, arguments: MetricsArguments) -> Metrics:
+    """The metrics of a stack's server.
+
+    Raises:
+        UserError: The backend has no such stack, or the server could not be read.
+    """
+    deployment = context.deployment(arguments.stack)
+    instances = instances_of(context, deployment)
+    common = {
+        "stack": deployment.stack,
+        "url": deployment.url,
+        "instances": instances.count,
+        "instances_source": instances.why,
+        "simulated": deployment.is_simulated,
+    }
+    if not instances.is_awake and not arguments.wake:
+        return Metrics(
+            **common,
+            is_read=False,
+            processes_seen=None,
+            process_started_at=None,
+            engines=None,
+            interval_seconds=None,
+            figures=(),
+            outcomes=(),
+            notes=(asleep(instances),),
+        )
+    with DeployedServer(context, deployment) as server:
+        limit = _WAKE_SECONDS if arguments.wake else _SECONDS
+        before = read_samples(server, seconds=limit)
+        after: list[Sample] = []
+        if arguments.seconds:
+            context.show(f"waits {arguments.seconds:g} s for the second reading")
+            time.sleep(arguments.seconds)
+            after = read_samples(server, seconds=_SECONDS)
+    first, last, notes = choose(before, after)
+    processes = {sample.process for sample in (*before, *after)}
+    return Metrics(
+        **common,
+        is_read=True,
+        processes_seen=len(processes),
+        process_started_at=utc(last.started),
+        engines=last.engines,
+        interval_seconds=round(last.read_at - first.read_at, 3) if first else None,
+        figures=figures_of(last, first),
+        outcomes=outcomes_of(last, first),
+        notes=notes,
+    )
+
+
+def asleep(instances: Instances) -> str:
+    """The note on a server that was not asked."""
+    known = "no instance runs" if instances.count == 0 else "no instance is known to run"
+    return f"{known} ({instances.why}): not asked, as that would start one; --wake asks nevertheless"
+
+
+def read_samples(server: DeployedServer, *, reads: int = _READS, seconds: float = _SECONDS) -> list[Sample]:
+    """Samples of the server's metrics, each on a connection of its own.
+
+    Args:
+        server: The deployed server.
+        reads: Their number: two processes behind the address show with more readings.
+        seconds: Time limit of the first answer; the others have half a minute.
+
+    Raises:
+        ServerError: A reading failed, or the server is not vLLM.
+        RestError: There is no identity token for it.
+    """
+    samples = []
+    for number in range(reads):
+        limit = _SECONDS if number else seconds
+        reply = server.ask("/metrics", max_bytes=MAX_BYTES, seconds=limit, fresh=True)
+        sample = parse(reply.text, time.monotonic()) if reply.status == 200 else None
+        if sample is None:
+            raise server.refused("/metrics", reply)
+        samples.append(sample)
+    return samples
+
+
+def choose(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[Sample | None, Sample, tuple[str, ...]]:
+    """The two samples of one process that figures are made of, and what limits them. Pure.
+
+    Returns:
+        The first sample, None where figures are since the start; the last one; notes.
+    """
+    notes = []
+    processes = {sample.process for sample in (*before, *after)}
+    if len(processes) > 1:
+        notes.append(
+            f"{len(processes)} server processes answered at this address (their start times differ), and each counts "
+            "its own requests: the figures are of one of them"
+        )
+    if not after:
+        return None, before[-1], tuple(notes)
+    starts = {sample.process: sample for sample in reversed(before)}
+    pairs = [(starts[sample.process], sample) for sample in after if sample.process in starts]
+    if not pairs:
+        notes.append("no process answered both times: the figures are since the start of one, not of the interval")
+        return None, after[-1], tuple(notes)
+    first, last = pairs[-1]
+    if why := why_not_comparable(first, last):
+        return None, last, (*notes, f"{why}; the figures are since the start, not of the interval")
+    return first, last, tuple(notes)
+
+
+def _health(figure: Figure) -> str:
+    return {None: "-", True: "UNHEALTHY", False: "ok"}[figure.is_unhealthy]

@@ -1,0 +1,146 @@
+"""Requests of operations to a deployed server: with the caller's identity, bounded in bytes and in time.
+
+Owns one request and its whole answer, cut where it is too long. Leaves out streams, retries, and what the answers mean.
+Nothing here decides whether a request may start an instance: see bezel.operations.instances.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import httpx
+
+from bezel.errors import Problem, UserError
+from bezel.operations.redaction import cleaned
+from bezel.rest.transport import new_client, reason_of
+from smoke.client import Server
+
+if TYPE_CHECKING:
+    from bezel.operations.context import Context
+    from bezel.operations.deployment.deployment import Deployment
+
+_MESSAGE = 500
+
+
+class ServerError(UserError):
+    """The server could not be asked, or refused."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """Answer of a server.
+
+    Attributes:
+        status: The HTTP status.
+        text: The body; without its last, incomplete line where it was cut.
+        is_cut: Whether the body was longer than it may be.
+    """
+
+    status: int
+    text: str
+    is_cut: bool = False
+
+    def json(self) -> dict[str, Any]:
+        """The body's JSON object; {} for anything else."""
+        try:
+            parsed = json.loads(self.text)
+        except (ValueError, RecursionError):
+            return {}
+        return parsed if isinstance(parsed, dict) else {}
+
+
+class DeployedServer:
+    """The endpoint of a stack. A context manager.
+
+    Args:
+        context: The context of the operation.
+        deployment: The deployed stack.
+
+    Raises:
+        ServerError: The stack has no address.
+    """
+
+    def __init__(self, context: Context, deployment: Deployment) -> None:
+        if not deployment.url:
+            consequence = "the deployment has no output `url`: no server can be asked."
+            raise ServerError(
+                Problem(deployment.stack, None, consequence, f"deploy it: `pulumi up --stack {deployment.stack}`.")
+            )
+        self.url = deployment.url.rstrip("/")
+        self._identity = Server(self.url, context.credentials)
+        self._client = new_client(30.0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
+        self._identity.__exit__()
+
+    def ask(
+        self, path: str, body: dict[str, Any] | None = None, *, max_bytes: int, seconds: float, fresh: bool = False
+    ) -> Reply:
+        """Send one request, a POST where it has a body, and again with a new token if the token was refused.
+
+        Args:
+            path: Path below the server's address.
+            body: JSON to send.
+            max_bytes: Size at which the answer is cut.
+            seconds: Time limit of the whole answer.
+            fresh: Whether to connect anew: a platform may route each connection to another instance.
+
+        Raises:
+            ServerError: No answer came in time.
+            RestError: There is no identity token for it.
+        """
+        extra = {"Connection": "close"} if fresh else {}
+        reply = self._once(path, body, max_bytes, seconds, {**self._identity.headers(), **extra})
+        if reply.status == 401:
+            reply = self._once(path, body, max_bytes, seconds, {**self._identity.headers(fresh=True), **extra})
+        return reply
+
+    def refused(self, path: str, reply: Reply) -> ServerError:
+        """The error of an answer that is not a 200."""
+        message = cleaned(error_message(reply), _MESSAGE)
+        consequence = f"it answered HTTP {reply.status}" + (f": {message}" if message else "") + "."
+        repair = "`bezel status` and `bezel logs` show its state."
+        if reply.status in {401, 403}:
+            repair = "these credentials may not invoke it: grant them roles/run.invoker on the service."
+        return ServerError(Problem(f"{self.url}{path}", None, consequence, repair))
+
+    def _once(
+        self, path: str, body: dict[str, Any] | None, max_bytes: int, seconds: float, headers: dict[str, str]
+    ) -> Reply:
+        end, data = time.monotonic() + seconds, bytearray()
+        try:
+            with self._client.stream(
+                "GET" if body is None else "POST",
+                self.url + path,
+                json=body,
+                headers=headers,
+                timeout=httpx.Timeout(seconds, connect=min(10.0, seconds)),
+            ) as response:
+                for chunk in response.iter_bytes():
+                    data += chunk
+                    if len(data) > max_bytes:
+                        break
+                    if time.monotonic() > end:
+                        raise httpx.ReadTimeout(f"the answer took longer than {seconds:g} s")
+        except httpx.HTTPError as error:
+            consequence = f"it did not answer: {reason_of(error)}."
+            repair = "`bezel status` shows whether it serves, `bezel logs` what it logged."
+            raise ServerError(Problem(f"{self.url}{path}", None, consequence, repair)) from None
+        is_cut = len(data) > max_bytes
+        text = bytes(data[:max_bytes]).decode("utf-8", "replace")
+        return Reply(response.status_code, text.rpartition("\n")[0] if is_cut else text, is_cut)
+
+
+def error_message(reply: Reply) -> str:
+    """The message of an error in vLLM's forms, or the begin of any other body."""
+    parsed = reply.json()
+    error = parsed.get("error", parsed.get("detail"))
+    text = error.get("message") if isinstance(error, dict) else error
+    return str(text or "" if parsed else " ".join(reply.text[:_MESSAGE].split()))

@@ -1,0 +1,193 @@
+"""Figures of a vLLM server from one sample of its metrics, or from two: values, units, and a judgement of each. Pure.
+
+A mean since the server's start says little about the present minute: with two samples of one process, means and rates
+are of the time between them. A figure that a server does not report, or that had no event, is null, never 0.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bezel.operations.vllm_metrics import sample as names
+from bezel.operations.vllm_metrics.sample import Sample
+
+Basis = Literal["now", "since the start", "in the interval"]
+
+# Requests that ended without the server's fault: of the reasons of vLLM, and of the classes of HTTP.
+_FAILED_REASONS = frozenset({"abort", "error"})
+_REASONS = {
+    (names.FINISHED, "stop"): "the model ended its answer",
+    (names.FINISHED, "length"): "the answer reached max_tokens, or vllm.max-model-len",
+    (names.FINISHED, "repetition"): "the answer repeated itself and was ended",
+    (names.FINISHED, "abort"): "the client went away (vLLM 0.32.0 counts none of these)",
+    (names.FINISHED, "error"): "the engine failed: see the log",
+    (names.REJECTED, "max_num_queued_reqs"): "refused with 503: the queue was full (vllm.max-num-queued-reqs)",
+    (names.REJECTED, "max_num_queued_tokens"): "refused with 503: the queue was full (vllm.max-num-queued-tokens)",
+    (names.HTTP, "2xx"): "answered",
+    (names.HTTP, "4xx"): "refused as the client's mistake: a prompt that is too long, an unknown model, a wrong field",
+    (names.HTTP, "5xx"): "failed by the server: see the log",
+}
+_COUNTED_BY = {names.FINISHED: "engine", names.REJECTED: "queue", names.HTTP: "http"}
+
+
+class Figure(BaseModel):
+    """One figure of a server."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str = Field(description="name of the figure")
+    title: str = Field(description="name for people")
+    value: float | None = Field(description="its value in `unit`; null where the server does not report it")
+    unit: str = Field(description="unit of the value; a share is from 0 to 1")
+    basis: Basis = Field(description="the time that it is about")
+    meaning: str = Field(description="what it counts")
+    unhealthy_when: str = Field(description="what value is unhealthy, and what that does")
+    is_unhealthy: bool | None = Field(description="whether the value is unhealthy; null where no limit can tell")
+    repair: str = Field(description="what to do where it is unhealthy")
+
+
+class Outcome(BaseModel):
+    """Requests that ended in one way."""
+
+    model_config = ConfigDict(frozen=True)
+
+    counted_by: Literal["engine", "queue", "http"] = Field(description="part of the server that counted them")
+    outcome: str = Field(description="the finish reason, the reason of the refusal, or the class of the HTTP status")
+    requests: int = Field(description="number of requests")
+    is_failure: bool = Field(description="whether the server failed these requests")
+    meaning: str = Field(description="what the outcome says")
+
+
+def figures_of(last: Sample, first: Sample | None = None) -> tuple[Figure, ...]:
+    """Every figure of a sample; means and rates are of the time since `first`, an earlier one of the same process."""
+    values = _values(last, first)
+    basis: Basis = "in the interval" if first else "since the start"
+    return tuple(
+        _figure(name, row, values.get(name), "now" if name in _GAUGES else basis) for name, row in _rows().items()
+    )
+
+
+def outcomes_of(last: Sample, first: Sample | None = None) -> tuple[Outcome, ...]:
+    """Requests by their outcome, since `first` or since the server's start."""
+    return tuple(
+        Outcome(
+            counted_by=_COUNTED_BY[metric],
+            outcome=outcome,
+            requests=int(count - (first.outcomes.get((metric, outcome), 0.0) if first else 0.0)),
+            is_failure=_is_failure(metric, outcome),
+            meaning=_REASONS.get((metric, outcome), "not known to this version of bezel"),
+        )
+        for (metric, outcome), count in sorted(last.outcomes.items())
+    )
+
+
+def shown(figure: Figure) -> str:
+    """The value of a figure with its unit, for people."""
+    if figure.value is None:
+        return "unknown"
+    if figure.unit == "share":
+        return f"{figure.value:.1%}"
+    if figure.unit == "seconds":
+        return f"{figure.value * 1000:.1f} ms" if figure.value < 1 else f"{figure.value:.2f} s"
+    number = f"{figure.value:.0f}" if figure.value == int(figure.value) else f"{figure.value:.2f}"
+    return f"{number} {figure.unit}"
+
+
+_GAUGES = frozenset({"running", "waiting", "kv_cache_usage"})
+
+
+@cache
+def _rows() -> Mapping[str, Mapping[str, Any]]:
+    return tomllib.loads(Path(__file__).with_name("explained.toml").read_text(encoding="utf-8"))
+
+
+def _figure(name: str, row: Mapping[str, Any], value: float | None, basis: Basis) -> Figure:
+    return Figure(
+        name=name,
+        title=row["title"],
+        value=value,
+        unit=row["unit"],
+        basis=basis,
+        meaning=row["meaning"],
+        unhealthy_when=row["unhealthy_when"],
+        is_unhealthy=None if _is_old_news(name, value, basis) else _is_unhealthy(row, value),
+        repair=row["repair"],
+    )
+
+
+def _is_old_news(name: str, value: float | None, basis: Basis) -> bool:
+    """Whether a count since the start may be of last week: only its growth can be judged."""
+    return name == "preemptions" and basis == "since the start" and bool(value)
+
+
+def _is_unhealthy(row: Mapping[str, Any], value: float | None) -> bool | None:
+    if value is None or not row.keys() & {"above", "below"}:
+        return None
+    return bool(value > row["above"]) if "above" in row else bool(value < row["below"])
+
+
+def _values(last: Sample, first: Sample | None) -> dict[str, float | None]:
+    gained = {name: _gained(name, last, first) for name in _counted()}
+    seconds = last.read_at - first.read_at if first else 0.0
+    finished, failed = _ended(last, first)
+    drafts = gained[names.DRAFTS]
+    return {
+        "running": last.get(names.RUNNING),
+        # One sample in which a request waits is no queue: it may enter the next step's batch.
+        "waiting": min(last.sums[names.WAITING], first.sums[names.WAITING] if first else last.sums[names.WAITING]),
+        "kv_cache_usage": last.kv_usage,
+        "ttft": _mean(gained, names.TTFT),
+        "itl": _mean(gained, names.ITL),
+        "tpot": _mean(gained, names.TPOT),
+        "queue_time": _mean(gained, names.QUEUE),
+        "prefix_cache_hit_rate": _ratio(gained[names.CACHE_HITS], gained[names.CACHE_QUERIES]),
+        "acceptance_rate": _ratio(gained[names.ACCEPTED], gained[names.DRAFT_TOKENS]),
+        "acceptance_length": None if not drafts else 1 + (gained[names.ACCEPTED] or 0.0) / drafts,
+        "preemptions": gained[names.PREEMPTIONS],
+        "success_rate": _ratio(finished, finished + failed),
+        "prompt_throughput": _ratio(gained[names.PROMPT], seconds),
+        "generation_throughput": _ratio(gained[names.GENERATED], seconds),
+        "requests_rate": _ratio(finished + failed, seconds),
+    }
+
+
+def _counted() -> tuple[str, ...]:
+    return (*names.COUNTERS, *(f"{name}_{part}" for name in names.HISTOGRAMS for part in ("sum", "count")))
+
+
+def _gained(name: str, last: Sample, first: Sample | None) -> float | None:
+    after, before = last.get(name), first.get(name) if first else 0.0
+    return None if after is None or before is None else after - before
+
+
+def _ended(last: Sample, first: Sample | None) -> tuple[float, float]:
+    """Requests that ended well, and those that the server failed: by its engine, its queue, or with a 5xx."""
+    well = failed = errors = 0.0
+    for (metric, outcome), count in last.outcomes.items():
+        gained = count - (first.outcomes.get((metric, outcome), 0.0) if first else 0.0)
+        if metric == names.HTTP:
+            errors += gained * _is_failure(metric, outcome)
+        elif _is_failure(metric, outcome):
+            failed += gained
+        else:
+            well += gained
+    # A request that the engine or the queue failed is a 5xx too, where it was no stream: counted once.
+    return well, max(failed, errors)
+
+
+def _is_failure(metric: str, outcome: str) -> bool:
+    if metric == names.FINISHED:
+        return outcome in _FAILED_REASONS
+    return metric == names.REJECTED or outcome.startswith("5")
+
+
+def _mean(gained: Mapping[str, float | None], histogram: str) -> float | None:
+    return _ratio(gained[f"{histogram}_sum"], gained[f"{histogram}_count"])
+
+
+def _ratio(part: float | None, whole: float | None) -> float | None:
+    return None if part is None or not whole or whole <= 0 else part / whole
