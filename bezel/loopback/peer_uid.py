@@ -26,7 +26,8 @@ _OWNER_AT = _HEADER.size + 4 + 48 + 12  # after family, state and the socket's i
 _LOOKS = 5
 _UID, _INODE = 7, 9  # columns of the table
 
-Address = tuple[str, int]
+# Of IPv4, or of IPv6, whose addresses have two further parts.
+Address = tuple[str, int] | tuple[str, int, int, int]
 
 
 class Owner(NamedTuple):
@@ -63,15 +64,10 @@ def is_own(peer: Address | None, here: Address | None) -> bool:
 
 
 def _asked(kernel: socket.socket, peer: Address, here: Address) -> Owner | None:
-    ends = b"".join(
-        (
-            struct.pack("!HH", peer[1], here[1]),
-            *(socket.inet_aton(host).ljust(16, b"\0") for host, _ in (peer, here)),
-            struct.pack("=I", 0),
-            _NO_COOKIE,
-        )
-    )
-    request = struct.pack("=BBBxI", socket.AF_INET, socket.IPPROTO_TCP, 0, _ANY_STATE) + ends
+    family = _family(peer)
+    hosts = (socket.inet_pton(family, end[0]).ljust(16, b"\0") for end in (peer, here))
+    ends = b"".join((struct.pack("!HH", peer[1], here[1]), *hosts, struct.pack("=I", 0), _NO_COOKIE))
+    request = struct.pack("=BBBxI", family, socket.IPPROTO_TCP, 0, _ANY_STATE) + ends
     kernel.send(_HEADER.pack(_HEADER.size + len(request), _BY_FAMILY, _REQUEST, 1, 0) + request)
     answer = kernel.recv(4096)
     if _HEADER.unpack_from(answer)[1] != _BY_FAMILY:
@@ -84,13 +80,25 @@ def _asked(kernel: socket.socket, peer: Address, here: Address) -> Owner | None:
 
 
 def _in_table(peer: Address, here: Address) -> Owner | None:
-    ends = " ".join(f"{socket.inet_aton(host)[::-1].hex().upper()}:{port:04X}" for host, port in (peer, here))
+    ends = " ".join(f"{_in_words(end[0], _family(end))}:{end[1]:04X}" for end in (peer, here))
     line = re.compile(rf"^ *\d+: {ends} .*$", re.MULTILINE)
+    table = Path("/proc/net/tcp6" if _family(peer) == socket.AF_INET6 else "/proc/net/tcp")
     for _ in range(_LOOKS):
         try:
-            row = line.search(Path("/proc/net/tcp").read_text())
+            row = line.search(table.read_text())
         except OSError:
             return None
         if row and (inode := int((columns := row[0].split())[_INODE])):
             return Owner(int(columns[_UID]), inode)
     return None
+
+
+def _family(end: Address) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in end[0] else socket.AF_INET
+
+
+def _in_words(host: str, family: socket.AddressFamily) -> str:
+    """An address as the table has it: words of 32 bits, each in the machine's byte order."""
+    packed = socket.inet_pton(family, host)
+    words = struct.unpack(f"={len(packed) // 4}I", packed)
+    return "".join(f"{word:08X}" for word in words)

@@ -236,11 +236,13 @@ def test_a_container_has_no_port_and_its_socket_is_the_users_alone(world):
     assert [_listening(process) for process in processes] == [set()] * len(processes)
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 @pytest.mark.parametrize("in_table", [False, True])
-def test_the_kernel_tells_whose_a_connection_is_and_nothing_of_one_that_is_closed(in_table):
+def test_the_kernel_tells_whose_a_connection_is_and_nothing_of_one_that_is_closed(in_table, host):
     find = peer_uid._in_table if in_table else peer_uid.owner_of
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        client = socket.create_connection(listener.getsockname())
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, 0), family=family) as listener:
+        client = socket.create_connection(listener.getsockname()[:2])
         connection, peer = listener.accept()
         with connection:
             found = find(peer, connection.getsockname())

@@ -1,0 +1,89 @@
+"""`bezel proxy`: a local OpenAI-compatible endpoint that adds the identity token of a deployed service."""
+
+import argparse
+import asyncio
+import logging
+import os
+import time
+from typing import TYPE_CHECKING
+
+from bezel.console import note, say
+from bezel.errors import NOT_SET, Problem, UserError
+from bezel.operations.deployment.server_access import ServerAccess, access_of
+from bezel.rest import Credentials, guarded
+
+if TYPE_CHECKING:
+    from bezel.pulumi_engine.project import Project
+
+
+def run(project: "Project", options: argparse.Namespace) -> int:
+    """Serve until Ctrl-C.
+
+    Raises:
+        UserError: The stack has no server, no identity token can be obtained, or the port is taken.
+    """
+    access = _access(project, options)
+    guarded(access.url, "the service's url")
+    credentials = None if access.public else Credentials(access.impersonate)
+    if credentials is not None:
+        credentials.identity_token(access.audience)  # a mistake is reported now, and not to the first client
+    asyncio.run(_serve(access, credentials, options))
+    return 0
+
+
+async def _serve(access: ServerAccess, credentials: Credentials | None, options: argparse.Namespace) -> None:
+    # Late: half a second that a refused command need not wait for.
+    from bezel.proxy.app import ProxyApp
+    from bezel.proxy.identity import IdentityToken
+    from bezel.proxy.server import listeners, port_problem, serve
+    from bezel.proxy.upstream import Upstream
+
+    # Its warnings of broken connections would repeat what the access lines say.
+    logging.getLogger("uvicorn").disabled = logging.getLogger("uvicorn.error").disabled = True
+    token = None if credentials is None else IdentityToken(credentials, access.audience)
+    try:
+        sockets = listeners(options.port)
+    except OSError as error:
+        raise port_problem(options.port, error) from None
+    port = sockets[0].getsockname()[1]
+
+    def ready() -> None:
+        say(f"OPENAI_BASE_URL=http://127.0.0.1:{port}/v1")
+        say("OPENAI_API_KEY=unused")
+        kind = " (a simulated server)" if access.simulated else ""
+        note(f"passes requests on to {access.url}{kind}; Ctrl-C ends it")
+
+    async with Upstream(access.url, token, wait_seconds=options.wait) as upstream:
+        await serve(ProxyApp(upstream, _access_line), sockets, ready)
+    note("the proxy has ended")
+
+
+def _access_line(line: str) -> None:
+    note(f"{time.strftime('%H:%M:%S')} {line}")
+
+
+def _access(project: "Project", options: argparse.Namespace) -> ServerAccess:
+    if bool(options.stack) == bool(options.url):
+        consequence = "expected the name of a stack, or --url."
+        raise UsageError(Problem("STACK", options.stack or NOT_SET, consequence, "give one of the two."))
+    if options.url:
+        url = options.url.rstrip("/").removesuffix("/v1")
+        return ServerAccess(url, options.audience or url, options.public, options.impersonate)
+    from bezel.operations.context import Context
+
+    with Context(project.folder, os.environ) as context:
+        found = access_of(context.deployment(options.stack))
+    return ServerAccess(
+        found.url,
+        options.audience or found.audience,
+        options.public or found.public,
+        options.impersonate or found.impersonate,
+        found.model,
+        found.simulated,
+    )
+
+
+class UsageError(UserError):
+    """A command line that is invalid."""
+
+    exit_code = 2

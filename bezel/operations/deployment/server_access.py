@@ -1,0 +1,65 @@
+"""Access to the server of a deployment: address, audience and identity, as its smoke check has them. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bezel.errors import Problem, UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bezel.operations.deployment.deployment import Deployment
+
+_CHECKS = ("pulumi-python:dynamic/smoke:HealthCheck", "pulumi-python:dynamic/smoke:ShortBenchmark")
+
+
+@dataclass(frozen=True)
+class ServerAccess:
+    """How callers reach a server.
+
+    Attributes:
+        url: Its address, without a slash at the end.
+        audience: Audience of the identity token: the service's own address, also at the address of a tag.
+        public: Whether it needs no token.
+        impersonate: E-mail of the service account that identifies the caller; None for the caller's own identity.
+        model: Name under which the model is served, "" if it is not recorded.
+        simulated: Whether the server is a simulated one, as far as recorded.
+    """
+
+    url: str
+    audience: str
+    public: bool = False
+    impersonate: str | None = None
+    model: str = ""
+    simulated: bool = False
+
+
+def access_of(deployment: Deployment) -> ServerAccess:
+    """The access to the server of a deployment.
+
+    Raises:
+        UserError: The deployment has no address.
+    """
+    if not deployment.url:
+        consequence = "its state has no address of a server: the deployment is unfinished, or serves internally only."
+        repair = f"deploy it: `pulumi up --stack {deployment.stack}`, or name an address with --url."
+        raise UserError(Problem("STACK", deployment.stack, consequence, repair))
+    url, check = deployment.url.rstrip("/"), _check(deployment)
+    service = deployment.service
+    return ServerAccess(
+        url,
+        str(check.get("audience") or url).rstrip("/"),
+        check.get("public") is True or (service is not None and service.inputs.get("invokerIamDisabled") is True),
+        check.get("impersonate") or None,
+        deployment.model,
+        deployment.is_simulated,
+    )
+
+
+def _check(deployment: Deployment) -> Mapping[str, Any]:
+    """The properties of a smoke check, {} without one."""
+    found = {entry.get("type"): entry for entry in deployment.resources if not entry.get("delete")}
+    checks = [found[type_].get("outputs") or {} for type_ in _CHECKS if type_ in found]
+    return next(iter(checks), {})

@@ -1,0 +1,151 @@
+"""Forwarding of requests and answers: nothing is held back, changed or invented, and no secret of the caller passes."""
+
+import asyncio
+import json
+
+from tests.support.proxy.running import CHAT, Exchange, proxied
+
+ANSWER = b'{"id":"cmpl-1","choices":[]}'
+
+
+async def respond(exchange: Exchange) -> None:
+    await exchange.body()
+    await exchange.answer(200, ANSWER)
+
+
+def test_a_request_reaches_the_service_as_it_is_and_the_answer_comes_back():
+    async def run() -> None:
+        async def check(exchange: Exchange) -> None:
+            assert exchange.line == f"POST {CHAT}?a=b%20c HTTP/1.1"
+            assert await exchange.body() == b'{"prompt":"secret of the user"}'
+            await exchange.answer(201, ANSWER, b"content-type: application/json\r\nx-request-id: 7\r\n")
+
+        async with proxied(check) as proxy:
+            url = f"{CHAT}?a=b%20c"
+            answer = await proxy.client.post(url, content=b'{"prompt":"secret of the user"}', headers={"x-own": "1"})
+        assert (answer.status_code, answer.content, answer.headers["x-request-id"]) == (201, ANSWER, "7")
+        assert proxy.received[0].headers["x-own"] == "1"
+        assert proxy.received[0].headers["host"] == f"127.0.0.1:{proxy.upstream_port}"
+        (line,) = proxy.lines
+        assert line.startswith(f"POST {CHAT} 201 ")
+        assert "secret" not in line
+        assert "a=b" not in line
+
+    asyncio.run(run())
+
+
+def test_what_a_caller_authorizes_itself_with_is_not_passed_on():
+    async def run() -> None:
+        names = ("Authorization", "X-Serverless-Authorization", "Proxy-Authorization", "Cookie", "Api-Key", "X-Api-Key")
+        async with proxied(respond) as proxy:
+            await proxy.post(headers=dict.fromkeys(names, "Bearer sk-callers-own"))
+        headers = proxy.received[0].headers
+        assert "sk-callers-own" not in json.dumps(headers)
+        assert headers["authorization"] == f"Bearer {proxy.tokens.made[0]}"
+
+    asyncio.run(run())
+
+
+def test_a_public_service_gets_no_token_at_all():
+    async def run() -> None:
+        async with proxied(respond, token=False) as proxy:
+            await proxy.post(headers={"Authorization": "Bearer sk-callers-own"})
+        assert "authorization" not in proxy.received[0].headers
+
+    asyncio.run(run())
+
+
+def test_an_error_of_the_server_is_passed_on_as_it_is():
+    async def run() -> None:
+        error = b'{"error":{"message":"The model `nope` does not exist.","type":"NotFoundError","code":404}}'
+
+        async def refuse(exchange: Exchange) -> None:
+            await exchange.body()
+            await exchange.answer(404, error)
+
+        async with proxied(refuse) as proxy:
+            answer = await proxy.post()
+        assert (answer.status_code, answer.content) == (404, error)
+        assert len(proxy.received) == 1
+
+    asyncio.run(run())
+
+
+def test_each_event_of_a_stream_arrives_before_the_next_is_sent():
+    """The server sends one only when the client has the one before it: any buffer in between would wait forever."""
+
+    async def run() -> None:
+        arrived = asyncio.Event()
+
+        async def stream(exchange: Exchange) -> None:
+            await exchange.body()
+            await exchange.begin_stream()
+            for number in range(3):
+                await exchange.chunk(b'data: {"n":%d}\n\n' % number)
+                await asyncio.wait_for(arrived.wait(), 5)
+                arrived.clear()
+            await exchange.chunk(b"data: [DONE]\n\n")
+            await exchange.chunk(b"")
+
+        async with proxied(stream) as proxy, proxy.client.stream("POST", CHAT, content=b"{}") as answer:
+            pieces = []
+            async for piece in answer.aiter_raw():
+                pieces.append(piece)
+                arrived.set()
+        assert pieces == [b'data: {"n":0}\n\n', b'data: {"n":1}\n\n', b'data: {"n":2}\n\n', b"data: [DONE]\n\n"]
+
+    asyncio.run(run())
+
+
+def test_each_piece_of_an_upload_reaches_the_service_before_the_next_is_sent():
+    async def run() -> None:
+        arrived = asyncio.Event()
+
+        async def upload():
+            for number in range(3):
+                yield b"piece %d" % number
+                await asyncio.wait_for(arrived.wait(), 5)
+                arrived.clear()
+
+        async def collect(exchange: Exchange) -> None:
+            pieces = []
+            while piece := await exchange.piece():
+                pieces.append(piece)
+                arrived.set()
+            await exchange.answer(200, json.dumps([piece.decode() for piece in pieces]).encode())
+
+        async with proxied(collect) as proxy:
+            answer = await proxy.post(upload())
+        assert answer.json() == ["piece 0", "piece 1", "piece 2"]
+
+    asyncio.run(run())
+
+
+def test_a_client_that_leaves_ends_the_request_at_the_service():
+    async def run() -> None:
+        left = asyncio.Event()
+
+        async def stream(exchange: Exchange) -> None:
+            await exchange.body()
+            await exchange.begin_stream()
+            await exchange.chunk(b"data: {}\n\n")
+            assert await exchange.reader.read() == b""
+            left.set()
+
+        async with proxied(stream) as proxy:
+            async with proxy.client.stream("POST", CHAT, content=b"{}") as answer:
+                await anext(answer.aiter_raw())
+            await asyncio.wait_for(left.wait(), 5)
+        assert "the client closed its connection" in proxy.lines[0]
+
+    asyncio.run(run())
+
+
+def test_connections_to_the_service_are_used_again():
+    async def run() -> None:
+        async with proxied(respond) as proxy:
+            for _ in range(5):
+                assert (await proxy.post()).status_code == 200
+        assert len({id(exchange.writer) for exchange in proxy.received}) == 1
+
+    asyncio.run(run())
