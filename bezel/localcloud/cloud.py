@@ -43,6 +43,7 @@ from bezel.localcloud.services.cloud_run.runtime.controller import Controller
 from bezel.localcloud.services.cloud_run.runtime.jobs import Jobs
 from bezel.localcloud.services.machines.reconciler import MachineReconciler
 from bezel.localcloud.services.monitoring.quota_use import QuotaUse
+from bezel.localcloud.services.scheduler.dispatcher import Scheduler
 
 _TOKEN_REQUEST, _MESSAGE, _OBJECT = 64 << 10, 10 << 20, 5 << 40  # bytes; the last two are Google's limits
 
@@ -100,6 +101,7 @@ class Cloud:
         self.nodes = nodes(self)
         self.machines = MachineReconciler(self)
         self.quota_use = QuotaUse(self)
+        self.scheduler = Scheduler(self)
 
     def _heed_full_disk(self) -> None:
         full = self.faults.find("localcloud-disk-full") is not None
@@ -158,9 +160,10 @@ class Cloud:
         from bezel.localcloud.services.kms import versions_api as kms
         from bezel.localcloud.services.logging import api as logs
         from bezel.localcloud.services.model_hub import api as model_hub
+        from bezel.localcloud.services.monitoring import alert_policies, channels, dashboards, uptime_checks
         from bezel.localcloud.services.monitoring import api as monitoring
-        from bezel.localcloud.services.monitoring import channels
         from bezel.localcloud.services.resource_manager import api as resource_manager
+        from bezel.localcloud.services.scheduler import api as scheduler
         from bezel.localcloud.services.secret_manager import api as secret_manager
         from bezel.localcloud.services.service_usage import api as service_usage
         from bezel.localcloud.services.storage import service as storage
@@ -172,6 +175,7 @@ class Cloud:
             *(module.api for module in (pools_api, roles_api, sts)),
             *(module.api for module in (resource_manager, secret_manager, kms, artifact_registry, artifacts_api)),
             *(module.api for module in (service_usage, cloud_quotas, logs, monitoring, channels)),
+            *(module.api for module in (alert_policies, dashboards, uptime_checks, scheduler)),
             *(module.api for module in (compute, vpc_api, instances_api, tpu)),
             *(module.api for module in (accounts, budgets, catalog)),
             control_api.api,

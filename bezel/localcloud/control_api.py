@@ -28,7 +28,7 @@ _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _CREATED = (
     *("service", "revision", "job", "execution", "task", "bucket", "object", "secret", "secretVersion", "repository"),
     *("network", "subnetwork", "firewall", "router", "queuedResource", "node", "instance"),
-    *("notificationChannel", "budget"),
+    *("notificationChannel", "budget", "alertPolicy", "dashboard", "uptimeCheckConfig", "schedulerJob"),
 )
 api = Api("", "localcloud")
 _read = partial(api.route, needs="resourcemanager.projects.get", on=PROJECT_NAME)

@@ -20,6 +20,7 @@ IDS: Mapping[str, str] = {
     "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember": f"{_REPOSITORY}{{repository}}{_MEMBER}",
     "gcp:cloudrunv2/service:Service": _SERVICE,
     "gcp:cloudrunv2/serviceIamMember:ServiceIamMember": f"{_SERVICE}{_MEMBER}",
+    "gcp:cloudscheduler/job:Job": "projects/{project}/locations/{region}/jobs/{name}",
     "gcp:compute/firewall:Firewall": "projects/{project}/global/firewalls/{name}",
     "gcp:compute/network:Network": "projects/{project}/global/networks/{name}",
     "gcp:compute/router:Router": "projects/{project}/regions/{region}/routers/{name}",

@@ -18,6 +18,7 @@ _GOOGLE = {
     "CLOUD_BILLING": "https://cloudbilling.googleapis.com/v1/",
     "CLOUD_QUOTAS": "https://cloudquotas.googleapis.com/v1/",
     "CLOUD_RUN_V2": "https://run.googleapis.com/v2/",
+    "CLOUD_SCHEDULER": "https://cloudscheduler.googleapis.com/v1/",
     "COMPUTE": "https://compute.googleapis.com/compute/v1/",
     "IAM_BETA": "https://iam.googleapis.com/v1/",
     "IAM_CREDENTIALS": "https://iamcredentials.googleapis.com/v1/",

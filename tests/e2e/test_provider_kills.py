@@ -16,6 +16,9 @@ NUMBERED = {
     "gcp:secretmanager/secretVersion:SecretVersion",
     "gcp:billing/budget:Budget",
     "gcp:monitoring/notificationChannel:NotificationChannel",
+    "gcp:monitoring/alertPolicy:AlertPolicy",
+    "gcp:monitoring/uptimeCheckConfig:UptimeCheckConfig",
+    "gcp:monitoring/dashboard:Dashboard",
 }
 RECORDING = os.environ.get("BEZEL_RECORD") == "1"
 Boundary = tuple[str, str, int, str]

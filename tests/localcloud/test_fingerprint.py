@@ -7,7 +7,7 @@ import bezel
 
 PACKAGE = Path(bezel.__file__).parent
 ROOMS = ("localcloud", "catalog", "loopback", "simulated_vllm")
-FILES = ("atomic_write", "errors")
+FILES = ("atomic_write", "cron", "errors")
 
 
 def _imported(file: Path) -> set[str]:

@@ -10,7 +10,10 @@ from bezel.standin_providers.resources.iam_members import MemberType
 # The platform numbers it: nothing but the platform can say which one a killed run made.
 NUMBERED = {
     "gcp:billing/budget:Budget",
+    "gcp:monitoring/alertPolicy:AlertPolicy",
+    "gcp:monitoring/dashboard:Dashboard",
     "gcp:monitoring/notificationChannel:NotificationChannel",
+    "gcp:monitoring/uptimeCheckConfig:UptimeCheckConfig",
     "gcp:secretmanager/secretVersion:SecretVersion",
 }
 NAMED = {

@@ -20,6 +20,8 @@ TEXT = "the provider shows the number as the text that it is on the wire"
 NEWER = "newer than the document; the SDK has it"
 MADE = "made by the provider, of other properties or of the program's"
 ELSEWHERE: dict[str, dict[str, tuple[str, str]]] = {
+    "gcp:cloudscheduler/job:Job": {"paused": ("nothing", "the state: set by :pause and :resume")},
+    "gcp:monitoring/dashboard:Dashboard": {"dashboardJson": ("nothing", "the whole body as one text")},
     "gcp:billing/budget:Budget": {
         "amount.lastPeriodAmount": ("object", "an empty object on the wire, a flag here"),
         "amount.specifiedAmount.units": ("string int64", TEXT),

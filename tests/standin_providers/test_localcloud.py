@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-APIS = ("artifactregistry", "billingbudgets", "cloudkms", "compute", "iam", "run", "secretmanager")
+APIS = ("artifactregistry", "billingbudgets", "cloudkms", "cloudscheduler", "compute", "iam", "run", "secretmanager")
 PARENTS = (
     "gcp:serviceaccount/account:Account",
     "gcp:storage/bucket:Bucket",
@@ -53,12 +53,19 @@ LATER = (
     "gcp:projects/service:Service",
     "gcp:billing/budget:Budget",
     "gcp:monitoring/notificationChannel:NotificationChannel",
+    "gcp:monitoring/alertPolicy:AlertPolicy",
+    "gcp:monitoring/uptimeCheckConfig:UptimeCheckConfig",
+    "gcp:monitoring/dashboard:Dashboard",
+    "gcp:cloudscheduler/job:Job",
 )
 # Types whose id Google chooses: what a killed run made of them is not found again by its inputs.
 NUMBERED = {
     "gcp:secretmanager/secretVersion:SecretVersion",
     "gcp:billing/budget:Budget",
     "gcp:monitoring/notificationChannel:NotificationChannel",
+    "gcp:monitoring/alertPolicy:AlertPolicy",
+    "gcp:monitoring/uptimeCheckConfig:UptimeCheckConfig",
+    "gcp:monitoring/dashboard:Dashboard",
 }
 
 

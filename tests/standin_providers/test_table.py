@@ -18,10 +18,24 @@ pytestmark = pytest.mark.slow  # loads all of the SDK that there is for networks
 UNSEEN = "not in the recordings: how the provider sends and reads it is not known"
 GOOGLES = "Google's own, which the SDK lets a program set nevertheless"
 NOT_RUN = "localcloud runs no lifecycle rule, and the provider's way to send a zero in one was not recorded"
+NOT_SERVED = "localcloud does not serve it"
 NO_USE = "nothing that a network of nodes needs"
 
 # What a program cannot use on localcloud, and why; Check refuses each by name.
 LEFT_OUT: dict[str, dict[str, str]] = {
+    "gcp:cloudscheduler/job:Job": {
+        "app_engine_http_target": NOT_SERVED,
+        "pubsub_target": NOT_SERVED,
+    },
+    "gcp:monitoring/alertPolicy:AlertPolicy": {
+        "conditions.condition_monitoring_query_language": NOT_SERVED,
+        "conditions.condition_sql": NOT_SERVED,
+    },
+    "gcp:monitoring/uptimeCheckConfig:UptimeCheckConfig": {
+        "http_check.auth_info": "a password would be in the state; a service agent's token needs none",
+        "resource_group": NOT_SERVED,
+        "synthetic_monitor": NOT_SERVED,
+    },
     "gcp:cloudrunv2/service:Service": {
         "functional_type": UNSEEN,
         "ssh_enabled": UNSEEN,

@@ -125,6 +125,15 @@ SOURCES = (
     Source("monitoring", "monitoring.v3", "/monitoring/", (
         "monitoring.projects.timeSeries.list",
         *_under("monitoring.projects.notificationChannels", "create get list patch delete"),
+        *_under("monitoring.projects.alertPolicies", "create get list patch delete"),
+        *_under("monitoring.projects.uptimeCheckConfigs", "create get list patch delete"),
+    )),
+    Source("dashboards", "monitoring.v1", "/monitoring/", _under(
+        "monitoring.projects.dashboards", "create get list patch delete"
+    )),
+    Source("cloudscheduler", "cloudscheduler.v1", "/cloudscheduler/", (
+        *_under("cloudscheduler.projects.locations", "get list"),
+        *_under("cloudscheduler.projects.locations.jobs", "create get list patch delete pause resume run"),
     )),
     Source("cloudbilling", "cloudbilling.v1", "/cloudbilling/", (
         *_under("cloudbilling.billingAccounts", f"get list {_POLICIES}"),

@@ -35,6 +35,7 @@ PREFIXES = {
     "compute": "compute/beta/",
     "billingBudgets": "billingbudgets/v1/",
     "monitoring": "monitoring/",
+    "cloudScheduler": "cloudscheduler/v1/",
 }
 ABSENT = "(absent)"
 # The bridge's own property, which refers to the state of the provider that it wraps.

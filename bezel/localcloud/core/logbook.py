@@ -1,4 +1,4 @@
-"""Entries of Cloud Logging: Cloud Run's container output, platform messages and requests, and consoles of machines.
+"""Entries of Cloud Logging: Cloud Run's container output, platform messages and requests, consoles, scheduled runs.
 
 The labels of a job's entries are those of public log entries of `cloud_run_job`.
 """
@@ -99,6 +99,17 @@ class Logbook:
         entry = _stamped(resource, "serialconsole.googleapis.com%2Fserial_port_1_output", now)
         self._keep([(now, entry | {"textPayload": line})])
 
+    def scheduled(self, job: str, severity: str, payload: Json, request: Json) -> None:
+        """Log an attempt of a job of Cloud Scheduler (`projects/P/locations/L/jobs/J`)."""
+        now = self._pace.now()
+        _, _, _, location, _, name = job.split("/")
+        resource = {
+            "type": "cloud_scheduler_job",
+            "labels": {"project_id": PROJECT, "location": location, "job_id": name},
+        }
+        entry = _stamped(resource, "cloudscheduler.googleapis.com%2Fexecutions", now)
+        self._keep([(now, entry | {"severity": severity, "jsonPayload": payload} | _request(request))])
+
     def _keep(self, entries: list[tuple[float, Json]]) -> None:
         """Store the entries; on a full disk drop them, so that the caller continues."""
         try:
@@ -120,6 +131,10 @@ def _stamped(resource: Json, log: str, now: float) -> Json:
         "timestamp": timestamp(now),
         "receiveTimestamp": timestamp(now),
     }
+
+
+def _request(request: Json) -> Json:
+    return {"httpRequest": request} if request else {}
 
 
 def _payload(line: str) -> Json:

@@ -180,7 +180,7 @@ def close_to_others(path: Path) -> None:
 def fingerprint() -> str:
     """A short digest of a daemon's inputs: the sources and data of every room that it runs."""
     digest, package = hashlib.sha256(), Path(__file__).resolve().parents[2]
-    files = [package / "atomic_write.py", package / "errors.py"]
+    files = [package / f"{name}.py" for name in ("atomic_write", "cron", "errors")]
     for room in ("localcloud", "catalog", "loopback", "simulated_vllm"):
         files += sorted((package / room).rglob("*"))
     for path in files:

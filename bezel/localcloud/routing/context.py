@@ -106,6 +106,16 @@ class Machines(Protocol):
         """Whether a zone accepts requests of that provisioning model."""
 
 
+class Scheduler(Protocol):
+    """Runs the jobs of Cloud Scheduler."""
+
+    def wake(self) -> None:
+        """Look at all jobs again, since one of them has changed."""
+
+    def run_now(self, name: str) -> None:
+        """Run a job in the background, whatever its state."""
+
+
 class QuotaUse(Protocol):
     """Samples the use of each quota."""
 
@@ -153,6 +163,10 @@ class Context(Protocol):
     @property
     def quota_use(self) -> QuotaUse:
         """Samples of the use of quotas."""
+
+    @property
+    def scheduler(self) -> Scheduler:
+        """Jobs of Cloud Scheduler."""
 
     @property
     def nodes(self) -> NodeHost:

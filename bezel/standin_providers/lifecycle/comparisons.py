@@ -4,6 +4,7 @@ import ipaddress
 import json
 import re
 from collections.abc import Callable, Mapping
+from typing import Any
 
 
 def last_segment(left: object, right: object) -> bool:
@@ -74,7 +75,56 @@ def launch_stage(left: object, right: object) -> bool:
     return (left or "ALPHA") == (right or "ALPHA")
 
 
+def reducer(left: object, right: object) -> bool:
+    """Whether two reducers of time series are equal: Google leaves REDUCE_NONE out of its answers."""
+    return (left or "REDUCE_NONE") == (right or "REDUCE_NONE")
+
+
+def slash(old: object, new: object) -> bool:
+    """Whether a path is the known one without the slash that Google adds at its begin."""
+    return old == f"/{new}"
+
+
+def last_slash(left: object, right: object) -> bool:
+    """Whether two addresses differ in a slash at the end only."""
+    return str(left).removesuffix("/") == str(right).removesuffix("/")
+
+
+def default_scope(old: object, new: object) -> bool:
+    """Whether a token's scope is Google's default, which the program has left out."""
+    return old == "https://www.googleapis.com/auth/cloud-platform" and not new
+
+
+def default_audience(old: object, new: object) -> bool:
+    """Whether a token's audience is an address that the program has left out: Google fills in the target's."""
+    return str(old).startswith(("http://", "https://")) and not new
+
+
+def known_part(old: object, new: object) -> bool:
+    """Whether a JSON text holds the known values of its keys; what Google has added does not count."""
+    try:
+        before, after = json.loads(str(old)), json.loads(str(new))
+    except ValueError:
+        return False
+    return bool(_restricted(before, after) == after)
+
+
+def _restricted(old: Any, new: Any) -> Any:
+    """A known value without the keys that the new one does not have."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        return {key: _restricted(value, new[key]) for key, value in old.items() if new.get(key) is not None}
+    if isinstance(old, list) and isinstance(new, list):
+        pairs = [_restricted(value, new[index]) for index, value in enumerate(old) if index < len(new)]
+        return [*pairs, *old[len(new) :]]
+    return old
+
+
 COMPARISONS: dict[str, Callable[[object, object], bool]] = {
     function.__name__: function
-    for function in (last_segment, letters, link, state, month, asset, shrinks, document, key_path, launch_stage)
+    for function in (
+        *(last_segment, letters, link, state, month, asset, shrinks, document, key_path, launch_stage),
+        *(reducer, slash, last_slash, default_scope, default_audience, known_part),
+    )
 }
+KEPT = (known_part,)
+"""Comparisons under which a refresh leaves the program's value as it is."""

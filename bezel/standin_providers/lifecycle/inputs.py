@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bezel.standin_providers.lifecycle.check import DEFAULTS
+from bezel.standin_providers.lifecycle.comparisons import KEPT
 from bezel.standin_providers.lifecycle.fields import Field, Fields, Kind, Mark
 from bezel.standin_providers.lifecycle.mapping import zero
 from bezel.standin_providers.lifecycle.values import Properties
@@ -44,7 +45,8 @@ def _refreshed_value(field: Field, value: Any, current: Any) -> Any:
         ]
     if zero(current) and zero(value):
         return value
-    return value if field.same and field.same(current, value) and current is None else current
+    keeps = current is None or field.same in KEPT
+    return value if field.same and field.same(current, value) and keeps else current
 
 
 def _matched(value: list[Any], current: list[Any]) -> list[tuple[int, Any]]:

@@ -19,9 +19,11 @@ from bezel.standin_providers.resources.compute import ComputeOperations
 from bezel.standin_providers.resources.iam_members import Member, MemberType
 from bezel.standin_providers.resources.identity import CustomRole, Pool, PoolProvider
 from bezel.standin_providers.resources.kms import CryptoKey, KeyRing
+from bezel.standin_providers.resources.monitoring import Dashboard, MonitoringResource, UptimeCheck
 from bezel.standin_providers.resources.networks import Firewall, Subnetwork
 from bezel.standin_providers.resources.objects import Object
 from bezel.standin_providers.resources.routers import Nat, Router
+from bezel.standin_providers.resources.scheduler import Job
 from bezel.standin_providers.resources.secrets import Version
 from bezel.standin_providers.resources.services import Enabled
 
@@ -30,6 +32,7 @@ _VALIDATIONS = Path(__file__).parent / "validations"
 _GROUPS = json.loads((_DATA / "groups.json").read_bytes())
 _OPERATIONS = {
     "gcp:billing/budget:Budget": Budget,
+    "gcp:cloudscheduler/job:Job": Job,
     "gcp:compute/firewall:Firewall": Firewall,
     "gcp:compute/network:Network": ComputeOperations,
     "gcp:compute/router:Router": Router,
@@ -40,7 +43,10 @@ _OPERATIONS = {
     "gcp:kms/cryptoKey:CryptoKey": CryptoKey,
     "gcp:kms/keyRing:KeyRing": KeyRing,
     "gcp:projects/iAMCustomRole:IAMCustomRole": CustomRole,
+    "gcp:monitoring/alertPolicy:AlertPolicy": MonitoringResource,
+    "gcp:monitoring/dashboard:Dashboard": Dashboard,
     "gcp:monitoring/notificationChannel:NotificationChannel": Channel,
+    "gcp:monitoring/uptimeCheckConfig:UptimeCheckConfig": UptimeCheck,
     "gcp:projects/service:Service": Enabled,
     "gcp:secretmanager/secretVersion:SecretVersion": Version,
     "gcp:serviceaccount/account:Account": Account,

@@ -36,7 +36,7 @@ _MASKS = {
 _SETS = ("projects", "resourceAncestors")
 
 
-class _Numbered(Operations):
+class Numbered(Operations):
     """Operations of a resource whose id Google chooses."""
 
     def create(self, planned: Mapping[str, Any]) -> tuple[str, Properties]:
@@ -53,7 +53,7 @@ class _Numbered(Operations):
         return resource_id
 
 
-class Budget(_Numbered):
+class Budget(Numbered):
     """Operations of a budget: labels are lists of one on the wire, and updates name single values."""
 
     def body(self, planned: Mapping[str, Any], *, updating: bool = False) -> Properties:
@@ -96,7 +96,7 @@ class Budget(_Numbered):
         return self.expect(resource_id, planned)
 
 
-class Channel(_Numbered):
+class Channel(Numbered):
     """Operations of a notification channel: an update sends the whole channel."""
 
     def call(

@@ -22,9 +22,10 @@ from bezel.localcloud.services.iam import credentials, pools_api, roles_api, sts
 from bezel.localcloud.services.kms import api as kms_api
 from bezel.localcloud.services.kms import versions_api
 from bezel.localcloud.services.logging import api as logs
+from bezel.localcloud.services.monitoring import alert_policies, channels, dashboards, uptime_checks
 from bezel.localcloud.services.monitoring import api as monitoring
-from bezel.localcloud.services.monitoring import channels
 from bezel.localcloud.services.resource_manager import api as resource_manager
+from bezel.localcloud.services.scheduler import api as scheduler
 from bezel.localcloud.services.secret_manager import api as secret_manager
 from bezel.localcloud.services.service_usage import api as service_usage
 from bezel.localcloud.services.storage import service as storage
@@ -36,6 +37,7 @@ from tests.support.localcloud.client import DEPLOYER, PARENT, REGION, RUNTIME, S
 from tests.support.localcloud.discovery_check import called
 from tests.support.localcloud.kms_harness import kms
 from tests.support.localcloud.machines_harness import machines, networks
+from tests.support.localcloud.observability_harness import observability
 from tests.support.localcloud.registry_harness import push_index
 from tests.support.record_results import check_results
 from tools.traffic.discovery_data import SOURCES, methods_of, path_of
@@ -65,6 +67,7 @@ MODULES = (
     ),
     *(secret_manager, service_usage, storage),
     *(billing_accounts, budgets, catalog, channels),
+    *(alert_policies, dashboards, uptime_checks, scheduler),
     *(kms_api, versions_api),
 )
 USED = 'metric.type = "serviceruntime.googleapis.com/quota/allocation/usage"'
@@ -478,6 +481,7 @@ def trial(own_daemon):
     ):
         part(found)
     billing(found, policies)
+    observability(found)
     kms(found, policies)
     found("DELETE", f"{ACCOUNTS}/{RUNTIME}", missing=f"{ACCOUNTS}/{RUNTIME}x")
     return found

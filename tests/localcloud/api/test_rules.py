@@ -111,6 +111,24 @@ def test_the_table_of_rules_is_the_committed_one():
                     "evidence": "localcloud's own; bezel/localcloud/services/monitoring/quota_use.py",
                 },
                 {
+                    "what": "Monitoring: alert policies, uptime checks and dashboards",
+                    "why": "are stored and shown: no condition is evaluated, no check is sent, nothing is drawn. A "
+                    "metric of a Google service that the catalogue does not list is refused with 501",
+                    "evidence": "localcloud's own; bezel/localcloud/services/monitoring/conditions.py",
+                },
+                {
+                    "what": "Scheduler: time",
+                    "why": "the time until a job's next run passes as fast as the platform's waits; missed runs become "
+                    "one when a daemon starts",
+                    "evidence": "localcloud's own; bezel/localcloud/services/scheduler/jobs.py",
+                },
+                {
+                    "what": "Scheduler: targets",
+                    "why": "are on this machine: Google's addresses of served APIs lead to localcloud, other ones are "
+                    "not called and the job fails",
+                    "evidence": "localcloud's own; bezel/localcloud/services/scheduler/dispatcher.py",
+                },
+                {
                     "what": "Compute Engine v1",
                     "why": "is checked against the beta's document, which the provider uses: v1 accepts fields that "
                     "only the beta has",

@@ -66,9 +66,10 @@ PLACES = {
     "COMPUTE": "compute/v1/",
     "BILLING_BUDGETS": "billingbudgets/v1/",
     "MONITORING": "monitoring/",
+    "CLOUD_SCHEDULER": "cloudscheduler/v1/",
 }
 POOLS = f"/iam/v1/projects/{PROJECT}/locations/"
-NUMBERED = ("/billingbudgets/v1/", "/monitoring/v3/")  # APIs that choose the ids of what is made
+NUMBERED = ("/billingbudgets/v1/", "/monitoring/v3/", "/monitoring/v1/")  # APIs that choose the ids of what is made
 SLOW = {
     "POST": ("/run/", "/artifactregistry/", "/compute/", POOLS),
     "PATCH": ("/run/", "/compute/", POOLS),
@@ -210,6 +211,8 @@ class FakeGoogle:
         verb = re.fullmatch(r"(.+):(addVersion|enable|disable|destroy|access)", path)
         if verb and path.startswith("/secretmanager/"):
             return self.verb(verb[1], verb[2], request.body)
+        if path.startswith("/cloudscheduler/") and path.endswith((":pause", ":resume")):
+            return self.job_state(path)
         if path.startswith("/cloudkms/") and path.endswith(("/cryptoKeyVersions", ":destroy")):
             return self.key_versions(path)
         fixed = {
@@ -231,6 +234,14 @@ class FakeGoogle:
         if path.startswith("/upload/"):
             return self.upload(path.removeprefix("/upload"), request, raw)
         return self.thing(request)
+
+    def job_state(self, path: str) -> tuple[int, Any]:
+        """Pause or resume a job."""
+        name, _, verb = path.rpartition(":")
+        if name not in self.things:
+            return 404, {"error": {"code": 404, "message": "Job not found.", "status": "NOT_FOUND"}}
+        self.things[name]["state"] = {"pause": "PAUSED", "resume": "ENABLED"}[verb]
+        return 200, self.things[name]
 
     def thing(self, request: Request) -> tuple[int, Any]:
         path = request.path
@@ -258,6 +269,7 @@ class FakeGoogle:
     def create(self, request: Request) -> tuple[int, Any]:
         path, body, query = request.path, dict(request.body or {}), request.query
         name = next((value for key, value in query.items() if key.lower().endswith("id")), body.get("name"))
+        name = name.rpartition("/")[2] if path.startswith("/cloudscheduler/") else name
         if "accountId" in body:
             email = f"{body['accountId']}@{self.project}.iam.gserviceaccount.com"
             name, body = email, {**body["serviceAccount"], "email": email, "uniqueId": "1", "etag": "a"}

@@ -11,6 +11,7 @@ GOLDEN = Path(__file__).parents[2] / "standin_providers" / "goldens" / "requests
 
 ROBOT = "serviceAccount:runtime@bezel-local.iam.gserviceaccount.com"
 
+LATENCY = 'metric.type="run.googleapis.com/request_latencies" AND resource.type="cloud_run_revision"'
 PROGRAMS: dict[str, dict[str, Any]] = {
     "gcp:cloudrunv2/service:Service": {
         "name": "llm",
@@ -146,6 +147,49 @@ PROGRAMS: dict[str, dict[str, Any]] = {
         "displayName": "Owners",
         "labels": {"email_address": "team@example.com"},
     },
+    "gcp:monitoring/alertPolicy:AlertPolicy": {
+        "displayName": "latency",
+        "combiner": "OR",
+        "conditions": [
+            {
+                "displayName": "p95",
+                "conditionThreshold": {
+                    "filter": LATENCY,
+                    "comparison": "COMPARISON_GT",
+                    "thresholdValue": 5000,
+                    "duration": "300s",
+                    "trigger": {"count": 1},
+                    "aggregations": [{"alignmentPeriod": "60s", "perSeriesAligner": "ALIGN_PERCENTILE_95"}],
+                },
+            }
+        ],
+        "documentation": {"content": "Look at the queue."},
+        "alertStrategy": {"autoClose": "1800s"},
+        "userLabels": {"stack": "dev"},
+    },
+    "gcp:monitoring/uptimeCheckConfig:UptimeCheckConfig": {
+        "displayName": "health",
+        "timeout": "10s",
+        "period": "60s",
+        "httpCheck": {"path": "/health", "port": 443, "useSsl": True, "validateSsl": True},
+        "monitoredResource": {"type": "uptime_url", "labels": {"host": "llm.run.app", "project_id": "bezel-local"}},
+    },
+    "gcp:monitoring/dashboard:Dashboard": {
+        "dashboardJson": '{"gridLayout": {"columns": "2"}, "displayName": "llm"}',
+    },
+    "gcp:cloudscheduler/job:Job": {
+        "name": "weekdays",
+        "region": "us-east4",
+        "schedule": "0 8 * * 1-5",
+        "timeZone": "Europe/Berlin",
+        "retryConfig": {"retryCount": 3},
+        "httpTarget": {
+            "uri": "https://run.googleapis.com/v2/projects/bezel-local/locations/us-east4/services/llm",
+            "httpMethod": "PATCH",
+            "body": "e30=",
+            "headers": {"Content-Type": "application/json"},
+        },
+    },
     "gcp:projects/service:Service": {"service": "run.googleapis.com", "disableOnDestroy": True},
     "gcp:projects/iAMMember:IAMMember": {
         "project": "bezel-local",
@@ -171,6 +215,10 @@ UPDATES: dict[str, tuple[str, Any]] = {
     "gcp:projects/iAMCustomRole:IAMCustomRole": ("permissions", ["run.services.get", "run.services.list"]),
     "gcp:billing/budget:Budget": ("amount.specifiedAmount.units", "200"),
     "gcp:monitoring/notificationChannel:NotificationChannel": ("enabled", False),
+    "gcp:monitoring/alertPolicy:AlertPolicy": ("conditions.0.conditionThreshold.thresholdValue", 6000),
+    "gcp:monitoring/uptimeCheckConfig:UptimeCheckConfig": ("period", "300s"),
+    "gcp:monitoring/dashboard:Dashboard": ("dashboardJson", '{"displayName": "other"}'),
+    "gcp:cloudscheduler/job:Job": ("schedule", "0 9 * * 1-5"),
     "gcp:compute/subnetwork:Subnetwork": ("privateIpGoogleAccess", False),
     "gcp:compute/firewall:Firewall": ("allows.0.ports", ["9000"]),
     "gcp:compute/router:Router": ("description", "for updates"),

@@ -1,1 +1,1 @@
-"""Cloud Monitoring v3: the use of quotas, sampled from what runs, and notification channels."""
+"""Cloud Monitoring: the use of quotas, notification channels, alert policies, uptime checks and dashboards."""

@@ -6,13 +6,14 @@ other companies' services; they are refused with 501, as is the verification tha
 
 import re
 
-from bezel.localcloud.core.errors import invalid, unserved
-from bezel.localcloud.core.json_types import Json, timestamp
-from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
+from bezel.localcloud.core.errors import ApiError, invalid, unserved
+from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.store import Store
 from bezel.localcloud.http.messages import settable_fields
 from bezel.localcloud.http.update_mask import masked
 from bezel.localcloud.routing.router import Api, Call
+from bezel.localcloud.services.monitoring.labels import label_problems
+from bezel.localcloud.services.monitoring.numbered import by_id, new_name, record
 
 api = Api("monitoring.googleapis.com", "Cloud Monitoring API")
 _ROOT = "/monitoring/v3/projects/{project:id}/notificationChannels"
@@ -27,22 +28,18 @@ _OTHER_TYPES = frozenset(
     | {"webhook_basicauth", "webhook_tokenauth"}
 )
 _ADDRESS = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
-_LONGEST_NAME, _LONGEST_DESCRIPTION, _MOST_LABELS = 512, 1024, 64
-_LABEL = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+_LONGEST_NAME, _LONGEST_DESCRIPTION = 512, 1024
 _FIELD = "notification_channel"
-_FIRST_ID = 10_000_000_000_000_000_000  # ids have 19 or 20 digits
 
 
 @api.route("POST", _ROOT, needs="monitoring.notificationChannels.create", body=_FIELD)
 def create(call: Call) -> Json:
     """Create a channel; Google chooses its id."""
     channel = _checked({key: value for key, value in call.body.items() if key in _SETTABLE})
-    store, now = call.cloud.store, timestamp(call.cloud.pace.now())
+    store = call.cloud.store
     with store.transaction():
-        number = _FIRST_ID + store.next_number("channel")
-        name = f"projects/{PROJECT}/notificationChannels/{number}"
-        record = {"mutateTime": now, "mutatedBy": call.caller}
-        channel |= {"name": name, "creationRecord": record, "mutationRecords": [record]}
+        name, made = new_name(call, "notificationChannels", "channel"), record(call)
+        channel |= {"name": name, "creationRecord": made, "mutationRecords": [made]}
         store.put("notificationChannel", name, channel)
     return channel
 
@@ -70,24 +67,35 @@ def patch(call: Call) -> Json:
         changed = _checked(masked(channel, call.body, call.mask() or ["*"], _MESSAGE, _SETTABLE))
         if changed["type"] != channel["type"]:
             raise invalid("Field type cannot be changed.", ("notification_channel.type", "is immutable"))
-        record = {"mutateTime": timestamp(call.cloud.pace.now()), "mutatedBy": call.caller}
         kept = {key: value for key, value in channel.items() if key not in _SETTABLE}
-        channel = changed | kept | {"mutationRecords": [*channel["mutationRecords"], record]}
+        channel = changed | kept | {"mutationRecords": [*channel["mutationRecords"], record(call)]}
         store.put("notificationChannel", name, channel)
     return channel
 
 
 @api.route("DELETE", _ONE, needs="monitoring.notificationChannels.delete", query="force")
 def delete(call: Call) -> Json:
-    """Delete a channel; a budget that names it keeps the name, and there are no alert policies that `force` is for."""
-    with call.cloud.store.transaction():
-        call.cloud.store.delete("notificationChannel", _channel(call)[0])
+    """Delete a channel that no alert policy names, or by force; a budget that names it keeps the name."""
+    store = call.cloud.store
+    with store.transaction():
+        name, _ = _channel(call)
+        for policy, body in store.rows("alertPolicy"):
+            named = body.get("notificationChannels") or []
+            left = [other for other in named if by_id(other) != name]
+            if len(left) == len(named):
+                continue
+            if not call.flag("force"):
+                text = f"Cannot delete notification channel {name}: it is used by the alert policy {policy}."
+                raise ApiError("FAILED_PRECONDITION", text)
+            kept = {key: value for key, value in body.items() if key != "notificationChannels"}
+            store.put("alertPolicy", policy, kept | ({"notificationChannels": left} if left else {}))
+        store.delete("notificationChannel", name)
     return {}
 
 
 def find_channel(store: Store, name: str) -> Json | None:
     """The channel with a full name, by the project's id or number; None where there is none."""
-    return store.get("notificationChannel", name.replace(f"projects/{PROJECT_NUMBER}/", f"projects/{PROJECT}/", 1))
+    return store.get("notificationChannel", by_id(name))
 
 
 def _channel(call: Call) -> tuple[str, Json]:
@@ -104,7 +112,7 @@ def _checked(channel: Json) -> Json:
     kind, labels = channel.get("type", ""), channel.get("labels") or {}
     if kind in _OTHER_TYPES:
         raise unserved(f"notification channels of the type {kind}", "use the type email")
-    problems = []
+    problems = label_problems(channel)
     if kind != "email":
         problems.append(("type", f"{kind!r} is not the type of a channel descriptor"))
     elif not _ADDRESS.fullmatch(labels.get("email_address", "")):
@@ -114,9 +122,6 @@ def _checked(channel: Json) -> Json:
     for field, most in (("displayName", _LONGEST_NAME), ("description", _LONGEST_DESCRIPTION)):
         if len(channel.get(field, "")) > most:
             problems.append((field, f"has more than {most} characters"))
-    own = channel.get("userLabels") or {}
-    if len(own) > _MOST_LABELS or not all(_LABEL.fullmatch(key) for key in own):
-        problems.append(("userLabels", f"has at most {_MOST_LABELS} keys of the form {_LABEL.pattern}"))
     if problems:
         text = "; ".join(f"{field}: {why}" for field, why in problems)
         raise invalid(f"Field notification_channel had an invalid value: {text}.", *problems)

@@ -2,7 +2,89 @@
 
 MONITORING = "monitoring.v3"
 
+SCHEDULER = "cloudscheduler.v1"
+JOB = "schemas/Job/properties"
+
 RULES = [
+    (
+        "a job's request is sent when it is due, with a token of its account",
+        [
+            "scheduler.a_due_job_sends_its_request_with_its_account_s_token_and_only_then",
+            "scheduler.a_job_needs_the_right_to_act_as_its_account",
+        ],
+        SCHEDULER,
+        "schemas/OidcToken/properties/serviceAccountEmail/description",
+        "The caller must have iam.serviceAccounts.actAs permission",
+    ),
+    (
+        "a failed run is repeated retry_count times with pauses that double; else its job waits for the next time",
+        [
+            "scheduler.a_failed_run_is_repeated_as_often_as_its_job_allows_with_growing_pauses",
+            "scheduler.a_failed_run_shows_its_code_and_waits_for_the_next_time",
+        ],
+        SCHEDULER,
+        "schemas/RetryConfig/properties/retryCount/description",
+        "Values greater than 5 and negative values are not allowed",
+    ),
+    (
+        "a job has a schedule and a time zone of the tz database, a deadline of 15 s to 30 minutes, and one token",
+        ["scheduler.a_job_that_cannot_be_is_refused", "scheduler.a_new_job_has_the_values_that_google_fills_in"],
+        SCHEDULER,
+        f"{JOB}/attemptDeadline/description",
+        "The deadline must be in the interval [15 seconds, 30 minutes]",
+    ),
+    (
+        "a paused job does not run; resuming it sets its next time anew; a forced run leaves it",
+        ["scheduler.a_paused_job_does_not_run_until_it_is_resumed_but_can_be_forced"],
+        SCHEDULER,
+        "resources/projects/resources/locations/resources/jobs/methods/run/description",
+        "even if the job is already running",
+    ),
+    (
+        "a channel that an alert policy names is deleted by force only, and leaves the policy",
+        ["observability.a_channel_that_a_policy_notifies_is_deleted_by_force_only"],
+        MONITORING,
+        "resources/projects/resources/notificationChannels/methods/delete/parameters/force/description",
+        "will be deleted regardless of its use in alert policies",
+    ),
+    (
+        "conditions of a policy get names, and keep them while they are sent back",
+        ["observability.a_policy_is_made_changed_and_deleted_and_its_conditions_keep_their_names"],
+        MONITORING,
+        "schemas/Condition/properties/name/description",
+        "treat the change as a new condition and let the existing condition be deleted",
+    ),
+    (
+        "an aligner fits the kind and the values of its metric; an unknown metric is not found",
+        [
+            "observability.a_policy_that_cannot_be_is_refused_with_its_reason",
+            "observability.a_policy_in_promql_may_name_a_metric_that_nothing_has_written_yet",
+        ],
+        MONITORING,
+        "schemas/Aggregation/properties/perSeriesAligner/description",
+        "Not all alignment operations may be applied to all time series",
+    ),
+    (
+        "masked headers and passwords of an uptime check are in no response",
+        ["observability.an_uptime_check_keeps_what_it_watches_and_never_shows_a_secret"],
+        MONITORING,
+        "schemas/HttpCheck/properties/maskHeaders/description",
+        "obscured with ******",
+    ),
+    (
+        "an uptime check has a period of 1, 5, 10 or 15 minutes and a timeout of 1 to 60 seconds",
+        ["observability.an_uptime_check_that_cannot_be_is_refused"],
+        MONITORING,
+        "schemas/UptimeCheckConfig/properties/period/description",
+        "the only supported values are 60s (1 minute), 300s (5 minutes), 600s (10 minutes), and 900s (15 minutes)",
+    ),
+    (
+        "a change of a dashboard that was changed meanwhile is refused by its etag",
+        ["observability.a_dashboard_has_one_layout_and_its_etag_refuses_an_older_change"],
+        "monitoring.v1",
+        "schemas/Dashboard/properties/etag/description",
+        "optimistic concurrency control",
+    ),
     (
         "a page token is valid for its own list and filter only; a negative page size is refused",
         [
