@@ -299,6 +299,7 @@ def test_the_log_of_the_wire_holds_every_request_and_no_secret(cloud, endpoint):
     assert (last["method"], last["path"], last["status"]) == ("GET", f"/crm/v1/{PARENT}", 200)
     assert last["query"] == "access_token=-&alt=json"
     assert last["ms"] > 0
+    assert (last["caller"], last["granted"], last["denied"]) == (DEPLOYER, ["resourcemanager.projects.get"], [])
     assert token not in text
     assert "planted" not in text
 

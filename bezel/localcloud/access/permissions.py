@@ -5,6 +5,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
+from bezel.localcloud.access.checks import note_permission
 from bezel.localcloud.access.conditions import ConditionError, holds
 from bezel.localcloud.access.principals import FederatedPrincipal
 from bezel.localcloud.core.clock import PlatformClock
@@ -37,7 +38,9 @@ class Access:
         The policies of the resource, of its parent (a version's secret, an object's bucket) and of the project count;
         a billing account is not part of the project.
         """
-        return any(self._grants(name, email, permission, resource) for name in _with_parents(resource))
+        granted = any(self._grants(name, email, permission, resource) for name in _with_parents(resource))
+        note_permission(email, permission, granted=granted)
+        return granted
 
     def _grants(self, name: str, email: str | None, permission: str, resource: str) -> bool:
         policy = self._store.policy(name) or {}

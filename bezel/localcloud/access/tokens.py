@@ -8,6 +8,7 @@ from collections.abc import Callable
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from bezel.localcloud.access import keys
+from bezel.localcloud.access.checks import note_caller
 from bezel.localcloud.access.keys import TokenError
 from bezel.localcloud.access.principals import POOL, FederatedPrincipal
 from bezel.localcloud.core.clock import PlatformClock
@@ -77,6 +78,11 @@ class Tokens:
         Raises:
             TokenError: If it is neither, or of no existing account.
         """
+        found = self._caller(token, service)
+        note_caller(found)
+        return found
+
+    def _caller(self, token: str, service: str) -> str:
         header, claims = keys.header_and_claims(token)
         if service and header.get("kid") != self._key_id:
             return self.signed_for(token, service)

@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from bezel.localcloud.access.checks import Checks, recorded
 from bezel.localcloud.core.logfile import LogFile
 
 When = Literal["before", "after"]
@@ -91,6 +92,10 @@ class WireLog:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        with recorded() as checks:
+            await self._logged(scope, receive, send, checks)
+
+    async def _logged(self, scope: Scope, receive: Receive, send: Send, checks: Checks) -> None:
         began, status, noted = time.time(), 0, False
         hold = self._holds.taking(scope["method"], scope["path"])
 
@@ -103,6 +108,9 @@ class WireLog:
                 "query": _query(scope["query_string"]),
                 "status": status,
                 "ms": round((time.time() - began) * 1000, 3),
+                "caller": checks.caller,
+                "granted": checks.of(granted=True),
+                "denied": checks.of(granted=False),
             }
             self._file.write(json.dumps(line) + "\n")
             noted = True
