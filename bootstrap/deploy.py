@@ -18,7 +18,6 @@ from bootstrap.state_key import StateKey, StateKeyArgs
 from components.enabled_apis import EnabledApis, EnabledApisArgs
 
 KEY_RING, POOL = "pulumi", "bezel"
-PREVIEW_ACCOUNT, DEPLOY_ACCOUNT = "pipeline-preview", "pipeline-deploy"
 # Those of the foundation itself, and those of every stack: the account that deploys can enable none.
 APIS = (
     "artifactregistry.googleapis.com",
@@ -164,7 +163,7 @@ def _preview(settings: Settings, project: str, bucket: str, key: Any, pool: str)
     weights = access.one_of_buckets(settings.weights_of(project))
     return PipelineAccountArgs(
         project=project,
-        account_id=PREVIEW_ACCOUNT,
+        account_id=permissions.PREVIEW_ACCOUNT,
         description="Reads, for previews of pull requests",
         project_roles=(
             Grant(role=_role(project, permissions.PREVIEW)),
@@ -195,7 +194,7 @@ def _deploy(settings: Settings, project: str, number: str, bucket: str, key: Any
     others = f"!({access.below(bucket, *_OWN_FOLDERS)})"
     return PipelineAccountArgs(
         project=project,
-        account_id=DEPLOY_ACCOUNT,
+        account_id=permissions.DEPLOY_ACCOUNT,
         description="Deploys what was merged",
         project_roles=tuple(grants),
         bucket=bucket,

@@ -2,13 +2,16 @@
 
 Custom roles, because each predefined one gives more: `roles/run.admin` runs jobs, `roles/iam.serviceAccountAdmin`
 changes who may act as an account, `roles/storage.admin` reads every bucket. Owns the lists, by what needs them. A test
-runs stacks with them on localcloud, and takes each role away in turn. Leaves out who gets which role (`deploy.py`).
+runs stacks with them on localcloud, and takes each grant away in turn. Leaves out who gets which role (`deploy.py`).
 
 The deploy account may act as every service account of the project, because Google has no condition on their names: in
 a project of its own there is no other account with more rights than its own.
 """
 
 from dataclasses import dataclass
+
+PREVIEW_ACCOUNT, DEPLOY_ACCOUNT = "pipeline-preview", "pipeline-deploy"
+"""Ids of the two accounts."""
 
 
 @dataclass(frozen=True)

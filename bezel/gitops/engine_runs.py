@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from bezel.console import note
 from bezel.errors import Problem, UserError
+from bezel.gitops.engine_errors import account_of, missing_roles, plain_errors
 from bezel.gitops.engine_events import PACK_FAILED, Change, Events, Violation, read_events
 from bezel.pulumi_engine.engine_process import End, run_to_end
 from bezel.pulumi_engine.event_log import Change as UnfinishedChange
@@ -47,6 +48,7 @@ class EngineRun:
         packs: Number of policy packs that it ran with.
         text: The engine's last words on standard error: what failed before there was an event.
         unfinished: Changes whose outcome is unknown although the engine lived: a plugin died, or its connection.
+        account: E-mail of the account that a failed run had; "" where it is unknown.
     """
 
     end: End
@@ -54,6 +56,7 @@ class EngineRun:
     packs: int
     text: str = ""
     unfinished: tuple[UnfinishedChange, ...] = ()
+    account: str = ""
 
     @property
     def ok(self) -> bool:
@@ -72,13 +75,14 @@ class EngineRun:
 
     @property
     def errors(self) -> list[str]:
-        """The messages of the failure, without repetitions."""
+        """The messages of the failure, without repetitions, and the role that a denied permission needs."""
         texts = [item.message for item in self.events.diagnostics if item.severity == "error"]
         if self.end.timed_out:
             texts.append("the time limit was reached, so the engine was interrupted")
         if not texts and not self.ok and self.text:
             texts.append(self.text)
-        return list(dict.fromkeys(texts))
+        causes = plain_errors(texts)
+        return causes + missing_roles(causes, self.account)
 
     @property
     def packs_unable(self) -> list[str]:
@@ -161,7 +165,8 @@ class Engine:
                 seconds=min(self.seconds, PREVIEW_SECONDS) if operation == "preview" else self.seconds,
             )
             unknown = tuple(unfinished(log)) if end.code and operation != "preview" else ()
-            return EngineRun(end, read_events(log), len(given), text(), unknown)
+            account = account_of(self.environment) if end.code else ""
+            return EngineRun(end, read_events(log), len(given), text(), unknown, account)
 
     def printed(self, *arguments: str, seconds: float = QUICK_SECONDS) -> str:
         """The output of a short command on the stack.
