@@ -24,6 +24,7 @@ from bezel.console import note
 from bezel.errors import Problem
 from bezel.gitops.outcomes import LockedError
 from bezel.pulumi_engine.runs import LastRun
+from bezel.pulumi_engine.state_file import remove_truncated, restore
 from bezel.state_folder import state_folder
 from bootstrap.settings import NAMESPACE, plain
 
@@ -98,9 +99,17 @@ class SetupFolder:
         shutil.rmtree(self.path / "runs", ignore_errors=True)
 
     def prepare(self, configuration: Mapping[str, object]) -> None:
-        """Write the Pulumi project and the stack's file; what the engine wrote into that stays."""
+        """Write the Pulumi project and the stack's file; what the engine wrote into that stays.
+
+        Repairs what a killed engine has half written; under the folder's lock none lives.
+
+        Raises:
+            UserError: The state and the one before it are both truncated.
+        """
         for folder in (self.path, self.state):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        remove_truncated(self.state)
+        restore(self.state, NAMESPACE, self.stack)
         if not self.passphrase.exists():
             write_whole(self.passphrase, secrets.token_urlsafe(24), mode=0o600)
         project = {
