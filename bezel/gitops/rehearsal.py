@@ -40,6 +40,7 @@ class Rehearsal:
         price: What the stack costs on Google; None where nothing was planned.
         violations: What the policy packs report.
         problems: Why it failed.
+        project: Name of the Pulumi project.
     """
 
     stack: str
@@ -50,6 +51,7 @@ class Rehearsal:
     price: StackCost | None = None
     violations: tuple[Violation, ...] = ()
     problems: tuple[str, ...] = ()
+    project: str = ""
 
     @property
     def exit_code(self) -> Exit:
@@ -60,6 +62,7 @@ class Rehearsal:
         """The content as JSON."""
         return {
             "kind": "rehearsal",
+            "project": self.project,
             "stack": self.stack,
             "verdict": self.verdict,
             "seconds": round(self.seconds, 1),
@@ -123,7 +126,7 @@ def rehearse(project: Project, stack: str, *, seconds: float = SECONDS, speed: f
     started = time.monotonic()
     with place(seconds) as own:
         report = _Rehearsing(project, stack, own, speed).run(seconds)
-    return replace(report, seconds=time.monotonic() - started)
+    return replace(report, seconds=time.monotonic() - started, project=project.name)
 
 
 @dataclass

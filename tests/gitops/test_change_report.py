@@ -32,7 +32,7 @@ for event in (*GPU, *UNPRICED):
 
 
 def report() -> ChangeReport:
-    return ChangeReport("preview", "dev", "a" * 40, "b" * 40, "sha256:11")
+    return ChangeReport("preview", "dev", "a" * 40, "b" * 40, "sha256:11", project="bezel")
 
 
 def judged(events, code: int = 0, text: str = "", packs: int = 2) -> ChangeReport:

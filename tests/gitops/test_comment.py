@@ -51,6 +51,7 @@ def document(stack: str = "l4-qat", **changes: Any) -> dict[str, Any]:
     nothing = {"hourly_usd": "0", "monthly_usd": "0", "idle_hourly_usd": "0", "missing": []}
     return {
         "kind": "preview",
+        "project": "bezel",
         "stack": stack,
         "commit": COMMIT,
         "verdict": "allowed",
@@ -129,6 +130,17 @@ def test_a_deploy_that_stopped_has_changed_nothing() -> None:
     changes = {"create": [{"name": "a", "type": "t", "properties": []}]}
     assert "1 to create" in section(document(kind="deployment", verdict="refused", changes=changes))
     assert "1 created" in section(document(kind="deployment", verdict="deployed", changes=changes))
+
+
+def test_stacks_of_two_projects_have_a_section_each_whatever_their_names() -> None:
+    names = [("bezel", "dev"), ("web", "dev"), ("web/dev", "x"), ("web", "dev/x"), ("", "dev")]
+    some = [document(stack, project=project, verdict="failed") for project, stack in names]
+    body = body_of(sections_of(some, COMMIT))
+    assert {key[:2] for key in sections_in(body)} == {*names}
+    assert body_of(sections_in(body)) == body
+    assert "### `bezel/dev`" in body
+    alone = body_of(sections_of(some[:1], COMMIT))
+    assert "### `dev`" in alone
 
 
 def test_many_stacks_stay_below_the_forges_limit() -> None:

@@ -1,4 +1,4 @@
-"""Text of the sticky comment: a marker, and one section for each stack and kind of document, with the commit it is of.
+"""Text of the sticky comment: a marker, and a section for each project, stack and kind of document, with its commit.
 
 Several jobs of one run may each bring a part. Sections of the same commit are kept beside the new ones, those of an
 older commit are dropped: nothing that is shown is out of date. Only text of an own comment may be given here.
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
-from bezel.gitops.comment.documents import KINDS, Document
+from bezel.gitops.comment.documents import KINDS, Document, name_of
 from bezel.gitops.comment.markdown import code
 from bezel.gitops.comment.sections import section
 
@@ -26,6 +26,7 @@ _FOLDED = re.compile(r"\n*^<details>.*?^</details>$", re.DOTALL | re.MULTILINE)
 class Key(NamedTuple):
     """What a section is about."""
 
+    project: str
     stack: str
     kind: str
     commit: str
@@ -43,17 +44,13 @@ def sections_of(documents: Iterable[Document], commit: str, run_url: str = "") -
         run_url: page of the run that wrote them.
     """
     known = commit if re.fullmatch(r"[0-9a-f]{7,64}", commit) else _NO_COMMIT
-    return {
-        Key(str(document["stack"]), str(document["kind"]), known): section(document, run_url) for document in documents
-    }
+    return {Key(*name_of(document), str(document["kind"]), known): section(document, run_url) for document in documents}
 
 
 def sections_in(body: str) -> dict[Key, str]:
     """The sections in the text of an own comment."""
-    return {
-        Key(unquote(stack), kind, commit): text
-        for stack, kind, commit, text in _SECTION.findall(body.replace("\r\n", "\n"))
-    }
+    found = _SECTION.findall(body.replace("\r\n", "\n"))
+    return {Key(*_read(name), kind, commit): text for name, kind, commit, text in found}
 
 
 def merged(sections: Iterable[Sections]) -> dict[Key, str]:
@@ -88,18 +85,28 @@ def _composed(sections: Sections, left: int = 0) -> str:
     parts = [MARKER]
     commits = sorted({key.commit for key in sections} - {_NO_COMMIT})
     parts += [f"Commit {', '.join(code(commit[:8]) for commit in commits)}"] if commits else []
-    stack = None
+    several = len({key.project for key in sections}) > 1
+    heading = None
     for key in sorted(sections, key=_order):
-        if key.stack != stack:
-            parts.append(f"### {code(key.stack)}")
-            stack = key.stack
-        # Two hyphens would end the comment of HTML early in some readers.
-        name = quote(key.stack, safe="").replace("-", "%2D")
-        mark = f"<!-- bezel:section {name} {key.kind} {key.commit} -->"
+        if key[:2] != heading:
+            parts.append(f"### {code(f'{key.project}/{key.stack}' if several and key.project else key.stack)}")
+            heading = key[:2]
+        mark = f"<!-- bezel:section {_written(key)} {key.kind} {key.commit} -->"
         parts.append(f"{mark}\n{sections[key]}\n<!-- bezel:end -->")
     parts += [f"{left} further parts do not fit into a comment: see the run's log."] if left else []
     return "\n\n".join(parts) + "\n"
 
 
-def _order(key: Key) -> tuple[str, int]:
-    return key.stack, KINDS.index(key.kind) if key.kind in KINDS else len(KINDS)
+def _written(key: Key) -> str:
+    """Project and stack in a mark. Two hyphens would end the comment of HTML early in some readers."""
+    return "/".join(quote(name, safe="").replace("-", "%2D") for name in key[:2])
+
+
+def _read(name: str) -> tuple[str, str]:
+    """Project and stack of a mark."""
+    project, _, stack = name.rpartition("/")
+    return unquote(project), unquote(stack)
+
+
+def _order(key: Key) -> tuple[str, str, int]:
+    return key.stack, key.project, KINDS.index(key.kind) if key.kind in KINDS else len(KINDS)

@@ -18,12 +18,12 @@ Document = Mapping[str, Any]
 
 
 def read_documents(paths: Iterable[Path]) -> list[Document]:
-    """All documents of files and of folders, one for each stack and kind: the last one holds.
+    """All documents of files and of folders, one for each project, stack and kind: the last one holds.
 
     Raises:
         UserError: a file cannot be read, holds something else, or there is no document at all.
     """
-    documents: dict[tuple[str, str], Document] = {}
+    documents: dict[tuple[str, str, str], Document] = {}
     problems: list[Problem] = []
     given = list(paths)
     for path in given:
@@ -33,7 +33,7 @@ def read_documents(paths: Iterable[Path]) -> list[Document]:
             if isinstance(found, Problem):
                 problems.append(found)
             elif found is not None:
-                documents[str(found["stack"]), str(found["kind"])] = found
+                documents[*name_of(found), str(found["kind"])] = found
     if problems:
         raise UserError(*problems)
     if not documents:
@@ -61,6 +61,11 @@ def _read(file: Path, *, in_folder: bool) -> Document | Problem | None:
     if not isinstance(content.get("stack"), str) or not isinstance(content.get("verdict"), str):
         return Problem(str(file), None, "it names no stack or no verdict.", again)
     return dict(content)
+
+
+def name_of(document: Document) -> tuple[str, str]:
+    """Project and stack of a document: stacks of two projects may have one name."""
+    return str(document.get("project") or ""), str(document["stack"])
 
 
 def texts(document: Mapping[str, Any], name: str) -> Sequence[str]:

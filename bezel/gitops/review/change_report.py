@@ -46,6 +46,7 @@ class ChangeReport:
         problems: What failed, and what refuses.
         notes: What a reader should know besides.
         outputs: Names of the stack's outputs that change.
+        project: Name of the Pulumi project.
         planned: The changes in their common form; not part of the document.
         more: Further parts of the document, by their names.
     """
@@ -66,6 +67,7 @@ class ChangeReport:
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     outputs: tuple[str, ...] = ()
+    project: str = ""
     planned: tuple[Planned, ...] = ()
     more: dict[str, object] = field(default_factory=dict)
 
@@ -73,6 +75,7 @@ class ChangeReport:
         """The document, as other commands of the pipeline read it."""
         return {
             "kind": self.kind,
+            "project": self.project,
             "stack": self.stack,
             "tree": self.tree,
             "commit": self.commit,

@@ -84,6 +84,7 @@ def preview_on(
     """
     engine, state = prepared.engine, prepared.state
     report = ChangeReport(kind, engine.stack, checkout.tree, checkout.commit, state_digest(state))
+    report.project = engine.project.name
     report.before = stack_cost(resources_in(resources_of(state)))
     report.changes_digest = digest(())
     try:

@@ -69,6 +69,7 @@ def preview(stack: str, case: str) -> dict[str, Any]:
         verdict, problems, changes, after = "failed", [_FAILURE.format(stack=stack)], {}, None
     return {
         "kind": "preview",
+        "project": "bezel",
         "stack": stack,
         "tree": "7" * 40,
         "commit": COMMIT,
@@ -151,6 +152,7 @@ def rehearsal(stack: str, verdict: str = "passed") -> dict[str, Any]:
     passed = verdict == "passed"
     return {
         "kind": "rehearsal",
+        "project": "bezel",
         "stack": stack,
         "verdict": verdict,
         "seconds": 37.2,
