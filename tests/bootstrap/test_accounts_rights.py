@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -150,3 +151,18 @@ def test_a_preview_may_add_a_plan_and_replace_none(accounts: tuple[Project, dict
     assert put("plans%2Ftree%2Fdev.json") == 403
     assert put("locks%2Fdev.json") == 403
     assert put(".pulumi%2Fstacks%2Fbezel%2Fnew.json") == 403
+
+
+@pytest.mark.parametrize(("step", "granted"), [("list states", True), ("list another bucket", False)])
+def test_the_request_log_says_who_called_and_what_was_granted_and_denied(
+    accounts: tuple[Project, dict[str, str]], step: str, granted: bool
+) -> None:
+    project, tokens = accounts
+    sent(project, *(ALLOWED | FORBIDDEN)[step], tokens["deploy"])
+    last = json.loads(project.cloud.layout.wire_log.read_text().splitlines()[-1])
+    asked = ["storage.objects.list"]
+    assert (last["caller"], last["granted"], last["denied"]) == (
+        Accounts.email("deploy"),
+        asked if granted else [],
+        [] if granted else asked,
+    )

@@ -56,16 +56,16 @@ class Accounts:
             self.ask("POST", f"/iam/v1/projects/{PROJECT}/serviceAccounts", {"accountId": f"pipeline-{name}"})
             self.grant(name)
 
-    def grant(self, name: str, *, without: str = "") -> None:
-        """Grant an account its roles on the project and on the bucket, except the one that ends in `without`."""
+    def grant(self, name: str) -> None:
+        """Grant an account its roles on the project and on the bucket."""
         args = account_args(name, self.chosen)
         path = f"/crm/v1/projects/{PROJECT}"
         policy = self.ask("POST", f"{path}:getIamPolicy", {"options": {"requestedPolicyVersion": 3}})
-        policy = _changed(policy, self.email(name), args.project_roles, without)
+        policy = _changed(policy, self.email(name), args.project_roles)
         self.ask("POST", f"{path}:setIamPolicy", {"policy": policy})
         path = f"/storage/v1/b/{args.bucket}/iam"
         policy = self.ask("GET", f"{path}?optionsRequestedPolicyVersion=3", None)
-        self.ask("PUT", path, _changed(policy, self.email(name), args.bucket_roles, without))
+        self.ask("PUT", path, _changed(policy, self.email(name), args.bucket_roles))
 
     def token(self, name: str) -> str:
         """An access token of an account."""
@@ -79,15 +79,13 @@ class Accounts:
         return f"pipeline-{name}@{PROJECT}.iam.gserviceaccount.com"
 
 
-def _changed(policy: dict[str, Any], email: str, grants: Any, without: str) -> dict[str, Any]:
+def _changed(policy: dict[str, Any], email: str, grants: Any) -> dict[str, Any]:
     """A policy with exactly these grants of an account."""
     member = f"serviceAccount:{email}"
     bindings = [
         {**one, "members": [name for name in one["members"] if name != member]} for one in policy.get("bindings", [])
     ]
     for grant in grants:
-        if without and grant.label.startswith(without):
-            continue
         binding: dict[str, Any] = {"role": grant.role, "members": [member]}
         if grant.title:
             binding["condition"] = {"title": grant.title, "expression": grant.condition}

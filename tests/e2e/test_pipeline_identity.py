@@ -1,0 +1,165 @@
+"""The pipeline's two accounts as `bezel init` makes them: with their roles a stack lives, without any a step fails.
+
+Every step is one of a workflow's job: it has the job's own identity, and neither a key nor a token of the owner.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.bootstrap.grants import Grant, Policies, email_of
+from tests.support.bootstrap.jobs import DEPLOYS, MERGE, NIGHT, PREVIEWS, PULL_REQUEST, Jobs, callers
+from tests.support.bootstrap.setup_harness import BUCKET
+from tests.support.e2e.rehearsal import add_version, make_secret
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.support.e2e.rehearsal import Run
+
+pytestmark = [pytest.mark.slow, pytest.mark.long]
+SERVICE, LEASE = "l4-qat", "v6e1-12b"
+POOL = "principal://iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/bezel/"
+
+
+@pytest.fixture
+def jobs(tmp_path: Path) -> Iterator[Jobs]:
+    with Jobs.running(tmp_path) as made:
+        yield made
+
+
+@pytest.mark.parametrize("stack", [SERVICE, LEASE])
+def test_a_pipeline_previews_deploys_reads_and_destroys_with_the_roles_of_its_set_up(jobs: Jobs, stack: str) -> None:
+    passed(jobs.init())
+    again = jobs.init()
+    assert (again.code, "0 changes" in again.text) == (0, True), again.text
+    jobs.seed(stack)
+    before = len(jobs.requests())
+
+    with jobs.job(PREVIEWS, PULL_REQUEST) as job:
+        passed(job.login())
+        assert "saved for the deploy" in passed(job.bezel("ci", "preview", stack))
+        refused = job.bezel("ci", "deploy", stack, "--wait", "0s")
+        assert (refused.code, "these credentials may not create it" in refused.text) == (1, True), refused.text
+    with jobs.job(DEPLOYS, PULL_REQUEST) as job:
+        denied = job.login()
+        assert (denied.code, "iam.serviceAccounts.getAccessToken" in denied.text) == (1, True), denied.text
+    with jobs.job(DEPLOYS, MERGE) as job:
+        passed(job.login())
+        deployed = passed(job.bezel("ci", "deploy", stack))
+        assert "smoke: passed" in deployed
+    with jobs.job(PREVIEWS, NIGHT) as job:
+        passed(job.login())
+        assert f"{stack}: no drift" in passed(job.bezel("ci", "drift", "--all"))
+    with jobs.job(DEPLOYS, NIGHT | {"environment": "dev"}) as job:
+        passed(job.login())
+        destroy = ("pulumi", "destroy", "--yes", "--skip-preview", "--remove", "--stack", stack)
+        passed(job.bezel("ci", "lock", stack, "--", *destroy))
+
+    requests = jobs.requests(before)
+    # A leased machine is an account of its stack.
+    sent = {name.partition("subject/")[0] for name in callers(requests) if not name.startswith(f"bezel-{stack}@")}
+    assert sent == {POOL, email_of("preview"), email_of("deploy")}
+    denied_to = {(line["caller"], name) for line in requests for name in line["denied"]}
+    assert {name for caller, name in denied_to if caller == email_of("deploy")} == set()
+    assert {name for caller, name in denied_to if caller == email_of("preview")} == {"storage.objects.create"}
+    passed(jobs.setup.destroy())
+
+
+# Grant -> the step that needs it, and the permission that is missing first.
+NEEDED = {
+    Grant("preview", "account", "iam.workloadIdentityUser"): ("login", "iam.serviceAccounts.getAccessToken"),
+    Grant("preview", "bucket", "storage.objectViewer"): ("preview", "storage.objects.list"),
+    Grant("preview", "bucket", "storage.objectCreator"): ("save", "storage.objects.create"),
+    Grant("preview", "project", "bezelPreview"): ("preview", "run.services.get"),
+    Grant("preview", "project", "bezelPreviewWeights"): ("drift", "storage.buckets.getIamPolicy"),
+    Grant("preview", "key", "cloudkms.cryptoKeyDecrypter"): ("decrypt", "cloudkms.cryptoKeyVersions.useToDecrypt"),
+    Grant("deploy", "account", "iam.workloadIdentityUser"): ("login", "iam.serviceAccounts.getAccessToken"),
+    Grant("deploy", "bucket", "storage.objectUser"): ("lock", "storage.objects.get"),
+    Grant("deploy", "project", "bezelDeploy"): ("deploy", "run.services.get"),
+    # Of two resources that begin together, one is refused first.
+    Grant("deploy", "project", "bezelDeployWeights"): ("deploy", "storage."),
+    Grant("deploy", "project", "bezelDeploySecrets"): ("deploy", "secretmanager.secrets.getIamPolicy"),
+    Grant("deploy", "project", "bezelDeployLeases"): ("deploy", "compute.networks.create"),
+    Grant("deploy", "key", "cloudkms.cryptoKeyEncrypterDecrypter"): (
+        "encrypt",
+        "cloudkms.cryptoKeyVersions.useToEncry",
+    ),
+}
+
+
+def test_without_one_grant_the_step_that_needs_it_is_refused(jobs: Jobs) -> None:
+    passed(jobs.init("--secret", "hf-token"))
+    jobs.seed(SERVICE, LEASE)
+    make_secret(jobs.pipeline.cloud.http, "hf-token")
+    add_version(jobs.pipeline.cloud.http, "hf-token", "not a token")
+    policies = Policies(jobs.pipeline.cloud.http, BUCKET, jobs.key())
+    assert policies.grants() == {*NEEDED}
+
+    late = {Grant("preview", "project", "bezelPreviewWeights"), Grant("deploy", "project", "bezelDeploySecrets")}
+    first = [grant for grant in NEEDED if grant not in late]
+    for grant in first:
+        if grant.account == "preview":
+            refused(jobs, policies, grant)
+    preview(jobs, LEASE)
+    for grant in first:
+        if grant.account == "deploy":
+            # What a refused deploy has created is in the state, so the rest of it needs a preview of its own.
+            preview(jobs, SERVICE)
+            refused(jobs, policies, grant)
+    preview(jobs, SERVICE)
+    passed(tried(jobs, DEPLOYS, MERGE, "ci", "deploy", SERVICE))
+    # Of a stack that is deployed: the policies of its buckets are read, and a secret is shared.
+    jobs.pipeline.set("bezel:secrets", {"HF_TOKEN": "hf-token"}, SERVICE)
+    jobs.pipeline.commit()
+    preview(jobs, SERVICE)
+    for grant in late:
+        refused(jobs, policies, grant)
+
+    key = jobs.key()
+    for account, verb in ((PREVIEWS, "decrypt"), (DEPLOYS, "encrypt"), (DEPLOYS, "decrypt")):
+        passed(jobs.crypt(verb, key, account))
+    assert jobs.crypt("encrypt", key, PREVIEWS).code == 403
+
+
+def preview(jobs: Jobs, stack: str) -> None:
+    """Preview a stack as a pull request does."""
+    passed(tried(jobs, PREVIEWS, PULL_REQUEST, "ci", "preview", stack))
+
+
+def tried(jobs: Jobs, account: str, claims: dict[str, str], *words: str) -> Run:
+    """A job's login and one step."""
+    with jobs.job(account, claims) as job:
+        run = job.login()
+        return run if run.code or not words else job.bezel(*words)
+
+
+def refused(jobs: Jobs, policies: Policies, grant: Grant) -> None:
+    """Take a grant away, and see its step refused with the permission and the role."""
+    step, permission = NEEDED[grant]
+    account, claims = (PREVIEWS, PULL_REQUEST) if grant.account == "preview" else (DEPLOYS, MERGE)
+    stack = LEASE if "Leases" in grant.role else SERVICE
+    words = {
+        "login": (),
+        "drift": ("ci", "drift", stack),
+        "lock": ("ci", "deploy", stack),
+        "save": ("ci", "preview", stack),
+    }.get(step, ("ci", step, stack))
+    with policies.without(grant):
+        crypt = step in ("encrypt", "decrypt")
+        run = jobs.crypt(step, policies.key, account) if crypt else tried(jobs, account, claims, *words)
+    assert run.code != 0, f"{grant}\n{run.text}"
+    assert permission in run.text, f"{grant}\n{run.text}"
+    if grant.place == "project":
+        assert f"the role {grant.role} holds it" in run.text, f"{grant}\n{run.text}"
+    elif grant.place == "bucket":
+        assert "Repair: grant the account roles/storage.object" in run.text, f"{grant}\n{run.text}"
+
+
+def passed(run: Run) -> str:
+    """What a command printed that ended well."""
+    assert run.code == 0, run.text
+    return run.text
