@@ -18,6 +18,7 @@ from bezel.rest import RestError
 from components.cloud_run_gpu_service import SERVICE_SECONDS, CloudRunGpuService, CloudRunGpuServiceArgs, VpcEgress
 from components.enabled_apis import EnabledApis, EnabledApisArgs
 from components.lookups.network import look_up_subnetwork
+from components.observability.service_observability import ServiceObservability, ServiceObservabilityArgs
 from components.traffic_switch import TrafficSwitch, TrafficSwitchArgs
 from components.vllm_container import BucketMount, Probe, VllmContainer
 from smoke.hooks import service_failure_hook
@@ -35,6 +36,7 @@ def deploy(plan: Plan) -> dict[str, Any]:
     gated = plan.settings.rollout == "gated"
     refuse(plan, [*_subnetwork_problems(plan), *quota.service_problems(plan, gated=gated)])
     service, image = _service(plan, gated=gated)
+    _observability(plan, service)
     health, benchmark = check_and_measure(
         plan,
         service=service.resource_name,
@@ -113,6 +115,28 @@ def _service(plan: Plan, *, gated: bool) -> tuple[CloudRunGpuService, str]:
         opts=after(identity, *bucket, image),
     )
     return service, image.reference
+
+
+def _observability(plan: Plan, service: CloudRunGpuService) -> None:
+    """Alerts and dashboard, where the stack file asks for them; made after the service, deleted before it."""
+    chosen, planned = plan.settings.observability, plan.service
+    if not (chosen.alerts or chosen.dashboard):
+        return
+    probe = planned.startup_probe
+    args = ServiceObservabilityArgs(
+        project=plan.project,
+        service=planned.name,
+        location=planned.region,
+        alerts=chosen.alerts,
+        dashboard=chosen.dashboard,
+        email=chosen.email or "",
+        start_seconds=probe.initial_delay_seconds + probe.period_seconds * probe.failure_threshold,
+        max_error_share=chosen.max_error_share,
+        max_cold_starts=chosen.max_cold_starts,
+        idle_hours=chosen.idle_hours if planned.min_instances else None,
+        labels=planned.labels,
+    )
+    ServiceObservability("observability", args, opts=after(service))
 
 
 def _container(plan: Plan) -> VllmContainer:

@@ -63,6 +63,8 @@ NOT_SHOWN = {
     "access.accepted_risks", "vpc.subnetwork", "vpc.tags", "lease.compile_cache", "cost.prices", "labels",
     "smoke.deadline_seconds", "smoke.requests", "smoke.concurrency", "smoke.prompt_tokens", "smoke.output_tokens",
     "smoke.min_draft_acceptance", "smoke.random_weights", "smoke.impersonate", "smoke.inside",
+    "observability.alerts", "observability.dashboard", "observability.email", "observability.max_error_share",
+    "observability.max_cold_starts", "observability.idle_hours",
 }  # fmt: skip
 # What else a setting needs, so that there is a plan.
 BESIDE: dict[str, dict[str, object]] = {

@@ -57,6 +57,7 @@ APIS = (
     "secretmanager.googleapis.com",
     "storage.googleapis.com",
 )
+MONITORING = "monitoring.googleapis.com"  # only where a stack has alerts or a dashboard
 
 
 def make_plan(
@@ -122,7 +123,9 @@ def _service_plan(stack: ValidatedService) -> Plan:
     dtype = stack.engine.kv_cache_dtype
     peaks = gpu_peaks(stack.accelerator, stack.model, offloaded_bytes=stack.fit.offloaded_bytes)
     batch = sequences_at_a_time(stack.fit, stack.model, tokens, kv_cache_dtype=dtype)
-    return Plan(service=_service(stack), apis=APIS, **_shared(stack, peaks, batch, KV_ELEMENT_BYTES[dtype]))
+    watched = stack.settings.observability
+    apis = (*APIS, MONITORING) if watched.alerts or watched.dashboard else APIS
+    return Plan(service=_service(stack), apis=apis, **_shared(stack, peaks, batch, KV_ELEMENT_BYTES[dtype]))
 
 
 def _service(stack: ValidatedService) -> ServicePlan:

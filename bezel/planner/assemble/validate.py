@@ -34,6 +34,7 @@ from bezel.planner.rules.image_checks import check_image, recording_of, unrecord
 from bezel.planner.rules.lease_checks import check_service_only
 from bezel.planner.rules.memory_checks import check_memory, gpu_memory
 from bezel.planner.rules.network_checks import check_ingress, check_vpc
+from bezel.planner.rules.observability_checks import check_observability
 from bezel.planner.rules.smoke_checks import check_patience, check_smoke
 from bezel.planner.rules.startup import StartEstimate, check_start, estimate_start
 from bezel.planner.rules.storage_checks import bucket_of, check_own_copy, check_weights
@@ -244,6 +245,7 @@ def validate_service(
     problems += check_environment(settings, planned, options)
     problems += check_service_only(settings, rules.unread) if gpu else []
     problems += _service_problems(settings, gpu)
+    problems += check_observability(settings)
     rules.check_platform(planned)
     memory_gib = max(gpu.min_memory_gib if gpu else 0, settings.resources.memory or 0)
     chosen = settings.weights.loading
@@ -333,6 +335,7 @@ def _cost(settings: Settings, gpu: Accelerator, memory_gib: int, problems: list[
         boost_cpu=platform.boosted(gpu, settings.resources),
         own_prices=settings.cost.prices,
     )
+    cost = replace(cost, alerts=settings.observability.alerts)
     if settings.region in (*gpu.regions, *gpu.regions_on_invitation) and not mispriced(problems):
         items = (gpu_item(gpu.id, zonal_redundancy=settings.scaling.zonal_redundancy), "vcpu", "memory")
         priced_regions = [

@@ -197,6 +197,30 @@ class Cost(_Section):
     prices: tuple[PriceRow, ...] = Field((), description="own price rows (item, region, usd_per_unit, as_of, source)")
 
 
+class Observability(_Section):
+    """Alerts and dashboard of a Cloud Run service, in Cloud Monitoring."""
+
+    alerts: bool = Field(
+        default=False,
+        description="make alerts: requests wait without an instance, requests fail, many cold starts, idle instances",
+    )
+    dashboard: bool = Field(default=False, description="make a dashboard: requests, latency, instances, starts, GPU")
+    email: str | None = Field(
+        None,
+        description="address that the alerts are mailed to; default none: they are shown in the console",
+        examples=["team@example.com"],
+    )
+    max_error_share: Number = Field(
+        0.05, gt=0, lt=1, description="share of failed requests (5xx) over 5 minutes above which an alert opens"
+    )
+    max_cold_starts: Whole | None = Field(
+        None, ge=1, description="starts of instances within 24 hours above which an alert opens; default no such alert"
+    )
+    idle_hours: Whole = Field(
+        24, ge=1, le=24, description="hours that `min_instances` may run without a request before an alert opens"
+    )
+
+
 class ZonePreference(_Section):
     """A zone for requests, and the time limit there."""
 
@@ -324,6 +348,11 @@ class Settings(_Section):
     cost: Cost = Field(Cost(), description="spending limits, and own prices", examples=["{max_hourly_usd: 1.5}"])
     smoke: Smoke = Field(
         Smoke(), description="smoke check and short benchmark after each deploy", examples=["{requests: 24}"]
+    )
+    observability: Observability = Field(
+        Observability(),
+        description="alerts and dashboard of a Cloud Run service, see docs/observability.md",
+        examples=["{alerts: true}"],
     )
     labels: dict[str, str] = Field(
         {}, description="labels of every resource that supports labels", examples=["{team: speech}"]

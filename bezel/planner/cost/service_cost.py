@@ -28,6 +28,7 @@ SERVICE = "cloud-run"
 BILLING = "instance-based"  # Cloud Run's only billing with a GPU; it has no fee for a request
 HOURS_PER_MONTH = 730
 NOT_INCLUDED = ("weights in Cloud Storage", "network egress", "logs", "images in Artifact Registry")
+ALERTS = "alerts of Cloud Monitoring (by condition and time series; price unknown)"
 USER_ROW = "your own row: "
 # A fee for a request is not a rate: it is shown per million and is not part of an hourly cost.
 _UNITS_PER_HOUR = {"second": 3600, "hour": 1, "million requests": 1}
@@ -80,6 +81,13 @@ class Cost:
     max_instances: int
     boost: CostLine | None = None
     """vCPUs that startup CPU boost adds to an instance."""
+    alerts: bool = False
+    """Whether the stack has alerts, whose price is unknown."""
+
+    @property
+    def not_included(self) -> tuple[str, ...]:
+        """Parts of the bill that the figures leave out."""
+        return (*NOT_INCLUDED, ALERTS) if self.alerts else NOT_INCLUDED
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -125,7 +133,7 @@ class Cost:
             "usd_per_hour_min_instances": figure(self.hourly_at_min, 4),
             "usd_per_hour_all_instances": figure(self.hourly_at_max, 4),
             "lines": [line.as_output() for line in self.lines],
-            "not_included": list(NOT_INCLUDED),
+            "not_included": list(self.not_included),
         }
         if self.missing:
             output["missing_rows"] = list(self.missing)

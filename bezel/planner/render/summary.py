@@ -204,7 +204,7 @@ def _service_cost(plan: Plan) -> Iterable[Row]:
         yield "spending limit, idle", "0 USD/h", plan.origins["cost.max_idle_hourly_usd"]
     else:
         yield _limit(plan, "spending limit, idle", "max_idle_hourly_usd", "/h")
-    yield "not included", None, ", ".join(service_cost.NOT_INCLUDED)
+    yield "not included", None, ", ".join(cost.not_included)
 
 
 def _instances(number: int) -> str:

@@ -15,7 +15,15 @@ from bezel.errors import NOT_SET, Problem
 from bezel.planner.base.option_values import as_float
 from bezel.planner.base.problems import of_option, setting
 from bezel.planner.base.quantities import duration_text
-from bezel.planner.base.settings import LeaseSettings, NetworkSettings, ProbeSettings, Resources, Scaling, Vpc
+from bezel.planner.base.settings import (
+    LeaseSettings,
+    NetworkSettings,
+    Observability,
+    ProbeSettings,
+    Resources,
+    Scaling,
+    Vpc,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -83,6 +91,10 @@ def check_lease_only(settings: Settings, unread: Iterable[str] = ()) -> Iterator
         "vpc": (
             settings.vpc != Vpc() or _holds("vpc", unread),
             f"its machines have a network of their own, see {setting('network')}",
+        ),
+        "observability": (
+            settings.observability != Observability() or _holds("observability", unread),
+            "alerts and dashboard are those of a Cloud Run service",
         ),
         "cost.max_idle_hourly_usd": (
             settings.cost.max_idle_hourly_usd is not None,

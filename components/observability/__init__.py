@@ -1,0 +1,1 @@
+"""Alerts and a dashboard of a Cloud Run service, in Cloud Monitoring."""

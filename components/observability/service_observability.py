@@ -1,0 +1,123 @@
+"""Alerts of a Cloud Run service with the address that they are mailed to, and a dashboard.
+
+Owns the alert policies, their channel and the dashboard. Leaves out budgets (Google counts them by project, see
+`bootstrap/spending_alert.py`) and vLLM's own metrics, which need a collector beside the server. A policy mails to
+no one without an address: its incidents are shown in the console.
+
+Example:
+    ```python
+    from components.observability.service_observability import ServiceObservability, ServiceObservabilityArgs
+
+    ServiceObservability(
+        "observability",
+        ServiceObservabilityArgs(
+            project="acme-llm", service="chat", location="us-east4", email="llm@acme.example", alerts=True,
+            dashboard=True, start_seconds=1830,
+        ),
+    )
+    ```
+"""
+
+import json
+from collections.abc import Mapping
+
+import pulumi
+from pulumi_gcp import monitoring
+
+from components.base.arguments import ComponentArgs, child_options
+from components.observability.alerts import Alert, Threshold, service_alerts
+from components.observability.charts import dashboard
+
+_AUTO_CLOSE = "86400s"
+
+
+class ServiceObservabilityArgs(ComponentArgs):
+    """Arguments of `ServiceObservability`."""
+
+    project: str
+    service: str
+    """Name of the service."""
+    location: str
+    alerts: bool = True
+    dashboard: bool = True
+    email: str = ""
+    """Address that gets the alerts; "" for none."""
+    start_seconds: int = 1830
+    """Time that an instance may take to start."""
+    max_error_share: float = 0.05
+    max_cold_starts: int | None = None
+    idle_hours: int | None = None
+    labels: Mapping[str, str] = {}
+
+
+class ServiceObservability(pulumi.ComponentResource):
+    """Alert policies and dashboard of one service."""
+
+    def __init__(self, name: str, args: ServiceObservabilityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("bezel:observability:ServiceObservability", name, None, opts)
+        options = child_options(self, opts)
+        channels: list[pulumi.Output[str]] = []
+        if args.alerts and args.email:
+            channel = monitoring.NotificationChannel(
+                f"{name}-channel",
+                project=args.project,
+                type="email",
+                display_name=f"Alerts of {args.service}",
+                labels={"email_address": args.email},
+                user_labels=args.labels,
+                opts=options,
+            )
+            channels.append(channel.id)
+        alerts = service_alerts(
+            args.service,
+            args.location,
+            max_error_share=args.max_error_share,
+            start_seconds=args.start_seconds,
+            max_cold_starts=args.max_cold_starts,
+            idle_hours=args.idle_hours,
+        )
+        for alert in alerts if args.alerts else ():
+            monitoring.AlertPolicy(
+                f"{name}-{alert.id}",
+                project=args.project,
+                display_name=alert.name,
+                combiner="OR",
+                conditions=[_condition(alert)],
+                severity=alert.severity,
+                notification_channels=channels,
+                documentation=monitoring.AlertPolicyDocumentationArgs(content=alert.repair),
+                alert_strategy=monitoring.AlertPolicyAlertStrategyArgs(auto_close=_AUTO_CLOSE),
+                user_labels=args.labels,
+                opts=options,
+            )
+        if args.dashboard:
+            content = dashboard(f"{args.service} ({args.location})", args.service, args.location)
+            monitoring.Dashboard(
+                f"{name}-dashboard", project=args.project, dashboard_json=json.dumps(content), opts=options
+            )
+        self.register_outputs({})
+
+
+def _condition(alert: Alert) -> monitoring.AlertPolicyConditionArgs:
+    wanted = alert.condition
+    if not isinstance(wanted, Threshold):
+        query = monitoring.AlertPolicyConditionConditionPrometheusQueryLanguageArgs(
+            query=wanted.query, duration=f"{wanted.seconds}s", evaluation_interval=f"{wanted.every_seconds}s"
+        )
+        return monitoring.AlertPolicyConditionArgs(display_name=alert.id, condition_prometheus_query_language=query)
+    aligned = {
+        "alignment_period": "60s",
+        "per_series_aligner": wanted.aligner,
+        "cross_series_reducer": "REDUCE_SUM",
+    }
+    ratio = [monitoring.AlertPolicyConditionConditionThresholdDenominatorAggregationArgs(**aligned)]
+    threshold = monitoring.AlertPolicyConditionConditionThresholdArgs(
+        filter=wanted.filter,
+        denominator_filter=wanted.denominator or None,
+        denominator_aggregations=ratio if wanted.denominator else None,
+        comparison="COMPARISON_GT",
+        threshold_value=wanted.above,
+        duration=f"{wanted.seconds}s",
+        aggregations=[monitoring.AlertPolicyConditionConditionThresholdAggregationArgs(**aligned)],
+    )
+    return monitoring.AlertPolicyConditionArgs(display_name=alert.id, condition_threshold=threshold)

@@ -1,0 +1,111 @@
+"""Alerts and dashboard of a service: every metric exists, and its points can be aligned as they are."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from bezel.catalog.metrics import metrics
+from bezel.localcloud.services.monitoring.conditions import check_condition
+from components.observability.alerts import (
+    Alert,
+    Query,
+    Threshold,
+    prometheus_name,
+    series_filter,
+    service_alerts,
+)
+from components.observability.charts import dashboard
+from components.observability.service_observability import ServiceObservability, ServiceObservabilityArgs
+from tests.support.components.fake_engine import Declarations, declare
+
+POLICY = "monitoring/alertPolicy:AlertPolicy"
+CHANNEL = "monitoring/notificationChannel:NotificationChannel"
+DASHBOARD = "monitoring/dashboard:Dashboard"
+
+
+def alerts(**changed: Any) -> tuple[Alert, ...]:
+    given: dict[str, Any] = {"max_error_share": 0.05, "start_seconds": 1830, "max_cold_starts": 9, "idle_hours": 24}
+    return service_alerts("chat", "us-east4", **given | changed)
+
+
+def condition(alert: Threshold) -> dict[str, Any]:
+    """A condition in Google's JSON."""
+    aggregations = [{"alignmentPeriod": "60s", "perSeriesAligner": alert.aligner, "crossSeriesReducer": "REDUCE_SUM"}]
+    body: dict[str, Any] = {"filter": alert.filter, "comparison": "COMPARISON_GT", "duration": f"{alert.seconds}s"}
+    body |= {"aggregations": aggregations}
+    if alert.denominator:
+        body |= {"denominatorFilter": alert.denominator, "denominatorAggregations": aggregations}
+    return {"conditionThreshold": body}
+
+
+@pytest.mark.parametrize("alert", alerts(), ids=lambda alert: alert.id)
+def test_each_alert_uses_metrics_that_exist_as_they_can_be_used(alert: Alert) -> None:
+    if isinstance(alert.condition, Threshold):
+        check_condition(condition(alert.condition), "x", alone=True, rate_limited=False)
+        return
+    named = re.findall(r"\b\w+_googleapis_com:\w+", alert.condition.query)
+    known = {prometheus_name(metric): metric for metric in metrics()}
+    assert named
+    for name in named:
+        metric = known[name.removesuffix("_count") if name not in known else name]
+        assert (metrics()[metric].value == "DISTRIBUTION") == (name not in known)
+    assert alert.condition.query.count("(") == alert.condition.query.count(")")
+
+
+def test_a_metric_that_no_list_has_cannot_be_used() -> None:
+    with pytest.raises(KeyError):
+        series_filter("run.googleapis.com/container/gpu/utilization", "chat", "us-east4")
+    with pytest.raises(KeyError):
+        prometheus_name("vllm:kv_cache_usage_perc")
+    with pytest.raises(ValueError, match="not of the resource"):
+        series_filter("monitoring.googleapis.com/uptime_check/check_passed", "chat", "us-east4")
+
+
+def test_each_chart_uses_a_metric_that_exists_as_it_can_be_used() -> None:
+    tiles = dashboard("chat", "chat", "us-east4")["mosaicLayout"]["tiles"]
+    places = {(tile["xPos"], tile["yPos"]) for tile in tiles}
+    assert len(places) == len(tiles)
+    for tile in tiles:
+        (data,) = tile["widget"]["xyChart"]["dataSets"]
+        series = data["timeSeriesQuery"]["timeSeriesFilter"]
+        body = {"filter": series["filter"], "comparison": "COMPARISON_GT", "aggregations": [series["aggregation"]]}
+        check_condition({"conditionThreshold": body}, "x", alone=True, rate_limited=False)
+        (metric,) = re.findall(r'metric.type="([^"]+)"', series["filter"])
+        split = [label.removeprefix("metric.labels.") for label in series["aggregation"].get("groupByFields", [])]
+        assert set(split) <= set(metrics()[metric].labels)
+
+
+def test_the_list_of_metrics_names_its_source_and_date() -> None:
+    assert {(bool(row.source), row.date >= "2026-11") for row in metrics().values()} == {(True, True)}
+
+
+def test_an_alert_that_has_no_bound_is_left_out() -> None:
+    assert [alert.id for alert in alerts()] == ["unhealthy", "errors", "cold-starts", "idle"]
+    assert [alert.id for alert in alerts(max_cold_starts=None, idle_hours=None)] == ["unhealthy", "errors"]
+    (idle,) = [alert for alert in alerts(idle_hours=3) if alert.id == "idle"]
+    assert isinstance(idle.condition, Query)
+    assert "[3h]" in idle.condition.query
+
+
+def declared(**changed: Any) -> Declarations:
+    args = ServiceObservabilityArgs(project="acme-llm", service="chat", location="us-east4", **changed)
+    return declare(lambda: ServiceObservability("observability", args) and {})
+
+
+def test_alerts_are_mailed_to_the_address_and_without_one_to_nobody() -> None:
+    made = declared(email="team@example.com")
+    assert made.one(CHANNEL).inputs["labels"] == {"email_address": "team@example.com"}
+    assert all(len(policy.inputs["notificationChannels"]) == 1 for policy in made.of(POLICY))
+    quiet = declared()
+    assert quiet.of(CHANNEL) == []
+    assert all(not policy.inputs.get("notificationChannels") for policy in quiet.of(POLICY))
+
+
+def test_alerts_and_dashboard_are_made_each_by_itself() -> None:
+    only = declared(alerts=False, email="team@example.com")
+    assert (only.of(POLICY), only.of(CHANNEL)) == ([], [])
+    content = json.loads(only.one(DASHBOARD).inputs["dashboardJson"])
+    assert content["displayName"] == "chat (us-east4)"
+    assert declared(dashboard=False).of(DASHBOARD) == []
