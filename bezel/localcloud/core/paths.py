@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import shutil
 import stat
 from dataclasses import asdict, dataclass
@@ -99,6 +100,11 @@ class Paths:
         # An earlier version may have left files readable by others.
         for path in (self.root, *self.root.iterdir()):
             close_to_others(path)
+
+
+def with_project_id(name: str) -> str:
+    """A resource's full name with this project's id, also where it has the project's number: Google accepts both."""
+    return re.sub(rf"^projects/{PROJECT_NUMBER}(?=/|$)", f"projects/{PROJECT}", name)
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,15 @@ def test_an_object_names_the_version_that_protects_it(shelf):
     assert f"serviceAccount:{agent}" == AGENT
 
 
+def test_a_key_may_be_named_by_the_number_of_its_project(shelf):
+    numbered = KEY.replace("bezel-local", "123456789012")
+    assert upload(shelf, "a", numbered).json()["kmsKeyName"] == f"{KEY}/cryptoKeyVersions/1"
+    shelf.ok("PATCH", BUCKET, {"encryption": {"defaultKmsKeyName": numbered}})
+    body = shelf.raw("POST", f"{UPLOAD}?uploadType=media&name=b", b"x").json()
+    assert body["kmsKeyName"] == f"{KEY}/cryptoKeyVersions/1"
+    assert message(upload(shelf, "c", KEY.replace("bezel-local", "123456789013"))) == (403, DENIED)
+
+
 @pytest.mark.parametrize(
     ("key", "status", "text"),
     [

@@ -12,7 +12,7 @@ from starlette.requests import Request
 
 from bezel.localcloud.core.errors import service_disabled
 from bezel.localcloud.core.json_types import Json
-from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
+from bezel.localcloud.core.paths import PROJECT, with_project_id
 from bezel.localcloud.routing.context import Context
 from bezel.localcloud.services.artifact_registry.errors import RegistryError
 from bezel.localcloud.services.artifact_registry.image_store import Image, ImageStore
@@ -59,9 +59,9 @@ class Target:
         repository, _, path = rest.partition("/")
         if not repository or not path:
             raise RegistryError("NAME_INVALID", f"{self.name} is not PROJECT/REPOSITORY/IMAGE")
-        project = PROJECT if project == PROJECT_NUMBER else project
         location = self.registry.removesuffix(GOOGLE)
-        return Image(f"projects/{project}/locations/{location}/repositories/{repository}", path)
+        parent = with_project_id(f"projects/{project}/locations/{location}")
+        return Image(f"{parent}/repositories/{repository}", path)
 
     def link(self, rest: str) -> str:
         """A path below the image, as the same client would ask for it."""

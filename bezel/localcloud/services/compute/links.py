@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from bezel.localcloud.core.json_types import b64
-from bezel.localcloud.core.paths import PROJECT
+from bezel.localcloud.core.paths import PROJECT, with_project_id
 
 _LINK = re.compile(r"(?:https?://[^/]+)?/?(?:compute/(?:v1|beta)/)?(?P<path>.+)")
 _FULL = re.compile(r"projects/[^/]+/.+")
@@ -18,7 +18,7 @@ def relative(link: str) -> str:
     A text of one word is returned unchanged.
     """
     match = _LINK.fullmatch(link)
-    path = match["path"] if match else link
+    path = with_project_id(match["path"] if match else link)
     if _FULL.fullmatch(path):
         _, project, rest = path.split("/", 2)
         return f"projects/{PROJECT}/{rest}" if project in {PROJECT, "-", "_"} else path

@@ -9,7 +9,7 @@ import re
 
 from bezel.localcloud.core.errors import ApiError
 from bezel.localcloud.core.json_types import Json
-from bezel.localcloud.core.paths import PROJECT_NUMBER
+from bezel.localcloud.core.paths import PROJECT_NUMBER, with_project_id
 from bezel.localcloud.routing.context import Context
 from bezel.localcloud.services.kms.keys import KEY, VERSION, current
 
@@ -61,6 +61,7 @@ def check_key(cloud: Context, name: str, location: str) -> str:
     match = _NAME.fullmatch(name)
     if match is None:
         raise ApiError("INVALID_ARGUMENT", f"Malformed Cloud KMS crypto key: {name}")
+    name = with_project_id(name)
     _check_allowed(cloud, name, "cloudkms.cryptoKeyVersions.useToEncrypt")
     if match["location"] != _LOCATIONS.get(location, location.lower()):
         text = "Cloud KMS key location not allowed."
