@@ -4,7 +4,11 @@ The engine gets a signal to this command once, from here only, whichever process
 forwarded, and the engine takes the time it needs; a second one makes it abandon the changes under way. After SIGTERM,
 SIGHUP (the terminal was closed) and a kill of this process no second request can come. Then the guard, a shell reading
 a pipe whose other end only this process holds, interrupts the engine, once more after a minute, and kills it ten
-seconds later. Leaves out changes whose outcome is unknown: see `recover`.
+seconds later.
+
+An engine ends its plugins, but a killed one cannot: the language host looks for its engine and ends, a process of
+dynamic resources waits for ever (`pulumi.dynamic`, SDK 3.259). They are in the engine's session, so whatever is left
+of that is ended too, here or by the guard. Leaves out changes whose outcome is unknown: see `recover`.
 """
 
 import contextlib
@@ -16,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bezel.console import say
+from bezel.localcloud.processes.process_status import end_session
 from bezel.pulumi_engine.pulumi_command import PRIVATE
 
 GRACE_SECONDS = (60, 10)
@@ -30,6 +35,11 @@ while kill -s 0 "$engine" && [ $waited -le $(($1 + $2)) ]; do
   if [ $waited -eq $(($1 + $2)) ]; then kill -s KILL "$engine"; fi
   waited=$((waited + 1))
   sleep 1
+done
+for file in /proc/[0-9]*/stat; do
+  read -r line < "$file" || continue
+  set -- ${line##*) }
+  if [ "$4" = "$engine" ]; then process=${file#/proc/}; kill -s KILL "${process%/stat}"; fi
 done
 """
 _MAKES = frozenset({"make", "gmake"})
@@ -104,6 +114,8 @@ def run_to_end(
                     timed_out = True
                     signals.close()
                     code = engine.wait()
+            if code < 0:
+                end_session(engine.pid)
             return End(code, signals.received, timed_out)
     finally:
         guard.kill()

@@ -21,6 +21,7 @@ from bezel.gitops.locks.record import Lock, Owner, Run, parse, to_json
 from bezel.gitops.locks.status import remove_lock, status_of
 from bezel.gitops.locks.taker import Surroundings, hold, owner_of
 from bezel.gitops.outcomes import LockedError
+from bezel.localcloud.processes.process_status import has_ended
 from bezel.rest import RestError, UnreachableError
 from tests.support.gitops.fake_bucket import fake_bucket
 from tests.support.rest.fake_google import Answer
@@ -328,6 +329,13 @@ def test_a_command_runs_under_the_lock_and_its_exit_code_is_returned(bucket, aro
         with pytest.raises(Exception, match="cannot be started"):
             run_under(held, ["/no/such/program"], {})
     assert bucket.objects == {}
+
+
+def test_a_killed_command_leaves_nothing_that_it_started(bucket, around, tmp_path):
+    script = f"sleep 60 & echo $! > {tmp_path}/started; kill -s KILL $$"
+    with hold(bucket.client(), "bezel", "dev", 0, around) as held:
+        assert run_under(held, ["sh", "-c", script], dict(os.environ)) == 128 + signal.SIGKILL
+    assert has_ended(int((tmp_path / "started").read_text()))
 
 
 def test_the_command_of_a_run_that_lost_its_lock_is_ended(bucket, around):

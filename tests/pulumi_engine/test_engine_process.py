@@ -20,9 +20,13 @@ pytestmark = [
 ]
 
 ROOT = Path(__file__).parents[2]
-# Stands for `pulumi`: notes what it is told, and ends by the signal of the number that it was given.
+# Stands for `pulumi`: notes what it is told, and ends by the signal of the number that it was given. Its plugin, in a
+# group of its own as the engine's are, heeds no engine.
 ENGINE = """
-import os, signal, sys
+import os, signal, subprocess, sys
+if os.environ.get("PLUGIN"):
+    plugin = subprocess.Popen(["/bin/sh", "-c", "exec tail -f /dev/null"], process_group=0, stdout=2)
+    open(os.environ["PLUGIN"], "w").write(str(plugin.pid))
 told = open(sys.argv[1], "ab", buffering=0)
 left = int(sys.argv[2])
 def hear(number, frame):
@@ -183,6 +187,39 @@ def test_an_engine_that_does_not_end_is_interrupted_again_and_then_killed(
     told, said = run.end()
     assert told == "SIGINT SIGINT"
     assert "saved" not in said
+
+
+@pytest.mark.parametrize("ended", ["the engine", "both", "by the guard", "by its limit"])
+def test_a_killed_engine_leaves_no_plugin(
+    start: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ended: str
+) -> None:
+    monkeypatch.setenv("PLUGIN", str(tmp_path / "plugin"))
+    if ended == "by its limit":
+        monkeypatch.setenv("LIMIT", "0.2")
+    run = start(99)
+    plugin = os.pidfd_open(int((tmp_path / "plugin").read_text()))
+    try:
+        if ended in {"both", "by the guard"}:
+            run.command.kill()
+        if ended in {"the engine", "both"}:
+            signal.pidfd_send_signal(run.engine, signal.SIGKILL)
+        assert select.select([plugin], [], [], 30)[0], "the plugin goes on"
+        run.end()
+    finally:
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(plugin, signal.SIGKILL)
+        os.close(plugin)
+
+
+def test_an_engine_that_ends_well_ends_its_plugins_itself(
+    start: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLUGIN", str(tmp_path / "plugin"))
+    run = start()
+    plugin = int((tmp_path / "plugin").read_text())
+    signal.pidfd_send_signal(run.engine, signal.SIGTERM)
+    run.end()
+    os.kill(plugin, signal.SIGKILL)  # it is there: an engine that ended well may leave what it wants
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])

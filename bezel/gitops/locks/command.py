@@ -13,6 +13,7 @@ from types import FrameType
 
 from bezel.errors import Problem, UserError
 from bezel.gitops.locks.held import WATCH_SECONDS, HeldLock
+from bezel.localcloud.processes.process_status import end_session
 from bezel.pulumi_engine.engine_process import GRACE_SECONDS
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -48,6 +49,8 @@ def run_under(
         forward_to(process)
         with held.watched(lambda: _end(process), watch_seconds):
             code = process.wait()
+    if code < 0:
+        end_session(process.pid)  # the plugins of an engine that was killed
     held.check()
     return code if code >= 0 else 128 - code
 

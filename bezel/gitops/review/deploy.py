@@ -118,7 +118,7 @@ class Deploy:
 
     def _recover(self, engine: Engine, changes: Sequence[Change] = ()) -> Recovered:
         """Reconcile the operations that a killed engine left pending, and other changes whose outcome is unknown."""
-        # Plugins live on after a killed engine, and may still be creating what is looked for.
+        # Plugins live on where the guard was killed as well, and may still be creating what is looked for.
         if count := end_processes(self._mark):
             note(f"ended {count} processes of an ended run")
 

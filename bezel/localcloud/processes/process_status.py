@@ -66,6 +66,18 @@ def end_marked(variable: str, value: str) -> int:
     return ended
 
 
+def end_session(leader: int) -> int:
+    """End every process of the session that a process began and return their number. Linux only: elsewhere none."""
+    ended = 0
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[3]) == leader and fields[0] not in {"Z", "X"}:
+                os.kill(int(entry.name), signal.SIGKILL)
+                ended += 1
+    return ended
+
+
 def marked(variable: str, value: str) -> list[int]:
     """The other processes of this user that have the variable in their environment. Linux only."""
     mark, processes = f"{variable}={value}".encode(), []
