@@ -225,7 +225,7 @@ def test_the_fingerprint_tells_code_from_code_and_costs_little(tmp_path):
     source, package = Path(control.__file__).parents[1], tmp_path / "bezel"
     for folder in ("localcloud", "catalog", "simulated_vllm", "loopback", "standin_providers"):
         shutil.copytree(source / folder, package / folder)
-    for module in ("atomic_write.py", "errors.py"):
+    for module in ("atomic_write.py", "cron.py", "errors.py"):
         shutil.copy(source / module, package)
     program = "from bezel.localcloud.core.paths import fingerprint; print(fingerprint())"
 
@@ -240,7 +240,7 @@ def test_the_fingerprint_tells_code_from_code_and_costs_little(tmp_path):
         file.write("# not the daemon's\n")
     assert told() == fingerprint()
     seen = {fingerprint()}
-    for file in ("simulated_vllm/api/web.py", "atomic_write.py", "errors.py"):
+    for file in ("simulated_vllm/api/web.py", "atomic_write.py", "cron.py", "errors.py"):
         with (package / file).open("a") as opened:
             opened.write("# changed\n")
         assert told() not in seen, file
