@@ -51,6 +51,12 @@ iam.serviceAccounts.actAs iam.serviceAccounts.create iam.serviceAccounts.delete 
 logging.logEntries.list
 run.routes.invoke run.services.create run.services.delete run.services.setIamPolicy run.services.update
 """
+_ALERT_READS = "monitoring.alertPolicies.get monitoring.dashboards.get monitoring.notificationChannels.get"
+_ALERT_WRITES = """
+monitoring.alertPolicies.create monitoring.alertPolicies.delete monitoring.alertPolicies.update
+monitoring.dashboards.create monitoring.dashboards.delete monitoring.dashboards.update
+monitoring.notificationChannels.create monitoring.notificationChannels.delete monitoring.notificationChannels.update
+"""
 _LEASE_READS = """
 artifactregistry.repositories.getIamPolicy
 compute.firewalls.get compute.instances.get compute.instances.list compute.networks.get compute.routers.get
@@ -81,6 +87,7 @@ PREVIEW = CustomRole.of(
     "Read what stacks consist of",
     _PROJECT_READS,
     _SERVICE_READS,
+    _ALERT_READS,
     _LEASE_READS,
     "secretmanager.secrets.getIamPolicy",
 )
@@ -92,6 +99,8 @@ DEPLOY = CustomRole.of(
     _PROJECT_READS,
     _SERVICE_READS,
     _SERVICE_WRITES,
+    _ALERT_READS,
+    _ALERT_WRITES,
     "storage.buckets.create compute.projects.get",
 )
 DEPLOY_LEASES = CustomRole.of("bezelDeployLeases", "Lease machines in a private network", _LEASE_READS, _LEASE_WRITES)

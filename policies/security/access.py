@@ -32,6 +32,7 @@ _MEMBERS = frozenset(
 # Accounts that Google creates by itself, with rights over the whole project or owned outside this stack.
 _SHARED_ACCOUNT = re.compile(r"(\d+-compute@developer|.*@appspot|.*@cloudservices)\.gserviceaccount\.com|default")
 RUN_JOB = "gcp:cloudrunv2/job:Job"
+SCHEDULED = "gcp:cloudscheduler/job:Job"
 WORKER_POOL = "gcp:cloudrunv2/workerPool:WorkerPool"
 _ACCOUNTS = {
     SERVICE: ("template", "serviceAccount"),
@@ -104,10 +105,13 @@ def _unreadable(inputs: Inputs) -> Iterator[Problem]:
 
 
 def own_service_account(token: str, inputs: Inputs, _config: PolicyConfig) -> Iterator[Problem]:
-    """Each resource that runs code has a service account of its own."""
-    places = []
+    """Each resource that runs code, or sends requests by a schedule, has a service account of its own."""
+    places: list[tuple[Inputs, tuple[str, ...]]] = []
     if token in _ACCOUNTS:
         places = [(inputs, _ACCOUNTS[token])]
+    elif token == SCHEDULED:
+        tokens = [("httpTarget", kind) for kind in ("oauthToken", "oidcToken")]
+        places = [(inputs, (*path, "serviceAccountEmail")) for path in tokens if inputs.get(*path) is not None]
     elif isinstance(hardware := hardware_of(token, inputs), Lease):
         places = [account for node in hardware.nodes for account in _accounts(node.inputs)]
     for place, path in places:

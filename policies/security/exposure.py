@@ -9,12 +9,16 @@ from bezel.resource_cost.hardware import INSTANCE, SERVICE, TPU_VM, hardware_of
 from bezel.resource_cost.inputs import UNKNOWN, InputError, Inputs, not_known
 from bezel.resource_cost.leases import Lease
 from policies.config import PolicyConfig
-from policies.security.access import RUN_JOB, WORKER_POOL
+from policies.security.access import RUN_JOB, SCHEDULED, WORKER_POOL
 
 _CONTAINERS = {
     SERVICE: ("template", "containers"),
     WORKER_POOL: ("template", "containers"),
     RUN_JOB: ("template", "template", "containers"),
+}
+_HEADERS = {
+    "gcp:monitoring/uptimeCheckConfig:UptimeCheckConfig": ("httpCheck", "headers"),
+    SCHEDULED: ("httpTarget", "headers"),
 }
 NODE_IMAGE = "bezel-image"
 """Metadata attribute of a leased machine that names its container image."""
@@ -36,7 +40,7 @@ def image_by_digest(token: str, inputs: Inputs, _config: PolicyConfig) -> Iterat
 
 
 def no_plain_secret(token: str, inputs: Inputs, _config: PolicyConfig) -> Iterator[Problem]:
-    """Variables, arguments and metadata, which every viewer can read, contain no secret."""
+    """Variables, arguments, metadata and headers, which every viewer can read, contain no secret."""
     for place, name, value in _readable(token, inputs):
         if is_secret(name, value):
             yield Problem(
@@ -71,6 +75,18 @@ def _readable(token: str, inputs: Inputs) -> Iterator[tuple[str, str, str]]:
                 yield argument.key(), name, value
                 previous = word.lstrip("-") if word.startswith("-") and not option else ""
     yield from _attributes(token, inputs)
+    yield from _headers(token, inputs)
+
+
+def _headers(token: str, inputs: Inputs) -> Iterator[tuple[str, str, str]]:
+    """The same for the headers of requests that Google sends; masked ones are in the state all the same."""
+    path = _HEADERS.get(token)
+    held = inputs.get(*path) if path else None
+    for name in held if path and isinstance(held, Mapping) else ():
+        value = _text(inputs.get(*path, name))
+        # `Authorization` names no secret, and holds one.
+        named = "token" if name.lower() in ("authorization", "cookie") else name
+        yield inputs.key(*path, name), named, value
 
 
 def _variables(held: object, path: tuple[str, ...]) -> Iterator[tuple[str, str, object]]:

@@ -254,3 +254,36 @@ def test_the_environment_is_never_filled_in_by_the_examples_and_nothing_without_
     assert remedied("labels", BUCKET, dict(unlabelled), {}) is None
     assert remedied("labels", "gcp:projects/service:Service", dict(unlabelled)) is None
     assert remedied("labels", BUCKET, {"labels": UNKNOWN}) is None
+
+
+JOB = "gcp:cloudscheduler/job:Job"
+CHECK = "gcp:monitoring/uptimeCheckConfig:UptimeCheckConfig"
+
+
+@pytest.mark.parametrize("kind", ["oauthToken", "oidcToken"])
+def test_a_scheduled_request_has_an_account_of_its_own(kind: str) -> None:
+    def job(email: str) -> dict[str, object]:
+        return {"httpTarget": {"uri": "https://run.googleapis.com/", kind: {"serviceAccountEmail": email}}}
+
+    (message,) = violations("own-service-account", JOB, job("12-compute@developer.gserviceaccount.com"))
+    assert f"httpTarget.{kind}.serviceAccountEmail = 12-compute@developer" in message
+    assert violations("own-service-account", JOB, job("runner@p.iam.gserviceaccount.com")) == []
+    assert violations("own-service-account", JOB, {"httpTarget": {"uri": "https://example.com/"}}) == []
+
+
+@pytest.mark.parametrize(("token", "block"), [(JOB, "httpTarget"), (CHECK, "httpCheck")])
+@pytest.mark.parametrize(
+    ("name", "value", "refused"),
+    [
+        ("Authorization", "Bearer abc", True),
+        ("X-Api-Key", "abc", True),
+        ("X-Trace", TOKEN, True),
+        ("Content-Type", "application/json", False),
+        ("User-Agent", "check", False),
+    ],
+)
+def test_a_header_of_a_request_that_google_sends_holds_no_secret(
+    token: str, block: str, name: str, value: str, refused: bool
+) -> None:
+    found = violations("no-plain-secret", token, {block: {"headers": {name: value}, "maskHeaders": True}})
+    assert [value in message for message in found] == [False] * refused
