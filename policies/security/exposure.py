@@ -80,9 +80,11 @@ def _readable(token: str, inputs: Inputs) -> Iterator[tuple[str, str, str]]:
 
 def _headers(token: str, inputs: Inputs) -> Iterator[tuple[str, str, str]]:
     """The same for the headers of requests that Google sends; masked ones are in the state all the same."""
-    path = _HEADERS.get(token)
-    held = inputs.get(*path) if path else None
-    for name in held if path and isinstance(held, Mapping) else ():
+    if token not in _HEADERS:
+        return
+    path = _HEADERS[token]
+    held = inputs.get(*path)
+    for name in held if isinstance(held, Mapping) else ():
         value = _text(inputs.get(*path, name))
         # `Authorization` names no secret, and holds one.
         named = "token" if name.lower() in ("authorization", "cookie") else name
