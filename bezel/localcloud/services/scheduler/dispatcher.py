@@ -9,6 +9,7 @@ addresses of the loopback. A job with another target fails, with the reason in i
 
 import asyncio
 import base64
+import contextlib
 import logging
 from typing import Any
 from urllib.parse import urlsplit
@@ -64,14 +65,16 @@ class Scheduler:
     async def _keep_running(self) -> None:
         await self.run_due()
         while True:
-            self._changed.clear()
-            for name, row in self._due():
-                self._running.add(name)
-                self._tasks.keep(asyncio.create_task(self._attempt(name, row["next"])))
             try:
-                await asyncio.wait_for(self._changed.wait(), self._wait())
-            except TimeoutError:
-                continue
+                self._changed.clear()
+                for name, row in self._due():
+                    self._running.add(name)
+                    self._tasks.keep(asyncio.create_task(self._attempt(name, row["next"])))
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._changed.wait(), self._wait())
+            except Exception:
+                log.exception("due jobs could not be started")
+                await asyncio.sleep(_AFTER_FAILURE)
 
     def _enabled(self) -> list[tuple[float, str, Json]]:
         rows = [(name, row) for name, row in self._cloud.store.rows(KIND) if row["job"]["state"] == "ENABLED"]
