@@ -2,6 +2,7 @@
 
 import pytest
 
+from bezel.localcloud.http.enums import with_numbers
 from tests.support.localcloud.client import PARENT
 from tests.support.localcloud.in_process import SCOPE, Project
 
@@ -179,3 +180,9 @@ def test_a_role_for_one_kind_allows_nothing_else(project):
     project.ok("POST", DASHBOARDS, {"displayName": "x"})
     project.refused(403, "POST", POLICIES, POLICY)
     project.refused(403, "GET", CHECKS)
+
+
+def test_an_aligner_has_the_number_of_its_definition():
+    assert with_numbers({"perSeriesAligner": "ALIGN_PERCENTILE_95"}, "monitoring.Aggregation") == {
+        "perSeriesAligner": 19
+    }
