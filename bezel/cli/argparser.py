@@ -41,8 +41,17 @@ class UsageError(UserError):
 class Parser(argparse.ArgumentParser):
     """Parser of a command and of its subcommands."""
 
-    def __init__(self, *, spec: Spec, tables: Mapping[str, Spec], **kwargs: Any) -> None:
-        """Take the command's part of commands.toml, all tables of options, and arguments of `ArgumentParser`."""
+    def __init__(
+        self, *, spec: Spec, tables: Mapping[str, Spec], shared: frozenset[str] = frozenset(), **kwargs: Any
+    ) -> None:
+        """Take the command's part of commands.toml, and all tables of options.
+
+        Args:
+            spec: The command's part of commands.toml.
+            tables: All tables of options.
+            shared: Options of the command above, which may stand before or after this command.
+            kwargs: Arguments of `ArgumentParser`.
+        """
         # No abbreviations: one that is unique today becomes ambiguous when a release adds an option.
         super().__init__(description=spec.get("description", spec["help"]), allow_abbrev=False, **kwargs)
         for name, parse in {
@@ -57,7 +66,7 @@ class Parser(argparse.ArgumentParser):
             parser=self, **{key: spec[key] for key in ("run", "needs_project", "operation") if key in spec}
         )
         self.set_defaults(**spec.get("defaults", {}))
-        self._spec, self._tables, self._filled = spec, tables, False
+        self._spec, self._tables, self._shared, self._filled = spec, tables, shared, False
 
     def fill(self) -> "Parser":
         """Add the arguments and the subcommands, once."""
@@ -69,32 +78,34 @@ class Parser(argparse.ArgumentParser):
                 group = self.add_argument_group(table["title"]) if "title" in table else self
                 self._add_arguments(group, table["arguments"], required=name in self._spec.get("require", ()))
             if commands := self._spec.get("commands"):
-                self._add_commands(commands)
+                self._add_commands(commands, required=not self._spec.get("alone"))
         return self
 
     def _add_arguments(self, group: argparse._ActionsContainer, arguments: Spec, *, required: bool = False) -> None:
         exclusive = None
         for name, given in arguments.items():
-            keys = dict(given)
+            # The default of one that is not given here would replace what was given before this command.
+            keys = dict(given) | ({"default": argparse.SUPPRESS} if name in self._shared else {})
             if keys.pop("exclusive", False):
                 exclusive = exclusive or group.add_mutually_exclusive_group(required=required)
                 exclusive.add_argument(name, **keys)
             else:
                 group.add_argument(name, **keys)
 
-    def _add_commands(self, commands: Mapping[str, Spec]) -> None:
+    def _add_commands(self, commands: Mapping[str, Spec], *, required: bool) -> None:
         grouped = any("group" in spec for spec in commands.values())
         # Commands in groups are shown by their groups: then the list of all commands is left out of usage and help.
         actions = self.add_subparsers(
             dest="command" if grouped else "action",
-            required=True,
+            required=required,
             metavar="COMMAND",
             prog=self.prog,
             help=argparse.SUPPRESS if grouped else None,
         )
         groups = {name: self.add_argument_group(title) for name, title in GROUPS.items()} if grouped else {}
+        shared = frozenset(self._option_string_actions) if self._spec.get("alone") else frozenset()
         for name, spec in commands.items():
-            actions.add_parser(name, help=spec["help"], spec=spec, tables=self._tables)
+            actions.add_parser(name, help=spec["help"], spec=spec, tables=self._tables, shared=shared)
             if grouped:
                 groups[spec["group"]]._group_actions += actions._choices_actions[-1:]  # noqa: SLF001 - no public way
         if grouped:

@@ -57,6 +57,13 @@ class Operation:
 
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
+        "plan",
+        "plan:plan",
+        "reading",
+        "show what a stack deploys, needs and costs, and where each value comes from",
+        "plan",
+    ),
+    Operation(
         "status",
         "status:status",
         "reading",

@@ -106,7 +106,7 @@ class DeployedServer:
         """The error of an answer that is not a 200."""
         message = cleaned(error_message(reply), _MESSAGE)
         consequence = f"it answered HTTP {reply.status}" + (f": {message}" if message else "") + "."
-        repair = "`bezel status` and `bezel logs` show its state."
+        repair = "`bezel status` shows its state."
         if reply.status in {401, 403}:
             repair = "these credentials may not invoke it: grant them roles/run.invoker on the service."
         return ServerError(Problem(f"{self.url}{path}", None, consequence, repair))
@@ -131,7 +131,7 @@ class DeployedServer:
                         raise httpx.ReadTimeout(f"the answer took longer than {seconds:g} s")
         except httpx.HTTPError as error:
             consequence = f"it did not answer: {reason_of(error)}."
-            repair = "`bezel status` shows whether it serves, `bezel logs` what it logged."
+            repair = "`bezel status` shows whether it serves."
             raise ServerError(Problem(f"{self.url}{path}", None, consequence, repair)) from None
         is_cut = len(data) > max_bytes
         text = bytes(data[:max_bytes]).decode("utf-8", "replace")

@@ -41,11 +41,14 @@ READS = (
     "bezel local env",
     "bezel local fault list",
     "bezel local token",
+    "bezel mcp config",
     "bezel plan",
+    "bezel status",
     "bezel tpu describe",
     "bezel tpu find",
     "bezel tpu list",
     "make outputs",
+    "pulumi login",
     "pulumi stack export",
     "pulumi stack output",
 )
@@ -63,6 +66,7 @@ RUN_BY = {
     "bezel local recover": "tests/e2e/test_kill_points.py",
     "bezel local start": "tests/e2e/test_prod_repairs.py",
     "bezel local stop": "tests/cli/test_local_serve.py",
+    "bezel recover": "tests/e2e/test_kill_points.py",
     "bezel tpu delete": "tests/cli/test_tpu_command.py",
     "bezel tpu sweep": "tests/cli/test_tpu_command.py",
     "bezel weights copy": "tests/e2e/test_own_bucket.py",
@@ -77,6 +81,7 @@ RUN_BY = {
     "pulumi destroy": "tests/e2e/test_prod_repairs.py",
     "pulumi refresh --clear-pending-creates": "tests/e2e/test_prod_repairs.py",
     "pulumi up --refresh": "tests/e2e/test_prod_repairs.py",
+    "pulumi up --stack": "tests/clients/test_pulumi_states.py",
 }
 SNIPPET = re.compile(r"`(bezel:\w+: [^`]+)`")
 TO_SET = re.compile(r"\b(?:[Ss]et|[Rr]aise|[Ll]ower|[Rr]emove|[Aa]dd|[Dd]rop) `?([a-z]+(?:[.:_-][a-z*]+)+)(?![\w(])")

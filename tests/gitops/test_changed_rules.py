@@ -101,7 +101,7 @@ def test_each_kind_loads_its_own_module_and_both_load_the_planner_and_the_packs(
         assert all(both in paths for paths in found.values()), both
     for neither in (
         "bezel/localcloud/cloud.py",
-        "bezel/cli/plan.py",
+        "bezel/operations/plan.py",
         "policies/docs_table.py",
         "bootstrap/__main__.py",
     ):

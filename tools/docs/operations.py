@@ -1,14 +1,17 @@
-"""Tables of docs/operations.md: operations with their fields, and the counterpart of every tool of the seed systems.
+"""Tables of docs/operations.md, and the schemas of operations in bezel/operations/schemas.
 
 python -m tools.docs.operations NAME       the table of that name, as Markdown
-python -m tools.docs.operations --write    puts all of them into docs/operations.md
+python -m tools.docs.operations --write    puts all of them into docs/operations.md, and writes the schemas
 """
 
+import json
 import sys
+from typing import Any
 
-from bezel.operations.registry import OPERATIONS, operation
+from bezel.operations.registry import OPERATIONS, Operation, operation
 from tools.docs.generated_sections import ROOT, put
 
+SCHEMAS = ROOT / "bezel" / "operations" / "schemas"
 DOCUMENT = ROOT / "docs" / "operations.md"
 # Tool of the seed systems -> the operation, or the other command of `bezel`, that does it; None: there is none yet.
 SEED_TOOLS: dict[str, str | None] = {
@@ -52,8 +55,8 @@ SEED_TOOLS: dict[str, str | None] = {
     "report with charts": "bezel bench report",
     "compare hardware": "bezel compare",
     "compare models": "bezel compare",
-    "cost estimate": "bezel plan",
-    "cost per million tokens": "bezel plan",
+    "cost estimate": "plan",
+    "cost per million tokens": "plan",
     "cost comparison over platforms": "bezel compare",
     "help": "bezel --help",
 }
@@ -90,8 +93,24 @@ def tables() -> dict[str, str]:
     return {"operations": operations(), "counterparts": counterparts()}
 
 
+def schemas(each: Operation) -> str:
+    """The schemas of an operation's arguments and result, as the file holds them."""
+    arguments: dict[str, Any] = each.arguments().model_json_schema(mode="validation")
+    result: dict[str, Any] = each.result().model_json_schema(mode="serialization")
+    return json.dumps({"arguments": arguments, "result": result}, indent=1, ensure_ascii=False) + "\n"
+
+
+def write_schemas() -> None:
+    """Write the file of each operation, and remove those of none."""
+    for file in SCHEMAS.glob("*.json"):
+        file.unlink()
+    for each in OPERATIONS:
+        (SCHEMAS / f"{each.name}.json").write_text(schemas(each), encoding="utf-8")
+
+
 if __name__ == "__main__":
     if sys.argv[1:] == ["--write"]:
+        write_schemas()
         for name, content in tables().items():
             put(DOCUMENT, f"tools.docs.operations {name}", content)
     else:

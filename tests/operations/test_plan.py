@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 import shutil
 from pathlib import Path
 
 import pytest
 
-from bezel.cli.plan import print_plan
+from bezel.operations.context import Context
+from bezel.operations.plan import PlanArguments, PlanReport, plan
 from bezel.planner import PlanError
-from bezel.pulumi_engine.project import Project
 
 ROOT = Path(__file__).parents[2]
 STACK = """
@@ -23,22 +22,26 @@ config:
 """
 
 
-def planned(folder: Path, more: str) -> int:
-    """Print the plan of a stack with more in its file; the exit code."""
+def planned(folder: Path, more: str) -> PlanReport:
+    """The plan of a stack with more in its file."""
     shutil.copy(ROOT / "Pulumi.yaml", folder)
     (folder / "Pulumi.one.yaml").write_text(STACK + more)
-    return print_plan(Project(folder), argparse.Namespace(stack="one"))
+    return plan(Context(folder, {}), PlanArguments(stack="one"))
 
 
 @pytest.mark.parametrize(("more", "origin"), [("", "catalogue default"), ("  bezel:environment: dev\n", "stack file")])
-def test_a_default_that_the_file_says_is_reported_as_the_files(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: str, origin: str
-) -> None:
-    assert planned(tmp_path, more) == 0
-    assert re.search(rf"^  environment +dev +\({origin}\)$", capsys.readouterr().out, re.MULTILINE)
+def test_a_default_that_the_file_says_is_reported_as_the_files(tmp_path: Path, more: str, origin: str) -> None:
+    assert re.search(rf"^  environment +dev +\({origin}\)$", planned(tmp_path, more).text(), re.MULTILINE)
 
 
 def test_a_price_of_a_day_to_come_is_refused(tmp_path: Path) -> None:
     row = "{item: vcpu, region: us-east4, usd_per_unit: 0.000018, as_of: 2099-01, source: a list}"
     with pytest.raises(PlanError, match=r"bezel:cost\.prices\.0\.as_of = 2099-01"):
         planned(tmp_path, f"  bezel:cost: {{prices: [{row}]}}\n")
+
+
+def test_the_values_are_those_of_the_stacks_outputs(tmp_path: Path) -> None:
+    found = planned(tmp_path, "")
+    assert found.project == "mine"
+    assert {"fit", "weights", "start", "estimate", "cost"} <= found.values.keys()
+    assert "--served-model-name=gemma-4-12b-it-qat-w4a16" in found.arguments

@@ -1,0 +1,55 @@
+"""`bezel mcp`: serves the operations to an MCP client, and prints the configuration of clients."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from bezel.console import note, say
+from bezel.errors import Problem, UserError
+from bezel.pulumi_engine.project_folder import project_folder
+
+# Variables that name places and identities, and hold no secret.
+_PASSED_ON = ("PULUMI_BACKEND_URL", "GOOGLE_CLOUD_PROJECT", "GOOGLE_PROJECT", "GOOGLE_APPLICATION_CREDENTIALS")
+
+
+def serve(options: argparse.Namespace) -> int:
+    """Serve one client on standard input and output until it closes them; return the exit code.
+
+    Raises:
+        UserError: There is no Pulumi project in the folder.
+    """
+    folder = _folder(options)
+    from bezel.mcp_server.scope import Scope
+    from bezel.mcp_server.server import serve as serve_client
+
+    if sys.stdin.isatty():
+        note("serving the Model Context Protocol on standard input; `bezel mcp config` configures a client.")
+    serve_client(folder, Scope(options.read_only, tuple(options.stack)))
+    return 0
+
+
+def config(options: argparse.Namespace) -> int:
+    """Print a client's configuration; return the exit code.
+
+    Raises:
+        UserError: There is no Pulumi project in the folder.
+    """
+    from bezel.mcp_server.client_config import configuration, place
+
+    chosen = [*(["--read-only"] if options.read_only else []), *(f"--stack={stack}" for stack in options.stack)]
+    variables = {name: os.environ[name] for name in _PASSED_ON if os.environ.get(name)}
+    variables |= {name: value for name, value in os.environ.items() if name.endswith("_CUSTOM_ENDPOINT")}
+    note(f"for {place(options.client)}:")
+    say(configuration(options.client, Path(sys.argv[0]).resolve(), _folder(options), chosen, variables).rstrip("\n"))
+    return 0
+
+
+def _folder(options: argparse.Namespace) -> Path:
+    """The project around the folder that the options name."""
+    start = (options.folder or Path.cwd()).resolve()
+    found = project_folder(start)
+    if found is None:
+        consequence = "there is no Pulumi.yaml in this folder or above, so no Pulumi project."
+        raise UserError(Problem("--folder", str(start), consequence, "name the folder of the project."))
+    return found

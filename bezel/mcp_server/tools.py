@@ -1,0 +1,30 @@
+"""Tools of the server: the list, made from the registry and the schemas, without importing an operation."""
+
+from mcp_types import Tool, ToolAnnotations
+
+from bezel.mcp_server.scope import Scope
+from bezel.operations.registry import Operation
+from bezel.operations.schemas import schemas_of
+
+
+def tool_of(operation: Operation, scope: Scope) -> Tool:
+    """An operation as a tool."""
+    return Tool(
+        name=operation.name,
+        title=operation.command or operation.name.replace("_", " "),
+        description=operation.help,
+        input_schema=scope.input_schema(operation),
+        output_schema=schemas_of(operation.name)["result"],
+        annotations=annotations_of(operation),
+    )
+
+
+def annotations_of(operation: Operation) -> ToolAnnotations:
+    """What a client is to know before it calls: a tool that reads is safe to repeat."""
+    is_reading = operation.kind == "reading"
+    return ToolAnnotations(
+        read_only_hint=is_reading,
+        destructive_hint=False,
+        idempotent_hint=is_reading,
+        open_world_hint=True,
+    )

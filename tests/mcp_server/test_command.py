@@ -1,0 +1,42 @@
+"""`bezel mcp` as a client starts it: a process on standard input and output, and the configuration that names it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+from bezel.mcp_server.client_config import CLIENTS
+
+ROOT = Path(__file__).parents[2]
+BEZEL = Path(sys.executable).with_name("bezel")
+
+
+@pytest.mark.slow
+def test_a_client_lists_and_calls_over_standard_input_and_output() -> None:
+    async def asking() -> None:
+        server = StdioServerParameters(command=str(BEZEL), args=["mcp", "--folder", str(ROOT)], env=dict(os.environ))
+        with anyio.fail_after(60):
+            async with Client(stdio_client(server)) as client:
+                assert "plan" in {tool.name for tool in (await client.list_tools()).tools}
+                result = await client.call_tool("plan", {"stack": "l4-qat"})
+                assert result.structured_content["values"]["cost"]["usd_per_hour"] > 0
+
+    anyio.run(asking)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("client", CLIENTS)
+def test_the_configuration_starts_this_command_in_this_folder_and_holds_no_secret(client: str) -> None:
+    environ = {**os.environ, "GOOGLE_OAUTH_ACCESS_TOKEN": "planted", "PULUMI_CONFIG_PASSPHRASE": "planted"}
+    command = [BEZEL, "mcp", "--read-only", "--stack", "l4-qat", "config", client]
+    done = subprocess.run(command, capture_output=True, text=True, env=environ, cwd=ROOT, timeout=60, check=True)
+    assert "planted" not in done.stdout
+    (servers,) = json.loads(done.stdout).values()
+    assert servers["bezel"]["command"] == str(BEZEL.resolve())
+    assert servers["bezel"]["args"] == ["mcp", "--folder", str(ROOT), "--read-only", "--stack=l4-qat"]

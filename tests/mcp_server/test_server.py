@@ -1,0 +1,216 @@
+"""MCP server, asked by the official SDK's client: what it lists, what it refuses, and what never leaves it."""
+
+import shutil
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from jsonschema import Draft202012Validator
+from mcp.client import Client
+from mcp.shared.exceptions import MCPError
+
+from bezel.mcp_server.calls import MAX_STRUCTURED, MAX_TEXT, failure, success
+from bezel.mcp_server.scope import Scope
+from bezel.mcp_server.server import server_of
+from bezel.operations.registry import OPERATIONS
+from bezel.operations.results import Result
+from tests.support.operations.deployed import SERVICE, Deployed, deployed, live_service, service_resource, state_of
+from tests.support.rest.fake_google import ACCESS_TOKEN
+
+ROOT = Path(__file__).parents[2]
+Asked = Callable[[Client], Coroutine[Any, Any, None]]
+
+
+@asynccontextmanager
+async def client_of(folder: Path, scope: Scope) -> AsyncIterator[Client]:
+    async with Client(server_of(folder, scope)) as client:
+        yield client
+
+
+def ask(folder: Path, asked: Asked, scope: Scope | None = None) -> None:
+    """Run a client against a server of the folder."""
+
+    async def asking() -> None:
+        with anyio.fail_after(30):
+            async with client_of(folder, scope or Scope()) as client:
+                await asked(client)
+
+    anyio.run(asking)
+
+
+@pytest.fixture
+def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    with deployed(tmp_path) as held:
+        shutil.copy(ROOT / "Pulumi.yaml", tmp_path)
+        for name, value in held.context.environ.items():
+            monkeypatch.setenv(name, value)
+        yield held
+
+
+def test_every_operation_is_a_tool_with_schemas_and_annotations(tmp_path: Path) -> None:
+    async def asked(client: Client) -> None:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert set(tools) == {operation.name for operation in OPERATIONS}
+        for operation in OPERATIONS:
+            tool = tools[operation.name]
+            Draft202012Validator.check_schema(tool.input_schema)
+            assert tool.output_schema
+            Draft202012Validator.check_schema(tool.output_schema)
+            assert tool.annotations
+            assert tool.annotations.read_only_hint is (operation.kind == "reading")
+
+    ask(tmp_path, asked)
+
+
+def test_a_result_has_text_and_structured_content_that_fits_its_schema(cloud: Deployed) -> None:
+    cloud.keep("dev", state_of(service_resource(), url="https://llm.example"))
+    cloud.live[SERVICE] = live_service()
+
+    async def asked(client: Client) -> None:
+        (tool,) = [tool for tool in (await client.list_tools()).tools if tool.name == "status"]
+        result = await client.call_tool("status", {"stack": "dev"})
+        assert not result.is_error
+        assert result.structured_content["stacks"][0]["verdict"] == "ready"
+        Draft202012Validator(tool.output_schema or {}).validate(result.structured_content)
+        assert "ready" in result.content[0].text  # type: ignore[union-attr]
+
+    ask(cloud.folder, asked)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "text"),
+    [
+        ({"stack": 5}, "invalid_arguments", "stack = 5"),
+        ({"stack": "dev", "yes": True}, "invalid_arguments", "yes"),
+        ({"stack": "x" * 200_000}, "invalid_arguments", "longer than"),
+        ({"stack": "../../etc/passwd"}, "failed", "no state"),
+        ({"stack": "gone"}, "failed", "no state"),
+    ],
+)
+def test_a_failure_is_an_error_with_a_code_and_no_result(
+    cloud: Deployed, arguments: dict[str, Any], code: str, text: str
+) -> None:
+    async def asked(client: Client) -> None:
+        result = await client.call_tool("status", arguments)
+        assert result.is_error
+        assert result.structured_content["error"]["code"] == code
+        assert text in result.content[0].text  # type: ignore[union-attr]
+        assert ACCESS_TOKEN not in str(result)
+
+    ask(cloud.folder, asked)
+
+
+def test_a_fault_of_the_program_shows_no_traceback_and_no_value(cloud: Deployed) -> None:
+    broken = state_of(service_resource())
+    broken["checkpoint"]["latest"]["resources"] = [{"type": ACCESS_TOKEN, "urn": 1, "id": 2, "custom": True}, 7]
+    cloud.keep("dev", broken)
+
+    async def asked(client: Client) -> None:
+        result = await client.call_tool("status", {"stack": "dev"})
+        assert result.is_error
+        assert result.structured_content["error"]["code"] in {"internal", "failed"}
+        assert "Traceback" not in str(result)
+        assert ACCESS_TOKEN not in str(result)
+
+    ask(cloud.folder, asked)
+
+
+def test_an_unknown_tool_is_an_error_of_the_protocol(tmp_path: Path) -> None:
+    async def asked(client: Client) -> None:
+        with pytest.raises(MCPError, match="unknown tool 'rm'") as refused:
+            await client.call_tool("rm", {})
+        assert refused.value.code == -32602
+
+    ask(tmp_path, asked)
+
+
+def test_a_server_of_one_stack_answers_for_it_alone_and_by_default(cloud: Deployed) -> None:
+    for stack in ("dev", "prod"):
+        cloud.keep(stack, state_of(service_resource()))
+    cloud.live[SERVICE] = live_service()
+
+    async def asked(client: Client) -> None:
+        (tool,) = [tool for tool in (await client.list_tools()).tools if tool.name == "status"]
+        assert tool.input_schema["properties"]["stack"]["enum"] == ["dev"]
+        alone = await client.call_tool("status", {})
+        assert [stack["stack"] for stack in alone.structured_content["stacks"]] == ["dev"]
+        other = await client.call_tool("status", {"stack": "prod"})
+        assert other.is_error
+        assert "prod" not in other.content[0].text  # type: ignore[union-attr]
+
+    ask(cloud.folder, asked, Scope(stacks=("dev",)))
+
+
+def test_a_server_of_two_stacks_takes_no_call_without_a_stack(cloud: Deployed) -> None:
+    async def asked(client: Client) -> None:
+        assert (await client.call_tool("status", {})).is_error
+
+    ask(cloud.folder, asked, Scope(stacks=("dev", "prod")))
+
+
+def test_a_read_only_server_has_only_tools_that_read(tmp_path: Path) -> None:
+    async def asked(client: Client) -> None:
+        tools = (await client.list_tools()).tools
+        assert tools
+        assert all(tool.annotations and tool.annotations.read_only_hint for tool in tools)
+
+    ask(tmp_path, asked, Scope(read_only=True))
+
+
+def test_resources_are_stacks_plans_and_documents_and_nothing_outside_of_them(tmp_path: Path) -> None:
+    for name in ("Pulumi.yaml", "Pulumi.l4-qat.yaml"):
+        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/guide.md").write_text("# Guide\n")
+    (tmp_path / "secret.md").write_text(ACCESS_TOKEN)
+
+    async def asked(client: Client) -> None:
+        uris = {str(resource.uri) for resource in (await client.list_resources()).resources}
+        assert uris == {"bezel://stacks", "bezel://plan/l4-qat", "bezel://docs/guide"}
+        texts = [(await client.read_resource(uri)).contents[0].text for uri in sorted(uris)]  # type: ignore[union-attr]
+        assert texts[0] == "# Guide\n"
+        assert "--served-model-name" in texts[1]
+        assert texts[2] == "l4-qat\n"
+        for uri in (
+            "bezel://docs/../secret",
+            "bezel://plan/../secret",
+            "file:///etc/passwd",
+            "bezel://docs/%2e%2e/secret",
+        ):
+            with pytest.raises(MCPError):
+                await client.read_resource(uri)
+
+    ask(tmp_path, asked)
+
+
+def test_a_prompt_is_filled_in_and_a_missing_argument_is_refused(tmp_path: Path) -> None:
+    async def asked(client: Client) -> None:
+        assert {prompt.name for prompt in (await client.list_prompts()).prompts} == {"deploy", "diagnose", "compare"}
+        filled = await client.get_prompt("deploy", {"stack": "l4-{qat}"})
+        assert "Deploy the stack l4-{qat}." in filled.messages[0].content.text  # type: ignore[union-attr]
+        for name, arguments in (("deploy", {}), ("deploy", {"stack": "x" * 201}), ("destroy", {"stack": "dev"})):
+            with pytest.raises(MCPError):
+                await client.get_prompt(name, arguments)
+
+    ask(tmp_path, asked)
+
+
+class Long(Result):
+    """A long result."""
+
+    lines: tuple[str, ...]
+
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+
+def test_a_long_text_is_cut_and_a_result_that_is_too_long_is_refused() -> None:
+    cut = success(Long(lines=("x" * (MAX_TEXT + 7),)))
+    assert "[7 further characters" in cut.content[0].text  # type: ignore[union-attr]
+    assert not cut.is_error
+    refused = success(Long(lines=("x" * MAX_STRUCTURED,)))
+    assert (refused.is_error, refused.structured_content["error"]["code"]) == (True, "too_large")
+    assert failure("failed", "y" * (MAX_TEXT * 2), []).is_error
