@@ -202,11 +202,12 @@ def log_lines(client: GoogleClient, service: str, revision: str = "") -> tuple[s
         idempotent=True,
     )
     # The request log is another stream of the same resource.
-    texts = [_text(entry) for entry in response.get("entries") or () if "httpRequest" not in entry]
+    texts = [entry_text(entry) for entry in response.get("entries") or () if "httpRequest" not in entry]
     return tuple(line for text in reversed(texts) for line in text.splitlines() if line.strip())
 
 
-def _text(entry: Mapping[str, Any]) -> str:
+def entry_text(entry: Mapping[str, Any]) -> str:
+    """The text of a log entry: its payload, or the message in it; "" where it has neither."""
     if "textPayload" in entry:
         return str(entry["textPayload"])
     payload = entry.get("jsonPayload") or entry.get("protoPayload") or {}

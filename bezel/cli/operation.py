@@ -31,7 +31,7 @@ def run(project: "Project", options: argparse.Namespace) -> int:
         arguments = model.model_validate(given)
     except ValidationError as error:
         raise ArgumentError(*_problems(error)) from None
-    with Context(project.folder, os.environ) as context:
+    with Context(project.folder, os.environ, output=None if options.json else say) as context:
         result = called.load()(context, arguments)
     say((result.model_dump_json(indent=2) if options.json else result.text()).rstrip("\n"))
     return result.exit_code

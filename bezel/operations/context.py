@@ -41,6 +41,7 @@ class Context:
         environ: The environment: backend of the states, credentials, addresses of the APIs.
         clock: The time.
         show: Called with each line of progress.
+        output: Called with each line of a result that grows while it is awaited; None: such lines are progress.
     """
 
     folder: Path
@@ -48,6 +49,7 @@ class Context:
     _: KW_ONLY
     clock: PlatformClock = field(default_factory=clock_of)
     show: Callable[[str], None] = note
+    output: Callable[[str], None] | None = None
 
     def __enter__(self) -> Self:
         return self

@@ -6,7 +6,7 @@ addition does no harm; vLLM's own lines, which speak of tokens all the time, sta
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from bezel.rest import redact
 from bezel.rest.errors import PLACEHOLDER
@@ -14,10 +14,13 @@ from bezel.rest.errors import PLACEHOLDER
 MAX_LINE = 2000
 """Characters of one shown line; vLLM's list of arguments has about a thousand."""
 
+MAX_TEXT = 256 * 1024
+"""Characters of one text of a log: the size of Cloud Logging's largest entry."""
+
 # Escape sequences of terminals (colours, titles, links), then every other control character but tab and newline, and
 # those that turn the direction of writing or have no width: a line must not look like another one.
 _ESCAPES = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|[ -/]*[0-~])"
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[PX^_][^\x1b\n]*(?:\x1b\\)?|[ -/]*[0-~])"
     r"|\x9b[0-?]*[ -/]*[@-~]"
 )
 _CONTROLS = re.compile(
@@ -94,15 +97,27 @@ def cleaned(text: str, limit: int, *secrets: str) -> str:
     return f"{result[: max(limit - 6, 0)]} [...]" if is_cut else result
 
 
-def cleaned_lines(texts: Iterable[str], *secrets: str, limit: int = MAX_LINE) -> Iterator[str]:
-    """Each text of a log as one cleaned line or several; private keys that span lines are hidden as a whole."""
-    hidden = 0
-    for text in texts:
-        for line in printable(text).split("\n"):
-            if hidden:
-                hidden = 0 if _END.search(line) else hidden - 1
-                yield PLACEHOLDER
-                continue
-            if _BEGIN.search(line) and not _END.search(line):
-                hidden = _KEY_LINES
-            yield cleaned(line, limit, *secrets)
+class LineCleaner:
+    """Cleans the texts of a log one after the other: a private key that spans lines and texts is hidden as a whole."""
+
+    def __init__(self, *secrets: str, limit: int = MAX_LINE) -> None:
+        self._secrets, self._limit = secrets, limit
+        self._hidden = 0
+
+    def lines(self, text: str) -> list[str]:
+        """The lines of the log's next text."""
+        return [self._cleaned(line) for line in printable(text[:MAX_TEXT]).split("\n")]
+
+    def _cleaned(self, line: str) -> str:
+        if self._hidden:
+            self._hidden = 0 if _END.search(line) else self._hidden - 1
+            return PLACEHOLDER
+        if _BEGIN.search(line) and not _END.search(line):
+            self._hidden = _KEY_LINES
+        return cleaned(line, self._limit, *self._secrets)
+
+
+def cleaned_lines(texts: Iterable[str], *secrets: str, limit: int = MAX_LINE) -> list[str]:
+    """The cleaned lines of a log's texts."""
+    cleaner = LineCleaner(*secrets, limit=limit)
+    return [line for text in texts for line in cleaner.lines(text)]

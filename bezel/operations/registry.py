@@ -77,6 +77,13 @@ OPERATIONS: tuple[Operation, ...] = (
         "show a server's load, latencies and failures, what is unhealthy about them and what to do",
         "metrics",
     ),
+    Operation(
+        "logs",
+        "logs:logs",
+        "reading",
+        "show logs of the server, the platform, requests, or leased machines, without credentials",
+        "logs",
+    ),
 )
 
 

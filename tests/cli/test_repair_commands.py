@@ -42,6 +42,7 @@ READS = (
     "bezel local fault list",
     "bezel local token",
     "bezel mcp config",
+    "bezel logs",
     "bezel plan",
     "bezel status",
     "bezel tpu describe",

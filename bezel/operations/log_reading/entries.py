@@ -1,0 +1,143 @@
+"""Entries of Cloud Logging: the filter of a service or a node, bounded reading, and each entry as a plain line.
+
+Owns which entries belong to a deployment and the order of their pages. Texts are raw here: the operation that shows one
+cleans it (bezel.operations.redaction).
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bezel.operations.context import Context
+from bezel.operations.deployment.deployment import DeployedLease, DeployedService
+from smoke.platform import entry_text
+
+Source = Literal["container", "platform", "requests", "console"]
+
+SEVERITIES = ("DEFAULT", "DEBUG", "INFO", "NOTICE", "WARNING", "ERROR", "CRITICAL", "ALERT", "EMERGENCY")
+_LOGS: Mapping[Source, str] = {
+    "platform": "run.googleapis.com%2Fvarlog%2Fsystem",
+    "requests": "run.googleapis.com%2Frequests",
+}
+# vLLM writes its level into its lines, which have no severity for the platform.
+_LEVEL = re.compile(r"(?:^|\) |: )(DEBUG|INFO|WARNING|ERROR|CRITICAL)(?=[ :])")
+_PAGE, _MAX_PAGES = 1000, 20
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry. `instance` is the platform's id of an instance, `resource` the revision or the node; "" if unknown."""
+
+    id: str
+    time: str
+    severity: str
+    source: Source
+    resource: str
+    instance: str
+    text: str
+
+
+def quoted(text: str) -> str:
+    """A text as a value of Logging's query language."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def service_filter(service: DeployedService, revision: str, sources: tuple[Source, ...]) -> str:
+    """Entries of a service's containers, of the platform, or of requests; of one revision unless it is ""."""
+    terms = [
+        'resource.type="cloud_run_revision"',
+        f"resource.labels.service_name={quoted(service.name)}",
+        f"resource.labels.location={quoted(service.location)}",
+    ]
+    terms += [f"resource.labels.revision_name={quoted(revision)}"] if revision else []
+    left_out = [log for source, log in _LOGS.items() if source not in sources]
+    if "container" in sources:
+        terms += [f"NOT logName:{quoted(log)}" for log in left_out]
+    else:
+        named = [f"logName:{quoted(log)}" for source, log in _LOGS.items() if source in sources]
+        terms += [f"({' OR '.join(named)})"]
+    return " AND ".join(terms)
+
+
+def node_filter(lease: DeployedLease) -> str:
+    """Entries of a leased machine: its console, and what its agents log."""
+    if lease.back_end == "flex_start_vm":
+        # Google's instance_id is a number; the name is a label of the entry.
+        name = quoted(lease.name)
+        named = f'(labels."compute.googleapis.com/resource_name"={name} OR resource.labels.instance_id={name})'
+        terms = ['resource.type="gce_instance"', named]
+    else:
+        terms = ['resource.type="tpu_worker"', f"resource.labels.node_id={quoted(lease.name)}"]
+    terms += [f"resource.labels.zone={quoted(lease.zone)}"] if lease.zone else []
+    return " AND ".join(terms)
+
+
+def narrowed(base: str, *, since: str = "", until: str = "", severity: str = "", text: str = "") -> str:
+    """A filter with bounds: times are RFC 3339, `severity` a lower bound, `text` a part of the message."""
+    terms = [base]
+    terms += [f"timestamp>={quoted(since)}"] if since else []
+    terms += [f"timestamp<={quoted(until)}"] if until else []
+    terms += [f"(textPayload:{quoted(text)} OR jsonPayload.message:{quoted(text)})"] if text else []
+    if severity:
+        levels = "|".join(level for level in SEVERITIES if SEVERITIES.index(level) >= SEVERITIES.index(severity))
+        terms += [f"(severity>={severity} OR textPayload=~{quoted(f'(^|[)] |: )({levels})[ :]')})"]
+    return " AND ".join(terms)
+
+
+def read_entries(context: Context, project: str, query: str, *, newest_first: bool = True) -> Iterator[Entry]:
+    """The entries that match a filter, page by page, 20,000 at most.
+
+    Raises:
+        RestError: Cloud Logging refused, or did not answer.
+    """
+    order = "timestamp desc" if newest_first else "timestamp asc"
+    body: dict[str, Any] = {"resourceNames": [f"projects/{project}"], "filter": query, "orderBy": order}
+    token = ""
+    for _ in range(_MAX_PAGES):
+        page = {"pageToken": token} if token else {}
+        answer = context.google.post(
+            f"{context.address('LOGGING')}entries:list", body | page | {"pageSize": _PAGE}, idempotent=True
+        )
+        for row in answer.get("entries") or ():
+            yield _entry(row)
+        token = str(answer.get("nextPageToken") or "")
+        if not token:
+            return
+
+
+def level_of(text: str) -> str:
+    """The level that vLLM wrote into a line; "" where it wrote none."""
+    match = _LEVEL.search(text[:80])
+    return match[1] if match else ""
+
+
+def _entry(row: Mapping[str, Any]) -> Entry:
+    resource = row.get("resource") or {}
+    labels = resource.get("labels") or {}
+    log = str(row.get("logName") or "")
+    source: Source = "console" if resource.get("type") != "cloud_run_revision" else "container"
+    source = next((name for name, end in _LOGS.items() if log.endswith(end)), source)
+    text = entry_text(row)
+    if request := row.get("httpRequest"):
+        text = _request_line(request) + (f" {text}" if text else "")
+    elif not text and (payload := row.get("jsonPayload") or row.get("protoPayload")):
+        text = json.dumps(payload, ensure_ascii=False)
+    return Entry(
+        id=str(row.get("insertId") or ""),
+        time=str(row.get("timestamp") or ""),
+        severity=str(row.get("severity") or "") or level_of(text),
+        source=source,
+        resource=str(labels.get("revision_name") or labels.get("node_id") or labels.get("instance_id") or ""),
+        instance=str((row.get("labels") or {}).get("instanceId") or ""),
+        text=text,
+    )
+
+
+def _request_line(request: Mapping[str, Any]) -> str:
+    """A request without its parameters, which may hold a key."""
+    url = str(request.get("requestUrl") or "").partition("?")[0]
+    words = (request.get("requestMethod"), url, request.get("status"), request.get("latency"))
+    return " ".join(str(word) for word in words if word)

@@ -1,0 +1,45 @@
+"""Further entries of a log until a deadline: Cloud Logging is asked again and again, as its entries come late.
+
+Owns the repeated reading without repeated entries. Leaves out how lines are shown.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+
+from bezel.leases.clock import unix
+from bezel.operations.context import Context
+from bezel.operations.log_reading.bounds import rfc3339
+from bezel.operations.log_reading.entries import Entry, narrowed, read_entries
+
+_POLL_SECONDS = 2.0
+_LATE_SECONDS = 15.0  # entries arrive late and in any order
+_SEEN = 20_000
+
+
+def further_entries(
+    context: Context, project: str, query: str, newest: Sequence[Entry], *, seconds: float
+) -> Iterator[list[Entry]]:
+    """Entries that come within a time, oldest first, in batches that may be empty.
+
+    Args:
+        context: The context of the operation.
+        project: Google Cloud project.
+        query: Filter without bounds of time.
+        newest: Entries that were shown, newest first.
+        seconds: Time limit.
+
+    Raises:
+        RestError: Cloud Logging refused, or did not answer.
+    """
+    seen = {entry.id for entry in newest}
+    last = newest[0].time if newest else ""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        time.sleep(min(_POLL_SECONDS, left))
+        since = rfc3339((unix(last) or context.clock.now()) - _LATE_SECONDS)
+        rows = read_entries(context, project, narrowed(query, since=since), newest_first=False)
+        found = [entry for entry in rows if entry.id not in seen]
+        seen = seen if len(seen) < _SEEN else set()
+        seen |= {entry.id for entry in found}
+        last = max([last, *(entry.time for entry in found)])
+        yield found

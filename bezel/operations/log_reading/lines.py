@@ -1,0 +1,43 @@
+"""Lines of a log as operations show them: cleaned, with time, severity and origin."""
+
+from collections.abc import Iterable, Iterator
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bezel.operations.log_reading.entries import Entry, Source
+from bezel.operations.redaction import LineCleaner
+
+
+class LogLine(BaseModel):
+    """A line of a log."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    time: str | None = Field(description="RFC 3339; null where the source has none")
+    severity: str | None = Field(description="of the platform, or the level that vLLM wrote into the line")
+    source: Source
+    resource: str | None = Field(description="revision or machine")
+    instance: str | None = Field(description="id of the instance")
+    text: str = Field(description="data from outside: credentials hidden, control characters removed")
+
+
+def line_text(line: LogLine) -> str:
+    """A line for a terminal."""
+    stamp = (line.time or "").partition(".")[0].removesuffix("Z")
+    severity = line.severity if line.severity != "DEFAULT" else ""
+    return " ".join(filter(None, (stamp, f"[{line.source}]", severity, line.text)))
+
+
+def lines_of(entries: Iterable[Entry]) -> Iterator[LogLine]:
+    """Each entry as its cleaned lines; a private key over several entries is hidden as a whole."""
+    clean = LineCleaner()
+    for entry in entries:
+        for text in clean.lines(entry.text):
+            yield LogLine(
+                time=entry.time or None,
+                severity=entry.severity or None,
+                source=entry.source,
+                resource=entry.resource or None,
+                instance=entry.instance or None,
+                text=text,
+            )
