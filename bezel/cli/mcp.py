@@ -2,15 +2,19 @@
 
 import argparse
 import os
+import re
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from bezel.console import note, say
 from bezel.errors import Problem, UserError
 from bezel.pulumi_engine.project_folder import project_folder
 
-# Variables that name places and identities, and hold no secret.
-_PASSED_ON = ("PULUMI_BACKEND_URL", "GOOGLE_CLOUD_PROJECT", "GOOGLE_PROJECT", "GOOGLE_APPLICATION_CREDENTIALS")
+# Variables that name places and identities.
+_PASSED_ON = re.compile(
+    r"PULUMI_BACKEND_URL|GOOGLE_CLOUD_PROJECT|GOOGLE_PROJECT|GOOGLE_APPLICATION_CREDENTIALS|GOOGLE_\w+_CUSTOM_ENDPOINT"
+)
 
 
 def serve(options: argparse.Namespace) -> int:
@@ -36,10 +40,15 @@ def config(options: argparse.Namespace) -> int:
         UserError: There is no Pulumi project in the folder.
     """
     from bezel.mcp_server.client_config import configuration, place
+    from bezel.operations.redaction import redacted
 
     chosen = [*(["--read-only"] if options.read_only else []), *(f"--stack={stack}" for stack in options.stack)]
-    variables = {name: os.environ[name] for name in _PASSED_ON if os.environ.get(name)}
-    variables |= {name: value for name, value in os.environ.items() if name.endswith("_CUSTOM_ENDPOINT")}
+    variables = {name: value for name, value in os.environ.items() if _PASSED_ON.fullmatch(name) and value}
+    # A backend's address may hold a password.
+    secret = {name for name, value in variables.items() if redacted(value) != value or "@" in urlsplit(value).netloc}
+    for name in sorted(secret):
+        note(f"{name} is left out, as it holds a credential: set it in the client's own environment.")
+    variables = {name: value for name, value in variables.items() if name not in secret}
     note(f"for {place(options.client)}:")
     say(configuration(options.client, Path(sys.argv[0]).resolve(), _folder(options), chosen, variables).rstrip("\n"))
     return 0

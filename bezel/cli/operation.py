@@ -44,9 +44,9 @@ class ArgumentError(UserError):
 
 
 def _problems(error: "ValidationError") -> list[Problem]:
+    """The problems of arguments, each under the name of its option."""
+    repair = "give a value that the command's --help allows."
     return [
-        Problem(
-            "--" + "-".join(map(str, each["loc"])).replace("_", "-"), each["input"], f"{each['msg']}.", "correct it."
-        )
+        Problem(f"--{each['loc'][0]}".replace("_", "-"), each["input"], f"it is refused: {each['msg']}.", repair)
         for each in error.errors(include_url=False)
     ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from bezel.pulumi_engine.project import Project
 
 _SECONDS = 30.0
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 
 class NotDeployedError(UserError):
@@ -92,8 +94,12 @@ class Context:
 
         Raises:
             NotDeployedError: The backend has no such stack.
-            UserError: The backend cannot be read.
+            UserError: The backend cannot be read, or no stack can have this name.
         """
+        if not _NAME.fullmatch(stack) or not stack.strip("."):
+            # It becomes part of a path, and may come from an agent.
+            consequence = "a stack's name has letters, digits, hyphens, underscores and periods, 100 at most."
+            raise NotDeployedError(Problem("STACK", stack, consequence, "`pulumi stack ls` shows the names."))
         state = read_state(self.folder, self.project.name, stack, self.environ)
         if state is None:
             held = self.stacks()

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bezel.errors import one_line
-from bezel.operations.status import read_service
+from bezel.operations.status import min_instances, read_service
 from bezel.rest import RestError
 
 if TYPE_CHECKING:
@@ -48,16 +48,11 @@ def instances_of(context: Context, deployment: Deployment) -> Instances:
         return Instances(None, "the stack has no Cloud Run service", is_awake=True)
     if not service.has_gpu:
         return Instances(None, "the model runs on leased machines, behind a gateway", is_awake=True)
-    minimum = _min_instances(read_service(context, service) or {})
+    minimum = min_instances(read_service(context, service) or {})
     count, why = _counted(context, service)
     if count is None and minimum > 0:
         return Instances(None, f"the service keeps {minimum} instances at least; {why}", is_awake=True)
     return Instances(count, why, is_awake=bool(count) or minimum > 0)
-
-
-def _min_instances(live: dict[str, Any]) -> int:
-    template = (live.get("template") or {}).get("scaling") or {}
-    return max(int(scaling.get("minInstanceCount") or 0) for scaling in (template, live.get("scaling") or {}))
 
 
 def _counted(context: Context, service: DeployedService) -> tuple[int | None, str]:

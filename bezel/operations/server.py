@@ -1,4 +1,4 @@
-"""Requests of operations to a deployed server: with the caller's identity, bounded in bytes and in time.
+"""Requests of operations to a deployed server: with the identity of its smoke check, bounded in bytes and in time.
 
 Owns one request and its whole answer, cut where it is too long. Leaves out streams, retries, and what the answers mean.
 Nothing here decides whether a request may start an instance: see bezel.operations.instances.
@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, Self
 import httpx
 
 from bezel.errors import Problem, UserError
+from bezel.operations.deployment.server_access import access_of
 from bezel.operations.redaction import cleaned
+from bezel.rest import Credentials
 from bezel.rest.transport import new_client, reason_of
 from smoke.client import Server
 
@@ -60,17 +62,14 @@ class DeployedServer:
         deployment: The deployed stack.
 
     Raises:
-        ServerError: The stack has no address.
+        UserError: The stack has no address.
     """
 
     def __init__(self, context: Context, deployment: Deployment) -> None:
-        if not deployment.url:
-            consequence = "the deployment has no output `url`: no server can be asked."
-            raise ServerError(
-                Problem(deployment.stack, None, consequence, f"deploy it: `pulumi up --stack {deployment.stack}`.")
-            )
-        self.url = deployment.url.rstrip("/")
-        self._identity = Server(self.url, context.credentials)
+        access = access_of(deployment)
+        credentials = None if access.public else Credentials(access.impersonate, environ=context.environ)
+        self.url = access.url
+        self._identity = Server(access.url, credentials, audience=access.audience)
         self._client = new_client(30.0)
 
     def __enter__(self) -> Self:

@@ -124,8 +124,8 @@ def stack_status(context: Context, deployment: Deployment) -> StackStatus:
     starts = [lease.active_at for lease in deployment.leases if lease.active_at is not None]
     since = min(starts, default=None) if created is None else created
     cost = stack_cost(resources_in(deployment.resources))
-    template_scaling = ((live or {}).get("template") or {}).get("scaling") or {}
-    scaling = {**template_scaling, **((live or {}).get("scaling") or {})}
+    live_template = (live or {}).get("template") or {}
+    scaling = {**(live_template.get("scaling") or {}), **((live or {}).get("scaling") or {})}
     return StackStatus(
         stack=deployment.stack,
         verdict=verdict,
@@ -135,7 +135,7 @@ def stack_status(context: Context, deployment: Deployment) -> StackStatus:
         service=None if service is None else service.id,
         revisions=_revisions(live or {}),
         latest_revision=_last((live or {}).get("latestCreatedRevision")),
-        min_instances=None if live is None else int(scaling.get("minInstanceCount") or 0),
+        min_instances=None if live is None else min_instances(live),
         max_instances=scaling.get("maxInstanceCount"),
         leases=tuple(leases),
         created_at=utc(since),
@@ -161,6 +161,12 @@ def read_service(context: Context, service: DeployedService) -> dict[str, Any] |
         if error.status == 404:
             return None
         raise
+
+
+def min_instances(live: Mapping[str, Any]) -> int:
+    """The least number of instances that a service keeps: its own minimum, or that of its template."""
+    template = (live.get("template") or {}).get("scaling") or {}
+    return max(int(scaling.get("minInstanceCount") or 0) for scaling in (template, live.get("scaling") or {}))
 
 
 def _lease_status(context: Context, lease: DeployedLease) -> LeaseStatus:

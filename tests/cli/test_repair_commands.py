@@ -37,6 +37,7 @@ WITHIN_OPTIONS = {"num_speculative_tokens", "kv_connector"}
 READS = (
     "bezel bench",
     "bezel catalog show",
+    "bezel compare",
     "bezel completion",
     "bezel local env",
     "bezel local fault list",
@@ -51,6 +52,7 @@ READS = (
     "make outputs",
     "pulumi login",
     "pulumi stack export",
+    "pulumi stack ls",
     "pulumi stack output",
 )
 RUN_BY = {

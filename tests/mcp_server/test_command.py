@@ -34,9 +34,11 @@ def test_a_client_lists_and_calls_over_standard_input_and_output() -> None:
 @pytest.mark.parametrize("client", CLIENTS)
 def test_the_configuration_starts_this_command_in_this_folder_and_holds_no_secret(client: str) -> None:
     environ = {**os.environ, "GOOGLE_OAUTH_ACCESS_TOKEN": "planted", "PULUMI_CONFIG_PASSPHRASE": "planted"}
+    environ |= {"PULUMI_BACKEND_URL": "postgres://me:planted@db/states", "OTHER_CUSTOM_ENDPOINT": "planted"}
     command = [BEZEL, "mcp", "--read-only", "--stack", "l4-qat", "config", client]
     done = subprocess.run(command, capture_output=True, text=True, env=environ, cwd=ROOT, timeout=60, check=True)
-    assert "planted" not in done.stdout
+    assert "planted" not in done.stdout + done.stderr
+    assert "PULUMI_BACKEND_URL is left out" in done.stderr
     (servers,) = json.loads(done.stdout).values()
     assert servers["bezel"]["command"] == str(BEZEL.resolve())
     assert servers["bezel"]["args"] == ["mcp", "--folder", str(ROOT), "--read-only", "--stack=l4-qat"]

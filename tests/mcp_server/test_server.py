@@ -1,5 +1,6 @@
 """MCP server, asked by the official SDK's client: what it lists, what it refuses, and what never leaves it."""
 
+import re
 import shutil
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -86,7 +87,8 @@ def test_a_result_has_text_and_structured_content_that_fits_its_schema(cloud: De
         ({"stack": 5}, "invalid_arguments", "stack = 5"),
         ({"stack": "dev", "yes": True}, "invalid_arguments", "yes"),
         ({"stack": "x" * 200_000}, "invalid_arguments", "longer than"),
-        ({"stack": "../../etc/passwd"}, "failed", "no state"),
+        ({"stack": "../../outside"}, "failed", "a stack's name has"),
+        ({"stack": ".."}, "failed", "a stack's name has"),
         ({"stack": "gone"}, "failed", "no state"),
     ],
 )
@@ -189,11 +191,30 @@ def test_resources_are_stacks_plans_and_documents_and_nothing_outside_of_them(tm
 def test_a_prompt_is_filled_in_and_a_missing_argument_is_refused(tmp_path: Path) -> None:
     async def asked(client: Client) -> None:
         assert {prompt.name for prompt in (await client.list_prompts()).prompts} == {"deploy", "diagnose", "compare"}
-        filled = await client.get_prompt("deploy", {"stack": "l4-{qat}"})
-        assert "Deploy the stack l4-{qat}." in filled.messages[0].content.text  # type: ignore[union-attr]
-        for name, arguments in (("deploy", {}), ("deploy", {"stack": "x" * 201}), ("destroy", {"stack": "dev"})):
+        filled = await client.get_prompt("deploy", {"stack": "l4-qat"})
+        assert "Deploy the stack l4-qat." in filled.messages[0].content.text  # type: ignore[union-attr]
+        refused = ("", "x" * 101, "l4; rm -rf .", "{stack}", "-rf", "a\nb")
+        for name, arguments in (
+            ("deploy", {}),
+            ("destroy", {"stack": "dev"}),
+            *(("deploy", {"stack": stack}) for stack in refused),
+        ):
             with pytest.raises(MCPError):
                 await client.get_prompt(name, arguments)
+
+    ask(tmp_path, asked)
+
+
+def test_a_prompt_names_only_tools_that_are_served(tmp_path: Path) -> None:
+    async def asked(client: Client) -> None:
+        tools = {tool.name for tool in (await client.list_tools()).tools}
+        named: set[str] = set()
+        for listed in (await client.list_prompts()).prompts:
+            arguments = {argument.name: "dev" for argument in listed.arguments or ()}
+            text = (await client.get_prompt(listed.name, arguments)).messages[0].content.text  # type: ignore[union-attr]
+            named |= set(", ".join(re.findall(r"Use the tools (.+)\.$", text)).split(", ")) - {""}
+        assert named == {"plan", "status", "metrics", "logs"}
+        assert named <= tools
 
     ask(tmp_path, asked)
 

@@ -97,3 +97,16 @@ def test_the_server_itself_gets_no_request(cloud: Deployed) -> None:
     cloud.live[SERVICE] = live_service()
     of(cloud)
     assert [call.path for call in cloud.server.calls] == [f"/run/v2/{SERVICE}"]
+
+
+def test_a_file_outside_of_the_states_is_no_stack(cloud: Deployed) -> None:
+    cloud.keep("../../../../outside", state_of(service_resource()))
+    assert (cloud.folder / "outside.json").is_file()
+    with pytest.raises(NotDeployedError, match="a stack's name has"):
+        of(cloud, "../../../../outside")
+
+
+def test_the_minimum_of_instances_is_the_services_or_its_templates(cloud: Deployed) -> None:
+    cloud.keep("dev", state_of(service_resource()))
+    cloud.live[SERVICE] = live_service(template={"scaling": {"minInstanceCount": 1}}, scaling={"minInstanceCount": 0})
+    assert of(cloud).min_instances == 1

@@ -20,8 +20,8 @@ pytestmark = [
 ]
 
 ROOT = Path(__file__).parents[2]
-# Stands for `pulumi`: notes what it is told, and ends by the signal of the number that it was given. Its plugin, in a
-# group of its own as the engine's are, heeds no engine.
+# Stands for `pulumi`: writes the names of its signals to a file, and ends by the last of the given number. Its plugin,
+# in a process group of its own as the engine's are, lives on without its engine.
 ENGINE = """
 import os, signal, subprocess, sys
 if os.environ.get("PLUGIN"):

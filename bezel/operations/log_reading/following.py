@@ -39,7 +39,7 @@ def further_entries(
         since = rfc3339((unix(last) or context.clock.now()) - _LATE_SECONDS)
         rows = read_entries(context, project, narrowed(query, since=since), newest_first=False)
         found = [entry for entry in rows if entry.id not in seen]
-        seen = seen if len(seen) < _SEEN else set()
-        seen |= {entry.id for entry in found}
+        # The next reading begins later than this one: nothing older than its entries comes again.
+        seen = (seen if len(seen) < _SEEN else set()) | {entry.id for entry in rows}
         last = max([last, *(entry.time for entry in found)])
         yield found
