@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -28,16 +29,11 @@ if os.environ.get("PLUGIN"):
     plugin = subprocess.Popen(["/bin/sh", "-c", "exec tail -f /dev/null"], process_group=0, stdout=2)
     open(os.environ["PLUGIN"], "w").write(str(plugin.pid))
 told = open(sys.argv[1], "ab", buffering=0)
-left = int(sys.argv[2])
-def hear(number, frame):
-    global left
-    left -= 1
-    told.write(signal.Signals(number).name.encode() + b" ")
-for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-    signal.signal(number, hear)
+heard = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+signal.pthread_sigmask(signal.SIG_BLOCK, heard)  # so that none comes between a look and a wait
 print(os.getpid(), flush=True)
-while left > 0:
-    signal.pause()
+for _ in range(int(sys.argv[2])):
+    told.write(signal.Signals(signal.sigwait(heard)).name.encode() + b" ")
 print("saved", flush=True)
 sys.exit(3)
 """
@@ -84,8 +80,10 @@ class Run:
 
     def told(self, signals: int) -> str:
         """What the engine has been told, once it is that many."""
+        end = time.monotonic() + 60
         while len(self._told.read_text().split()) < signals:
             assert self.goes_on()
+            assert time.monotonic() < end, f"the engine was told {self._told.read_text()!r} in 60 s"
         return self._told.read_text().strip()
 
     def goes_on(self) -> bool:
