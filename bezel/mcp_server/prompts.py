@@ -42,10 +42,10 @@ _PROMPTS = {
     "compare": _Prompt(
         "choose hardware for a model by memory, price and estimated speed",
         {"model": "name of the model in the catalogue"},
-        (),
-        "Compare the accelerators for the model {model} by the output of `bezel compare --model {model} --json`, which "
-        "the user can run: where it fits, at what context, at what price per hour and per million tokens, and at what "
-        "estimated speed. Say which figures are estimates and which prices are unknown.",
+        ("compare",),
+        "Compare the accelerators for the model {model}: where it fits, at what context, at what price per hour and "
+        "per million tokens, and at what estimated speed. Say which figures are estimates and which prices are "
+        "unknown.",
     ),
 }
 
@@ -77,6 +77,6 @@ def prompt(name: str, given: Mapping[str, str]) -> GetPromptResult:
     # They become parts of commands that the prompt names.
     if bad := [key for key, value in values.items() if not _NAME.fullmatch(value)]:
         raise PromptError(f"{', '.join(bad)} of {name} needs a name: letters, digits, hyphens, underscores and periods")
-    tools = f" Use the tools {', '.join(chosen.tools)}." if chosen.tools else ""
-    message = PromptMessage(role="user", content=TextContent(text=chosen.text.format(**values) + tools))
+    text = f"{chosen.text.format(**values)} Use the tools {', '.join(chosen.tools)}."
+    message = PromptMessage(role="user", content=TextContent(text=text))
     return GetPromptResult(description=chosen.description, messages=[message])

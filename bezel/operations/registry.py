@@ -84,6 +84,13 @@ OPERATIONS: tuple[Operation, ...] = (
         "show logs of the server, the platform, requests, or leased machines, without credentials",
         "logs",
     ),
+    Operation(
+        "compare",
+        "comparison.compare:compare",
+        "reading",
+        "compare one model on every accelerator: memory, cost, estimated speed",
+        "compare",
+    ),
 )
 
 

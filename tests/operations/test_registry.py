@@ -36,7 +36,9 @@ def test_the_command_has_the_arguments_of_the_operation(each: Operation) -> None
     command = BY_COMMAND[each.command]
     positional = [name for name in command.get("arguments", {}) if not name.startswith("-")]
     required = [name for name in positional if command["arguments"][name].get("nargs") not in ("?", "*")]
-    options = vars(root_parser().read([*each.command.split(), *("x" for _ in required)]))
+    named = [name for name, option in command.get("arguments", {}).items() if option.get("required")]
+    given = [*("x" for _ in required), *(word for name in named for word in (name, "x"))]
+    options = vars(root_parser().read([*each.command.split(), *given]))
     assert set(options) - COMMON == set(each.arguments().model_fields)
 
 

@@ -53,11 +53,11 @@ SEED_TOOLS: dict[str, str | None] = {
     "run a benchmark": "bezel bench run",
     "full sweep": "bezel bench sweep",
     "report with charts": "bezel bench report",
-    "compare hardware": "bezel compare",
-    "compare models": "bezel compare",
+    "compare hardware": "compare",
+    "compare models": "compare",
     "cost estimate": "plan",
     "cost per million tokens": "plan",
-    "cost comparison over platforms": "bezel compare",
+    "cost comparison over platforms": "compare",
     "help": "bezel --help",
 }
 
@@ -72,7 +72,7 @@ def counterparts() -> str:
             rows.append((tool, f"`{name}`", "", ""))
         else:
             each = operation(name)
-            module = each.function.partition(":")[0].replace(".", "/")
+            module = each.function.partition(":")[0].rpartition(".")[2]
             rows.append((tool, f"`bezel {each.command}`", f"`{each.name}`", f"`tests/operations/test_{module}.py`"))
     return _table(("tool of the seed systems", "command", "MCP tool", "test"), rows)
 

@@ -1,0 +1,1 @@
+"""Comparison of one model on every accelerator: figures, table, and the simulated server's second opinion."""
