@@ -107,7 +107,8 @@ def test_a_fork_gets_neither_identity_nor_secret():
 
 def test_deploys_of_one_stack_wait_for_each_other_and_prod_has_its_environment():
     job = content("deploy.yml")["jobs"]["deploy"]
-    assert job["concurrency"] == {"group": "deploy-${{ matrix.stack }}", "cancel-in-progress": False}
+    group = "deploy-${{ matrix.stack || github.run_id }}"
+    assert job["concurrency"] == {"group": group, "cancel-in-progress": False, "queue": "max"}
     assert job["environment"] == "${{ matrix.environment }}"
 
 

@@ -80,7 +80,7 @@ _ONLY_PROTECTED = (
     " -F 'deployment_branch_policy[custom_branch_policies]=false'"
 )
 _PROTECTION = (
-    "   - require a pull request with an approval, by a code owner for .github/ and policies/",
+    "   - require a pull request with the approval of a code owner (a file CODEOWNERS): a job's token may approve, too",
     "   - require the checks of preview.yml and check.yml to pass, on a branch that is up to date",
     "   - refuse force pushes and deletion, for administrators too",
 )
