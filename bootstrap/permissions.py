@@ -51,6 +51,8 @@ iam.serviceAccounts.actAs iam.serviceAccounts.create iam.serviceAccounts.delete 
 logging.logEntries.list
 run.routes.invoke run.services.create run.services.delete run.services.setIamPolicy run.services.update
 """
+# `bezel ci expire` looks for what no stack holds any more.
+_LEFTOVER_READS = "artifactregistry.repositories.list storage.buckets.list"
 _ALERT_READS = "monitoring.alertPolicies.get monitoring.dashboards.get monitoring.notificationChannels.get"
 _ALERT_WRITES = """
 monitoring.alertPolicies.create monitoring.alertPolicies.delete monitoring.alertPolicies.update
@@ -101,6 +103,7 @@ DEPLOY = CustomRole.of(
     _SERVICE_WRITES,
     _ALERT_READS,
     _ALERT_WRITES,
+    _LEFTOVER_READS,
     "storage.buckets.create compute.projects.get",
 )
 DEPLOY_LEASES = CustomRole.of("bezelDeployLeases", "Lease machines in a private network", _LEASE_READS, _LEASE_WRITES)
