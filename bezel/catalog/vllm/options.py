@@ -106,9 +106,9 @@ class VllmOption:
         return self.flags[1] if self.kind == "switch-pair" else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class VllmOptions:
-    """The option list of one release.
+    """The option list of one release, equal to itself alone: what is concluded from it can be cached.
 
     `registered` holds, for options whose parser takes any string, the values that the started server knows, `values`
     the JSON schemas of fields in vLLM's configuration classes, by the option's `dest`. Both `variables` and `values`

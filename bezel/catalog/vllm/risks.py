@@ -54,7 +54,8 @@ def judged() -> frozenset[str]:
     return frozenset(name for names in read_toml("vllm/judged.toml").values() for name in names)
 
 
-def unjudged(options: VllmOptions) -> dict[str, Risk]:
+@functools.lru_cache(maxsize=4)
+def unjudged(options: VllmOptions) -> Mapping[str, Risk]:
     """Return, as risks, the settings with free text that were not reviewed, as a newer build may have.
 
     Args:

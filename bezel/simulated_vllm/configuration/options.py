@@ -61,7 +61,8 @@ def parse(arguments: Sequence[str], unknown: frozenset[str] = frozenset()) -> ar
     parser = _parser(unknown)
     space = parser.parse_args(_json_from_dotted(_normalised(_with_config(list(arguments)))))
     space.model = space.model_tag or space.model
-    space.given = tuple(name for name, value in vars(space).items() if parser.get_default(name) != value)
+    defaults = _defaults(unknown)
+    space.given = tuple(name for name, value in vars(space).items() if defaults.get(name) != value)
     return space
 
 
@@ -81,6 +82,14 @@ def _parser(unknown: frozenset[str]) -> _Parser:
         else:
             parser.set_defaults(**{option.dest: option.default})
     return parser
+
+
+@functools.cache
+def _defaults(unknown: frozenset[str]) -> dict[str, object]:
+    """By `dest`: argparse's own look-up walks through all options for each of them."""
+    parser = _parser(unknown)
+    names = ("model_tag", *(option.dest for option in vllm_options(VERSION).options))
+    return {name: parser.get_default(name) for name in names}
 
 
 def _shape(option: VllmOption) -> dict[str, Any]:
