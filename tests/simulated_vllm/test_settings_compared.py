@@ -6,27 +6,22 @@ import json
 
 import pytest
 
+from tests.support.simulated_vllm.settings_compared import RECORDED as FILE
 from tests.support.simulated_vllm.settings_compared import (
-    EXPLAINED,
     TABLE,
     explanation,
-    plan_verdict,
-    simulated_verdict,
+    explanations,
     table,
+    verdicts,
 )
-from tests.support.simulated_vllm.settings_compared import RECORDED as FILE
 
 RECORDED = json.loads(FILE.read_text(encoding="utf-8"))
 REPAIR = "python -m tools.vllm.compare_settings PYTHON MODEL --record, or a row of tools/vllm/settings_explained.json"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("models")
-
-
-def verdicts(row, folder):
-    return {"plan": plan_verdict(row), "simulated": simulated_verdict(row, folder)}
+def said(tmp_path_factory):
+    return verdicts(RECORDED, tmp_path_factory.mktemp("models"))
 
 
 def test_300_settings_were_recorded_and_many_of_them_are_refused():
@@ -36,28 +31,27 @@ def test_300_settings_were_recorded_and_many_of_them_are_refused():
 
 
 @pytest.mark.parametrize("who", ["plan", "simulated"])
-def test_whoever_says_otherwise_than_the_real_one_is_explained(folder, who):
-    said = [(row, verdicts(row, folder)[who]) for row in RECORDED]
+def test_whoever_says_otherwise_than_the_real_one_is_explained(said, who):
     silent = [
         (row["vllm"], row["variables"], verdict, row["real"])
-        for row, verdict in said
+        for row, verdict in zip(RECORDED, said[who], strict=True)
         if explanation(row, who, verdict, row["real"]) is None
     ]
     assert not silent, REPAIR
 
 
-def test_the_table_of_the_documents_says_so(folder):
+def test_the_table_of_the_documents_says_so(said):
     written = json.loads(TABLE.read_text(encoding="utf-8"))
-    assert table(RECORDED, folder, written["stamp"]) == written, REPAIR
+    assert table(RECORDED, said, written["stamp"]) == written, REPAIR
 
 
-def test_every_explanation_is_needed(folder):
+def test_every_explanation_is_needed(said):
     used = {
         explanation(row, who, verdict, row["real"])
-        for row in RECORDED
-        for who, verdict in verdicts(row, folder).items()
+        for who, found in said.items()
+        for row, verdict in zip(RECORDED, found, strict=True)
     }
-    assert {row["reason"] for row in json.loads(EXPLAINED.read_text(encoding="utf-8"))} <= used
+    assert {row["reason"] for row in explanations()} <= used
 
 
 @pytest.mark.parametrize("real", [None, "ValidationError: ..."])

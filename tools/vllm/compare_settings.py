@@ -59,7 +59,8 @@ def main() -> int:
             "machine": f"vLLM 0.32.0 on {platform.machine()} (CPU), tiny Gemma 4",
         }
         with tempfile.TemporaryDirectory() as folder:
-            text = json.dumps(judges.table(rows, Path(folder), stamp), indent=1, ensure_ascii=False)
+            said = judges.verdicts(rows, Path(folder))
+        text = json.dumps(judges.table(rows, said, stamp), indent=1, ensure_ascii=False)
         judges.TABLE.write_text(text + "\n", encoding="utf-8")
     return 1 if unexplained else 0
 

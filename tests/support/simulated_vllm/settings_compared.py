@@ -96,18 +96,35 @@ def _machine(folder: Path) -> Any:
     return machine_from_environment({"LOCALCLOUD_MOUNTS": json.dumps({"/mnt/models": str(folder)})})
 
 
-def table(rows: list[Setting], folder: Path, stamp: dict[str, str]) -> dict[str, Any]:
+Verdicts = dict[str, list[str | None]]
+
+
+def verdicts(rows: list[Setting], folder: Path) -> Verdicts:
+    """What the plan and the simulated server say of settings, in their order.
+
+    Args:
+        rows: settings.
+        folder: where the made-up model may be written.
+    """
+    return {
+        "plan": [plan_verdict(row) for row in rows],
+        "simulated": [simulated_verdict(row, folder) for row in rows],
+    }
+
+
+def table(rows: list[Setting], said: Verdicts, stamp: dict[str, str]) -> dict[str, Any]:
     """What the plan and the simulated server say of settings that a real vLLM has judged, as a table of the documents.
 
     Args:
         rows: settings, each with the verdict of the real one.
-        folder: where the made-up model may be written.
+        said: the verdicts of the others.
         stamp: of the real one's run.
     """
-    judges = {"plan": plan_verdict, "simulated": functools.partial(simulated_verdict, folder=folder)}
     reasons = {
-        who: collections.Counter(explanation(row, who, judge(row), row["real"]) for row in rows)
-        for who, judge in judges.items()
+        who: collections.Counter(
+            explanation(row, who, verdict, row["real"]) for row, verdict in zip(rows, found, strict=True)
+        )
+        for who, found in said.items()
     }
     return {
         "title": "vLLM: generated settings",
@@ -137,13 +154,19 @@ def table(rows: list[Setting], folder: Path, stamp: dict[str, str]) -> dict[str,
     }
 
 
+@functools.cache
+def explanations() -> tuple[dict[str, Any], ...]:
+    """Rows of the file of explanations."""
+    return tuple(json.loads(EXPLAINED.read_text(encoding="utf-8")))
+
+
 def explanation(setting: Setting, who: str, verdict: str | None, real: str | None) -> str | None:
     """Why this one and the real vLLM do not agree, "" where they do; None where nobody has explained it."""
     if (verdict is None) == (real is None):
         return ""
     says = "taken" if verdict is None else "refused"
     given = {name: one.value for name, one in merge({}, setting["vllm"], OPTIONS).items()} | setting["variables"]
-    for row in json.loads(EXPLAINED.read_text(encoding="utf-8")):
+    for row in explanations():
         fits = any(
             re.fullmatch(row["name"], name) and row.get("value", value) == value for name, value in given.items()
         )
