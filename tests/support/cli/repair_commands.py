@@ -53,11 +53,15 @@ def _strings(value: object) -> Iterator[str]:
 
 
 def _texts(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    left_out = {id(part) for part in _docstrings(tree)}
-    for node in ast.walk(tree):
-        if id(node) in left_out:
+    left_out: set[int] = set()
+    for node in ast.walk(tree):  # a statement comes before its parts
+        if isinstance(node, ast.Expr):  # what stands alone is a docstring
+            left_out.add(id(node.value))
+            if isinstance(node.value, ast.JoinedStr):
+                left_out.update(map(id, node.value.values))
+        elif id(node) in left_out:
             continue
-        if isinstance(node, ast.JoinedStr):
+        elif isinstance(node, ast.JoinedStr):
             text = ""
             for part in node.values:
                 left_out.add(id(part))
@@ -70,15 +74,6 @@ def _texts(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, _LATER.sub("1", node.value)
 
 
-def _docstrings(tree: ast.Module) -> Iterator[ast.expr]:
-    """Texts that stand alone as a statement."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Expr):
-            yield node.value
-            if isinstance(node.value, ast.JoinedStr):
-                yield from node.value.values
-
-
 def commands_in(text: str) -> list[str]:
     """The commands that a text names: in backticks, in `$(...)`, or alone on the line that is the text."""
     quoted = [found[0] for pattern in (_QUOTED, _SUBSTITUTED) for found in pattern.findall(text)]
@@ -86,7 +81,8 @@ def commands_in(text: str) -> list[str]:
     return [command.strip() for command in [*quoted, *([alone[1]] if alone else [])]]
 
 
-def commands_of(program: str) -> list[tuple[str, list[str]]]:
+@cache
+def commands_of(program: str) -> dict[str, list[str]]:
     """Every command of a program that a message names, with the places that do."""
     found: dict[str, list[str]] = {}
     for told in texts():
@@ -94,4 +90,4 @@ def commands_of(program: str) -> list[tuple[str, list[str]]]:
             plain = command.removeprefix(".venv/bin/")
             if plain.startswith(f"{program} "):
                 found.setdefault(plain, []).append(told.place)
-    return sorted(found.items())
+    return dict(sorted(found.items()))
