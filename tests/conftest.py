@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
 
-gc.set_threshold(50_000, 10, 10)
+gc.disable()  # until all is collected: what is imported stays
 
 # A shell without job control lets what it starts in the background ignore an interrupt, and all that it starts in turn:
 # tests that interrupt something would wait for what never comes.
@@ -61,5 +61,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Leave out of every search for garbage what stays to the end of the run."""
-    gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000, 10, 10)
+    gc.enable()
