@@ -6,7 +6,7 @@ have the same one, the location does.
 
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import NamedTuple
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -30,7 +30,11 @@ class BarePaths:
 
     def __init__(self, app: ASGIApp, apis: Sequence[Api]) -> None:
         self._app = app
-        self._forms = [_form(api, rule.method, rule.path) for api in apis for rule in api.rules if api.service]
+        self._apis = apis
+
+    @cached_property
+    def _forms(self) -> list[_Form]:
+        return [_form(api, rule.method, rule.path) for api in self._apis for rule in api.rules if api.service]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""

@@ -4,6 +4,7 @@ Every route but localcloud's own serves one method of Google's discovery documen
 that method before the handler sees them.
 """
 
+import copy
 import functools
 import inspect
 import logging
@@ -254,23 +255,19 @@ class Api:
 
     def routes(self, cloud: Context) -> list[Route]:
         """The rules as routes of the HTTP server."""
-        if self.public:
-            return [RawRoute(rule.path, _endpoint(cloud, self, rule), rule.method) for rule in self.rules]
-        return [_BoundRoute(_pattern(rule.path, rule.method), _endpoint(cloud, self, rule)) for rule in self.rules]
-
-
-class _BoundRoute(Route):
-    """A route of one cloud, with the compiled path of the pattern."""
-
-    def __init__(self, pattern: Route, endpoint: Callable[[Request], Awaitable[Response]]) -> None:
-        vars(self).update(vars(pattern))
-        self.endpoint, self.app = endpoint, request_response(endpoint)
+        found = []
+        for rule in self.rules:
+            route = copy.copy(_pattern(rule.path, rule.method, raw=self.public))
+            route.endpoint = _endpoint(cloud, self, rule)
+            route.app = request_response(route.endpoint)
+            found.append(route)
+        return found
 
 
 @functools.cache
-def _pattern(path: str, method: str) -> Route:
-    """A route without a handler. Compiling the paths of all APIs takes most of a cloud's start."""
-    return Route(path, _no_handler, methods=[method])
+def _pattern(path: str, method: str, *, raw: bool) -> Route:
+    """A route without its handler. To compile the paths of all APIs takes most of a cloud's start."""
+    return RawRoute(path, _no_handler, method) if raw else Route(path, _no_handler, methods=[method])
 
 
 async def _no_handler(request: Request) -> Response:
