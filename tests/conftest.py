@@ -8,6 +8,8 @@ its share of the runs of the engine, which take up to two minutes: what is left 
 import gc
 import os
 import signal
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,10 @@ settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCh
 settings.load_profile("busy")
 
 gc.disable()  # until all is collected: what is imported stays
+
+# httpx asks for it with each request, and each time all folders of the path are searched.
+if find_spec("sniffio") is None:
+    sys.modules["sniffio"] = None  # type: ignore[assignment]
 
 # A shell without job control lets what it starts in the background ignore an interrupt, and all that it starts in turn:
 # tests that interrupt something would wait for what never comes.

@@ -1,13 +1,12 @@
 """A localcloud in this process with one repository, and the steps of a client of the registry protocol."""
 
-import asyncio
 import base64
 import json
 
 import httpx
 
 from bezel.localcloud.core.blob_files import digest_of
-from tests.support.localcloud.in_process import PARENT, SCOPE, Project
+from tests.support.localcloud.in_process import PARENT, SCOPE, Project, run
 
 HOST = "us-east4-docker.pkg.dev"
 REPOSITORY = f"{PARENT}/locations/us-east4/repositories/tools"
@@ -43,7 +42,7 @@ class Registry(Project):
             async with httpx.AsyncClient(transport=transport, base_url=self.cloud.base, headers=sent) as client:
                 return await client.request(verb, path, content=content)
 
-        return asyncio.run(request())
+        return run(request())
 
     def blob(self, content, path=APP):
         """Push a blob and return its digest."""
