@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from pulumi.runtime import mocks
 from pulumi.runtime.rpc import UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 REVISION = "projects/acme-llm/locations/us-east4/services/chat/revisions/chat-00001-abc"
@@ -180,9 +181,23 @@ def declare(program: Callable[[], Any], *, preview: bool = False, digest: str | 
 
     loop = asyncio.new_event_loop()
     # With each resource Pulumi notes the whole stack: a thread of its own has few frames, a test a hundred.
-    with closing(loop), ThreadPoolExecutor(1) as pool:
+    with closing(loop), ThreadPoolExecutor(1) as pool, _short_traces():
         pool.submit(with_a_loop).result()
     return declarations
+
+
+@contextmanager
+def _short_traces() -> Iterator[None]:
+    """Enough frames for Pulumi to find the line that declares a resource; each further one costs a look at a file."""
+    before = getattr(sys, "tracebacklimit", None)
+    sys.tracebacklimit = 8
+    try:
+        yield
+    finally:
+        if before is None:
+            del sys.tracebacklimit
+        else:
+            sys.tracebacklimit = before
 
 
 def has_unknown(value: object) -> bool:
