@@ -43,6 +43,7 @@ from bezel.localcloud.services.cloud_run.runtime.controller import Controller
 from bezel.localcloud.services.cloud_run.runtime.jobs import Jobs
 from bezel.localcloud.services.machines.reconciler import MachineReconciler
 from bezel.localcloud.services.monitoring.quota_use import QuotaUse
+from bezel.localcloud.services.monitoring.service_use import ServiceUse
 from bezel.localcloud.services.scheduler.dispatcher import Scheduler
 
 _TOKEN_REQUEST, _MESSAGE, _OBJECT = 64 << 10, 10 << 20, 5 << 40  # bytes; the last two are Google's limits
@@ -101,6 +102,7 @@ class Cloud:
         self.nodes = nodes(self)
         self.machines = MachineReconciler(self)
         self.quota_use = QuotaUse(self)
+        self.service_use = ServiceUse(self)
         self.scheduler = Scheduler(self)
 
     def _heed_full_disk(self) -> None:

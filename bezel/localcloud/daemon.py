@@ -169,6 +169,7 @@ async def _run(
     cloud.jobs.resume()
     cloud.machines.resume()
     cloud.quota_use.resume()
+    cloud.service_use.resume()
     cloud.scheduler.resume()
     for http in servers:
         await http.start()
@@ -184,7 +185,15 @@ async def _run(
         layout.endpoint.unlink(missing_ok=True)
         for http in servers:
             await http.close()
-        for part in (cloud.scheduler, cloud.quota_use, cloud.machines, cloud.nodes, cloud.jobs, cloud.services):
+        for part in (
+            cloud.scheduler,
+            cloud.quota_use,
+            cloud.service_use,
+            cloud.machines,
+            cloud.nodes,
+            cloud.jobs,
+            cloud.services,
+        ):
             await part.close()
         cloud.store.close()
         log.info("stopped")

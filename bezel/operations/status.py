@@ -19,6 +19,7 @@ from bezel.leases.observation import Observation, State
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import DeployedLease, DeployedService, Deployment
 from bezel.operations.results import Arguments, Result, Usd, lines, utc
+from bezel.operations.service_use import InstancesNow, ServiceCost, service_use
 from bezel.planner.base.money import Priced
 from bezel.resource_cost.stack_cost import resources_in, stack_cost
 from bezel.rest import ApiError
@@ -65,6 +66,7 @@ class StackStatus(Result):
     latest_revision: str | None = Field(description="revision that was created last, ready or not")
     min_instances: int | None
     max_instances: int | None
+    instances: InstancesNow | None = Field(description="instances that run now; None without a GPU service")
     leases: tuple[LeaseStatus, ...]
     created_at: datetime | None = Field(description="creation of the service, or start of the first lease")
     age_seconds: int | None
@@ -72,7 +74,11 @@ class StackStatus(Result):
     expires_at: str | None = Field(description="date of the label expires-at, or never")
     usd_per_hour: Usd | None = Field(description="price of an hour with everything running; None if unknown")
     usd_per_hour_idle: Usd | None = Field(description="price of an hour without traffic; None if unknown")
-    usd_so_far: Usd | None = Field(description="cost of the leases until now; None if unknown, and for a service")
+    usd_so_far: Usd | None = Field(
+        description="cost until now: of leases since their start, of a service its billed time at the price of its "
+        "present instances; None if unknown"
+    )
+    service_cost: ServiceCost | None = Field(description="cost of the service so far; None without a GPU service")
     simulated: bool = Field(description="whether the last smoke check met a simulated server")
 
 
@@ -124,6 +130,9 @@ def stack_status(context: Context, deployment: Deployment) -> StackStatus:
     starts = [lease.active_at for lease in deployment.leases if lease.active_at is not None]
     since = min(starts, default=None) if created is None else created
     cost = stack_cost(resources_in(deployment.resources))
+    instances, spent = None, None
+    if service is not None and live is not None and service.has_gpu:
+        instances, spent = service_use(context, service, created)
     live_template = (live or {}).get("template") or {}
     scaling = {**(live_template.get("scaling") or {}), **((live or {}).get("scaling") or {})}
     return StackStatus(
@@ -137,6 +146,7 @@ def stack_status(context: Context, deployment: Deployment) -> StackStatus:
         latest_revision=_last((live or {}).get("latestCreatedRevision")),
         min_instances=None if live is None else min_instances(live),
         max_instances=scaling.get("maxInstanceCount"),
+        instances=instances,
         leases=tuple(leases),
         created_at=utc(since),
         age_seconds=None if since is None else int(context.clock.now() - since),
@@ -144,7 +154,8 @@ def stack_status(context: Context, deployment: Deployment) -> StackStatus:
         expires_at=((live or {}).get("labels") or {}).get("expires-at"),
         usd_per_hour=cost.hourly.usd if isinstance(cost.hourly, Priced) else None,
         usd_per_hour_idle=cost.idle_hourly.usd if isinstance(cost.idle_hourly, Priced) else None,
-        usd_so_far=_sum([lease.usd_so_far for lease in leases]),
+        usd_so_far=_sum([lease.usd_so_far for lease in leases] + ([] if spent is None else [spent.usd])),
+        service_cost=spent,
         simulated=deployment.is_simulated,
     )
 
@@ -260,13 +271,24 @@ def _block(stack: StackStatus) -> str:
         ("service", stack.service),
         ("revision", traffic or None),
         ("instances", scale if not stack.leases else None),
+        ("running", None if stack.instances is None else stack.instances.line()),
         *((f"lease {lease.name}", _lease_line(lease)) for lease in stack.leases),
         ("age", None if stack.age_seconds is None else format_duration(stack.age_seconds)),
         ("expires", stack.expires_at),
         ("price", f"{_usd(stack.usd_per_hour)} per hour with everything running, {_usd(stack.usd_per_hour_idle)} idle"),
-        ("cost so far", None if not stack.leases else _usd(stack.usd_so_far)),
+        ("cost so far", _so_far(stack)),
     ]
     return f"{stack.stack}\n{lines(rows)}"
+
+
+def _so_far(stack: StackStatus) -> str | None:
+    cost = stack.service_cost
+    if cost is None:
+        return _usd(stack.usd_so_far) if stack.leases else None
+    if cost.usd is None:
+        return f"unknown ({cost.unknown_because})"
+    kept = " (Cloud Monitoring keeps six weeks)" if cost.is_partial else ""
+    return f"{_usd(stack.usd_so_far)} since {cost.since:%Y-%m-%d %H:%M} UTC{kept}, at the present price of an instance"
 
 
 def _lease_line(lease: LeaseStatus) -> str:

@@ -79,6 +79,12 @@ class GpuService:
         return self._larger("minInstanceCount")[1]
 
     @property
+    def instance_hourly(self) -> Amount:
+        """Cost of one running instance, per hour."""
+        cost = self._cost
+        return cost.hourly if isinstance(cost, Cost) else cost
+
+    @property
     def hourly(self) -> Amount:
         """Cost of all instances running, per hour."""
         cost = self._cost

@@ -27,7 +27,6 @@ class Vllm:
         cloud.live[SERVICE] = live_service(scaling=scaling)
         environ: Any = cloud.context.environ
         environ["GOOGLE_APPLICATION_CREDENTIALS"] = str(key_file(folder, cloud.server))
-        environ["GOOGLE_MONITORING_CUSTOM_ENDPOINT"] = f"{cloud.server.url}/monitoring/"
         del environ["GOOGLE_OAUTH_ACCESS_TOKEN"]
         cloud.server.routes[:0] = [token_route(), self.answer]
 

@@ -96,7 +96,8 @@ def test_the_server_itself_gets_no_request(cloud: Deployed) -> None:
     cloud.keep("dev", state_of(service_resource(), url=cloud.server.url))
     cloud.live[SERVICE] = live_service()
     of(cloud)
-    assert [call.path for call in cloud.server.calls] == [f"/run/v2/{SERVICE}"]
+    asked = {call.path for call in cloud.server.calls}
+    assert asked == {f"/run/v2/{SERVICE}", "/monitoring/v3/projects/acme/timeSeries"}
 
 
 def test_a_file_outside_of_the_states_is_no_stack(cloud: Deployed) -> None:

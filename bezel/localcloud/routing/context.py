@@ -40,6 +40,14 @@ class Point(NamedTuple):
     used: int
 
 
+class RevisionUse(NamedTuple):
+    """Instances of a revision that start or serve requests, idle ones, and the seconds that all of them ran so far."""
+
+    active: int
+    idle: int
+    seconds: float
+
+
 class Services(Protocol):
     """Reconciles Cloud Run services with the store; every call returns at once."""
 
@@ -63,6 +71,9 @@ class Services(Protocol):
 
     def held(self, name: str) -> Counter[str]:
         """Number of instances of a service by revision."""
+
+    def use(self, name: str) -> dict[str, RevisionUse]:
+        """What each revision of a service that had an instance uses, and used."""
 
 
 class Jobs(Protocol):
@@ -123,6 +134,31 @@ class QuotaUse(Protocol):
         """The points of each series of the last day, oldest first."""
 
 
+class Sample(NamedTuple):
+    """A sample of a metric: the interval that it is about, in Unix seconds, and its value."""
+
+    start: float
+    end: float
+    value: float
+
+
+class RevisionSeries(NamedTuple):
+    """Key of one series of a Cloud Run service: the metric, its revision, and the label `state` where it has one."""
+
+    metric: str
+    location: str
+    service: str
+    revision: str
+    state: str = ""
+
+
+class ServiceUse(Protocol):
+    """Samples the instances of Cloud Run services."""
+
+    def series(self) -> Mapping[RevisionSeries, Sequence[Sample]]:
+        """The samples of each series that can be read by now, oldest first."""
+
+
 class Context(Protocol):
     """One project of the embedded cloud.
 
@@ -163,6 +199,10 @@ class Context(Protocol):
     @property
     def quota_use(self) -> QuotaUse:
         """Samples of the use of quotas."""
+
+    @property
+    def service_use(self) -> ServiceUse:
+        """Samples of the instances of services."""
 
     @property
     def scheduler(self) -> Scheduler:

@@ -100,8 +100,8 @@ def test_the_table_of_rules_is_the_committed_one():
                 },
                 {
                     "what": "Monitoring: metrics and filters",
-                    "why": "only the use of quotas, filtered by equal labels; other metrics, comparisons and "
-                    "aggregations are refused with 501 instead of made-up figures",
+                    "why": "only the use of quotas, and instances and billable time of Cloud Run services, filtered by "
+                    "equal labels, with ALIGN_SUM at most; anything else is refused with 501 instead of made up",
                     "evidence": "localcloud's own; bezel/localcloud/services/monitoring/api.py",
                 },
                 {
@@ -109,6 +109,13 @@ def test_the_table_of_rules_is_the_committed_one():
                     "why": "30 s to 3 minutes of the platform's time after its sample, seeded; a restarted daemon has "
                     "no earlier points. Google does not publish the delay of this metric",
                     "evidence": "localcloud's own; bezel/localcloud/services/monitoring/quota_use.py",
+                },
+                {
+                    "what": "Monitoring: billable time of Cloud Run",
+                    "why": "is the life of instances that are billed by instance, as all with a GPU are; those that "
+                    "are billed by request have none. A revision whose instances all ended keeps being sampled with 0; "
+                    "Google does not publish when it stops",
+                    "evidence": "localcloud's own; bezel/localcloud/services/monitoring/service_use.py",
                 },
                 {
                     "what": "Monitoring: alert policies, uptime checks and dashboards",

@@ -96,6 +96,7 @@ def deployed(folder: Path, **environ: str) -> Iterator[Deployed]:
         environment = {
             "PULUMI_BACKEND_URL": f"file://{folder}/state",
             "GOOGLE_CLOUD_RUN_V2_CUSTOM_ENDPOINT": f"{server.url}/run/v2/",
+            "GOOGLE_MONITORING_CUSTOM_ENDPOINT": f"{server.url}/monitoring/",
             "GOOGLE_OAUTH_ACCESS_TOKEN": ACCESS_TOKEN,
             **environ,
         }

@@ -141,4 +141,22 @@ RULES = [
         "",
         "",
     ),
+    (
+        "instances and billable time of a Cloud Run revision are sampled every 60 s, readable after up to 120 s",
+        [
+            "monitoring_services.instances_are_sampled_by_state_and_zero_is_a_sample_once_there_was_one",
+            "monitoring_services.a_sample_can_be_read_within_two_minutes_and_always_with_the_same_delay",
+            "monitoring_services.a_service_that_runs_has_instances_and_billable_time",
+        ],
+        "Google's list of metrics: run, container/instance_count and container/billable_instance_time, November 2026",
+        "",
+        "",
+    ),
+    (
+        "an alignment period has at least 60 seconds",
+        ["monitoring_services.an_aggregation_that_cannot_be_or_is_not_served_is_refused"],
+        MONITORING,
+        "schemas/Aggregation/properties/alignmentPeriod/description",
+        "The value must be at least 60 seconds",
+    ),
 ]

@@ -18,7 +18,7 @@ from bezel.localcloud.core.errors import ApiError
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.logbook import LogSource
 from bezel.localcloud.core.store import written
-from bezel.localcloud.routing.context import Context
+from bezel.localcloud.routing.context import Context, RevisionUse
 from bezel.localcloud.services.cloud_run import egress, failures, status, traffic
 from bezel.localcloud.services.cloud_run.failures import KilledError, RevisionFailureError
 from bezel.localcloud.services.cloud_run.references import check_image, check_quota
@@ -26,6 +26,7 @@ from bezel.localcloud.services.cloud_run.runtime.autoscaler import Autoscaler, R
 from bezel.localcloud.services.cloud_run.runtime.container_command import Command, Container, container_command
 from bezel.localcloud.services.cloud_run.runtime.ingress import Ingress, listen
 from bezel.localcloud.services.cloud_run.runtime.instance import Instance
+from bezel.localcloud.services.cloud_run.runtime.instance_register import InstanceRegister
 from bezel.localcloud.services.cloud_run.spec import ProbeSpec, RevisionSpec, revision_spec
 
 log = logging.getLogger(__name__)
@@ -43,7 +44,7 @@ class Controller:
         self._ingresses: dict[tuple[str, str], Ingress] = {}
         self._random = random.Random()  # noqa: S311 - shares of traffic
         self._pools: dict[str, RevisionRoute] = {}
-        self._instances: list[tuple[str, Instance]] = []
+        self._instances = InstanceRegister()
         self._deployments: dict[str, asyncio.Task[None]] = {}
         self._background = BackgroundTasks()
 
@@ -125,18 +126,18 @@ class Controller:
 
     def held(self, name: str) -> Counter[str]:
         """Number of instances of each revision of a service at this moment, retired ones included."""
-        return Counter(
-            revision
-            for revision, instance in self._instances
-            if revision.startswith(f"{name}/") and not instance.exited.is_set()
-        )
+        return self._instances.held(name)
+
+    def use(self, name: str) -> dict[str, RevisionUse]:
+        """Instances of each revision of a service by state, and how long its instances ran in all."""
+        return self._instances.use(name)
 
     def subnetwork_of(self, instance: str) -> str:
         """Full name of the subnetwork that an instance sends from, "" for none or for an unknown instance."""
-        for name, found in self._instances:
-            if found.id == instance:
-                return egress.subnetwork_of(self._cloud.store.get("revision", name) or {}, found.source.location)
-        return ""
+        if (found := self._instances.find(instance)) is None:
+            return ""
+        revision, sender = found
+        return egress.subnetwork_of(self._cloud.store.get("revision", revision) or {}, sender.source.location)
 
     def route(self, name: str, tag: str = "") -> RevisionRoute | None:
         """The route of the next request to a service, or to a tag's own address; None while no revision is ready."""
@@ -185,12 +186,11 @@ class Controller:
             speed = self._timing.startup_speed
             command = container_command(self._cloud, self._launcher, spec, instance.address, speed, platform)
             # Set before the start: its first packet already comes from its subnetwork.
-            self._forget(None)
-            self._instances.append((revision, instance))
+            self._instances.add(revision, instance)
             try:
                 await instance.start(command, reason)
             except OSError as error:
-                self._forget(instance)
+                self._instances.remove(instance)
                 raise failures.ContainerFailureError(f"Application exec likely failed: {error}.") from None
             healthy = await instance.healthy(spec.startup, self._timing)
         except RevisionFailureError as failure:
@@ -198,7 +198,7 @@ class Controller:
             raise
         except BaseException:
             await instance.stop()
-            self._forget(instance)
+            self._instances.remove(instance)
             raise
         if not healthy:
             why = _why_unhealthy(spec, spec.startup, exited=instance.exited.is_set())
@@ -206,11 +206,6 @@ class Controller:
             await instance.stop()
             raise KilledError(why) if killed else failures.ContainerFailureError(why)
         return instance
-
-    def _forget(self, ended: Instance | None) -> None:
-        """Forget all ended instances, and this one."""
-        kept = [item for item in self._instances if item[1] is not ended and not item[1].exited.is_set()]
-        self._instances = kept
 
     def _start_deployment(self, name: str, operation: str, revision: str) -> None:
         task = asyncio.create_task(self._deploy(name, operation, revision))

@@ -8,6 +8,7 @@ import contextlib
 import os
 import signal
 import tempfile
+import time
 import uuid
 from dataclasses import replace
 from pathlib import Path
@@ -46,6 +47,7 @@ class Instance:
         self._socket = Path(address)
         self.in_flight = 0
         self.idle_since = 0.0
+        self._started_at = self._ended_at = 0.0
         self.exited = asyncio.Event()
         self.code: int | None = None
         self.source = replace(source, instance=self.id)
@@ -72,6 +74,7 @@ class Instance:
         self._output = {name: Output() for name in ("stdout", "stderr")}
         try:
             self._process = await self._spawn(command)
+            self._started_at = time.monotonic()
             self._guard = await guard(self._process.pid)
         except OSError:
             self._signal(signal.SIGKILL)
@@ -211,7 +214,20 @@ class Instance:
                 self._guard.kill()
             await self._guard.wait()
         self.code = code
+        self._ended_at = time.monotonic()
         self.exited.set()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it has started and handles no request at this moment."""
+        return self.in_flight == 0 and self.idle_since > 0.0
+
+    @property
+    def lived_seconds(self) -> float:
+        """Real seconds from its start until now, or until its end."""
+        if not self._started_at:
+            return 0.0
+        return (self._ended_at or time.monotonic()) - self._started_at
 
     @property
     def was_killed(self) -> bool:

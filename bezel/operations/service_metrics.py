@@ -1,0 +1,168 @@
+"""Metrics of a Cloud Run service in Cloud Monitoring: instances now, and time that was billed.
+
+Owns the two questions and what counts as no answer. Sends no request to the service: one would start an instance.
+Source: Google's list of metrics, `run.googleapis.com/container/instance_count` and `.../billable_instance_time`,
+November 2026: sampled every 60 s, readable up to 120 s later, kept for six weeks.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from bezel.errors import one_line
+from bezel.leases.clock import unix
+from bezel.operations.context import Context
+from bezel.operations.deployment.deployment import DeployedService
+from bezel.operations.redaction import cleaned
+from bezel.rest import ApiError, GoogleClient, RestError
+
+KEPT = timedelta(weeks=6)
+INSTANCE_COUNT = "run.googleapis.com/container/instance_count"
+_BILLABLE = "run.googleapis.com/container/billable_instance_time"
+_LOOK_BACK = 360.0  # seconds: a sample is at most three minutes old, and may be late
+_SAME_SAMPLE = 180.0  # a series whose newest point is older than the others' by more belongs to a revision that ended
+_PERIOD = 60  # an alignment period is a multiple of it
+_SECONDS = 5.0  # of a request, with its retries: Monitoring must not keep a status from being shown
+
+
+@dataclass(frozen=True)
+class Instances:
+    """Instances of a service at its newest sample.
+
+    Attributes:
+        active: Those that start or handle requests; None if Monitoring has no answer.
+        idle: Those that handle none; None if Monitoring has no answer.
+        sampled_at: Time of the sample, unix seconds; None without one.
+        unknown_because: Why there is no answer, "" if there is one.
+    """
+
+    active: int | None = None
+    idle: int | None = None
+    sampled_at: float | None = None
+    unknown_because: str = ""
+
+    @property
+    def count(self) -> int | None:
+        """All instances; None if Monitoring has no answer."""
+        return None if self.active is None or self.idle is None else self.active + self.idle
+
+    @property
+    def is_running(self) -> bool:
+        """Whether an instance surely ran at the sample; otherwise a request may start one, which costs money."""
+        return bool(self.count)
+
+
+@dataclass(frozen=True)
+class Billed:
+    """Time of instances that a service was billed for.
+
+    Attributes:
+        seconds: Of all instances together; None if Monitoring has no answer.
+        since: Begin of the measured time, unix seconds.
+        unknown_because: Why there is no answer, "" if there is one.
+    """
+
+    seconds: float | None
+    since: float
+    unknown_because: str = ""
+
+
+def running_instances(context: Context, service: DeployedService) -> Instances:
+    """The instances of a service as of the newest sample. Never raises for Monitoring's refusals."""
+    now = context.clock.now()
+    try:
+        series = list(_series(context, service, INSTANCE_COUNT, now - _LOOK_BACK, now))
+    except RestError as error:
+        return Instances(unknown_because=_why(error))
+    held: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for each in series:
+        if points := _points(each):
+            held[_key(each)] = sorted((*held.get(_key(each), ()), *points), reverse=True)
+    if not held:
+        return Instances(unknown_because=f"Cloud Monitoring has no sample of the last {_LOOK_BACK / 60:.0f} minutes")
+    newest = max(points[0][0] for points in held.values())
+    current = {key: points for key, points in held.items() if newest - points[0][0] <= _SAME_SAMPLE}
+    # States are sampled together but can be read one after the other: the newest moment that all of them have.
+    moment = min(points[0][0] for points in current.values())
+    counts = [
+        (state, next((int(value) for at, value in points if at <= moment), int(points[-1][1])))
+        for (_, state), points in current.items()
+    ]
+    idle = sum(value for state, value in counts if state == "idle")
+    return Instances(sum(value for _, value in counts) - idle, idle, moment)
+
+
+def billed_time(context: Context, service: DeployedService, since: float) -> Billed:
+    """The time that a service was billed for since a moment, at most that of the last six weeks."""
+    now = context.clock.now()
+    begin = max(since, now - KEPT.total_seconds())
+    period = max(1, math.ceil((now - begin) / _PERIOD)) * _PERIOD
+    aligned = {"aggregation.perSeriesAligner": "ALIGN_SUM", "aggregation.alignmentPeriod": f"{period}s"}
+    try:
+        series = _series(context, service, _BILLABLE, now - period, now, aligned)
+        points = [value for each in series for _, value in _points(each)]
+    except RestError as error:
+        return Billed(None, begin, _why(error))
+    if not points:
+        return Billed(None, begin, "Cloud Monitoring has no billable time of it yet")
+    return Billed(sum(points), begin)
+
+
+def _series(
+    context: Context,
+    service: DeployedService,
+    metric: str,
+    start: float,
+    end: float,
+    more: Mapping[str, str] | None = None,
+) -> Iterator[dict[str, Any]]:
+    terms = {
+        "metric.type": metric,
+        "resource.type": "cloud_run_revision",
+        # A project may show the series of others that it monitors.
+        "resource.labels.project_id": service.project,
+        "resource.labels.location": service.location,
+        "resource.labels.service_name": service.name,
+    }
+    params: dict[str, str | int] = {
+        "filter": " AND ".join(f'{name} = "{value}"' for name, value in terms.items()),
+        "interval.startTime": _rfc3339(start),
+        "interval.endTime": _rfc3339(end),
+        "view": "FULL",
+        "pageSize": 10_000,
+        **(more or {}),
+    }
+    url = f"{context.address('MONITORING')}v3/projects/{service.project}/timeSeries"
+    with GoogleClient(context.credentials, deadline_seconds=_SECONDS, timeout_seconds=_SECONDS) as client:
+        yield from client.pages(url, "timeSeries", params=params)
+
+
+def _points(series: Mapping[str, Any]) -> list[tuple[float, float]]:
+    """(time, value) of each point, newest first."""
+    found = []
+    for point in series.get("points") or ():
+        value = point.get("value") or {}
+        number, at = (
+            value.get("int64Value", value.get("doubleValue")),
+            unix((point.get("interval") or {}).get("endTime")),
+        )
+        if number is not None and at is not None:
+            found.append((at, float(number)))
+    return sorted(found, reverse=True)
+
+
+def _key(series: Mapping[str, Any]) -> tuple[str, str]:
+    """Revision and state of a series."""
+    metric, resource = ((series.get(part) or {}).get("labels") or {} for part in ("metric", "resource"))
+    return str(resource.get("revision_name") or ""), str(metric.get("state") or "")
+
+
+def _why(error: RestError) -> str:
+    text = error.message or str(error.status) if isinstance(error, ApiError) else one_line(error)
+    return f"Cloud Monitoring: {cleaned(text.partition('. ')[0].rstrip('.'), 300)}"
+
+
+def _rfc3339(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).isoformat().replace("+00:00", "Z")
