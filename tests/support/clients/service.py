@@ -15,11 +15,12 @@ _MOUNT = "/mnt/models"
 
 
 @contextlib.contextmanager
-def service(folder: Path) -> Iterator[dict[str, str]]:
+def service(folder: Path, serving_speed: int = 100) -> Iterator[dict[str, str]]:
     """The variables of a client: a home of its own, the service's URL, and an identity token as the key.
 
     Args:
         folder: Empty; the cloud's data and the home are made in it.
+        serving_speed: How many times as fast as its accelerator the server generates.
     """
     directory, home = folder / "cloud", folder / "home"
     home.mkdir()
@@ -34,7 +35,7 @@ def service(folder: Path) -> Iterator[dict[str, str]]:
             f"--served-model-name={NAME}",
             "--enable-auto-tool-choice",
             "--tool-call-parser=gemma4",
-            env=[{"name": "LOCALCLOUD_SERVING_SPEED", "value": "100"}],
+            env=[{"name": "LOCALCLOUD_SERVING_SPEED", "value": str(serving_speed)}],
             volumeMounts=[{"name": "weights", "mountPath": _MOUNT}],
             volumes=[{"name": "weights", "gcs": {"bucket": "models", "readOnly": True}}],
             maxInstanceRequestConcurrency=100,
