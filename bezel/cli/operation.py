@@ -32,6 +32,10 @@ def run(project: "Project", options: argparse.Namespace) -> int:
     except ValidationError as error:
         raise ArgumentError(*_problems(error)) from None
     with Context(project.folder, os.environ, output=None if options.json else say) as context:
+        if called.kind == "changing":
+            from bezel.cli.change import run_change
+
+            return run_change(context, called, arguments, options)
         result = called.load()(context, arguments)
     say((result.model_dump_json(indent=2) if options.json else result.text()).rstrip("\n"))
     return result.exit_code

@@ -9,7 +9,8 @@ import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -109,6 +110,8 @@ class Engine:
         environment: The engine's complete environment.
         config_file: The stack's file where it is not the project's own.
         seconds: Time limit of a run.
+        show: Gets each step as a line instead of the engine's own display on standard error.
+        cancelled: Ends a run as soon as it is set; an interrupt of a run sets it.
     """
 
     project: Project
@@ -116,6 +119,8 @@ class Engine:
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     config_file: Path | None = None
     seconds: float = SECONDS
+    show: Callable[[str], None] | None = None
+    cancelled: threading.Event | None = None
 
     def run(
         self,
@@ -154,16 +159,24 @@ class Engine:
         variables = {**self.environment, "PULUMI_DEBUG_COMMANDS": "1", "PULUMI_SKIP_UPDATE_CHECK": "1"}
         if plan or save_plan:
             variables[_EXPERIMENTAL] = "1"
-        with tempfile.TemporaryDirectory(prefix="bezel-run-") as folder, _errors_of(Path(folder)) as (file, text):
+        with (
+            tempfile.TemporaryDirectory(prefix="bezel-run-") as folder,
+            _errors_of(Path(folder), is_shown=self.show is None) as (file, text),
+            (Path(folder) / "display").open("wb") as display,
+        ):
             log = Path(folder) / "events.jsonl"
+            waiting = Waiting(log, show=self.show or note, each=self.show is not None and operation != "preview")
             end = run_to_end(
                 [pulumi_cli(), *arguments, "--event-log", str(log), *options],
                 self.project.folder,
                 variables,
-                meanwhile=_both(reported(Waiting(log, show=note)), meanwhile),
-                streams=(_standard_error(), file),
+                meanwhile=_both(reported(waiting), meanwhile),
+                streams=(_standard_error() if self.show is None else display.fileno(), file),
                 seconds=min(self.seconds, PREVIEW_SECONDS) if operation == "preview" else self.seconds,
+                cancelled=self.cancelled,
             )
+            if end.interrupted and self.cancelled is not None:
+                self.cancelled.set()  # what follows the run is given up as well
             unknown = tuple(unfinished(log)) if end.code and operation != "preview" else ()
             account = account_of(self.environment) if end.code else ""
             return EngineRun(end, read_events(log), len(given), text(), unknown, account)
@@ -232,8 +245,8 @@ def _standard_error() -> int:
 
 
 @contextlib.contextmanager
-def _errors_of(folder: Path) -> Iterator[tuple[int, Any]]:
-    """A descriptor for the engine's errors, and a function that returns their end; shown when the run has ended."""
+def _errors_of(folder: Path, *, is_shown: bool) -> Iterator[tuple[int, Any]]:
+    """A descriptor for the engine's errors, and a function that returns their end; shown at the end if asked for."""
     path = folder / "errors"
     with path.open("w+b") as file:
 
@@ -244,5 +257,5 @@ def _errors_of(folder: Path) -> Iterator[tuple[int, Any]]:
         try:
             yield file.fileno(), text
         finally:
-            if shown := text():
+            if is_shown and (shown := text()):
                 note(shown)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import threading
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
@@ -44,6 +45,7 @@ class Context:
         clock: The time.
         show: Called with each line of progress.
         output: Called with each line of a result that grows while it is awaited; None: such lines are progress.
+        cancelled: Set by the face when the caller gives the operation up.
     """
 
     folder: Path
@@ -52,6 +54,7 @@ class Context:
     clock: PlatformClock = field(default_factory=clock_of)
     show: Callable[[str], None] = note
     output: Callable[[str], None] | None = None
+    cancelled: threading.Event = field(default_factory=threading.Event)
 
     def __enter__(self) -> Self:
         return self

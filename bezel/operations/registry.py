@@ -26,6 +26,7 @@ class Operation:
         kind: `reading` changes nothing; `changing` needs a confirmed plan; `job` runs for minutes, with progress.
         help: What it does, in one line.
         command: Its words on the command line, e.g. `secret set`.
+        apply: Of a changing operation, `MODULE:FUNCTION` that carries out the plan which `function` returns.
     """
 
     name: str
@@ -33,14 +34,15 @@ class Operation:
     kind: Kind
     help: str
     command: str
+    apply: str = ""
 
     def load(self) -> Callable[[Context, Any], Result]:
-        """The function."""
-        module, _, name = self.function.partition(":")
-        function: Callable[[Context, Any], Result] = getattr(
-            importlib.import_module(f"bezel.operations.{module}"), name
-        )
-        return function
+        """The function; of a changing operation, the one that plans."""
+        return _loaded(self.function)
+
+    def load_apply(self) -> Callable[[Context, Any], Result]:
+        """The function that carries out a plan: `apply(context: Context, plan: Plan) -> Outcome`."""
+        return _loaded(self.apply)
 
     def arguments(self) -> type[Arguments]:
         """The model of its arguments."""
@@ -50,9 +52,20 @@ class Operation:
         return model
 
     def result(self) -> type[Result]:
-        """The model of its result."""
+        """The model of its result; of a changing operation, its plan."""
         model: type[Result] = get_type_hints(self.load())["return"]
         return model
+
+    def outcome(self) -> type[Result]:
+        """The model of what `apply` returns."""
+        model: type[Result] = get_type_hints(self.load_apply())["return"]
+        return model
+
+
+def _loaded(place: str) -> Callable[[Context, Any], Result]:
+    module, _, name = place.partition(":")
+    function: Callable[[Context, Any], Result] = getattr(importlib.import_module(f"bezel.operations.{module}"), name)
+    return function
 
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -90,6 +103,22 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "compare one model on every accelerator: memory, cost, estimated speed",
         "compare",
+    ),
+    Operation(
+        "deploy",
+        "deploy:plan_deploy",
+        "changing",
+        "plan a deploy of a stack, ask, then deploy exactly that",
+        "deploy",
+        "deploy:apply_deploy",
+    ),
+    Operation(
+        "destroy",
+        "destroy:plan_destroy",
+        "changing",
+        "show what destroying a stack deletes, ask for its name, then destroy it",
+        "destroy",
+        "destroy:apply_destroy",
     ),
 )
 

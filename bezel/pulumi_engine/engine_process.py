@@ -15,6 +15,8 @@ import contextlib
 import os
 import signal
 import subprocess
+import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,6 +44,7 @@ for file in /proc/[0-9]*/stat; do
   if [ "$4" = "$engine" ]; then process=${file#/proc/}; kill -s KILL "${process%/stat}"; fi
 done
 """
+_LOOK_SECONDS = 0.2
 _MAKES = frozenset({"make", "gmake"})
 _SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 _NAMES = {signal.SIGTERM: "SIGTERM", signal.SIGHUP: "SIGHUP (the terminal was closed)"}
@@ -65,8 +68,11 @@ def run_to_end(
     meanwhile: contextlib.AbstractContextManager[None] | None = None,
     streams: tuple[int, int] | None = None,
     seconds: float | None = None,
+    cancelled: threading.Event | None = None,
 ) -> End:
     """Run the engine, and wait for its end, whatever signals this process gets.
+
+    In another thread than the main one this process's signals are left alone, and `cancelled` ends the run.
 
     Args:
         command: The program and its arguments.
@@ -77,6 +83,7 @@ def run_to_end(
         meanwhile: Entered while the engine runs, and only once it does: it may start threads.
         streams: Descriptors of its standard output and error; this process's own by default.
         seconds: Its time limit: then the guard ends it, as after a SIGTERM.
+        cancelled: Ends the run in the same way as soon as it is set.
     """
     out, err = streams or (None, None)
     outlet, inlet = os.pipe()
@@ -107,13 +114,7 @@ def run_to_end(
             )
             signals.forward_to(engine)
             with meanwhile or contextlib.nullcontext():
-                timed_out = False
-                try:
-                    code = engine.wait(seconds)
-                except subprocess.TimeoutExpired:
-                    timed_out = True
-                    signals.close()
-                    code = engine.wait()
+                code, timed_out = _awaited(engine, seconds, cancelled, signals)
             if code < 0:
                 end_session(engine.pid)
             return End(code, signals.received, timed_out)
@@ -121,6 +122,25 @@ def run_to_end(
         guard.kill()
         guard.wait()
         signals.close()
+
+
+def _awaited(
+    engine: "subprocess.Popen[bytes]", seconds: float | None, cancelled: threading.Event | None, signals: "_Signals"
+) -> tuple[int, bool]:
+    """The engine's exit code, and whether its time limit was reached; the guard ends it then, or once cancelled."""
+    end = None if seconds is None else time.monotonic() + seconds
+    while True:
+        left = None if end is None else max(0.0, end - time.monotonic())
+        pause = left if cancelled is None else min(_LOOK_SECONDS, _LOOK_SECONDS if left is None else left)
+        try:
+            return engine.wait(pause), False
+        except subprocess.TimeoutExpired:
+            if cancelled is not None and cancelled.is_set():
+                signals.received, cancelled = True, None
+                signals.close()
+            elif end is not None and time.monotonic() >= end:
+                signals.close()
+                return engine.wait(), True
 
 
 def end_with_make() -> None:
@@ -153,6 +173,9 @@ class _Signals:
     @contextlib.contextmanager
     def handled(self) -> Iterator[None]:
         """Handle the signals; one that this process was started to ignore stays ignored."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
         numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         before = {number: signal.getsignal(number) for number in numbers}
         before = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}

@@ -38,11 +38,13 @@ class Waiting:
     Attributes:
         now: Seconds since an arbitrary moment.
         show: Prints a line.
+        each: Whether the begin and the end of each operation are shown too.
     """
 
     events: Path
     now: Callable[[], float] = time.monotonic
     show: Callable[[str], None] = say
+    each: bool = False
     under_way: dict[str, tuple[str, float]] = field(default_factory=dict)
     _offset: int = 0
     _quiet_since: float = 0.0
@@ -71,9 +73,13 @@ class Waiting:
                     f"{verb} {kind.rpartition('$')[2].rpartition('::')[2]} {name}",
                     self.now(),
                 )
-        for key in ("resOutputsEvent", "resOpFailedEvent"):
-            if ended := event.get(key):
-                self.under_way.pop(ended["metadata"]["urn"], None)
+                if self.each and verb != "reading":
+                    self.show(f"  {self.under_way[metadata['urn']][0]}")
+        for key, word in (("resOutputsEvent", "done"), ("resOpFailedEvent", "failed")):
+            if (ended := event.get(key)) and (known := self.under_way.pop(ended["metadata"]["urn"], None)):
+                text, since = known
+                if self.each and (word == "failed" or not text.startswith("reading")):
+                    self.show(f"  {word}: {text} ({self.now() - since:.0f} s)")
 
     def _new(self) -> Iterator[dict[str, Any]]:
         try:
@@ -109,3 +115,5 @@ def reported(waiting: Waiting) -> Iterator[None]:
     finally:
         ended.set()
         thread.join()
+        if waiting.each:
+            waiting.look()  # the end of a short run

@@ -2,17 +2,19 @@
 
 import tomllib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 from pydantic import BaseModel
 
 from bezel.cli.argparser import COMMANDS, root_parser
+from bezel.operations.changes.plan import Outcome, Plan
 from bezel.operations.registry import OPERATIONS, Operation
 
 SPEC = tomllib.loads(COMMANDS.read_text(encoding="utf-8"))
 # What every command has beside the arguments of its operation.
 COMMON = {"json", "errors", "operation", "run", "needs_project", "command", "action", "help", "parser", "pulumi"}
+CHANGE = {"yes", "confirm_name"}  # of a changing one: how it is confirmed
 
 
 def commands(spec: dict[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -39,7 +41,8 @@ def test_the_command_has_the_arguments_of_the_operation(each: Operation) -> None
     named = [name for name, option in command.get("arguments", {}).items() if option.get("required")]
     given = [*("x" for _ in required), *(word for name in named for word in (name, "x"))]
     options = vars(root_parser().read([*each.command.split(), *given]))
-    assert set(options) - COMMON == set(each.arguments().model_fields)
+    extra = CHANGE if each.kind == "changing" else set()
+    assert set(options) - COMMON - extra == set(each.arguments().model_fields)
 
 
 @pytest.mark.parametrize("each", OPERATIONS, ids=lambda each: each.name)
@@ -53,3 +56,12 @@ def test_every_result_and_argument_is_described(each: Operation) -> None:
         assert issubclass(model, BaseModel)
         assert model.__doc__
         assert model.model_json_schema(mode="serialization")
+
+
+@pytest.mark.parametrize("each", OPERATIONS, ids=lambda each: each.name)
+def test_a_changing_operation_plans_first_and_no_other_does(each: Operation) -> None:
+    assert (each.kind == "changing") == (each.result() is Plan) == bool(each.apply)
+    if each.apply:
+        hints = get_type_hints(each.load_apply())
+        assert hints["plan"] is Plan
+        assert issubclass(hints["return"], Outcome)

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from bezel.localcloud.core.locks import using
+from bezel.pulumi_engine.engine_process import End, run_to_end
 
 pytestmark = [
     pytest.mark.slow,
@@ -241,3 +243,26 @@ def test_what_the_shell_lets_it_ignore_stays_ignored(start: Callable[..., Run]) 
     told, said = run.end()
     assert told == "SIGINT"
     assert "completes its running" not in said
+
+
+def test_an_engine_of_another_thread_is_interrupted_when_it_is_cancelled(tmp_path: Path) -> None:
+    (tmp_path / "engine.py").write_text(ENGINE)
+    told, cancelled, ends = tmp_path / "told", threading.Event(), []
+    outlet, inlet = os.pipe()
+
+    def run() -> None:
+        command = [sys.executable, str(tmp_path / "engine.py"), str(told), "1"]
+        ends.append(
+            run_to_end(command, tmp_path, os.environ, grace=(5, 5), streams=(inlet, inlet), cancelled=cancelled)
+        )
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert select.select([outlet], [], [], 60)[0], "the engine did not start"
+    os.read(outlet, 100)
+    assert ends == []  # it runs until it is cancelled
+    cancelled.set()
+    thread.join(60)
+    os.close(inlet)
+    os.close(outlet)
+    assert (ends, told.read_text()) == ([End(3, interrupted=True)], "SIGINT ")

@@ -15,8 +15,8 @@ SCHEMAS = ROOT / "bezel" / "operations" / "schemas"
 DOCUMENT = ROOT / "docs" / "operations.md"
 # Tool of the seed systems -> the operation, or the other command of `bezel`, that does it; None: there is none yet.
 SEED_TOOLS: dict[str, str | None] = {
-    "deploy a service": None,
-    "destroy a service": None,
+    "deploy a service": "deploy",
+    "destroy a service": "destroy",
     "scale a service": None,
     "status of a service": "status",
     "deployment configuration before it is applied": None,
@@ -94,10 +94,13 @@ def tables() -> dict[str, str]:
 
 
 def schemas(each: Operation) -> str:
-    """The schemas of an operation's arguments and result, as the file holds them."""
+    """The schemas of an operation's arguments and result, as the file holds them; of a changing one, its outcome's."""
     arguments: dict[str, Any] = each.arguments().model_json_schema(mode="validation")
     result: dict[str, Any] = each.result().model_json_schema(mode="serialization")
-    return json.dumps({"arguments": arguments, "result": result}, indent=1, ensure_ascii=False) + "\n"
+    held = {"arguments": arguments, "result": result}
+    if each.apply:
+        held["outcome"] = each.outcome().model_json_schema(mode="serialization")
+    return json.dumps(held, indent=1, ensure_ascii=False) + "\n"
 
 
 def write_schemas() -> None:

@@ -18,6 +18,7 @@ from bezel.gitops.engine_runs import Engine, EngineRun
 from bezel.gitops.locks.held import HeldLock
 from bezel.gitops.locks.taker import hold, surroundings
 from bezel.gitops.outcomes import RefusedError
+from bezel.gitops.reconcile import reconcile
 from bezel.gitops.review import deploy_record, reviews
 from bezel.gitops.review.approval import Decision, Known, decide
 from bezel.gitops.review.change_report import ChangeReport
@@ -27,8 +28,8 @@ from bezel.gitops.stack_state import has_pending
 from bezel.gitops.state_bucket import BACKEND, StateBucket
 from bezel.pulumi_engine.event_log import Change
 from bezel.pulumi_engine.project import Project
-from bezel.pulumi_engine.recover import SECONDS, Recovered, recover
-from bezel.pulumi_engine.runs import MARK, end_processes
+from bezel.pulumi_engine.recover import Recovered
+from bezel.pulumi_engine.runs import MARK
 
 
 @dataclass(frozen=True)
@@ -118,17 +119,7 @@ class Deploy:
 
     def _recover(self, engine: Engine, changes: Sequence[Change] = ()) -> Recovered:
         """Reconcile the operations that a killed engine left pending, and other changes whose outcome is unknown."""
-        # Plugins live on where the guard was killed as well, and may still be creating what is looked for.
-        if count := end_processes(self._mark):
-            note(f"ended {count} processes of an ended run")
-
-        def pulumi(arguments: Sequence[str]) -> str:
-            if arguments[0] != "refresh":
-                return engine.printed(*arguments)
-            note(f"  reading the open resources from the cloud: at most {SECONDS // 60} minutes")
-            return engine.printed(*arguments, "--config-file", str(engine.config_file), seconds=SECONDS)
-
-        return recover(pulumi, self.project.cloud_project(self.stack, engine.environment), note, changes)
+        return reconcile(engine, self._mark, changes)
 
     @property
     def _mark(self) -> str:

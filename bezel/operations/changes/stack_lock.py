@@ -1,0 +1,142 @@
+"""Lock of a stack during a change, on any backend: its own in a bucket, the engine's elsewhere.
+
+Owns the wait with its deadline, and who is waited for. In a bucket the lock is that of the pipelines; elsewhere the
+engine alone locks, so the whole step is tried again once its lock is free, with another look at the state.
+"""
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from bezel.errors import Problem, UserError
+from bezel.gitops.engine_runs import EngineRun
+from bezel.gitops.locks.held import HeldLock
+from bezel.gitops.locks.taker import Surroundings, hold, surroundings
+from bezel.gitops.outcomes import LockedError
+from bezel.gitops.state_bucket import BACKEND, StateBucket
+from bezel.operations.changes.plan import plain
+from bezel.operations.context import Context
+from bezel.planner.base.quantities import duration_text, parse_duration
+
+_LOOK_SECONDS = 3.0
+_SAY_SECONDS = 60.0
+_LOCKED = "currently locked by"
+_OWNER = re.compile(r"created by (.+)")
+_Done = TypeVar("_Done")
+
+
+class CancelledError(UserError):
+    """The caller gave the operation up."""
+
+    exit_code = 130
+
+
+class EngineLockedError(Exception):
+    """The engine refused because another engine works on the stack; the text says which."""
+
+
+@dataclass(frozen=True)
+class Wait:
+    """How long a change waits for another one, and by which clock; a test passes its own.
+
+    Attributes:
+        seconds: The longest wait.
+        clock: A monotonic clock in seconds.
+    """
+
+    seconds: float
+    clock: Callable[[], float] = field(default=time.monotonic)
+
+
+def wait_of(text: str) -> Wait:
+    """The wait that an argument names, e.g. `15m`.
+
+    Raises:
+        UserError: It is not a duration.
+    """
+    if (seconds := parse_duration(text)) is None:
+        raise UserError(Problem("--wait", text, "expected a duration.", "write e.g. 15m, or 0s to fail at once."))
+    return Wait(seconds)
+
+
+def under_lock(context: Context, stack: str, wait: Wait, step: Callable[[HeldLock | None], _Done]) -> _Done:
+    """Do a step under the stack's lock.
+
+    Args:
+        context: The context.
+        stack: The stack's name.
+        wait: The longest wait for another owner.
+        step: Gets the lock in the bucket, None where the engine alone locks. It is called again after a wait for the
+            engine's lock, so it changes nothing before its first run of the engine.
+
+    Raises:
+        LockedError: Another run holds the lock beyond the wait.
+        CancelledError: The caller gave up.
+        UserError: The step failed, or the backend cannot be used.
+    """
+    backend = context.environ.get(BACKEND, "")
+    if backend.startswith("gs://"):
+        with (
+            StateBucket.of(backend, context.environ) as states,
+            hold(states, context.project.name, stack, wait.seconds, _around(context)) as held,
+        ):
+            return step(held)
+    end, said = wait.clock() + wait.seconds, ("", 0.0)
+    while True:
+        check_cancelled(context)
+        try:
+            return step(None)
+        except EngineLockedError as error:
+            now, owner = wait.clock(), str(error)
+            if now >= end:
+                raise _locked(stack, owner) from None
+            if said[0] != owner or now - said[1] >= _SAY_SECONDS:
+                left = duration_text(end - now)
+                context.show(f"waiting for the lock of {stack}, {left} at most: the engine of {owner}")
+                said = (owner, now)
+            context.cancelled.wait(min(_LOOK_SECONDS, end - now))
+
+
+def check_locked(run: EngineRun) -> EngineRun:
+    """A run of the engine that was not refused because of another engine's lock.
+
+    Raises:
+        EngineLockedError: It was.
+    """
+    text = "\n".join([run.text, *run.errors])
+    if run.end.code and _LOCKED in text:
+        found = _OWNER.search(text)
+        raise EngineLockedError(plain(found.group(1)) if found else "another user")
+    return run
+
+
+def check_cancelled(context: Context) -> None:
+    """End an operation that the caller gave up.
+
+    Raises:
+        CancelledError: The caller did.
+    """
+    if context.cancelled.is_set():
+        raise CancelledError("cancelled: nothing was changed")
+
+
+def _around(context: Context) -> Surroundings:
+    """The taker's surroundings; a cancelled caller ends the wait."""
+    around = surroundings(context.environ)
+
+    def sleep(seconds: float) -> None:
+        context.cancelled.wait(seconds)
+        check_cancelled(context)
+
+    return replace(around, say=context.show, sleep=sleep)
+
+
+def _locked(stack: str, owner: str) -> LockedError:
+    consequence = f"it is locked by the engine of {owner}; nothing was changed."
+    command = f"pulumi cancel --yes --stack {stack}"
+    repair = (
+        f"wait for its end. If it has ended for certain, remove its lock: `{command}`, then `bezel recover {stack}`."
+    )
+    return LockedError(Problem(f"stack {stack}", None, consequence, repair))
