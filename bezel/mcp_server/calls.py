@@ -4,23 +4,27 @@ Every failure that the client can repair is a result marked as an error, as the 
 problems; an unknown tool is an error of the protocol. No traceback leaves the server.
 """
 
+import asyncio
 import json
 import logging
 import os
+import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import CancelledError
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.from_thread
+import anyio.lowlevel
 import anyio.to_thread
+from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent
 from pydantic import ValidationError
 
 from bezel.errors import UserError, shown
-from bezel.mcp_server.scope import OutOfScopeError, Scope
 from bezel.operations.context import Context
-from bezel.operations.registry import Operation
 from bezel.operations.results import Arguments, Result
 
 log = logging.getLogger(__name__)
@@ -30,45 +34,92 @@ MAX_STRUCTURED = 200_000
 """Characters of the structured content of a result as JSON."""
 MAX_ARGUMENTS = 100_000
 # Codes of failures beside those of an error's exit code.
-_CODES = {1: "failed", 2: "invalid_arguments", 3: "refused", 4: "drifted", 5: "locked"}
+_CODES = {1: "failed", 2: "invalid_arguments", 3: "refused", 4: "drifted", 5: "locked", 130: "cancelled"}
 
-Progress = Callable[[str], None]
+# What sending to a client raises that is gone, or has cancelled the call.
+_NOT_SENT = (
+    RuntimeError,
+    anyio.ClosedResourceError,
+    anyio.BrokenResourceError,
+    MCPError,
+    CancelledError,
+    asyncio.CancelledError,
+)
 
 
-async def run(
-    operation: Operation, given: Mapping[str, Any], scope: Scope, folder: Path, report: Callable[[float, str], Any]
-) -> CallToolResult:
-    """Run an operation; return its result, or its failure as a result.
+@dataclass(frozen=True)
+class Call:
+    """A call of a tool.
+
+    Attributes:
+        name: Name of the tool.
+        model: Model of its arguments.
+        function: What it runs, in a thread.
+        given: Arguments as the client sent them, within the server's scope.
+        may_fail: Whether a result with another exit code than 0 is a failure; else it is an answer, e.g. "unhealthy".
+    """
+
+    name: str
+    model: Callable[[], type[Arguments]]
+    function: Callable[[Context, Any], Result]
+    given: Mapping[str, Any]
+    may_fail: bool = False
+
+
+async def run(call: Call, folder: Path, report: Callable[[float, str], Any]) -> CallToolResult:
+    """Run a call; return its result, or its failure as a result.
+
+    A cancelled call sets `Context.cancelled` and is awaited: what it has begun in the cloud ends in order.
 
     Args:
-        operation: The operation.
-        given: Arguments as the client sent them.
-        scope: What the server serves.
+        call: The call.
         folder: Folder of the Pulumi project.
         report: Coroutine function that is called with the number and the text of each line of progress.
     """
     try:
-        arguments = checked(operation, scope, given)
+        arguments = checked(call)
     except _InvalidError as error:
         return failure("invalid_arguments", error.text, error.problems)
+    cancelled, loop = threading.Event(), anyio.lowlevel.current_token()
     lines = 0
 
     def show(line: str) -> None:
         nonlocal lines
         lines += 1
-        anyio.from_thread.run(report, float(lines), line)
+        try:
+            anyio.from_thread.run(report, float(lines), line, token=loop)  # an engine's lines come from its own thread
+        except _NOT_SENT as error:
+            # What runs must not fail by that.
+            log.info("a line of progress was not sent: %s", type(error).__name__)
 
     def called() -> Result:
-        with Context(folder, os.environ, show=show) as context:
-            return operation.load()(context, arguments)
+        with Context(folder, os.environ, show=show, cancelled=cancelled) as context:
+            return call.function(context, arguments)
 
+    async def note_cancellation() -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            cancelled.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(note_cancellation)
+        answer = await _answered(call, called)
+        tasks.cancel_scope.cancel()
+    return answer
+
+
+async def _answered(call: Call, called: Callable[[], Result]) -> CallToolResult:
     try:
-        return success(await anyio.to_thread.run_sync(called))
+        result = await anyio.to_thread.run_sync(called)
+        if call.may_fail and result.exit_code:
+            return failure(_CODES.get(result.exit_code, "failed"), result.text(), [], result.model_dump(mode="json"))
+        return success(result)
     except UserError as error:
         return failure(_CODES.get(error.exit_code, "failed"), str(error), error.as_json()["problems"])
     except Exception:
         # The client gets no traceback: it may hold what no message may show.
-        log.exception("%s failed", operation.name)
+        log.exception("%s failed", call.name)
         return failure("internal", "the operation failed by a fault of bezel; the server's log has the traceback.", [])
 
 
@@ -78,14 +129,12 @@ class _InvalidError(Exception):
         self.text, self.problems = text, problems
 
 
-def checked(operation: Operation, scope: Scope, given: Mapping[str, Any]) -> Arguments:
-    """The arguments of a call as the operation's model."""
-    if len(json.dumps(given, default=str)) > MAX_ARGUMENTS:
+def checked(call: Call) -> Arguments:
+    """The arguments of a call as its model."""
+    if len(json.dumps(call.given, default=str)) > MAX_ARGUMENTS:
         raise _InvalidError(f"the arguments are longer than {MAX_ARGUMENTS} characters.", [])
     try:
-        return operation.arguments().model_validate(scope.arguments(operation, given))
-    except OutOfScopeError as error:
-        raise _InvalidError(str(error), []) from None
+        return call.model().model_validate(call.given)
     except ValidationError as error:
         problems = [
             {"key": ".".join(map(str, each["loc"])), "value": shown(each["input"]), "consequence": each["msg"]}
@@ -105,9 +154,9 @@ def success(result: Result) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=_bounded(result.text()))], structured_content=structured)
 
 
-def failure(code: str, text: str, problems: object) -> CallToolResult:
-    """A failure that the client is to see."""
-    error = {"error": {"code": code, "problems": problems}}
+def failure(code: str, text: str, problems: object, outcome: object = None) -> CallToolResult:
+    """A failure that the client is to see, with what was done in spite of it."""
+    error = {"error": {"code": code, "problems": problems}} | ({"outcome": outcome} if outcome else {})
     content = [TextContent(text=_bounded(f"{code}: {text}"))]
     return CallToolResult(content=content, structured_content=error, is_error=True)
 

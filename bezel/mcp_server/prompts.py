@@ -1,7 +1,7 @@
 """Prompts of the server: how a client deploys, diagnoses and compares with these tools. Pure."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mcp_types import GetPromptResult, Prompt, PromptArgument, PromptMessage, TextContent
@@ -26,11 +26,11 @@ _PROMPTS = {
     "deploy": _Prompt(
         "deploy a stack: plan, price, agreement, check",
         {"stack": "name of the stack"},
-        ("plan", "status"),
+        ("plan", "deploy", "confirm", "status"),
         "Deploy the stack {stack}. Say what it deploys, what it needs and what it costs per hour, per month and "
-        "without traffic; an unknown price is unknown. Say what runs now. No tool of this server deploys: "
-        "`bezel ci preview {stack}` shows the changes and the price before and after, and with the user's "
-        "agreement `pulumi up --stack {stack}` makes them. Report the verdict afterwards, and its reasons.",
+        "without traffic, before and after; an unknown price is unknown. Name what is replaced, destroyed or could be "
+        "lost. Confirm the plan only with the user's agreement to exactly that plan. Report the verdict afterwards, "
+        "and its reasons.",
     ),
     "diagnose": _Prompt(
         "find out why a stack does not serve, or serves badly",
@@ -50,8 +50,8 @@ _PROMPTS = {
 }
 
 
-def prompts() -> list[Prompt]:
-    """All prompts."""
+def prompts(served: Sequence[str]) -> list[Prompt]:
+    """The prompts whose tools are all served."""
     return [
         Prompt(
             name=name,
@@ -61,17 +61,24 @@ def prompts() -> list[Prompt]:
             ],
         )
         for name, each in _PROMPTS.items()
+        if set(each.tools) <= set(served)
     ]
 
 
-def prompt(name: str, given: Mapping[str, str]) -> GetPromptResult:
+def prompt(name: str, given: Mapping[str, str], served: Sequence[str]) -> GetPromptResult:
     """A prompt with its arguments filled in.
+
+    Args:
+        name: Its name.
+        given: Its arguments.
+        served: Names of the tools that are served.
 
     Raises:
         PromptError: There is none of that name, or an argument is missing or no name.
     """
-    if name not in _PROMPTS:
-        raise PromptError(f"unknown prompt {name!r}; known: {', '.join(_PROMPTS)}")
+    known = [each.name for each in prompts(served)]
+    if name not in known:
+        raise PromptError(f"unknown prompt {name!r}; known: {', '.join(known)}")
     chosen = _PROMPTS[name]
     values = {key: given.get(key, "").strip() for key in chosen.arguments}
     # They become parts of commands that the prompt names.

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,12 +13,14 @@ import pytest
 from jsonschema import Draft202012Validator
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
+from mcp_types import CallToolResult
 
-from bezel.mcp_server.calls import MAX_STRUCTURED, MAX_TEXT, failure, success
+from bezel.mcp_server.calls import MAX_STRUCTURED, MAX_TEXT, Call, failure, run, success
 from bezel.mcp_server.scope import Scope
 from bezel.mcp_server.server import server_of
+from bezel.operations.context import Context
 from bezel.operations.registry import OPERATIONS
-from bezel.operations.results import Result
+from bezel.operations.results import Arguments, Result
 from tests.support.operations.deployed import SERVICE, Deployed, deployed, live_service, service_resource, state_of
 from tests.support.rest.fake_google import ACCESS_TOKEN
 
@@ -54,7 +57,7 @@ def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_every_operation_is_a_tool_with_schemas_and_annotations(tmp_path: Path) -> None:
     async def asked(client: Client) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert set(tools) == {operation.name for operation in OPERATIONS}
+        assert set(tools) == {*(operation.name for operation in OPERATIONS), "confirm"}
         for operation in OPERATIONS:
             tool = tools[operation.name]
             Draft202012Validator.check_schema(tool.input_schema)
@@ -158,6 +161,12 @@ def test_a_read_only_server_has_only_tools_that_read(tmp_path: Path) -> None:
         tools = (await client.list_tools()).tools
         assert tools
         assert all(tool.annotations and tool.annotations.read_only_hint for tool in tools)
+        assert {prompt.name for prompt in (await client.list_prompts()).prompts} == {"diagnose", "compare"}
+        for name in ("deploy", "confirm"):
+            with pytest.raises(MCPError, match="unknown tool"):
+                await client.call_tool(name, {"stack": "dev"})
+        with pytest.raises(MCPError, match="unknown prompt"):
+            await client.get_prompt("deploy", {"stack": "dev"})
 
     ask(tmp_path, asked, Scope(read_only=True))
 
@@ -213,7 +222,7 @@ def test_a_prompt_names_only_tools_that_are_served(tmp_path: Path) -> None:
             arguments = {argument.name: "dev" for argument in listed.arguments or ()}
             text = (await client.get_prompt(listed.name, arguments)).messages[0].content.text  # type: ignore[union-attr]
             named |= set(", ".join(re.findall(r"Use the tools (.+)\.$", text)).split(", ")) - {""}
-        assert named == {"plan", "status", "metrics", "logs", "compare"}
+        assert named == {"plan", "deploy", "confirm", "status", "metrics", "logs", "compare"}
         assert named <= tools
 
     ask(tmp_path, asked)
@@ -235,3 +244,47 @@ def test_a_long_text_is_cut_and_a_result_that_is_too_long_is_refused() -> None:
     refused = success(Long(lines=("x" * MAX_STRUCTURED,)))
     assert (refused.is_error, refused.structured_content["error"]["code"]) == (True, "too_large")
     assert failure("failed", "y" * (MAX_TEXT * 2), []).is_error
+
+
+class Nothing(Arguments):
+    """No arguments."""
+
+
+def test_a_cancelled_call_learns_of_it_and_ends_in_order(tmp_path: Path) -> None:
+    ended: list[bool] = []
+
+    def wait(context: Context, _: Nothing) -> Long:
+        context.show("begun")
+        ended.append(context.cancelled.wait(20))
+        context.show("ends its running operations")  # to a client that no longer listens
+        return Long(lines=())
+
+    async def asking() -> None:
+        with anyio.fail_after(30), anyio.CancelScope() as scope:
+
+            async def report(_number: float, _line: str) -> None:
+                scope.cancel()
+
+            await run(Call("wait", lambda: Nothing, wait, {}), tmp_path, report)
+
+    anyio.run(asking)
+    assert ended == [True]
+
+
+def test_lines_of_any_thread_are_progress_and_a_call_that_goes_on_is_not_cancelled(tmp_path: Path) -> None:
+    def answer(context: Context, _: Nothing) -> Long:
+        thread = threading.Thread(target=context.show, args=("a line of an engine's thread",))
+        thread.start()
+        thread.join(20)
+        return Long(lines=("x" if not context.cancelled.is_set() else "cancelled",))
+
+    lines: list[str] = []
+
+    async def asking() -> CallToolResult:
+        async def report(_number: float, line: str) -> None:
+            lines.append(line)
+
+        return await run(Call("answer", lambda: Nothing, answer, {}), tmp_path, report)
+
+    assert anyio.run(asking).content[0].text == "x"  # type: ignore[union-attr]
+    assert lines == ["a line of an engine's thread"]
