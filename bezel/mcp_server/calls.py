@@ -131,8 +131,14 @@ class _InvalidError(Exception):
 
 def checked(call: Call) -> Arguments:
     """The arguments of a call as its model."""
-    if len(json.dumps(call.given, default=str)) > MAX_ARGUMENTS:
+    text = json.dumps(call.given, default=str, ensure_ascii=False)
+    if len(text) > MAX_ARGUMENTS:
         raise _InvalidError(f"the arguments are longer than {MAX_ARGUMENTS} characters.", [])
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # JSON can escape half of a pair, which no answer could repeat.
+        raise _InvalidError("the arguments hold half of a surrogate pair, which is no character.", []) from None
     try:
         return call.model().model_validate(call.given)
     except ValidationError as error:

@@ -90,6 +90,7 @@ def test_a_result_has_text_and_structured_content_that_fits_its_schema(cloud: De
         ({"stack": 5}, "invalid_arguments", "stack = 5"),
         ({"stack": "dev", "yes": True}, "invalid_arguments", "yes"),
         ({"stack": "x" * 200_000}, "invalid_arguments", "longer than"),
+        ({"stack": "\ud800dev"}, "invalid_arguments", "surrogate"),
         ({"stack": "../../outside"}, "failed", "a stack's name has"),
         ({"stack": ".."}, "failed", "a stack's name has"),
         ({"stack": "gone"}, "failed", "no state"),
