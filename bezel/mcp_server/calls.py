@@ -138,7 +138,7 @@ def checked(call: Call) -> Arguments:
         text.encode()
     except UnicodeEncodeError:
         # JSON can escape half of a pair, which no answer could repeat.
-        raise _InvalidError("the arguments hold half of a surrogate pair, which is no character.", []) from None
+        raise _InvalidError("expected Unicode text, got half of a surrogate pair.", []) from None
     try:
         return call.model().model_validate(call.given)
     except ValidationError as error:

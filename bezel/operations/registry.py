@@ -98,6 +98,27 @@ OPERATIONS: tuple[Operation, ...] = (
         "logs",
     ),
     Operation(
+        "endpoint",
+        "endpoint:endpoint",
+        "reading",
+        "show where callers reach a stack, as whom, and by which command",
+        "endpoint",
+    ),
+    Operation(
+        "models",
+        "models:models",
+        "reading",
+        "list the models that a stack's server serves",
+        "models",
+    ),
+    Operation(
+        "query",
+        "query:query",
+        "reading",
+        "ask a stack's server one prompt, with an image too, and show its answer and times",
+        "query",
+    ),
+    Operation(
         "compare",
         "comparison.compare:compare",
         "reading",

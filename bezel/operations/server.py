@@ -1,6 +1,7 @@
 """Requests of operations to a deployed server: with the identity of its smoke check, bounded in bytes and in time.
 
-Owns one request and its whole answer, cut where it is too long. Leaves out streams, retries, and what the answers mean.
+Owns one request and its answer, whole and cut where it is too long, or line by line. Leaves out retries, and what the
+answers mean.
 Nothing here decides whether a request may start an instance: see bezel.operations.instances.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,6 +23,8 @@ from bezel.rest.transport import new_client, reason_of
 from smoke.client import Server
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from bezel.operations.context import Context
     from bezel.operations.deployment.deployment import Deployment
 
@@ -101,6 +105,27 @@ class DeployedServer:
             reply = self._once(path, body, max_bytes, seconds, {**self._identity.headers(fresh=True), **extra})
         return reply
 
+    def lines(self, path: str, body: dict[str, Any], *, seconds: float) -> Iterator[str]:
+        """Lines of the answer to a POST as they arrive. A connection that breaks afterwards ends them.
+
+        Args:
+            path: Path below the server's address.
+            body: JSON to send.
+            seconds: Time limit of the whole answer.
+
+        Raises:
+            ServerError: The server refused, or did not answer.
+            RestError: There is no identity token for it.
+        """
+        for fresh in (False, True):
+            with self._stream(path, body, seconds, self._identity.headers(fresh=fresh)) as response:
+                if response.status_code == 401 and not fresh:
+                    continue
+                if response.status_code != 200:
+                    raise self.refused(path, Reply(response.status_code, _begin(response)))
+                yield from self._lines(response, time.monotonic() + seconds)
+                return
+
     def refused(self, path: str, reply: Reply) -> ServerError:
         """The error of an answer that is not a 200."""
         message = cleaned(error_message(reply), _MESSAGE)
@@ -114,6 +139,22 @@ class DeployedServer:
         self, path: str, body: dict[str, Any] | None, max_bytes: int, seconds: float, headers: dict[str, str]
     ) -> Reply:
         end, data = time.monotonic() + seconds, bytearray()
+        with self._stream(path, body, seconds, headers) as response:
+            for chunk in response.iter_bytes():
+                data += chunk
+                if len(data) > max_bytes:
+                    break
+                if time.monotonic() > end:
+                    raise httpx.ReadTimeout(f"the answer took longer than {seconds:g} s")
+        is_cut = len(data) > max_bytes
+        text = bytes(data[:max_bytes]).decode("utf-8", "replace")
+        return Reply(response.status_code, text.rpartition("\n")[0] if is_cut else text, is_cut)
+
+    @contextmanager
+    def _stream(
+        self, path: str, body: dict[str, Any] | None, seconds: float, headers: dict[str, str]
+    ) -> Iterator[httpx.Response]:
+        """A response whose body is not read yet; failures of the connection are the server's."""
         try:
             with self._client.stream(
                 "GET" if body is None else "POST",
@@ -122,19 +163,33 @@ class DeployedServer:
                 headers=headers,
                 timeout=httpx.Timeout(seconds, connect=min(10.0, seconds)),
             ) as response:
-                for chunk in response.iter_bytes():
-                    data += chunk
-                    if len(data) > max_bytes:
-                        break
-                    if time.monotonic() > end:
-                        raise httpx.ReadTimeout(f"the answer took longer than {seconds:g} s")
+                yield response
         except httpx.HTTPError as error:
             consequence = f"it did not answer: {reason_of(error)}."
             repair = "`bezel status` shows whether it serves."
             raise ServerError(Problem(f"{self.url}{path}", None, consequence, repair)) from None
-        is_cut = len(data) > max_bytes
-        text = bytes(data[:max_bytes]).decode("utf-8", "replace")
-        return Reply(response.status_code, text.rpartition("\n")[0] if is_cut else text, is_cut)
+
+    def _lines(self, response: httpx.Response, end: float) -> Iterator[str]:
+        begun = False
+        try:
+            for line in response.iter_lines():
+                if time.monotonic() > end:
+                    raise httpx.ReadTimeout("the answer took too long")
+                begun = begun or bool(line)
+                yield line
+        except httpx.HTTPError:
+            if not begun:
+                raise
+
+
+def _begin(response: httpx.Response) -> str:
+    """The first bytes of a body, as text."""
+    data = b""
+    for chunk in response.iter_bytes():
+        data += chunk
+        if len(data) > 4 * _MESSAGE:
+            break
+    return data.decode("utf-8", "replace")
 
 
 def error_message(reply: Reply) -> str:

@@ -45,6 +45,7 @@ READS = (
     "bezel mcp config",
     "bezel logs",
     "bezel plan",
+    "bezel proxy",
     "bezel status",
     "bezel tpu describe",
     "bezel tpu find",

@@ -1,0 +1,70 @@
+"""Endpoint of a stack: where callers reach it, as whom, and by which command. Asks neither the cloud nor the server."""
+
+from pydantic import Field
+
+from bezel.operations.context import Context
+from bezel.operations.deployment.server_access import access_of
+from bezel.operations.results import Arguments, Result, lines
+
+
+class EndpointArguments(Arguments):
+    """Which stack."""
+
+    stack: str = Field(description="name of the stack")
+
+
+class Endpoint(Result):
+    """Address of a stack's server, and how it is called."""
+
+    stack: str
+    url: str = Field(description="address of the server")
+    openai_base_url: str = Field(description="base URL of OpenAI clients, which add their paths to it")
+    model: str | None = Field(description="name under which the model is served; null if it is not recorded")
+    is_public: bool = Field(description="whether anybody may call it; otherwise callers need an identity token")
+    audience: str | None = Field(description="audience of the identity token; null without one")
+    service_account: str | None = Field(
+        description="account that the smoke check identifies itself as; null for the caller"
+    )
+    curl: str = Field(description="a command that lists the models; it may start an instance, which costs money")
+    proxy: str | None = Field(description="a command that adds the token for clients that cannot; null without one")
+    simulated: bool = Field(description="whether the last smoke check met a simulated server")
+
+    def text(self) -> str:
+        """The address and the commands."""
+        account = f" as {self.service_account}" if self.service_account else ""
+        access = "public" if self.is_public else f"identity token of audience {self.audience}{account}"
+        head = f"{self.stack}: {self.url}" + (" (simulated server)" if self.simulated else "")
+        rows = (
+            ("model", self.model),
+            ("access", access),
+            ("OpenAI base URL", self.openai_base_url),
+            ("curl", self.curl),
+            ("proxy", self.proxy),
+        )
+        return f"{head}\n{lines(rows)}"
+
+
+def endpoint(context: Context, arguments: EndpointArguments) -> Endpoint:
+    """The endpoint of a stack.
+
+    Raises:
+        UserError: The backend has no such stack, or it has no address.
+    """
+    access = access_of(context.deployment(arguments.stack))
+    token = "gcloud auth print-identity-token"  # noqa: S105 - a command
+    if access.impersonate:
+        # Only a service account's token can have an audience (gcloud's reference of the command).
+        token += f" --impersonate-service-account={access.impersonate} --audiences={access.audience}"
+    header = "" if access.public else f' -H "Authorization: Bearer $({token})"'
+    return Endpoint(
+        stack=arguments.stack,
+        url=access.url,
+        openai_base_url=f"{access.url}/v1",
+        model=access.model or None,
+        is_public=access.public,
+        audience=None if access.public else access.audience,
+        service_account=access.impersonate,
+        curl=f"curl{header} {access.url}/v1/models",
+        proxy=None if access.public else f"bezel proxy {arguments.stack}",
+        simulated=access.simulated,
+    )

@@ -1,0 +1,123 @@
+"""Streamed answers of a chat completion: text, reason of its end, tokens by the server's count, and moments of arrival.
+
+Owns one stream of server-sent events, bounded in characters and in time. Leaves out what the text means.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from bezel.operations.redaction import cleaned
+from bezel.operations.server import DeployedServer
+
+_DATA = "data:"
+_DONE = "[DONE]"
+
+
+@dataclass
+class Stream:
+    """What a stream has brought.
+
+    Attributes:
+        text: The answer.
+        model: Name of the model, as the server gives it.
+        finish_reason: Why it ended; None if it broke off.
+        prompt_tokens: Tokens of the prompt by the server's count; None without one.
+        output_tokens: Tokens of the answer by the server's count; None without one.
+        sent_at: Moment of the request, in seconds of the monotonic clock.
+        first_at: Moment of the first text; None before it.
+        last_at: Moment of the last text.
+        notes: What is to be said about it.
+    """
+
+    text: str = ""
+    model: str | None = None
+    finish_reason: str | None = None
+    prompt_tokens: int | None = None
+    output_tokens: int | None = None
+    sent_at: float = 0.0
+    first_at: float | None = None
+    last_at: float = 0.0
+    notes: tuple[str, ...] = ()
+
+
+def streamed(
+    server: DeployedServer,
+    path: str,
+    body: dict[str, Any],
+    *,
+    seconds: float,
+    max_characters: int,
+    show: Callable[[str], None] | None = None,
+) -> Stream:
+    """Send a request and read its stream to the end.
+
+    Args:
+        server: The deployed server.
+        path: Path below its address.
+        body: The request, which asks for a stream with usage.
+        seconds: Time limit of the whole answer.
+        max_characters: Length at which the answer is cut.
+        show: Called with each piece of text as it arrives.
+
+    Raises:
+        ServerError: The server refused, did not answer, or broke off before the first text.
+    """
+    stream = Stream(sent_at=time.monotonic())
+    is_done = False
+    for line in server.lines(path, body, seconds=seconds):
+        if not line.startswith(_DATA):
+            continue
+        data = line[len(_DATA) :].strip()
+        if data == _DONE:
+            is_done = True
+            break
+        for piece in _pieces(stream, data):
+            stream.last_at = time.monotonic()
+            stream.first_at = stream.first_at or stream.last_at
+            stream.text += piece
+            if show is not None:
+                show(piece)
+        if len(stream.text) > max_characters:
+            stream.notes = (*stream.notes, f"the answer is cut after {max_characters} characters")
+            break
+    if not is_done:
+        stream.finish_reason = None
+    if not is_done and not stream.notes:
+        stream.notes = ("the stream ended early, without its [DONE]: the answer is incomplete",)
+    return stream
+
+
+def _pieces(stream: Stream, data: str) -> Iterator[str]:
+    """The texts of one event; what else it says is noted in the stream."""
+    try:
+        event = json.loads(data)
+    except (ValueError, RecursionError):
+        event = None
+    if not isinstance(event, dict):
+        stream.notes = (*stream.notes[:4], "an event of the stream is not a JSON object")
+        return
+    if error := event.get("error"):
+        message = error.get("message") if isinstance(error, dict) else error
+        stream.finish_reason = None
+        stream.notes = (*stream.notes[:4], f"the server reported an error: {cleaned(str(message), 500)}")
+    if isinstance(model := event.get("model"), str):
+        stream.model = model
+    if isinstance(usage := event.get("usage"), dict):
+        stream.prompt_tokens = _count(usage.get("prompt_tokens"))
+        stream.output_tokens = _count(usage.get("completion_tokens"))
+    choices = event.get("choices")
+    for choice in choices if isinstance(choices, list) else ():
+        if not isinstance(choice, dict):
+            continue
+        if reason := choice.get("finish_reason"):
+            stream.finish_reason = cleaned(str(reason), 60)
+        delta = choice.get("delta")
+        if isinstance(delta, dict) and isinstance(text := delta.get("content"), str) and text:
+            yield text
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and value >= 0 else None

@@ -1,0 +1,129 @@
+"""Query of a deployed server at the wire: the answer as it comes, honest figures, and files of the project only."""
+
+import base64
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bezel.errors import UserError
+from bezel.operations.query import Answer, QueryArguments, query
+from bezel.operations.server import ServerError
+from tests.support.operations.deployed import Deployed
+from tests.support.operations.model_server import ModelServer, piece, usage
+from tests.support.rest.fake_google import Answer as Wire
+
+PATH = "/v1/chat/completions"
+PNG = b"\x89PNG\r\n\x1a\n rest"
+
+
+@pytest.fixture
+def server(cloud: Deployed) -> ModelServer:
+    made = ModelServer(cloud)
+    made.streams(piece("Red\nand "), piece("blue.", finish_reason="stop"), usage(9, 4))
+    return made
+
+
+def ask(server: ModelServer, **arguments: Any) -> Answer:
+    return query(server.cloud.context, QueryArguments(stack="dev", prompt="Name colours.", **arguments))
+
+
+def test_an_answer_comes_with_its_tokens_as_the_server_counts_them(server: ModelServer) -> None:
+    found = ask(server, stats=True, max_tokens=7)
+    assert (found.answer, found.finish_reason, found.exit_code) == ("Red\nand blue.", "stop", 0)
+    assert found.stats is not None
+    assert (found.stats.prompt_tokens, found.stats.output_tokens) == (9, 4)
+    assert found.stats.ttft_seconds is not None
+    assert 0 < found.stats.ttft_seconds <= found.stats.total_seconds
+    (call,) = server.calls
+    assert call.json["messages"] == [{"role": "user", "content": "Name colours."}]
+    assert (call.json["model"], call.json["max_tokens"]) == ("gemma", 7)
+    assert call.headers["authorization"].startswith("Bearer eyJ")
+    assert "(simulated server)" in found.text()
+
+
+def test_figures_that_the_server_does_not_give_are_unknown(server: ModelServer) -> None:
+    server.streams(piece("Red.", finish_reason="stop"))
+    found = ask(server, stats=True)
+    assert found.stats is not None
+    assert (found.stats.output_tokens, found.stats.output_tokens_per_second) == (None, None)
+    assert "tokens in, out   unknown, unknown" in found.text()
+
+
+def test_the_lines_of_an_answer_are_shown_once_as_they_come(server: ModelServer) -> None:
+    shown: list[str] = []
+    context = replace(server.cloud.context, output=shown.append)
+    found = query(context, QueryArguments(stack="dev", prompt="Name colours."))
+    assert shown == ["Red", "and blue."]
+    assert found.text() == ""
+    assert ask(server).text() == "Red\nand blue.\n"
+
+
+def test_an_answer_is_data_without_control_characters(server: ModelServer) -> None:
+    server.streams(piece("a\x1b[2Jb", finish_reason="stop"))
+    assert "\x1b" not in ask(server).text()
+
+
+@pytest.mark.parametrize(
+    ("events", "note"),
+    [
+        ((piece("Red"),), "without its [DONE]"),
+        ((piece("Red", finish_reason="stop"), {"error": {"message": "engine died"}}), "engine died"),
+        (("no JSON",), "is not a JSON object"),
+        (("[1]",), "is not a JSON object"),
+    ],
+)
+def test_an_answer_that_breaks_off_is_a_failure_that_keeps_what_came(
+    server: ModelServer, events: tuple[Any, ...], note: str
+) -> None:
+    server.streams(*events, done=False)
+    found = ask(server)
+    assert note in found.text()
+    assert (found.finish_reason, found.exit_code) == (None, 1)
+
+
+def test_a_long_answer_is_cut_and_says_so(server: ModelServer) -> None:
+    server.streams(*(piece("x" * 50_000) for _ in range(9)))
+    found = ask(server)
+    assert len(found.answer) < 260_000
+    assert "is cut" in found.notes[0]
+
+
+def test_a_refusal_is_an_error_with_the_server_s_reason(server: ModelServer) -> None:
+    server.answers[PATH] = Wire(status=400, json={"error": {"message": "max_tokens is too large"}})
+    with pytest.raises(ServerError, match="max_tokens is too large"):
+        ask(server)
+
+
+def test_no_instance_is_started_unasked(cloud: Deployed) -> None:
+    server = ModelServer(cloud, minimum=0)
+    server.streams(piece("Red.", finish_reason="stop"))
+    found = ask(server)
+    assert (found.is_asked, found.stats, found.exit_code, server.calls) == (False, None, 1, [])
+    assert ask(server, wake=True).answer == "Red."
+
+
+def test_an_image_of_the_project_is_sent(server: ModelServer) -> None:
+    (server.cloud.folder / "cat.png").write_bytes(PNG)
+    ask(server, image="cat.png")
+    image, text = server.calls[0].json["messages"][0]["content"]
+    assert image["image_url"]["url"] == f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
+    assert text == {"type": "text", "text": "Name colours."}
+
+
+@pytest.mark.parametrize(
+    "name", ["../outside.png", "/etc/passwd", ".hidden.png", "link.png", "gone.png", "text.png", ".", "a\x00b"]
+)
+def test_no_other_file_is_read_or_sent(server: ModelServer, name: str) -> None:
+    folder = server.cloud.folder
+    outside = folder.parent / "outside.png"
+    outside.write_bytes(PNG)
+    (folder / ".hidden.png").write_bytes(PNG)
+    (folder / "link.png").symlink_to(outside)
+    (folder / "text.png").write_text("hf_token")
+    with pytest.raises(UserError, match="--image") as refused:
+        ask(server, image=name)
+    assert "hf_token" not in str(refused.value)
+    assert server.calls == []
+    assert Path(outside).exists()
