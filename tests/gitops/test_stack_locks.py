@@ -21,8 +21,8 @@ from bezel.gitops.locks.record import Lock, Owner, Run, parse, to_json
 from bezel.gitops.locks.status import remove_lock, status_of
 from bezel.gitops.locks.taker import Surroundings, hold, owner_of
 from bezel.gitops.outcomes import LockedError
-from bezel.localcloud.processes.process_status import has_ended
 from bezel.rest import RestError, UnreachableError
+from tests.support.ended import has_ended
 from tests.support.gitops.fake_bucket import fake_bucket
 from tests.support.rest.fake_google import Answer
 

@@ -1,7 +1,6 @@
 """The language host, started as the engine starts it and asked over gRPC."""
 
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from google.protobuf import empty_pb2, struct_pb2
 from pulumi.runtime.proto import language_pb2 as pb
 from pulumi.runtime.proto import language_pb2_grpc
 
+from tests.support.ended import has_ended
 from tests.support.other_user import reachable_by_other_user
 
 pytestmark = pytest.mark.slow
@@ -177,16 +177,6 @@ def waiting_program(scripts: Path, tmp_path: Path) -> tuple[Host, int]:
     running.call = running.calls.Run.future(pb.RunRequest(info=info(tmp_path), pwd=str(tmp_path)))
     with pipe.open() as opened:
         return running, int(opened.readline())
-
-
-def has_ended(pid: int) -> bool:
-    """True when the process is gone; waits for its end through a descriptor of it, not in steps."""
-    try:
-        descriptor = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    with os.fdopen(descriptor) as opened:
-        return bool(select.select([opened], [], [], SECONDS)[0])
 
 
 def test_host_and_program_end_with_the_engine(scripts: Path, tmp_path: Path) -> None:
