@@ -119,6 +119,13 @@ OPERATIONS: tuple[Operation, ...] = (
         "query",
     ),
     Operation(
+        "zones",
+        "zones:zones",
+        "reading",
+        "show in which zones a stack's leased hardware exists, is accepted, has quota, and at what price",
+        "zones",
+    ),
+    Operation(
         "compare",
         "comparison.compare:compare",
         "reading",

@@ -1,7 +1,7 @@
 """Availability and cost of a stack's hardware in each zone, by three independent checks.
 
 That the hardware exists in a zone, that the zone takes the provisioning model, and that it has capacity at the moment
-do not imply each other. Leaves requests to `bezel.leases.availability` and printing to `bezel.cli.tpu.commands`.
+do not imply each other. Leaves requests to `bezel.leases.availability`, and printing.
 """
 
 import math
