@@ -16,6 +16,8 @@ from bezel.planner.base.names import is_project_id
 from bezel.planner.base.stack_file import StackFileError, read_stack_file
 from bezel.pulumi_engine.project_folder import project_folder
 
+_SHOWN = 100  # characters of a wrong name that a message repeats
+
 
 class ProjectError(UserError):
     """There is no such project or stack, or its files cannot be read."""
@@ -45,7 +47,9 @@ class Project:
         """
         name = f"Pulumi.{stack}.yaml"
         file = self.folder / name
-        if file.name != name or not file.is_file():
+        # Looked for by its listing first: a name may be longer than any file's, or lead out of the folder.
+        if stack not in self.stacks() or not file.is_file():
+            name = f"Pulumi.{stack[:_SHOWN]}.yaml"
             near = difflib.get_close_matches(stack, self.stacks(), n=1)
             hint = f"did you mean {near[0]}? " if near else ""
             repair = f"{hint}choose one of {', '.join(self.stacks()) or '(no stacks)'}, or write {name}."

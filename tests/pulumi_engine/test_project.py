@@ -38,7 +38,7 @@ def test_the_name_of_a_stack_may_hold_dots(project: Project) -> None:
     assert project.configuration("a.b-c")["region"] == "us-east4"
 
 
-@pytest.mark.parametrize("stack", ["../x", "sub/one", "/one"])
+@pytest.mark.parametrize("stack", ["../x", "sub/one", "/one", "x" * 3000, "a\0b"])
 def test_a_name_that_leads_elsewhere_is_no_stack(project: Project, stack: str) -> None:
     (project.folder / "Pulumi.sub").mkdir()
     (project.folder / "Pulumi.sub" / "one.yaml").write_text("config: {}\n")
