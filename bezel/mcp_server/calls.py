@@ -33,6 +33,8 @@ MAX_TEXT = 20_000
 MAX_STRUCTURED = 200_000
 """Characters of the structured content of a result as JSON."""
 MAX_ARGUMENTS = 100_000
+ERROR = "bezel/error"
+"""Key of a failure's metadata: its `code`, its `problems`, and the `outcome` of a change that failed."""
 # Codes of failures beside those of an error's exit code.
 _CODES = {1: "failed", 2: "invalid_arguments", 3: "refused", 4: "drifted", 5: "locked", 130: "cancelled"}
 
@@ -161,10 +163,14 @@ def success(result: Result) -> CallToolResult:
 
 
 def failure(code: str, text: str, problems: object, outcome: object = None) -> CallToolResult:
-    """A failure that the client is to see, with what was done in spite of it."""
-    error = {"error": {"code": code, "problems": problems}} | ({"outcome": outcome} if outcome else {})
+    """A failure that the client is to see, with what was done in spite of it.
+
+    The code and the problems are metadata: clients compare structured content with the tool's schema of a result, that
+    of a failure too.
+    """
+    error = {"code": code, "problems": problems} | ({"outcome": outcome} if outcome else {})
     content = [TextContent(text=_bounded(f"{code}: {text}"))]
-    return CallToolResult(content=content, structured_content=error, is_error=True)
+    return CallToolResult(content=content, is_error=True, _meta={ERROR: error})
 
 
 def _bounded(text: str) -> str:

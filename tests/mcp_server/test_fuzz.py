@@ -194,7 +194,7 @@ def tried(cloud: Deployed, name: str, arguments: dict[str, Any]) -> None:
     assert [place for place, secret in SECRETS.items() if secret in shown] == []
     assert "Traceback" not in shown
     if result.is_error:
-        assert result.structured_content["error"]["code"] != "internal"
+        assert result.meta["bezel/error"]["code"] != "internal"
     assert files_of(cloud.folder.parent) == before
     changing = [call.path for call in cloud.server.calls[asked:] if call.method not in {"GET", "HEAD"}]
     assert [path for path in changing if not path.endswith("/entries:list")] == []
@@ -232,7 +232,7 @@ def test_nothing_is_confirmed_without_a_token(cloud: Deployed, arguments: dict[s
     with watched() as found:
         result = answers(cloud, CONFIRM, arguments)
     assert result.is_error
-    assert result.structured_content["error"]["code"] in {"refused", "invalid_arguments"}
+    assert result.meta["bezel/error"]["code"] in {"refused", "invalid_arguments"}
     assert found == []
     assert len(cloud.server.calls) == asked
 

@@ -102,7 +102,7 @@ def test_a_failure_is_an_error_with_a_code_and_no_result(
     async def asked(client: Client) -> None:
         result = await client.call_tool("status", arguments)
         assert result.is_error
-        assert result.structured_content["error"]["code"] == code
+        assert result.meta["bezel/error"]["code"] == code
         assert text in result.content[0].text  # type: ignore[union-attr]
         assert ACCESS_TOKEN not in str(result)
 
@@ -117,7 +117,7 @@ def test_a_fault_of_the_program_shows_no_traceback_and_no_value(cloud: Deployed)
     async def asked(client: Client) -> None:
         result = await client.call_tool("status", {"stack": "dev"})
         assert result.is_error
-        assert result.structured_content["error"]["code"] in {"internal", "failed"}
+        assert result.meta["bezel/error"]["code"] in {"internal", "failed"}
         assert "Traceback" not in str(result)
         assert ACCESS_TOKEN not in str(result)
 
@@ -243,7 +243,7 @@ def test_a_long_text_is_cut_and_a_result_that_is_too_long_is_refused() -> None:
     assert "[7 further characters" in cut.content[0].text  # type: ignore[union-attr]
     assert not cut.is_error
     refused = success(Long(lines=("x" * MAX_STRUCTURED,)))
-    assert (refused.is_error, refused.structured_content["error"]["code"]) == (True, "too_large")
+    assert (refused.is_error, refused.meta["bezel/error"]["code"]) == (True, "too_large")
     assert failure("failed", "y" * (MAX_TEXT * 2), []).is_error
 
 

