@@ -19,6 +19,7 @@ from bezel.console import note
 from bezel.errors import Problem, UserError
 from bezel.gitops.engine_errors import account_of, missing_roles, plain_errors
 from bezel.gitops.engine_events import PACK_FAILED, Change, Events, Violation, read_events
+from bezel.gitops.engine_plans import let_computed_values_differ
 from bezel.pulumi_engine.engine_process import End, run_to_end
 from bezel.pulumi_engine.event_log import Change as UnfinishedChange
 from bezel.pulumi_engine.event_log import unfinished
@@ -177,6 +178,8 @@ class Engine:
             )
             if end.interrupted and self.cancelled is not None:
                 self.cancelled.set()  # what follows the run is given up as well
+            if save_plan and not end.code and save_plan.is_file():
+                let_computed_values_differ(save_plan)
             unknown = tuple(unfinished(log)) if end.code and operation != "preview" else ()
             account = account_of(self.environment) if end.code else ""
             return EngineRun(end, read_events(log), len(given), text(), unknown, account)
