@@ -14,7 +14,7 @@ from bezel.gitops.comment.sticky import StickyComment
 from bezel.gitops.forge import ForgeError, forge_of
 from tests.gitops.test_comment import COMMIT, document
 from tests.support.gitops.forge import OWNER, REPOSITORY, add_user
-from tests.support.gitops.team import runner_of
+from tests.support.gitops.machine import runner_of
 from tests.support.gitops.working_copy import WorkingCopy
 
 pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.gitops]

@@ -4,7 +4,8 @@ import os
 
 import pytest
 
-from tests.support.gitops.team import runner_of
+from tests.support.gitops.issuer import Issuer
+from tests.support.gitops.machine import runner_of
 from tests.support.gitops.working_copy import WorkingCopy
 
 pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.gitops]
@@ -51,8 +52,8 @@ jobs:
 def copy(forge, act, tmp_path_factory):
     copy = WorkingCopy.of(tmp_path_factory.mktemp("copy") / "tree", forge.address(), [])
     forge.repository("POST", "/actions/variables/COLOUR", {"value": "a 'green' one"})
-    issuer = {"ACTIONS_ID_TOKEN_REQUEST_TOKEN": "for the issuer"}
-    with runner_of(forge, tmp_path_factory.mktemp("runner") / "work", act, os.environ, issuer=issuer):
+    folder = tmp_path_factory.mktemp("runner") / "work"
+    with Issuer() as issuer, runner_of(forge, folder, act, os.environ, issuer=issuer.environment()):
         yield copy
 
 
@@ -68,8 +69,8 @@ def test_needs_matrices_variables_conditions_and_identity_reach_the_jobs(forge, 
     assert {name: job["conclusion"] for name, job in jobs.items()} == {
         "list": "success", "each": "success", "left-out": "skipped", "verdict": "success",
     }, log  # fmt: skip
-    assert f"one is a 'green' one at {commit} for the issuer" in log
-    assert f"two is a 'green' one at {commit} for the issuer" in log
+    assert f"one is a 'green' one at {commit} request-token-of-job-0" in log
+    assert f"two is a 'green' one at {commit} request-token-of-job-0" in log
     assert run["conclusion"] == "success"
 
 

@@ -53,6 +53,8 @@ ENABLED = false
 ENABLED = true
 [cron.update_checker]
 ENABLED = false
+[cron.start_schedule_tasks]
+ENABLED = false
 [service]
 DISABLE_REGISTRATION = true
 [picture]
@@ -128,13 +130,13 @@ class Forge:
             time.sleep(0.2)
         raise ForgeError(f"not within {seconds:g} s: {what}")
 
-    def runs(self, workflow: str, **facts: str) -> list[dict[str, Any]]:
+    def runs(self, workflow: str, **facts: object) -> list[dict[str, Any]]:
         """The runs of a workflow file, the newest first, whose facts (`head_sha`, `event`, ...) are these."""
         runs = self.repository("GET", "/actions/runs?limit=50")["workflow_runs"]
         named = (run for run in runs if run["path"].partition("@")[0] == workflow)
         return [run for run in named if all(run[key] == value for key, value in facts.items())]
 
-    def ended(self, workflow: str, seconds: float, **facts: str) -> dict[str, Any]:
+    def ended(self, workflow: str, seconds: float, **facts: object) -> dict[str, Any]:
         """Wait until the newest run of a workflow, with these facts, has ended; return it."""
 
         def newest() -> dict[str, Any] | None:

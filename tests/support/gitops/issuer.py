@@ -90,6 +90,7 @@ class Issuer:
     Attributes:
         claims: The claims of the job's tokens beside issuer, audience and times.
         keys: The published keys.
+        jobs: Claims of each job that a runner has named, by its request token.
         requests: Paths of the requests that came.
         status: HTTP status of the token endpoint, to let it fail.
         clock: Unix seconds.
@@ -97,6 +98,7 @@ class Issuer:
 
     claims: dict[str, Any] = field(default_factory=lambda: dict(CLAIMS))
     keys: list[dict[str, str]] = field(default_factory=lambda: [public_key()])
+    jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
     status: int = 200
     clock: Callable[[], float] = time.time
@@ -107,13 +109,17 @@ class Issuer:
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                status, body = issuer.answer(self.path, self.headers.get("Authorization", ""))
+                sent = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                status, body = issuer.answer(self.path, self.headers.get("Authorization", ""), sent)
                 content = json.dumps(body).encode()
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
                 self.wfile.write(content)
+
+            def do_POST(self) -> None:
+                self.do_GET()
 
             def log_message(self, *arguments: object) -> None:
                 pass
@@ -129,7 +135,7 @@ class Issuer:
         self._server.server_close()
 
     def environment(self) -> dict[str, str]:
-        """What the forge gives a job that may fetch identity tokens."""
+        """What the forge gives a job that may fetch identity tokens; a runner names its jobs with it."""
         return {
             "ACTIONS_ID_TOKEN_REQUEST_URL": f"{self.url}/token?api-version=2.0",
             "ACTIONS_ID_TOKEN_REQUEST_TOKEN": REQUEST_TOKEN,
@@ -141,7 +147,7 @@ class Issuer:
         claims = {"iss": self.url, "aud": audience, "iat": now, "nbf": now, "exp": now + LIFETIME, **self.claims}
         return signed({name: value for name, value in (claims | changed).items() if value is not None})
 
-    def answer(self, target: str, authorization: str) -> tuple[int, Any]:
+    def answer(self, target: str, authorization: str, sent: bytes = b"") -> tuple[int, Any]:
         """Answer a request."""
         parts = urlsplit(target)
         self.requests.append(parts.path)
@@ -152,7 +158,13 @@ class Issuer:
         if parts.path == "/token":
             if self.status != 200:
                 return self.status, {"message": "no"}
-            if authorization.lower() != f"bearer {REQUEST_TOKEN}":
+            bearer = authorization.partition(" ")[2]
+            if bearer != REQUEST_TOKEN and bearer not in self.jobs:
                 return 401, {"message": "unauthorized"}
-            return 200, {"count": 1, "value": self.token(parse_qs(parts.query).get("audience", [self.url])[0])}
+            audience = parse_qs(parts.query).get("audience", [self.url])[0]
+            return 200, {"count": 1, "value": self.token(audience, **self.jobs.get(bearer, {}))}
+        if parts.path == "/jobs" and authorization == f"Bearer {REQUEST_TOKEN}":
+            bearer = f"request-token-of-job-{len(self.jobs)}"
+            self.jobs[bearer] = json.loads(sent)
+            return 200, self.environment() | {"ACTIONS_ID_TOKEN_REQUEST_TOKEN": bearer}
         return 404, {"message": "not found"}

@@ -4,12 +4,9 @@ Its jobs deploy to a localcloud, to which the runner's environment points, as a 
 the workflow files knows of it. Leaves out the forge (`forge`) and the runner (`runner`).
 """
 
-import json
 import os
-import subprocess
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,27 +14,22 @@ from typing import Any
 import yaml
 
 from bezel.localcloud import control, seed
-from bezel.localcloud.core.paths import PROJECT_NUMBER
-from bezel.localcloud.processes.process_status import end_marked
 from bezel.simulated_vllm import synthetic_weights
+from tests.support.gitops import foundation
 from tests.support.gitops.forge import OWNER, REPOSITORY, Forge, add_user
 from tests.support.gitops.issuer import Issuer
-from tests.support.gitops.pipeline import BACKEND, Pipeline
-from tests.support.gitops.runner import end_group
-from tests.support.gitops.working_copy import ROOT, WorkingCopy, tracked_files
-from tests.support.localcloud.client import PARENT
+from tests.support.gitops.machine import Machine, runner_of
+from tests.support.gitops.pipeline import BACKEND, STATES, Pipeline
+from tests.support.gitops.working_copy import WorkingCopy, tracked_files
 
-STACK = "l4-qat"
+STACK, CHAT = "l4-qat", "chat"
 DEVELOPER, REVIEWER, STRANGER = "dev", "reviewer", "stranger"
 PASSWORD = "not a secret 1"
 PASSPHRASE = "planted-passphrase"
 VERDICT = "preview / verdict (pull_request)"
 # Workflows that the tests do not run: they would run the tests.
 LEFT_OUT = ("check.yml", "release.yml")
-MARK = "GITOPS_RUNNER"
-RUN_SECONDS = 200.0
-POOL = f"projects/{PROJECT_NUMBER}/locations/global/workloadIdentityPools/pipeline"
-POOLS = f"/iam/v1/{PARENT}/locations/global/workloadIdentityPools"
+RUN_SECONDS = 300.0
 MODEL = "gemma-4-12B-it-qat-w4a16-ct"
 
 
@@ -53,8 +45,8 @@ class Team:
         act: The program act.
         issuer: It signs the identity tokens of jobs.
         before: What was in the cloud before any deploy, as `inventory` gives it.
-        runners: Ends the runners.
-        runner: The newest of them.
+        machines: Ends the machines of the runners.
+        machine: The newest of them.
     """
 
     forge: Forge
@@ -64,8 +56,8 @@ class Team:
     act: Path
     issuer: Issuer
     before: Mapping[str, Any] = field(default_factory=dict)
-    runners: ExitStack = field(default_factory=ExitStack)
-    runner: "Killable" = field(init=False)
+    machines: ExitStack = field(default_factory=ExitStack)
+    machine: Machine = field(init=False)
 
     def open(self, branch: str, title: str, *, user: str = DEVELOPER, head: str = "") -> int:
         """Open a pull request for a pushed branch; return its number."""
@@ -102,10 +94,29 @@ class Team:
         body = {"event": "APPROVED", "body": "fine"}
         self.forge.repository("POST", f"/pulls/{number}/reviews", body, user=REVIEWER)
 
-    def merge(self, number: int) -> Any:
+    def try_merge(self, number: int, style: str = "merge") -> Any:
         """Try to merge; return the response."""
-        body = {"Do": "merge", "delete_branch_after_merge": True}
-        return self.forge.repository("POST", f"/pulls/{number}/merge", body, ok=False)
+        return self.forge.repository("POST", f"/pulls/{number}/merge", {"Do": style}, ok=False)
+
+    def merge(self, number: int, style: str = "merge") -> None:
+        """Merge, as soon as the forge has checked the branch anew."""
+        self.forge.wait_for(f"the merge of {number}", lambda: self.try_merge(number, style).status_code == 200)
+
+    def dispatched(self, workflow: str) -> dict[str, Any]:
+        """Start a workflow that runs by the clock; return its run when it has ended."""
+        count = len(self.forge.runs(workflow))
+        self.forge.repository("POST", f"/actions/workflows/{workflow}/dispatches", {"ref": "main"})
+        self.forge.wait_for(f"a run of {workflow}", lambda: len(self.forge.runs(workflow)) > count)
+        return self.forge.ended(workflow, RUN_SECONDS)
+
+    def run_again(self, run: Mapping[str, Any], job: str) -> None:
+        """Run a job of a run again, with those that need it."""
+        number = self.forge.jobs(run["id"])[job]["id"]
+        self.forge.repository("POST", f"/actions/runs/{run['id']}/jobs/{number}/rerun")
+
+    def conclusions(self, run: Mapping[str, Any]) -> dict[str, str]:
+        """How the jobs of a run ended, by name."""
+        return {name: job["conclusion"] for name, job in self.forge.jobs(run["id"]).items()}
 
     def press(self, button: str, run: Mapping[str, Any]) -> None:
         """Press a button of a run's page as the reviewer: `cancel`, `approve`. No API has these."""
@@ -114,7 +125,20 @@ class Team:
     def inventory(self) -> dict[str, Any]:
         """What users made in the cloud, but for the states."""
         found = control.inventory(self.pipeline.endpoint)
-        return {kind: sorted(names) for kind, names in found.items()}
+        made = {kind: sorted(name for name in found[kind] if not name.startswith(f"{STATES}/")) for kind in found}
+        return {kind: names for kind, names in made.items() if names}
+
+    def services(self, stack: str) -> list[str]:
+        """Names of the services of a stack."""
+        return [name for name in self.inventory().get("services", []) if stack in name]
+
+    def state(self, stack: str) -> dict[str, Any]:
+        """The newest state of a stack; {} before its first deploy."""
+        name = f".pulumi/stacks/bezel/{stack}.json"
+        if name not in self.pipeline.objects(name):
+            return {}
+        state: dict[str, Any] = self.pipeline.read(name)["checkpoint"].get("latest") or {}
+        return state
 
     def log(self, run: Mapping[str, Any]) -> str:
         """What the jobs of a run printed."""
@@ -131,86 +155,14 @@ class Team:
         uv = os.environ.get("UV_CACHE_DIR") or f"{cache}/uv"
         return kept | own | {"XDG_CACHE_HOME": cache, "UV_CACHE_DIR": uv, "PATH": f"{given['PATH']}:{kept['PATH']}"}
 
-    def start_runner(self) -> None:
-        """Start a runner of the repository, which ends with the team."""
+    def start_machine(self, *, ahead_seconds: int = 0) -> None:
+        """Start a machine with a runner of the repository, which ends with the team; its clock may be ahead."""
         place = self.folder / f"runner-{len(list(self.folder.glob('runner-*')))}"
-        runner = runner_of(self.forge, place, self.act, self.job_environment(), issuer=self.issuer.environment())
-        self.runner = Killable(self.runners.enter_context(runner), place)
-
-
-@dataclass(frozen=True)
-class Killable:
-    """A runner's process and its folder."""
-
-    process: "subprocess.Popen[bytes]"
-    place: Path
-
-    def kill(self) -> None:
-        """Kill it and all that it has started, as a machine that fails does."""
-        self.process.kill()
-        self.process.wait()
-        # What one of them starts in this moment has its mark, too.
-        while end_marked(MARK, str(self.place)):
-            pass
-
-
-@contextmanager
-def runner_of(
-    forge: Forge,
-    folder: Path,
-    act: Path,
-    environment: Mapping[str, str],
-    *,
-    issuer: Mapping[str, str] | None = None,
-    jobs: int = 2,
-) -> "Iterator[subprocess.Popen[bytes]]":
-    """A runner process, in its own environment."""
-    folder.mkdir(parents=True)
-    registration = forge.repository("POST", "/actions/runners/registration-token")["token"]
-    settings = {"forge": forge.url, "registration": registration, "act": str(act), "jobs": jobs, "issuer": issuer}
-    (folder / "runner.json").write_text(json.dumps(settings))
-    with (folder / "output").open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.gitops.runner", str(folder)],
-            cwd=ROOT, env={**environment, MARK: str(folder)}, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-            start_new_session=True,
-        )  # fmt: skip
-    try:
-        yield process
-    finally:
-        end_group(process)
-        process.wait(timeout=30)
-        # Jobs have sessions of their own.
-        end_marked(MARK, str(folder))
-
-
-def federate(pipeline: Pipeline, issuer: Issuer) -> dict[str, str]:
-    """Let jobs of the repository act as two accounts; return the repository's variables for that."""
-    cloud = pipeline.cloud
-    issuer.claims |= {"repository": f"{OWNER}/{REPOSITORY}", "sub": f"repo:{OWNER}/{REPOSITORY}"}
-    cloud.enable("iam", "iamcredentials", "sts")
-    cloud.done("iam/v1", cloud.post(POOLS, {}, workloadIdentityPoolId="pipeline"))
-    provider = {
-        "attributeMapping": {"google.subject": "assertion.sub", "attribute.repository": "assertion.repository"},
-        "attributeCondition": f"assertion.repository == '{OWNER}/{REPOSITORY}'",
-        "oidc": {"issuerUri": issuer.url},
-    }
-    path = f"{POOLS}/pipeline/providers"
-    cloud.done("iam/v1", cloud.post(path, provider, workloadIdentityPoolProviderId="forge"))
-    member = f"principalSet://iam.googleapis.com/{POOL}/attribute.repository/{OWNER}/{REPOSITORY}"
-    accounts = {}
-    for name in ("preview", "deploy"):
-        account = accounts[name] = cloud.account(name)
-        policy = {"bindings": [{"role": "roles/iam.workloadIdentityUser", "members": [member]}]}
-        place = f"/iam/v1/{PARENT}/serviceAccounts/{account}"
-        assert cloud.post(f"{place}:setIamPolicy", {"policy": policy}).status_code == 200
-        # The roles of each are the foundation's matter, and tested there.
-        cloud.grant_project("roles/owner", f"serviceAccount:{account}")
-    return {
-        "BEZEL_IDENTITY_PROVIDER": f"{POOL}/providers/forge",
-        "BEZEL_PREVIEW_ACCOUNT": accounts["preview"],
-        "BEZEL_DEPLOY_ACCOUNT": accounts["deploy"],
-    }
+        issuer = self.issuer.environment()
+        runner = runner_of(
+            self.forge, place, self.act, self.job_environment(), issuer=issuer, jobs=3, ahead_seconds=ahead_seconds
+        )
+        self.machine = self.machines.enter_context(runner)
 
 
 def found(forge: Forge, folder: Path, act: Path, issuer: Issuer) -> Team:
@@ -233,11 +185,12 @@ def found(forge: Forge, folder: Path, act: Path, issuer: Issuer) -> Team:
     forge.repository("PATCH", "", {"has_actions": True})
     for workflow in LEFT_OUT:
         forge.repository("PUT", f"/actions/workflows/{workflow}/disable")
+    number = str(forge.repository("GET", "")["id"])
     variables = {
         "GOOGLE_PROJECT": pipeline.environment["GOOGLE_PROJECT"],
         "PULUMI_BACKEND_URL": BACKEND,
         "PULUMI_SECRETS_PROVIDER": "passphrase",
-        **federate(pipeline, issuer),
+        **foundation.lay(pipeline, issuer.url, f"{OWNER}/{REPOSITORY}", number),
     }
     for name, value in variables.items():
         forge.repository("POST", f"/actions/variables/{name}", {"value": value})
@@ -254,7 +207,6 @@ def found(forge: Forge, folder: Path, act: Path, issuer: Issuer) -> Team:
     forge.repository("POST", "/branch_protections", protection)
     weights = synthetic_weights.model_files("gemma-4-12b-it-qat-w4a16")
     seed.seed(pipeline.endpoint, "bezel-local-models", MODEL, weights)
-    seed.enable(pipeline.endpoint, "cloudquotas.googleapis.com")
     team = Team(forge, copy, pipeline, folder, act, issuer)
     team.before = team.inventory()
     return team
