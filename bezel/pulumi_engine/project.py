@@ -6,6 +6,7 @@ Leaves out what the values mean: see `bezel.planner`.
 import difflib
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,6 +17,7 @@ from bezel.planner.base.names import is_project_id
 from bezel.planner.base.stack_file import StackFileError, read_stack_file
 from bezel.pulumi_engine.project_folder import project_folder
 
+_STACK_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")  # the engine's own rule
 _SHOWN = 100  # characters of a wrong name that a message repeats
 
 
@@ -45,16 +47,17 @@ class Project:
         Raises:
             ProjectError: There is none.
         """
-        name = f"Pulumi.{stack}.yaml"
-        file = self.folder / name
+        file = self.folder / f"Pulumi.{stack}.yaml"
         # Looked for by its listing first: a name may be longer than any file's, or lead out of the folder.
-        if stack not in self.stacks() or not file.is_file():
-            name = f"Pulumi.{stack[:_SHOWN]}.yaml"
-            near = difflib.get_close_matches(stack, self.stacks(), n=1)
-            hint = f"did you mean {near[0]}? " if near else ""
-            repair = f"{hint}choose one of {', '.join(self.stacks()) or '(no stacks)'}, or write {name}."
-            raise ProjectError(Problem("STACK", stack, f"there is no {name}.", repair))
-        return file
+        if stack in self.stacks() and file.is_file():
+            return file
+        near = difflib.get_close_matches(stack, self.stacks(), n=1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        repair = f"{hint}choose one of {', '.join(self.stacks()) or '(no stacks)'}"
+        if _STACK_NAME.fullmatch(stack):
+            raise ProjectError(Problem("STACK", stack, f"there is no {file.name}.", f"{repair}, or write {file.name}."))
+        consequence = "a stack's name has at most 100 letters, digits, periods, hyphens and underscores."
+        raise ProjectError(Problem("STACK", stack[:_SHOWN], consequence, f"{repair}."))
 
     def configuration(self, stack: str) -> dict[str, object]:
         """The stack's values of the project's own namespace without the prefix, defaults of Pulumi.yaml included.

@@ -91,10 +91,6 @@ def test_a_failure_of_the_file_system_is_reported_with_its_place_and_repair(erro
 @pytest.mark.parametrize(
     "words",
     [
-        ("plan", LONG),
-        ("recover", LONG),
-        ("weights", "list", LONG),
-        ("local", "preview", LONG),
         ("local", "status", "--dir", f"/dev/{LONG}"),
         ("local", "start", "--dir", f"/dev/{LONG}"),
         ("local", "fault", "show", "--dir", f"/dev/{LONG}"),
@@ -114,6 +110,18 @@ def test_a_path_that_cannot_be_one_is_reported(
     assert main(words) in (1, 2)
     error = capsys.readouterr().err
     assert "File name too long" in error or "Not a directory" in error or "File exists" in error
+
+
+@pytest.mark.parametrize("words", [("plan",), ("recover",), ("weights", "list"), ("local", "preview")])
+@pytest.mark.parametrize("stack", [LONG, "../l4-qat", "/l4-qat"])
+def test_a_name_that_no_stack_can_have_is_reported_with_the_rule(
+    words: tuple[str, ...], stack: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    assert main((*words, stack)) == 1
+    error = capsys.readouterr().err
+    assert "a stack's name has at most 100 letters" in error
+    assert "or write" not in error
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def test_the_name_of_a_stack_may_hold_dots(project: Project) -> None:
 def test_a_name_that_leads_elsewhere_is_no_stack(project: Project, stack: str) -> None:
     (project.folder / "Pulumi.sub").mkdir()
     (project.folder / "Pulumi.sub" / "one.yaml").write_text("config: {}\n")
-    with pytest.raises(ProjectError, match="there is no Pulumi"):
+    with pytest.raises(ProjectError, match="a stack's name has at most 100 letters"):
         project.stack_file(stack)
 
 
