@@ -82,6 +82,7 @@ _FIELDS = st.tuples(
 )
 
 
+@pytest.mark.slow
 @given(_FIELDS, st.integers(0, 400 * 1440), st.sampled_from(["Europe/Berlin", "Australia/Lord_Howe", "Asia/Kolkata"]))
 def test_the_next_time_is_the_first_minute_that_matches(fields, minutes, name):
     cron, zone = parse_cron(" ".join(fields)), time_zone(name)

@@ -6,6 +6,7 @@ arguments and groups of the help; leaves out what a command does.
 
 import argparse
 import difflib
+import functools
 import math
 import shlex
 import tomllib
@@ -136,9 +137,14 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(message, title=self.prog)
 
 
+@functools.cache
+def _commands() -> Spec:
+    return tomllib.loads(COMMANDS.read_text(encoding="utf-8"))
+
+
 def root_parser() -> Parser:
     """The parser of `bezel`."""
-    spec = tomllib.loads(COMMANDS.read_text(encoding="utf-8"))
+    spec = _commands()
     return Parser(spec=spec, tables=spec["tables"], prog="bezel")
 
 

@@ -71,6 +71,7 @@ def after(server: Server, requests: int, act: object) -> None:
     server.routes.insert(0, count)
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_keeps_whole_repeats_and_goes_on_with_the_others(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -154,6 +155,7 @@ class Loses:
         return result
 
 
+@pytest.mark.slow
 def test_a_run_that_loses_its_server_writes_the_repeats_before_and_goes_on(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -111,6 +111,7 @@ def test_users_who_wait_are_no_growing_queue():
     assert measure(facts(closed(4, 10), 4))["offered_requests_per_second"].why
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("requests", "more", "loads"), [(200, 10, (0.5, 0.8)), (100, 5, (0.8, 0.9)), (60, 2, (0.5, 0.8))]
 )
@@ -136,6 +137,7 @@ PATTERNS = st.one_of(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(PATTERNS, st.integers(1, 300), st.integers(1, 40), st.integers(0, 9), st.integers(0, 3))
 def test_whatever_arrives_nothing_is_lost_and_no_rate_is_above_what_the_server_can_do(
@@ -158,6 +160,7 @@ def test_whatever_arrives_nothing_is_lost_and_no_rate_is_above_what_the_server_c
         assert rate.value * steady.seconds <= places * (steady.seconds / (SERVICE / SECOND) + 1) * 1.01
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(st.integers(1, 12), st.integers(1, 30), st.integers(0, 9), st.integers(0, 300))
 def test_whoever_waits_in_a_closed_loop_nothing_is_lost(users, rounds, seed, stagger):

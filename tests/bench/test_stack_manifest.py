@@ -109,6 +109,7 @@ UNPRICED = {"gce-l4x8"}
 STACKS = sorted({file.stem.removeprefix("Pulumi.") for file in ROOT.glob("Pulumi.*.yaml")} - UNPRICED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stack", STACKS)
 def test_what_is_deployed_as_one_lacks_nothing(stack: str) -> None:
     """Every stack of this repository: what the check of the manifest wants is there, from the outputs that it has."""

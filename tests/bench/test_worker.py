@@ -114,6 +114,7 @@ def test_a_task_that_learns_of_the_start_too_late_sends_nothing():
     assert "after the start" in shelf.read(protocol.part(0))["failed"]
 
 
+@pytest.mark.slow
 def test_a_task_that_nobody_starts_gives_up():
     shelf = shelf_of(plan("http://127.0.0.1:1", 1, wait=0.05))
     with pytest.raises(UserError, match=r"waited 0\.05 s for the start, which never came"):

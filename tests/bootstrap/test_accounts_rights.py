@@ -111,6 +111,7 @@ def sent(project: Project, verb: str, path: str, body: dict[str, Any] | None, to
         project.token = owner
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", FORBIDDEN)
 @pytest.mark.parametrize("account", ["deploy", "preview"])
 def test_what_a_pipeline_needs_not_is_refused(

@@ -37,6 +37,7 @@ def grants(made: Declarations) -> set[tuple[str, str]]:
     }
 
 
+@pytest.mark.slow
 def test_the_resources_and_their_inputs_stay_as_they_are() -> None:
     made = {
         resource.urn: resource.inputs
@@ -51,6 +52,7 @@ def test_the_resources_and_their_inputs_stay_as_they_are() -> None:
     assert text == GOLDEN.read_text(), "BEZEL_RECORD=1 pytest tests/bootstrap/test_foundation.py records it again"
 
 
+@pytest.mark.slow
 def test_the_bucket_is_private_versioned_and_never_emptied_or_deleted_by_a_mistake() -> None:
     bucket = declared().one("bucket:Bucket")
     assert bucket.inputs["name"] == BUCKET
@@ -62,6 +64,7 @@ def test_the_bucket_is_private_versioned_and_never_emptied_or_deleted_by_a_mista
     assert declared().one("cryptoKey:CryptoKey").protected
 
 
+@pytest.mark.slow
 def test_everything_is_deleted_after_the_guard() -> None:
     made = declared()
     guard = made.one("StackGuard")
@@ -111,6 +114,7 @@ def test_the_preview_account_writes_nothing_but_new_plans() -> None:
     assert verbs == {"get", "list", "getIamPolicy"}
 
 
+@pytest.mark.slow
 def test_the_deploy_account_cannot_widen_its_own_rights() -> None:
     made = declared(secrets=("hf-token",))
     held = {p for role in made.of("IAMCustomRole") if "Deploy" in role.name for p in role.inputs["permissions"]}
@@ -145,6 +149,7 @@ def test_no_right_over_secrets_is_granted_where_none_is_named() -> None:
     assert not [one for one in declared().all if "bezelDeploySecrets" in one.name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("environment", ["dev", "prod"])
 def test_the_policy_packs_let_all_of_it_pass_in_the_first_preview(environment: str) -> None:
     limits = example("hardware_cost", environment) | example("security", environment)
@@ -190,6 +195,7 @@ def test_a_preview_restores_nothing(project: FakeProject) -> None:
     assert project.changes == []
 
 
+@pytest.mark.slow
 def test_a_pool_of_somebody_else_is_left_to_the_error_of_its_creation(project: FakeProject) -> None:
     project.resources = left("ACTIVE")
     project.resources[POOL]["description"] = "Our own pool"

@@ -165,6 +165,7 @@ ANY_TIERS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.data())
 def test_whatever_the_list_says_no_row_is_lost_and_none_is_free(data):

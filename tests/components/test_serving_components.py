@@ -223,6 +223,7 @@ def test_a_start_may_take_longer_than_the_provider_waits_by_itself() -> None:
     assert declared.one("cloudrunv2/service:Service").timeouts == ("2400s", "2400s", "")
 
 
+@pytest.mark.slow
 def test_a_service_that_is_replaced_is_deleted_first_since_two_cannot_have_its_name() -> None:
     """Made first, as is Pulumi's habit, the new one is refused: 409, a service of that name exists."""
     declared = declare(lambda: CloudRunGpuService("service", service_args()))

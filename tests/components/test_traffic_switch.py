@@ -39,17 +39,20 @@ def test_what_was_moved_already_is_not_moved_again(run: FakeRun) -> None:
     assert len(run.bodies) == 1
 
 
+@pytest.mark.slow
 def test_a_move_waits_for_the_platform(run: FakeRun) -> None:
     run.looks = 1
     assert moved()["serving"] == {"chat-2": 100}
 
 
+@pytest.mark.slow
 def test_who_changes_the_service_at_the_same_time_is_not_overwritten(run: FakeRun) -> None:
     run.changes_between = 1
     assert moved()["serving"] == {"chat-2": 100}
     assert [body["etag"] for body in run.bodies] == ['"0x"']
 
 
+@pytest.mark.slow
 def test_a_move_whose_answer_got_lost_is_found_to_be_made(run: FakeRun) -> None:
     run.lost = 1
     assert moved()["serving"] == {"chat-2": 100}

@@ -85,6 +85,7 @@ PATHS = st.sampled_from(KNOWN) | st.text(st.characters(exclude_characters="\0"),
 CHANGES = st.lists(st.builds(FileChange, st.sampled_from("AMDT"), PATHS), max_size=6)
 
 
+@pytest.mark.slow
 @given(CHANGES, CHANGES)
 def test_more_files_never_concern_fewer_stacks(some: list[FileChange], more: list[FileChange]) -> None:
     few, many = concerned(some, PROGRAM), concerned([*some, *more], PROGRAM)
@@ -93,6 +94,7 @@ def test_more_files_never_concern_fewer_stacks(some: list[FileChange], more: lis
     assert all(set(reasons) <= set(many.reasons[stack]) for stack, reasons in few.reasons.items())
 
 
+@pytest.mark.slow
 def test_each_kind_loads_its_own_module_and_both_load_the_planner_and_the_packs() -> None:
     found = closures(ROOT)
     assert "stacks/cloud_run.py" in found["service"] - found["lease"]

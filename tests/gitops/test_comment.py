@@ -19,6 +19,8 @@ from bezel.gitops.comment.sticky import StickyComment
 from bezel.gitops.forge import ForgeError, forge_of
 from tests.support.gitops.fake_forge import BOTS, Fault, fake_forge
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path

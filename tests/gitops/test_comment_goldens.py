@@ -37,6 +37,7 @@ def unfolded(text: str) -> str:
     return re.sub(r"\]\([^)]*\)", "]", re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("stack", ["l4-qat", "rtx6000-mtp", "v6e4-moe"])
 def test_the_comment_of_a_stack_is_as_recorded(stack: str, case: str) -> None:

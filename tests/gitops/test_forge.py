@@ -11,6 +11,8 @@ from bezel.gitops.forge import Facts, Forge, ForgeError, forge_of, pull_request_
 from bezel.gitops.forge.transport import Transport
 from tests.support.gitops.fake_forge import BOTS, REPOSITORY, TOKEN, Fault, fake_forge
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

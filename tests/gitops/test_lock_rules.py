@@ -83,6 +83,7 @@ owners = st.builds(Owner, texts, texts, st.builds(Process, texts, st.integers(),
 locks = st.builds(Lock, *[texts] * 4, owners, st.lists(st.tuples(texts, owners), max_size=2).map(tuple))
 
 
+@pytest.mark.slow
 @given(locks)
 def test_a_record_is_read_as_it_was_written(lock):
     assert parse(to_json(lock)) == lock

@@ -54,6 +54,7 @@ def of(changes: list[Change]) -> str:
     return digest(planned_changes(changes))
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(CHANGES, st.randoms())
 def test_the_order_of_resources_and_inputs_does_not_count(changes, dice):
@@ -83,6 +84,7 @@ def test_the_kind_of_an_unknown_value_does_not_count_but_that_it_is_unknown_does
     assert of(two("0123456", "known")) not in digests
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(CHANGES.filter(bool), st.data())
 def test_any_change_of_operation_resource_property_or_input_counts(changes, data):
@@ -117,6 +119,7 @@ def test_inputs_of_another_shape_are_others(one, other):
     assert of([Change("create", "u", BUCKET, new=one)]) != of([Change("create", "u", BUCKET, new=other)])
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(CHANGES)
 def test_planned_changes_are_read_back_as_they_were_written_and_hold_no_value(changes):

@@ -19,6 +19,8 @@ from bezel.gitops.prices.pull_request import BRANCH, base_branch, forge_for, sen
 from bezel.gitops.prices.stack_effects import PRICE_FILE, StackEffect, compared
 from tests.support.gitops.fake_forge import TOKEN, fake_forge
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path

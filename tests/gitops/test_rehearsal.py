@@ -65,6 +65,7 @@ def test_processes_and_folder_are_gone_afterwards(temporary):
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_program_that_does_not_end_in_time_is_ended(temporary):
     with place(0.2) as own, pytest.raises(OutOfTimeError):
         own.run(["sleep", "600"], folder=temporary, output=subprocess.PIPE)
@@ -92,6 +93,7 @@ def start(temporary: Path) -> "tuple[subprocess.Popen[str], str]":
     return process, mark
 
 
+@pytest.mark.slow
 def test_sigterm_leaves_nothing_behind(temporary):
     process, mark = start(temporary)
     process.send_signal(signal.SIGTERM)
@@ -101,6 +103,7 @@ def test_sigterm_leaves_nothing_behind(temporary):
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_next_rehearsal_removes_what_a_killed_one_left_and_nothing_of_a_living_one(temporary):
     (killed, gone), (living, mark) = start(temporary), start(temporary)
     killed.kill()

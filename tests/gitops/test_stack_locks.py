@@ -91,6 +91,7 @@ def test_the_lock_is_released_when_the_block_fails(bucket, around):
     assert bucket.objects == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", ["running", "unknown"])
 def test_the_lock_of_a_living_or_unknown_run_is_waited_for_and_never_taken(bucket, around, lines, time, state):
     bucket.objects[NAME] = (to_json(LOCK), 9)
@@ -192,6 +193,7 @@ def test_another_engine_is_waited_for_and_its_lock_kept(bucket, around, lines):
     assert "the engine's own lock" in lines[0]
 
 
+@pytest.mark.slow
 def test_the_engine_s_lock_of_a_dead_run_is_removed_when_its_engine_must_have_stopped(bucket, around, time, lines):
     bucket.objects |= {NAME: (to_json(LOCK), 9), ENGINE: engine_lock()}
     other = ENGINE.replace("/dev/", "/dev2/")
@@ -260,6 +262,7 @@ class Schedule:
             self.turn.notify_all()
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(
     order=st.lists(st.integers(0, 5), min_size=4, max_size=60),
@@ -372,6 +375,7 @@ def test_a_signal_outside_a_command_ends_the_block_and_releases_the_lock(bucket,
     assert signal.getsignal(number) == before
 
 
+@pytest.mark.slow
 def test_the_status_names_the_owner_and_a_person_removes_what_was_seen(bucket, around):
     states = bucket.client()
     assert status_of(states, "bezel", "dev", around).text() == "dev is not locked\n"

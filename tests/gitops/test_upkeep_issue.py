@@ -11,6 +11,8 @@ from bezel.gitops.upkeep.issue import report_to_issue
 from bezel.gitops.upkeep.sections import MARKER, Section, is_well, sections_of, with_section
 from tests.support.gitops.fake_forge import BOTS, fake_forge
 
+pytestmark = pytest.mark.slow
+
 DRIFT = Section("drift", "`dev` differs", is_well=False)
 WELL = Section("drift", "no drift", is_well=True)
 EXPIRY = Section("expiry", "one leftover", is_well=False)

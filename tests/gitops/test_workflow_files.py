@@ -93,6 +93,7 @@ def test_each_rule_is_noticed(place, change, slip):
     assert any(slip in found for found in slips("some.yml", flow))
 
 
+@pytest.mark.slow
 def test_a_fork_gets_neither_identity_nor_secret():
     for name in set(FILES) - WITHOUT_LOGIN:
         workflow = content(name)

@@ -15,6 +15,8 @@ from tests.support.leases.fake_lease_api import Zone, answers, error
 from tests.support.leases.harness import NAME, STACK, ZONES, LeaseHarness, body_of
 from tests.support.rest.fake_google import Answer, serving
 
+pytestmark = pytest.mark.slow
+
 FIRST, SECOND = ZONES
 
 
@@ -112,7 +114,6 @@ def test_a_description_tells_the_boot_and_where_there_is_one_the_console(trial: 
     assert told["serial_output"] == (["bezel: starting"] if trial.kind == "flex_start_vm" else [])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "granted", "told"),
     [

@@ -57,6 +57,7 @@ def test_numbers_that_the_engine_made_floats_are_the_same_body(kind: str) -> Non
     assert differing_paths(body, {**through, "more": {"seconds": 1.0}}) == ["body.more.seconds"]
 
 
+@pytest.mark.slow
 def test_both_bodies_are_what_googles_own_documents_allow() -> None:
     for kind, path in (
         ("queued_resource", "/tpu/v2alpha1/projects/acme/locations/us-east5-a/queuedResources"),

@@ -336,6 +336,7 @@ def test_a_body_that_is_too_long_for_its_port_is_refused_unread(doors, kind, pat
             assert (status(connection.recv(65536).decode()) == 413) is refused, length
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "size"), [("multipart", 64 << 20), ("resumable", 1 << 20)])
 def test_an_upload_that_is_kept_in_memory_is_bounded(world, kind, size):
     path = f"/upload/storage/v1/b/models/o?uploadType={kind}&name=large"
@@ -345,6 +346,7 @@ def test_an_upload_that_is_kept_in_memory_is_bounded(world, kind, size):
     assert list(world.cloud.layout.uploads.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_an_upload_that_is_not_permitted_is_refused_before_it_is_received(world):
     token = world.do(world.cloud.tokens.access_token, RUNTIME, "scope")[0]
     world.client.post("/storage/v1/b", {"name": "deployers", "location": "US-EAST4"}, project="bezel-local")

@@ -3,6 +3,8 @@
 import ast
 from pathlib import Path
 
+import pytest
+
 import bezel
 
 PACKAGE = Path(bezel.__file__).parent
@@ -23,6 +25,7 @@ def _imported(file: Path) -> set[str]:
     return names
 
 
+@pytest.mark.slow
 def test_every_import_of_the_daemons_rooms_stays_within_what_is_fingerprinted():
     files = [file for room in ROOMS for file in (PACKAGE / room).rglob("*.py")]
     files += [PACKAGE / f"{name}.py" for name in FILES]

@@ -118,6 +118,7 @@ def test_a_point_can_be_read_half_a_minute_to_three_minutes_later(project):
     assert used(project) == [4]
 
 
+@pytest.mark.slow
 @given(st.floats(0, 2e9, allow_nan=False), st.floats(0.1, 10_000))
 def test_the_delay_of_a_point_is_always_the_same_and_within_its_bounds(time, speed):
     class Pace:

@@ -91,6 +91,7 @@ def test_a_sample_can_be_read_within_two_minutes_and_always_with_the_same_delay(
     assert values(use, INSTANCES, "active") == [1]
 
 
+@pytest.mark.slow
 def test_the_sum_of_billable_time_stays_however_many_samples_there_are(cloud_run):
     use = ServiceUse(cloud_run)
     for count in range(1, 6001):

@@ -316,6 +316,7 @@ def test_a_restart_boots_what_runs_and_goes_on_with_what_waits(project):
     assert project.nodes.running == {}
 
 
+@pytest.mark.slow
 def test_a_machine_boots_and_ends_though_nobody_looks(project):
     ask(project)
 

@@ -55,6 +55,7 @@ def served():
     port.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MALFORMED)
 def test_what_is_not_http_is_refused_and_seen_by_nobody(served, kind, caplog):
     @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -71,6 +72,7 @@ def test_what_is_not_http_is_refused_and_seen_by_nobody(served, kind, caplog):
     assert "Traceback" not in caplog.text
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(WELL_FORMED)
 def test_what_is_http_gets_through_however_odd_it_looks(served, odd):
@@ -105,6 +107,7 @@ def test_who_still_sends_hears_the_refusal_all_the_same(served):
     assert answer(served.port, request(b"POST v1 HTTP/1.1", b"Content-Length: 900000\r\n", b"x" * 900_000)) == REFUSAL
 
 
+@pytest.mark.slow
 def test_an_answer_that_has_begun_is_cut_off_where_the_rest_of_its_request_is_not_http():
     class Hasty(Served):
         async def app(self, _, receive, send):

@@ -91,6 +91,7 @@ def test_measured_figures_stand_apart_with_their_own_load():
     assert "Measured" not in said("--model", "gemma-4-31b")[1]
 
 
+@pytest.mark.slow
 def test_the_simulated_server_is_asked_only_on_request_and_only_for_machines_that_it_knows():
     asked = rows_of("--model", "gemma-4-31b-it", "--simulate")["simulated"]
     assert [(row["machine"], row["kind"]) for row in asked] == [("nvidia-rtx-pro-6000", "simulated")]

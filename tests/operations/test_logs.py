@@ -93,6 +93,7 @@ def test_an_argument_that_fits_no_log_is_refused(log: LogServer, wrong: dict[str
         read(log, **wrong)
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(st.text(max_size=60))
 def test_no_text_leaves_its_quotes_in_the_filter(text: str) -> None:
@@ -121,6 +122,7 @@ def test_a_log_of_any_size_gives_a_bounded_result(log: LogServer) -> None:
     assert sum(map(len, texts(found))) < 300_000
 
 
+@pytest.mark.slow
 def test_following_shows_each_further_line_once_until_the_deadline(log: LogServer) -> None:
     log.add("first", 10)
     shown: list[str] = []

@@ -122,6 +122,7 @@ def test_another_server_than_vllm_is_an_error(cloud: Deployed, tmp_path: Path) -
         read(cloud)
 
 
+@pytest.mark.slow
 def test_an_endless_answer_is_cut(cloud: Deployed, tmp_path: Path) -> None:
     Vllm(cloud, tmp_path, TEXT + f"{names.RUNNING}_x 1\n" * 250_000)
     assert read(cloud).is_read

@@ -46,6 +46,7 @@ def test_no_control_character_breaks_a_credential_into_two(form: str, place: int
     assert not any(ord(character) < 32 for character in text)
 
 
+@pytest.mark.slow
 @given(st.sampled_from(FORMS[:15]), st.integers(8, 200), st.integers(0, 200))
 def test_a_cut_leaves_no_first_half_of_a_credential(form: str, limit: int, padding: int) -> None:
     text = cleaned("x " * padding + form + " y" * 3000, limit)

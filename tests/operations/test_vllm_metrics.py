@@ -136,6 +136,7 @@ def test_another_server_s_metrics_are_none() -> None:
     assert parse("# HELP go_goroutines x\ngo_goroutines 7\n", 0.0) is None
 
 
+@pytest.mark.slow
 @given(st.text(max_size=300))
 def test_whatever_stands_in_a_response_it_is_read_or_refused(text: str) -> None:
     found = parse(text + "\nvllm:num_requests_running 1\nvllm:num_requests_waiting 0\n" + text, 0.0)

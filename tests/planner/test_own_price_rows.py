@@ -83,6 +83,7 @@ def test_the_price_of_an_hour_is_reported_with_what_to_write():
     assert told(with_row(usd_per_unit=0.0001867)) == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("item", priced_items())
 @given(share=st.floats(1e-12, 0.19), more=st.floats(1, 1e6))
 def test_no_item_has_a_price_far_from_the_catalogues(item, share, more):

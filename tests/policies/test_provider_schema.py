@@ -93,6 +93,7 @@ def test_every_harmless_property_still_exists() -> None:
         assert any(re.match(pattern, name) for name in names), reason
 
 
+@pytest.mark.slow
 def test_everybody_is_refused_in_every_text_of_every_type() -> None:
     unseen = set()
     for each in properties():

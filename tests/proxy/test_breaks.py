@@ -10,6 +10,8 @@ import pytest
 from bezel.proxy.request_body import KEPT
 from tests.support.proxy.running import CHAT, Exchange, Proxy, proxied
 
+pytestmark = pytest.mark.slow
+
 ANSWER = b'{"id":"cmpl-1","choices":[]}'
 NO_INSTANCE = b"<html><title>503</title><h1>Error</h1><h2>The service you requested is not available yet.</h2></html>"
 BROKEN = b"<html><h1>Error</h1><h2>upstream connect error or disconnect/reset before headers</h2></html>"

@@ -11,6 +11,8 @@ from bezel.proxy.server import listeners, port_problem
 from tests.support.other_user import sent_by_other_user
 from tests.support.proxy.running import CHAT, Exchange, proxied
 
+pytestmark = pytest.mark.slow
+
 
 async def respond(exchange: Exchange) -> None:
     await exchange.body()

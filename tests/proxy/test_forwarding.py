@@ -3,7 +3,11 @@
 import asyncio
 import json
 
+import pytest
+
 from tests.support.proxy.running import CHAT, Exchange, proxied
+
+pytestmark = pytest.mark.slow
 
 ANSWER = b'{"id":"cmpl-1","choices":[]}'
 

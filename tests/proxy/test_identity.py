@@ -8,6 +8,8 @@ from bezel.proxy.identity import IdentityToken, end_of
 from bezel.rest import CredentialsError
 from tests.support.proxy.running import Exchange, Proxy, Tokens, jwt, proxied
 
+pytestmark = pytest.mark.slow
+
 AUDIENCE = "https://llm.example"
 HOUR = 3600.0
 

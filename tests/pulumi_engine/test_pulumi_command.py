@@ -18,11 +18,13 @@ def test_a_command_that_fails_is_an_error_with_its_own_words() -> None:
         printed(["sh", "-c", "echo no such stack >&2; exit 3"], folder=HERE, seconds=20)
 
 
+@pytest.mark.slow
 def test_a_command_that_does_not_end_is_ended_and_says_how_to_go_on() -> None:
     with pytest.raises(CommandError, match=r"`sh -c`\n   it was ended after 0.2 s: .*\n.* run the same command again"):
         printed(["sh", "-c", "exec tail -f /dev/null"], folder=HERE, seconds=0.2)
 
 
+@pytest.mark.slow
 def test_a_shorter_deadline_may_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BEZEL_DEADLINE_SECONDS", "0.2")
     with pytest.raises(CommandError, match=r"after 0.2 s"):

@@ -100,6 +100,7 @@ def test_the_deadline_ends_the_repeats_with_the_last_failure(
     assert clock.now < 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("least", "answered"), [(5.0, True), (0.1, False)])
 def test_an_attempt_has_its_least_time_however_little_of_the_deadline_is_left(
     server: Server, least: float, answered: bool

@@ -217,6 +217,7 @@ def test_an_impersonating_login_mints_with_the_identity_behind_it(
     assert credentials.access_token() == f"ya29.impersonated-{PLANTED}"
 
 
+@pytest.mark.slow
 def test_on_google_s_machines_the_metadata_server_gives_both(server: Server, tmp_path: Path) -> None:
     flavour = {"Metadata-Flavor": "Google", "content-type": "application/text"}
     identity = jwt({"aud": AUDIENCE, "exp": 4102444800})

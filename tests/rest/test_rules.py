@@ -43,6 +43,7 @@ def test_an_api_nobody_uses_is_refused_with_the_known_ones() -> None:
         endpoint("BIGQUERY", {})
 
 
+@pytest.mark.slow
 @given(st.floats(0, 0.999))
 def test_waits_grow_to_the_longest_and_stay_between_half_and_whole(dice: float) -> None:
     delays = list(itertools.islice(Backoff().delays(lambda: dice), 9))
@@ -73,6 +74,7 @@ TOKENS = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @given(st.text("abc \n.:;", max_size=20), TOKENS, st.text("abc \n;", max_size=20))
 def test_a_token_is_taken_out_wherever_it_stands(before: str, token: str, after: str) -> None:
     assert "planted" not in redact(f"{before} {token} {after}")

@@ -274,6 +274,7 @@ def test_a_response_is_not_kept(parsing):
     assert parsing.get(f"/v1/responses/{name}").status_code == 404
 
 
+@pytest.mark.slow
 def test_scores_are_probabilities_and_cost_a_token_each(parsing):
     body = {"query": "a", "items": ["b", "c", "d"], "label_token_ids": [300]}
     answer = parsing.post("/generative_scoring", json=body).json()

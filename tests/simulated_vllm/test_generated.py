@@ -37,6 +37,7 @@ def ask(client, request):
         return shape_of(response.status_code, text + replayed.CUT)
 
 
+@pytest.mark.slow
 def test_recorded_requests_are_answered_as_by_the_real_server(servers):
     client = servers("generated")
     wrong = []
@@ -56,6 +57,7 @@ def test_the_recorded_requests_have_every_field_and_are_answered_in_half_of_the_
     assert statuses[400] > 50
 
 
+@pytest.mark.slow
 def test_two_thousand_requests_vary_every_field():
     requests = generated(2000)
     assert len({json.dumps([one.path, one.body], sort_keys=True) for one in requests}) == 2000

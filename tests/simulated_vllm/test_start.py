@@ -98,6 +98,7 @@ def test_an_unknown_argument_ends_with_status_2(container):
     assert ended.stderr.rstrip().endswith("error: unrecognized arguments: --swap-space 4")
 
 
+@pytest.mark.slow
 def test_too_little_host_memory_is_a_kill(container):
     ended = container("/mnt/models/qat", *L4_QAT, memory_gib=8)
     assert ended.returncode == 137

@@ -141,6 +141,7 @@ def test_usage_is_in_a_stream_only_when_asked_for(plain, options):
     assert not [chunk for chunk in chunks[:-2] if "system_fingerprint" in chunk]
 
 
+@pytest.mark.slow
 def test_a_server_can_be_set_to_send_usage_always(serve):
     with serve(*PLAIN, "--enable-force-include-usage", speed=200.0) as client:
         assert text(client, stream=True)[-2]["usage"]["completion_tokens"] == 3
@@ -197,6 +198,7 @@ def test_a_given_request_id_is_used(plain):
     assert chat(plain, stream=True, request_id="mine")[0]["id"] == "chatcmpl-mine"
 
 
+@pytest.mark.slow
 def test_text_in_a_stream_is_escaped_as_json_is(plain):
     """Quotes, line feeds and characters beyond ASCII stand in a stream as in the recorded answers."""
     odd = 'say "é€"\n\t\\'

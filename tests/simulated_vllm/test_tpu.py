@@ -119,6 +119,7 @@ def test_one_stream_is_as_fast_as_was_measured(settings, arguments, hardware, sp
     assert 100 / (outcome.times[-1] - outcome.times[0]) == pytest.approx(speed, rel=0.05)
 
 
+@pytest.mark.slow
 def test_64_users_together_are_as_fast_as_was_measured(settings):
     rig = Rig(settings(*V6E1, **ONE))
     done = 0
@@ -136,6 +137,7 @@ def test_64_users_together_are_as_fast_as_was_measured(settings):
     assert tokens / rig.clock.time == pytest.approx(990, rel=0.1)
 
 
+@pytest.mark.slow
 def test_a_request_with_a_seed_is_refused_there(serve):
     body = {"model": "m", "prompt": "Say", "max_tokens": 2, "seed": 1}
     with serve("/mnt/models/bf16", "--max-model-len=8192", "--served-model-name=m", speed=100_000, **ONE) as client:

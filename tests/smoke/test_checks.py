@@ -13,6 +13,8 @@ from smoke.poller import CheckFailedError, Poller
 from tests.support.rest.fake_google import PLANTED, Answer
 from tests.support.smoke.fake_service import FIXTURES, MODEL, SERVICE, Project, condition
 
+pytestmark = pytest.mark.slow
+
 
 class Clock:
     """Time that only ``sleep`` moves, and what happens at some moment of it."""

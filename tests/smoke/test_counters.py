@@ -26,6 +26,7 @@ def test_a_label_may_hold_anything_and_a_server_without_drafts_has_no_counters()
     assert counters((FIXTURES / "metrics.txt").read_text(), "vllm:spec_decode_") == {}
 
 
+@pytest.mark.slow
 @given(st.integers(1, 10**6), st.integers(1, 64))
 def test_true_counts_have_no_fault(prompt_tokens: int, output: int) -> None:
     usage = {"prompt_tokens": prompt_tokens, "completion_tokens": output, "total_tokens": prompt_tokens + output}

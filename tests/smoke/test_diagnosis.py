@@ -261,6 +261,7 @@ def test_the_engine_s_own_error_is_not_repeated() -> None:
     assert "Error code 9" not in explained(report, repeat_errors=False)
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(max_size=80), max_size=30), st.text(max_size=40), st.text(max_size=40))
 def test_no_text_breaks_the_diagnosis_and_every_one_ends_in_a_repair(
     lines: list[str], reason: str, message: str

@@ -71,6 +71,7 @@ def test_the_model_is_looked_for_as_early_as_can_be() -> None:
         assert not declared.waits_for(declared.one("ModelFiles"), declared.one("BucketIAMMember"))
 
 
+@pytest.mark.slow
 def test_the_callers_rights_are_there_when_the_check_calls() -> None:
     declared = deployed(access={"invokers": ["user:a@acme.example"]})
     assert declared.waits_for(declared.one("HealthCheck"), declared.one("ServiceIamMember"))
@@ -90,6 +91,7 @@ def test_in_a_first_preview_every_value_that_a_policy_judges_is_known() -> None:
     assert not [resource.name for resource in judged if has_unknown(resource.inputs)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("environment", "protected"), [("dev", False), ("prod", True)])
 def test_production_is_protected_from_a_destroy(environment: str, protected: bool) -> None:
     declared = deployed(environment=environment, weights={"create": True})
@@ -162,6 +164,7 @@ def test_where_it_is_reached_and_what_it_sends_through_arrive_at_cloud_run(run: 
     assert "vpcAccess" not in plain["template"]
 
 
+@pytest.mark.slow
 def test_a_reserve_and_a_boost_arrive_at_cloud_run(run: FakeRun) -> None:
     settings: dict[str, Any] = {"scaling": {"zonal_redundancy": True}, "resources": {"cpu_boost": True}}
     found = template(**settings)

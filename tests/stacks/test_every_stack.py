@@ -40,6 +40,7 @@ def violations_of(resources: list[Declared], environment: str) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stack", STACKS)
 def test_a_stack_file_is_declared_and_passes_both_packs(stack: str) -> None:
     made, environment = declared(stack)

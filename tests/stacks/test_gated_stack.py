@@ -43,6 +43,7 @@ def test_a_direct_rollout_has_one_address_moves_nothing_and_reads_the_service_on
     assert [(call.method, call.path.rpartition("/")[2]) for call in of_services] == [("GET", "bezel-l4-qat")]
 
 
+@pytest.mark.slow
 def test_the_revision_in_the_outputs_is_the_one_that_the_traffic_was_moved_to() -> None:
     seen: list[str] = []
 

@@ -56,6 +56,7 @@ def test_a_machine_gets_what_to_run_and_no_secret() -> None:
     assert metadata["bezel-packages"] == ""
 
 
+@pytest.mark.slow
 def test_no_machine_has_an_address_on_the_internet_and_only_the_gateway_reaches_it() -> None:
     declared = deployed()
     assert node_of(declared)["networkConfig"]["enableExternalIps"] is False
@@ -101,6 +102,7 @@ def own_folder(declared: Declarations) -> str:
     return str(expression.removeprefix(begin).removesuffix(end))
 
 
+@pytest.mark.slow
 def test_a_machine_writes_compiled_graphs_to_its_own_folder_and_reads_the_rest() -> None:
     folder = own_folder(deployed())
     assert folder == "compile-cache/acme-llm/bezel-moe/gemma-4-26b-a4b-it/v6e-4/0.32.0/"
@@ -110,6 +112,7 @@ def test_a_machine_writes_compiled_graphs_to_its_own_folder_and_reads_the_rest()
     assert [one.inputs["role"] for one in without] == ["roles/storage.objectViewer"]
 
 
+@pytest.mark.slow
 def test_no_machine_writes_where_one_of_another_stack_or_project_reads_compiled_graphs() -> None:
     asked = [("acme-llm", "moe"), ("acme-llm", "moe-2"), ("acme-llm", "mo"), ("other-llm", "moe")]
     config = changed(V6E4_MOE, weights={"bucket": "acme-llm-models"})
@@ -121,6 +124,7 @@ def test_no_machine_writes_where_one_of_another_stack_or_project_reads_compiled_
         assert [f"{cache}/graph".startswith(folder) for cache in caches] == [n == place for n in range(len(asked))]
 
 
+@pytest.mark.slow
 def test_more_machines_change_none_that_is_there_but_the_gateway() -> None:
     two, three = deployed(lease={"count": 2}), deployed(lease={"count": 3})
     names = {one.name for one in two.of("TpuRequest")}
@@ -155,6 +159,7 @@ def test_the_outputs_tell_where_the_lease_is_when_it_ends_and_what_it_costs() ->
     assert set(outputs["leases"]["bezel-moe"]) == {"state", "zone", "ends_at", "cost"}
 
 
+@pytest.mark.slow
 def test_the_gateway_is_reached_from_where_the_plan_says() -> None:
     declared = deployed(access={"ingress": "internal"}, smoke={"inside": True})
     assert declared.one(GATEWAY).inputs["ingress"] == "INGRESS_TRAFFIC_INTERNAL_ONLY"

@@ -17,6 +17,7 @@ def resources(stack: str) -> list[Declared]:
     return [one for one in declare(lambda: deploy(plan), preview=True).all if not one.type.startswith("pulumi:")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stack", STACKS)
 def test_every_resource_of_google_has_limits_and_no_other_has(stack: str) -> None:
     found = resources(stack)

@@ -43,6 +43,7 @@ def test_the_draft_model_is_looked_at_before_the_service_is_made_too() -> None:
     assert all(declared.waits_for(service, files) for files in looked_at.values())
 
 
+@pytest.mark.slow
 def test_a_download_may_go_to_the_hub_and_nothing_else_may() -> None:
     for loading in ("fuse", "runai-streamer", "hub"):
         (container,) = deployed(loading).one("cloudrunv2/service:Service").inputs["template"]["containers"]

@@ -82,6 +82,7 @@ def test_a_stack_file_that_the_engine_read_otherwise_is_refused_where_its_values
     assert program({"bezel:labels": '{"since": "010"}'}).result == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [b"config: {a: b", b"\xff\xfe", None])
 def test_a_file_that_the_engine_cannot_have_read_is_no_matter(
     told: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None

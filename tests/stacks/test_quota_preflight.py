@@ -158,6 +158,7 @@ def test_a_lease_that_no_zone_has_quota_for_is_refused(run: FakeRun) -> None:
     assert leased().all
 
 
+@pytest.mark.slow
 def test_a_lease_that_is_there_holds_its_quota_already(run: FakeRun, caplog: pytest.LogCaptureFixture) -> None:
     run.quotas[TPU] = 0
     run.leases = {"projects/acme-llm/locations/us-east5-a/queuedResources/bezel-moe"}
@@ -167,6 +168,7 @@ def test_a_lease_that_is_there_holds_its_quota_already(run: FakeRun, caplog: pyt
         leased(lease={"count": 2})
 
 
+@pytest.mark.slow
 def test_leases_of_a_fleet_share_the_quotas_of_their_zones(run: FakeRun) -> None:
     run.quotas[TPU] = 4
     assert leased(lease={"count": 2}).all

@@ -44,6 +44,7 @@ RULE_REPLACED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "path", "value", "found"),
     [

@@ -111,6 +111,7 @@ def test_every_type_with_a_body_of_its_own_is_compared() -> None:
     assert TYPES.keys() - members - {"gcp:projects/service:Service"} == SCHEMAS.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("token", SCHEMAS)
 def test_each_property_is_of_the_kind_that_google_documents(token: str) -> None:
     document, name = SCHEMAS[token]
@@ -129,6 +130,7 @@ def test_a_property_in_another_place_or_of_another_kind_would_be_noticed() -> No
     }
 
 
+@pytest.mark.slow
 def test_the_table_of_kinds() -> None:
     rows = []
     for token, (document, name) in sorted(SCHEMAS.items()):

@@ -98,6 +98,7 @@ def test_a_create_names_both_its_waits(google: FakeGoogle, gcp: Provider) -> Non
     )
 
 
+@pytest.mark.slow
 def test_an_operation_that_cannot_be_read_is_told_and_a_missing_one_is_waited_for(
     google: FakeGoogle, gcp: Provider
 ) -> None:
@@ -125,6 +126,7 @@ def test_a_policy_is_named_as_the_provider_describes_its_resource(google: FakeGo
     assert text_of(gcp.create, MEMBER, member) == one(applying)
 
 
+@pytest.mark.slow
 def test_an_api_that_cannot_be_enabled_is_named_in_the_words_of_the_batch(google: FakeGoogle, gcp: Provider) -> None:
     name = PROGRAMS[ENABLED]["service"]
     google.fail("POST .*:enable", 403, NO)

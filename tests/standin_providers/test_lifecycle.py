@@ -13,6 +13,7 @@ def test_every_type_of_the_table_is_tried() -> None:
     assert PROGRAMS.keys() == TYPES.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", PROGRAMS)
 def test_a_resource_is_made_and_then_unchanged_until_it_is_gone(kind: str, google: FakeGoogle, gcp: Provider) -> None:
     program = PROGRAMS[kind]

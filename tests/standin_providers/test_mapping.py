@@ -51,6 +51,7 @@ def objects(fields: tuple[Field, ...], *, all_of: bool = False) -> st.SearchStra
 SENT = [kind for kind in TYPES.values() if kind.collection or kind.title == "bucket"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SENT, ids=lambda kind: kind.pulumi_type)
 @settings(max_examples=20, deadline=None)
 @given(data=st.data())
@@ -63,12 +64,14 @@ def test_what_is_sent_and_echoed_is_no_change(kind: Any, data: st.DataObject) ->
     assert list(differences(fields, echoed, again)) == []
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(JSON)
 def test_values_survive_the_protocol(value: Any) -> None:
     assert decode(encode({"value": value}))["value"] == value
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(JSON)
 def test_zero_is_what_says_nothing(value: Any) -> None:

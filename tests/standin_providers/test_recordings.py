@@ -20,12 +20,14 @@ def compare(folder: Path | str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not TRAFFIC, reason="BEZEL_TRAFFIC does not name a folder with recordings")
 def test_every_difference_from_the_recordings_is_explained() -> None:
     done = compare(str(TRAFFIC))
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_a_difference_or_an_explanation_too_many_is_refused(tmp_path: Path) -> None:
     urn = "urn:pulumi:a::b::gcp:secretmanager/secret:Secret::s"
     news = {"secretId": "s", "replication": {"auto": {}}}

@@ -26,6 +26,7 @@ def shown(google: FakeGoogle) -> list[dict[str, Any]]:
     return requests
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", PROGRAMS)
 def test_the_requests_of_a_whole_life(kind: str, google: FakeGoogle, gcp: Provider) -> None:
     program = PROGRAMS[kind]

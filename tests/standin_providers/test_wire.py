@@ -73,6 +73,7 @@ def test_an_api_that_was_not_enabled_is_read_with_its_project(google: FakeGoogle
     assert "GET /crm/v1/projects/bezel-local" in [str(item) for item in google.requests]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
 def test_operations_of_service_usage_are_polled_under_the_endpoints_version(version: str, google: FakeGoogle) -> None:
     google.polls = 1
@@ -175,6 +176,7 @@ def test_a_router_without_bgp_is_sent_with_null(google: FakeGoogle, gcp: Provide
     assert body(google, "PATCH") == {"bgp": None, "description": "for updates"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [NETWORK, SERVICE, "gcp:artifactregistry/repository:Repository"])
 def test_polls_ask_for_json_and_nothing_else(kind: str, google: FakeGoogle, gcp: Provider) -> None:
     google.polls = 2

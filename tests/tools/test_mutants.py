@@ -4,6 +4,8 @@ import ast
 import json
 from pathlib import Path
 
+import pytest
+
 from tools.mutation.areas import AREAS, Area
 from tools.mutation.mutants import mutants
 
@@ -57,6 +59,7 @@ def test_two_of_the_same_name_are_distinguished() -> None:
     assert names("def f():\n    g()\n    g()\n", "statements") == ["f: g()", "f: g() (2)"]
 
 
+@pytest.mark.slow
 def test_every_area_finds_something_that_still_is_python() -> None:
     for area in AREAS.values():
         files = [file for pattern in area.files for file in ROOT.glob(pattern)]

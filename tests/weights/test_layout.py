@@ -40,6 +40,7 @@ def test_each_missing_part_is_named(files: dict[str, int], words: list[str]) -> 
     assert all(word in problem for word, problem in zip(words, problems, strict=True))
 
 
+@pytest.mark.slow
 @given(st.sets(st.sampled_from(sorted(SHARDS)), min_size=1))
 def test_a_copy_that_stopped_half_way_names_the_shards_that_did_not_come(arrived: set[str]) -> None:
     files = {"config.json": 1, "tokenizer.json": 3, **dict.fromkeys(arrived, 9)}

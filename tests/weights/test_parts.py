@@ -134,6 +134,7 @@ def test_two_objects_are_the_same_by_a_hash_that_both_have():
     assert not stored(md5="x", size=2).same_content(stored(md5="x"))
 
 
+@pytest.mark.slow
 def test_the_journal_forgets_what_is_of_another_content_and_survives_nonsense(tmp_path):
     journal = Journal(tmp_path / "deep" / "uploads")
     assert journal.find("p", "c", "0") == ""

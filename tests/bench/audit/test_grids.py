@@ -38,6 +38,7 @@ def findings(folder: Path, grid: Grid, unit: str) -> tuple[Finding, ...]:
     return told.findings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS)
 def test_none_of_120_clean_grids_is_accused_in_any_unit(tmp_path: Path, unit: str) -> None:
     """Cells that compile, cold prompts, a slow start, a quarter of noise and a few errors are no fault."""
@@ -45,6 +46,7 @@ def test_none_of_120_clean_grids_is_accused_in_any_unit(tmp_path: Path, unit: st
     assert not {seed: found for seed, found in told.items() if found}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS)
 def test_a_queue_left_over_is_found_in_every_unit_that_tells_the_requests(tmp_path: Path, unit: str) -> None:
     told = [one for one in overloaded(drained=False).values() if one.lengths_told or not unit.startswith("total")]
@@ -53,6 +55,7 @@ def test_a_queue_left_over_is_found_in_every_unit_that_tells_the_requests(tmp_pa
     assert len(told) >= LOADED / 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS)
 def test_a_loss_that_was_waited_for_is_no_missing_drain_even_where_the_next_cell_compiles(
     tmp_path: Path, unit: str

@@ -26,6 +26,8 @@ from tests.support.bench.wire import (
     stream,
 )
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from bezel.bench.load.plan import Pattern
     from tests.support.bench.wire import Answering

@@ -46,6 +46,7 @@ def test_a_rest_is_a_small_part_of_the_pace_and_of_the_answer(sample: tuple[Samp
     assert rest_after(LONGEST_NS, *sample) == pytest.approx(rest_ms * MS, rel=1e-3)
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(st.floats(0.01, 500), max_size=40), min_size=1, max_size=6))
 def test_the_fastest_stream_bounds_the_rest_whatever_comes_after_it(streams: list[list[float]]) -> None:
     rest = LONGEST_NS
@@ -94,6 +95,7 @@ def test_what_arrives_in_a_rest_is_read_after_it(loop: Loop) -> None:
     assert any(served(loop, timer_ms=50)[0] > 3 for _ in range(20))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rest_ms", [0, 5])
 def test_without_a_rest_or_without_stamps_it_is_read_at_once(loop: Loop, rest_ms: int) -> None:
     loop.rest, loop.stamped = rest_ms * MS, rest_ms == 0

@@ -52,6 +52,7 @@ def test_each_user_waits_for_an_answer_before_the_next_request() -> None:
             assert before.done == after.planned <= after.sent
 
 
+@pytest.mark.slow
 def test_users_of_a_ramp_begin_one_after_the_other() -> None:
     with serving() as wire:
         measured = send(wire.url, None, Closed(4), ramp_seconds=0.2, seconds=0.25)
@@ -60,6 +61,7 @@ def test_users_of_a_ramp_begin_one_after_the_other() -> None:
     assert all(sample.planned - measured.began < 250_000_000 for sample in measured.samples)
 
 
+@pytest.mark.slow
 def test_users_leave_and_come_back_with_their_stages() -> None:
     stages = Staged("users", (Stage(1, 0.1), Stage(3, 0.1), Stage(1, 0.1)))
     with serving() as wire:
@@ -77,6 +79,7 @@ def test_a_user_away_is_present_again_at_the_next_window() -> None:
     assert User(0, [(0.0, 1.0)]).present(1_000_000_000) is None
 
 
+@pytest.mark.slow
 def test_an_open_loop_sends_at_its_instants_whether_or_not_answers_come() -> None:
     async def late(asked: WireRequest, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(0.1)
@@ -99,6 +102,7 @@ class Slow(Prompts):
         return super().body(index, turn)
 
 
+@pytest.mark.slow
 def test_what_arrives_while_the_client_is_late_has_the_instant_at_which_it_arrived() -> None:
     with serving() as wire:
         measured = send(wire.url, 5, Constant(8), bodies=Slow())

@@ -74,6 +74,7 @@ TEXTS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(TEXTS, st.integers(-2, 2), st.sampled_from([b"%x", b"%X", b"0%x", b"%x;a=b", b"+%x"]), st.integers(0, 3))
 def test_a_frame_counts_only_if_the_parsers_find_one_event_like_those_before(

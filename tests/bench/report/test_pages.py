@@ -64,6 +64,7 @@ def test_hostile_text_becomes_text_and_never_markup() -> None:
     assert not set("\u202e\x00") & set(page)
 
 
+@pytest.mark.slow
 @given(st.one_of(st.just(HOSTILE), st.text(min_size=1, max_size=40), st.from_regex(r"<[a-z]{1,6}[ />|`&*]{0,4}.*")))
 def test_hostile_text_is_no_markup_in_markdown_whoever_reads_it(hostile: str) -> None:
     """As Markdown nothing but code of letters and references, as HTML nothing but the tags of our own."""

@@ -124,6 +124,7 @@ def test_what_a_limit_left_out_was_not_asked_and_is_not_called_impossible(tmp_pa
     assert not [line for line in table[3:9] if "-" in line.split()]
 
 
+@pytest.mark.slow
 def test_users_that_the_client_cannot_send_for_are_measured_no_further_up(tmp_path: Path) -> None:
     """The sweep goes on below them, and at contexts at which users send less often."""
 

@@ -61,6 +61,7 @@ def completed(row):
     return next(one for one in row["conditions"] if one["type"] == "Completed")
 
 
+@pytest.mark.slow
 def test_every_task_gets_its_index_and_the_execution_counts_them(jobs):
     names = "CLOUD_RUN_JOB,CLOUD_RUN_EXECUTION,CLOUD_RUN_TASK_INDEX,CLOUD_RUN_TASK_COUNT,CLOUD_RUN_TASK_ATTEMPT,OWN"
     jobs.create("told", f"--tell={names}", "--exit=0", env=[{"name": "OWN", "value": "its"}], tasks=2)
@@ -101,6 +102,7 @@ def test_a_task_that_fails_is_tried_again_and_one_that_may_not_be_fails_the_exec
     assert jobs.log("broken", 'severity="WARNING"')[0]["textPayload"] == "Container called exit(7)."
 
 
+@pytest.mark.slow
 def test_a_task_has_its_timeout_and_is_ended_then(jobs):
     jobs.create("slow", "--silent", "--last-words=stopped", timeout="1s")
     execution = jobs.ran("slow")
@@ -128,6 +130,7 @@ def test_no_more_tasks_run_at_once_than_may(jobs):
     assert [bool(state) for state in states] == [True, False]
 
 
+@pytest.mark.slow
 def test_a_cancelled_execution_says_so_and_leaves_no_process(jobs):
     jobs.create("ended", "--tell=LOCALCLOUD_INSTANCE", "--silent", tasks=2)
     operation = jobs.run("ended")
@@ -209,6 +212,7 @@ def test_a_run_may_set_arguments_tasks_and_variables_otherwise(jobs):
     assert jobs.job("varied")["template"]["template"]["containers"][0]["args"] == ["--exit=1"]
 
 
+@pytest.mark.slow
 def test_a_task_has_the_tokens_of_its_account_and_of_no_other(jobs):
     jobs.create("asks", "--tell=GCE_METADATA_HOST,GOOGLE_STORAGE_CUSTOM_ENDPOINT", "--silent")
     operation = jobs.run("asks")
