@@ -91,6 +91,13 @@ OPERATIONS: tuple[Operation, ...] = (
         "metrics",
     ),
     Operation(
+        "memory",
+        "memory_layout.memory:memory",
+        "reading",
+        "show a server's memory as it reports it beside the plan's, and where the plan was wrong",
+        "memory",
+    ),
+    Operation(
         "logs",
         "logs:logs",
         "reading",

@@ -47,7 +47,7 @@ SEED_TOOLS: dict[str, str | None] = {
     "active models": "models",
     "system status": "status",
     "metrics explained": "metrics",
-    "memory layout": None,
+    "memory layout": "memory",
     "query": "query",
     "query with stats": "query",
     "run a benchmark": "bezel bench run",

@@ -1,0 +1,170 @@
+"""Memory of a stack's server: what its own log and metrics report, beside the plan's fit, and where the plan was wrong.
+
+The plan is that of the last deploy, as the stack's outputs record it, else that of the stack file. The log is asked for
+the lines of the last start only, however old they are; Cloud Logging keeps them for 30 days. A service without an
+instance is not asked for its metrics. Leaves the lines' forms and the comparison to the other modules of this folder.
+"""
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from bezel.console import aligned
+from bezel.errors import UserError, one_line
+from bezel.operations.context import Context
+from bezel.operations.deployment.deployment import Deployment
+from bezel.operations.instances import instances_of
+from bezel.operations.logs import LogsArguments, logs
+from bezel.operations.memory_layout.comparison import MemoryFigure, figures_of, findings_of, number
+from bezel.operations.memory_layout.reported import (
+    LOG_TEXTS,
+    Reported,
+    combined,
+    disagreement,
+    reported_by_log,
+    reported_by_metrics,
+)
+from bezel.operations.metrics import asleep
+from bezel.operations.plan import plan_of
+from bezel.operations.redaction import cleaned
+from bezel.operations.results import Arguments, Result
+from bezel.operations.server import DeployedServer
+from bezel.operations.vllm_metrics.sample import MAX_BYTES, parse
+
+if TYPE_CHECKING:
+    from bezel.operations.log_reading.lines import LogLine
+
+_SECONDS, _WAKE_SECONDS = 30.0, 600.0
+_MOST_LINES = 200
+_UNREAD = "unknown: neither the log nor the metrics report it"
+_NOTE = 500
+
+
+class MemoryArguments(Arguments):
+    """Which stack."""
+
+    stack: str = Field(description="name of the stack")
+    since: str = Field("30d", max_length=40, description="how far back the log is searched for the last start")
+    wake: bool = Field(False, description="ask the server even if that starts an instance, which costs money")
+
+
+class Memory(Result):
+    """Memory of a stack's server, measured and planned."""
+
+    stack: str
+    is_read: bool = Field(description="whether the server reported any figure, in its log or its metrics")
+    plan_origin: str = Field(description="where the plan is from, or why there is none")
+    figures: tuple[MemoryFigure, ...]
+    findings: tuple[str, ...] = Field(description="where the plan was wrong, in the order in which memory is taken")
+    notes: tuple[str, ...] = Field(description="what limits the figures")
+    simulated: bool = Field(description="whether the last smoke check met a simulated server")
+
+    @property
+    def exit_code(self) -> int:
+        """1 where the server reported nothing."""
+        return 0 if self.is_read else 1
+
+    def text(self) -> str:
+        """A table of the figures, the findings, then where each figure is from."""
+        head = f"{self.stack}: memory" + (" (simulated server: figures of its model)" if self.simulated else "")
+        rows = [
+            (
+                each.title,
+                _shown(each.measured, each.unit),
+                _shown(each.planned, each.unit),
+                "-" if each.deviation is None else f"{each.deviation:+.1%}",
+                {None: "-", False: "ok", True: "WRONG"}[each.is_plan_wrong],
+            )
+            for each in self.figures
+        ]
+        lines = [head, *(f"note: {text}" for text in self.notes)]
+        lines += aligned(("figure", "measured", "planned", "deviation", "plan"), rows)
+        known = sum(each.deviation is not None for each in self.figures)
+        right = f"the plan was right within 5% in the {known} figures that both know" if known else ""
+        lines += ["", *(self.findings or ((right or "nothing can be compared"),)), "", f"planned: {self.plan_origin}"]
+        origins: dict[str, list[str]] = {}
+        for each in self.figures:
+            origins.setdefault(each.measured_origin, []).append(f"{each.title} ({each.unit})")
+        lines += [f"measured: {', '.join(titles)}: {origin}" for origin, titles in origins.items()]
+        return "\n".join(lines) + "\n"
+
+
+def memory(context: Context, arguments: MemoryArguments) -> Memory:
+    """The memory of a stack's server.
+
+    Raises:
+        UserError: The backend has no such stack, or neither its log nor its server could be asked.
+    """
+    deployment = context.deployment(arguments.stack)
+    fit, origin = _planned(context, deployment)
+    notes: list[str] = []
+    by_log = _by_log(context, deployment, arguments.since, notes)
+    by_metrics = _by_metrics(context, deployment, notes, wake=arguments.wake)
+    if note := disagreement(by_log, by_metrics):
+        notes.append(note)
+    reported = combined(by_log, by_metrics)
+    figures = figures_of(reported, fit, origin, _UNREAD)
+    return Memory(
+        stack=deployment.stack,
+        is_read=reported != Reported(),
+        plan_origin=origin,
+        figures=figures,
+        findings=findings_of(figures),
+        notes=tuple(cleaned(note, _NOTE) for note in notes),
+        simulated=deployment.is_simulated,
+    )
+
+
+def _planned(context: Context, deployment: Deployment) -> tuple[Mapping[str, Any], str]:
+    """The plan's fit, and where it is from."""
+    recorded = deployment.outputs.get("plan")
+    fit = recorded.get("fit") if isinstance(recorded, Mapping) else None
+    if isinstance(fit, Mapping) and fit:
+        return fit, "plan of the last deploy"
+    try:
+        made, _ = plan_of(context, deployment.stack)
+    except (UserError, OSError) as error:
+        return {}, cleaned(f"unknown: the state records no plan, and the stack file has none: {one_line(error)}", _NOTE)
+    return made.fit.as_output(), "plan of the stack file, as the state records none"
+
+
+def _by_log(context: Context, deployment: Deployment, since: str, notes: list[str]) -> Reported:
+    """The log's figures; a log that cannot be read is a note, as the metrics have figures too."""
+    found: list[LogLine] = []
+    try:
+        for text in LOG_TEXTS:
+            asked = LogsArguments(stack=deployment.stack, since=since, text=text, limit=_MOST_LINES)
+            found += logs(context, asked).lines
+    except UserError as error:
+        notes.append(f"the log could not be read: {one_line(error)}")
+        return Reported()
+    reported = reported_by_log(sorted(dict.fromkeys(found), key=lambda line: line.time or ""))
+    if reported == Reported():
+        of_machines = ": the console of a machine has the lines of its container only if that ended"
+        notes.append(f"the log has no line about memory since {since}{of_machines if deployment.leases else ''}")
+    return reported
+
+
+def _by_metrics(context: Context, deployment: Deployment, notes: list[str], *, wake: bool) -> Reported:
+    """The metrics' figures; a server that is asleep or does not answer is a note."""
+    try:
+        instances = instances_of(context, deployment)
+        if not instances.is_awake and not wake:
+            notes.append(asleep(instances))
+            return Reported()
+        with DeployedServer(context, deployment) as server:
+            seconds = _WAKE_SECONDS if wake else _SECONDS
+            reply = server.ask("/metrics", max_bytes=MAX_BYTES, seconds=seconds)
+            sample = parse(reply.text, time.monotonic()) if reply.status == 200 else None
+            if sample is None:
+                raise server.refused("/metrics", reply)
+    except UserError as error:
+        notes.append(f"the metrics could not be read: {one_line(error)}")
+        return Reported()
+    return reported_by_metrics(sample.cache_config)
+
+
+def _shown(value: float | None, unit: str) -> str:
+    return "unknown" if value is None else number(value, unit)
