@@ -5,10 +5,9 @@ that a text names come first (`failure_patterns.toml`), then a process that ende
 up on a live one; an unknown text is shown, not guessed at.
 """
 
-import itertools
 import re
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -110,12 +109,18 @@ def diagnose(report: Report) -> Diagnosis:
     return diagnosis
 
 
+def named_causes(texts: Sequence[str]) -> Iterator[Diagnosis]:
+    """Every cause that texts name, in the order of the table, each with the first text that names it."""
+    for rule in CAUSES:
+        for text in texts:
+            if match := rule.pattern.search(text):
+                groups = {key: (value or "").strip() for key, value in match.groupdict().items()}
+                yield Diagnosis(rule.kind, rule.cause.format(**groups), rule.repair.format(**groups), text.strip())
+                break
+
+
 def _named(texts: Iterable[str]) -> Diagnosis | None:
-    for rule, text in itertools.product(CAUSES, texts):
-        if match := rule.pattern.search(text):
-            groups = {key: (value or "").strip() for key, value in match.groupdict().items()}
-            return Diagnosis(rule.kind, rule.cause.format(**groups), rule.repair.format(**groups), text.strip())
-    return None
+    return next(named_causes(tuple(texts)), None)
 
 
 def _ended(lines: Sequence[str], platform: Sequence[str], *, healthy: bool) -> Diagnosis | None:

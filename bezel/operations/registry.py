@@ -126,6 +126,20 @@ OPERATIONS: tuple[Operation, ...] = (
         "query",
     ),
     Operation(
+        "analyze_logs",
+        "diagnosis.analyze_logs:analyze_logs",
+        "reading",
+        "diagnose a server from its log: by rules, and by the stack's own model beside them",
+        "analyze-logs",
+    ),
+    Operation(
+        "advise",
+        "diagnosis.advise:advise",
+        "reading",
+        "advise what to change on a stack: by rules, and by the stack's own model beside them",
+        "advise",
+    ),
+    Operation(
         "zones",
         "zones:zones",
         "reading",

@@ -35,6 +35,7 @@ SPECULATION = {"spec-method", "spec-model", "spec-tokens"}
 WITHIN_OPTIONS = {"num_speculative_tokens", "kv_connector"}
 # Commands that change nothing but what they print, or measure, and the first words of those that do.
 READS = (
+    "bezel analyze-logs",
     "bezel bench",
     "bezel catalog show",
     "bezel compare",
@@ -44,6 +45,8 @@ READS = (
     "bezel local token",
     "bezel mcp config",
     "bezel logs",
+    "bezel memory",
+    "bezel metrics",
     "bezel plan",
     "bezel proxy",
     "bezel status",

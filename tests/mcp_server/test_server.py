@@ -223,7 +223,7 @@ def test_a_prompt_names_only_tools_that_are_served(tmp_path: Path) -> None:
             arguments = {argument.name: "dev" for argument in listed.arguments or ()}
             text = (await client.get_prompt(listed.name, arguments)).messages[0].content.text  # type: ignore[union-attr]
             named |= set(", ".join(re.findall(r"Use the tools (.+)\.$", text)).split(", ")) - {""}
-        assert named == {"plan", "deploy", "confirm", "status", "metrics", "logs", "compare"}
+        assert named == {"plan", "deploy", "confirm", "status", "metrics", "logs", "analyze_logs", "compare"}
         assert named <= tools
 
     ask(tmp_path, asked)

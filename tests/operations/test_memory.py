@@ -1,4 +1,4 @@
-"""Memory of a server at the wire: its own lines and metrics beside the plan's fit, and unknown where nothing says it."""
+"""Memory of a server at the wire: its own lines and metrics beside the plan's fit; what nothing reports is unknown."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -121,8 +121,8 @@ def as_planned(plan: dict[str, Any]) -> tuple[str, ...]:
         f"Model loading took {known['weights']:.2f} GiB memory and 1.0 seconds",
         f"Available KV cache memory: {known['kv_cache']:.2f} GiB",
         (
-            f"GPU KV cache size: {known['kv_tokens']:,.0f} tokens, Maximum concurrency for {known['max_model_len']:,.0f} "
-            f"tokens per request: {known['concurrency']:.2f}x"
+            f"GPU KV cache size: {known['kv_tokens']:,.0f} tokens, Maximum concurrency for "
+            f"{known['max_model_len']:,.0f} tokens per request: {known['concurrency']:.2f}x"
         ),
     )
 

@@ -1,8 +1,9 @@
 """Memory that a server reports about itself, from its log's lines and its metrics, each figure with its origin. Pure.
 
-Owns the forms of these lines. Sources: vLLM 0.32.0 (v1/worker/gpu_model_runner.py and gpu/model_runner.py, gpu_worker.py,
-cpu_worker.py, core/kv_cache_utils.py; the labels of `vllm:cache_config_info`) and tpu-inference (tpu_worker.py,
-`Memory statistics`, summed over all chips). vLLM logs no total and no cap of a GPU. Leaves out which lines are read.
+Owns the forms of these lines. Sources: vLLM 0.32.0 (v1/worker/gpu_model_runner.py and gpu/model_runner.py,
+gpu_worker.py, cpu_worker.py, core/kv_cache_utils.py; the labels of `vllm:cache_config_info`) and tpu-inference
+(tpu_worker.py, `Memory statistics`, summed over all chips). vLLM logs no total and no cap of a GPU. Leaves out which
+lines are read.
 """
 
 import re

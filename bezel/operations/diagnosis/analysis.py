@@ -1,0 +1,125 @@
+"""Analysis of a server: the rule-based diagnosis, with the words of the stack's own model beside it.
+
+The rules are always applied. The model is asked only where an instance runs, and a server that does not answer is a
+note: that is when a diagnosis is needed. Leaves the rules to bezel.operations.diagnosis.rules, the request to .asking.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from bezel.errors import UserError, one_line
+from bezel.operations.context import Context
+from bezel.operations.diagnosis.asking import Advice, advice_of
+from bezel.operations.diagnosis.evidence import evidence_of
+from bezel.operations.diagnosis.prompt import data_lines
+from bezel.operations.diagnosis.rules import Finding, findings_of
+from bezel.operations.instances import instances_of
+from bezel.operations.metrics import asleep
+from bezel.operations.redaction import cleaned
+from bezel.operations.results import Arguments, Result
+from bezel.operations.server import DeployedServer
+
+_SECONDS, _WAKE_SECONDS = 300.0, 900.0
+_NOTE = 500
+
+
+class AnalysisArguments(Arguments):
+    """Which stack, and how much of its log."""
+
+    stack: str = Field(description="name of the stack")
+    since: str = Field(
+        "24h", max_length=40, description="begin of the log: age, e.g. 10m, 2h, 3d, or a time in RFC 3339"
+    )
+    limit: int = Field(1000, ge=1, le=5000, description="number of log lines at most, the newest ones")
+    max_tokens: int = Field(700, ge=16, le=4096, description="longest answer of the model, in tokens")
+    wake: bool = Field(False, description="ask the server even if that starts an instance, which costs money")
+
+
+class Analysis(Result):
+    """What rules find about a server, and what its own model says."""
+
+    stack: str
+    revision: str | None = Field(description="revision that the log is of; null for all, and for machines")
+    lines_read: int = Field(description="lines of the log that the rules were applied to")
+    findings: tuple[Finding, ...] = Field(description="what rules find, the best evidence first, past causes last")
+    advice: Advice | None = Field(description="words of the stack's own model; null where it was not asked")
+    notes: tuple[str, ...] = Field(description="what could not be read or asked, and why")
+    simulated: bool = Field(description="whether the last smoke check met a simulated server")
+
+    @property
+    def exit_code(self) -> int:
+        """1 without a complete answer of the model."""
+        return 0 if self.advice is not None and self.advice.finish_reason else 1
+
+    def text(self) -> str:
+        """The findings with their repairs, then the model's words under what they are worth."""
+        lines = [f"{self.stack}: {self.lines_read} lines of log" + (" (simulated server)" if self.simulated else "")]
+        lines += [f"note: {text}" for text in self.notes]
+        lines += ["", "by rules:"]
+        for number, each in enumerate(self.findings, 1):
+            past = " (before the server's last start)" if each.is_past else ""
+            lines += [f"{number}. {each.cause}{past}"]
+            lines += [f"   {each.source}{f' {each.at}' if each.at else ''}: {each.evidence}"] if each.evidence else []
+            lines += [f"   Repair: {each.repair}"]
+        lines += [] if self.findings else ["no known cause of a problem"]
+        if self.advice is not None:
+            lines += ["", f"by the model ({self.advice.explanation}):"]
+            lines += [f"  | {line}" for line in self.advice.answer.splitlines()]
+            lines += [f"  note: {text}" for text in self.advice.notes]
+        return "\n".join(lines) + "\n"
+
+
+def analysis_of(context: Context, arguments: AnalysisArguments, kind: Literal["analyze", "advise"]) -> Analysis:
+    """Apply the rules, then ask the model.
+
+    Args:
+        context: The context of the operation.
+        arguments: The operation's arguments.
+        kind: `analyze` looks at log and platform; `advise` at the metrics too.
+
+    Raises:
+        UserError: The backend has no such stack, or `since` is no begin.
+    """
+    deployment = context.deployment(arguments.stack)
+    notes: list[str] = []
+    server: DeployedServer | None = None
+    try:
+        instances = instances_of(context, deployment)
+        if instances.is_awake or arguments.wake:
+            server = DeployedServer(context, deployment)
+        else:
+            notes.append(f"the model: {asleep(instances)}")
+    except UserError as error:
+        notes.append(f"the model could not be asked: {one_line(error)}")
+    try:
+        reads = server if kind == "advise" else None
+        evidence = evidence_of(context, deployment, since=arguments.since, limit=arguments.limit, server=reads)
+        findings = findings_of(evidence.lines, evidence.conditions, evidence.figures, evidence.outcomes)
+
+        def data(limit: int, hidden: Sequence[str]) -> Sequence[str]:
+            rules = findings if kind == "advise" else ()
+            return data_lines(evidence.lines, limit, findings=rules, figures=evidence.figures, secrets=hidden)
+
+        advice = None
+        if server is not None:
+            seconds = _WAKE_SECONDS if arguments.wake else _SECONDS
+            try:
+                advice = advice_of(
+                    context, deployment, server, kind, data, max_tokens=arguments.max_tokens, seconds=seconds
+                )
+            except UserError as error:
+                notes.append(f"the model could not be asked: {one_line(error)}")
+    finally:
+        if server is not None:
+            server.__exit__()
+    return Analysis(
+        stack=deployment.stack,
+        revision=evidence.revision or None,
+        lines_read=len(evidence.lines),
+        findings=findings,
+        advice=advice,
+        notes=(*evidence.notes, *(cleaned(note, _NOTE) for note in notes)),
+        simulated=deployment.is_simulated,
+    )

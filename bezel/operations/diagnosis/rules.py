@@ -1,0 +1,157 @@
+"""Rule-based diagnosis of a server: causes that its log, its platform and its metrics show, each with the repair. Pure.
+
+Causes that a text names are those of the failed deploy (smoke/failure_patterns.toml), and figures are judged as
+`bezel metrics` judges them (vllm_metrics/explained.toml); running_causes.toml has what figures mean together. The words
+of a request are no evidence: a caller could write anything there. What a start before the last one logged is past.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from bezel.operations.log_reading.lines import LogLine
+from bezel.operations.redaction import cleaned
+from bezel.operations.results import Result
+from bezel.operations.vllm_metrics.figures import Figure, Outcome, shown
+from smoke.diagnosis import Diagnosis, diagnose, named_causes
+from smoke.platform import Condition, Report
+
+_HEALTHY = re.compile(r"\bApplication startup complete\b")
+_REQUEST = re.compile(r'"(?:[A-Z]+) \S.* HTTP/[\d.]+" \d{3}|\b(?:Received|Added) request\b|^[A-Z]+ https?://\S+ \d{3}$')
+_TEXT = 400
+
+
+class Finding(Result):
+    """A cause that the evidence shows."""
+
+    kind: str = Field(description="kind of the cause, e.g. kv_cache")
+    source: Literal["log", "platform", "metrics"] = Field(description="where the evidence is from")
+    cause: str = Field(description="what is wrong")
+    repair: str = Field(description="what to do")
+    evidence: str = Field(description="line or figure that shows it; data from outside")
+    at: str | None = Field(description="time of the evidence, RFC 3339; null where it has none")
+    is_past: bool = Field(description="whether the server has started well since then")
+
+
+def is_request(text: str) -> bool:
+    """Whether a line of a log repeats what a caller sent."""
+    return _REQUEST.search(text) is not None
+
+
+def findings_of(
+    lines: Sequence[LogLine],
+    conditions: Sequence[Condition] = (),
+    figures: Sequence[Figure] = (),
+    outcomes: Sequence[Outcome] = (),
+) -> tuple[Finding, ...]:
+    """Everything that the evidence shows, present causes before past ones, the best evidence first.
+
+    Args:
+        lines: The server's log, oldest line first.
+        conditions: Unfulfilled conditions of the service.
+        figures: Figures of its metrics; () where they were not read.
+        outcomes: Requests of its metrics by how they ended.
+    """
+    own = [line for line in lines if not is_request(line.text)]
+    start = max((number for number, line in enumerate(own, 1) if _HEALTHY.search(line.text)), default=0)
+    present = list(_by_texts(own[start:], conditions))
+    # Of an earlier start only what a text names: how it ended says nothing about the server that started after it.
+    earlier = _once(named_causes(_texts(own[:start])))
+    past = [_of_text(each, own[:start], is_past=True) for each in earlier]
+    known = {(each.kind, each.cause) for each in present}
+    past = [each for each in past if (each.kind, each.cause) not in known]
+    return (*present, *_by_figures(figures), *_by_outcomes(outcomes), *past)
+
+
+def _by_texts(lines: Sequence[LogLine], conditions: Sequence[Condition]) -> Iterator[Finding]:
+    """The best explanation first, as of a failed deploy; then every other cause that a text names."""
+    texts = _texts(lines)
+    best = diagnose(Report(conditions=tuple(conditions), lines=texts))
+    named = named_causes([*texts, *map(str, conditions)])
+    found = _once([*([best] if best.kind != "unknown" else []), *named])
+    for each in found:
+        yield _of_text(each, lines, is_past=False)
+    if not found:
+        for condition in conditions:
+            if condition.state == "CONDITION_FAILED":
+                unknown = "the platform reports a failure, and the log names no known cause"
+                repair = "read the log (`bezel logs`), from its first error on."
+                yield _of_text(Diagnosis("unknown", unknown, repair, str(condition)), lines, is_past=False)
+                return
+
+
+def _once(found: Iterable[Diagnosis]) -> list[Diagnosis]:
+    """The first of those of one kind that the same text names: a specific rule comes before a general one."""
+    first: dict[tuple[str, str], Diagnosis] = {}
+    for each in found:
+        first.setdefault((each.kind, each.evidence), each)
+    return list(first.values())
+
+
+def _of_text(found: Diagnosis, lines: Sequence[LogLine], *, is_past: bool) -> Finding:
+    line = next((line for line in lines if line.text.strip() == found.evidence), None)
+    return Finding(
+        kind=found.kind,
+        source="platform" if line is None or line.source == "platform" else "log",
+        cause=cleaned(found.cause, _TEXT),
+        repair=cleaned(found.repair, _TEXT),
+        evidence=cleaned(found.evidence, _TEXT),
+        at=None if line is None else line.time,
+        is_past=is_past,
+    )
+
+
+def _by_figures(figures: Sequence[Figure]) -> Iterator[Finding]:
+    values = {each.name: each for each in figures if each.value is not None}
+    explained: set[str] = set()
+    for row in _running():
+        involved = [*row.get("above", {}), *row.get("below", {})]
+        if not explained & {*row.get("above", {})} and _holds(row, values):
+            explained |= set(row["explains"])
+            evidence = ", ".join(f"{values[name].title} {shown(values[name])}" for name in involved)
+            yield _of_metrics(row["kind"], row["cause"], row["repair"], evidence)
+    for each in figures:
+        if each.is_unhealthy and each.name not in explained:
+            evidence = f"{each.title} {shown(each)}, {each.basis}"
+            yield _of_metrics(each.name, f"{each.title} is unhealthy: {each.unhealthy_when}", each.repair, evidence)
+
+
+def _by_outcomes(outcomes: Iterable[Outcome]) -> Iterator[Finding]:
+    """Requests that the server failed are a cause of their own only by the part that counted them."""
+    for each in outcomes:
+        if each.is_failure and each.requests and each.counted_by != "http":
+            repair = "read the log from its first error on (`bezel logs`)."
+            if each.counted_by == "queue":
+                repair = "raise scaling.max_instances, or let callers repeat a 503 later."
+            evidence = f"{each.requests} requests: {each.outcome}"
+            yield _of_metrics(f"requests_{each.outcome}", each.meaning, repair, evidence)
+
+
+def _holds(row: Mapping[str, Any], values: Mapping[str, Figure]) -> bool:
+    def value(name: str) -> float | None:
+        return values[name].value if name in values else None
+
+    above = [(value(name), limit) for name, limit in row.get("above", {}).items()]
+    below = [(value(name), limit) for name, limit in row.get("below", {}).items()]
+    return all(known is not None and known > limit for known, limit in above) and all(
+        known is not None and known < limit for known, limit in below
+    )
+
+
+def _of_metrics(kind: str, cause: str, repair: str, evidence: str) -> Finding:
+    return Finding(kind=kind, source="metrics", cause=cause, repair=repair, evidence=evidence, at=None, is_past=False)
+
+
+def _texts(lines: Iterable[LogLine]) -> tuple[str, ...]:
+    return tuple(line.text for line in lines)
+
+
+@cache
+def _running() -> tuple[Mapping[str, Any], ...]:
+    text = Path(__file__).with_name("running_causes.toml").read_text(encoding="utf-8")
+    return tuple(tomllib.loads(text)["cause"])
