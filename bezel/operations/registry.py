@@ -154,6 +154,13 @@ OPERATIONS: tuple[Operation, ...] = (
         "compare",
     ),
     Operation(
+        "doctor",
+        "checkup.doctor:doctor",
+        "reading",
+        "check tools, login, project, APIs, quotas, regions, weights and stack files, each with what to do",
+        "doctor",
+    ),
+    Operation(
         "deploy",
         "deploy:plan_deploy",
         "changing",

@@ -27,6 +27,7 @@ _GOOGLE = {
     "MONITORING": "https://monitoring.googleapis.com/",  # as the provider has it, without a version
     "RESOURCE_MANAGER": "https://cloudresourcemanager.googleapis.com/v1/",
     "SECRET_MANAGER": "https://secretmanager.googleapis.com/v1/",
+    "SERVICE_USAGE": "https://serviceusage.googleapis.com/v1/",
     "STORAGE": "https://storage.googleapis.com/storage/v1/",
     "STS": "https://sts.googleapis.com/v1/",  # not one of the provider's: it takes the address from the credentials
     "TPU_V2ALPHA1": "https://tpu.googleapis.com/v2alpha1/",

@@ -51,6 +51,7 @@ READS = (
     "bezel proxy",
     "bezel status",
     "bezel tpu describe",
+    "bezel zones",
     "bezel tpu find",
     "bezel tpu list",
     "make outputs",

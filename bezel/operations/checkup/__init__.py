@@ -1,0 +1,1 @@
+"""Checks of what a deploy needs: tools, login, project, APIs, quotas, regions, weights, stack files."""

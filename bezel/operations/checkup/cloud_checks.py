@@ -1,0 +1,183 @@
+"""Checks in the cloud: the project, its APIs, quotas, hardware in zones, weights in buckets. Reads only.
+
+What several stacks share is asked once. Leaves the amounts to bezel.planner.assemble.quota, and what a folder needs to
+be a model to bezel.weights.layout.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+from urllib.parse import quote
+
+from bezel.leases.inventory import back_end_of
+from bezel.operations.checkup.check import Check, Job, check
+from bezel.operations.context import Context
+from bezel.planner import AnyPlan, LeasePlan
+from bezel.planner.assemble.quota import QUOTA_API, USE_API, Need, is_short, lease_needs, request, service_needs
+from bezel.rest import ApiError, GoogleClient
+from bezel.rest.cloud_quotas import Limit, quota_of
+from bezel.weights.layout import missing_parts
+
+
+@dataclass(frozen=True)
+class _Folder:
+    """Folder of a model in a bucket: whether it holds a draft model, and whether the first deploy makes the bucket."""
+
+    bucket: str
+    path: str
+    is_draft: bool
+    is_made: bool
+
+    @property
+    def address(self) -> str:
+        return f"gs://{self.bucket}/{self.path}"
+
+
+Plans = Mapping[str, tuple[AnyPlan, str | None]]
+_K = TypeVar("_K")
+_PAGE = 200
+
+
+def cloud_jobs(context: Context, client: GoogleClient, plans: Plans) -> list[Job]:
+    """Checks of every project, quota, zone and folder that the plans name."""
+    named = {stack: (plan, project) for stack, (plan, project) in plans.items() if project is not None}
+    projects = list(dict.fromkeys(project for _, project in named.values()))
+    apis: defaultdict[str, set[str]] = defaultdict(set)
+    for plan, project in named.values():
+        apis[project] |= {*plan.apis}
+    quotas = _grouped(named, lambda plan, project: [(project, _needs(plan), isinstance(plan, LeasePlan))])
+    folders = _grouped(named, _folders)
+    jobs = []
+    for project in projects:
+        jobs.append(Job("project", project, partial(_project, context, client, project)))
+        jobs.append(Job("APIs", project, partial(_apis, context, client, project, sorted(apis[project]))))
+    for (project, needs, any_place), stacks in quotas.items():
+        names = ", ".join(stacks)
+        jobs.append(Job("quotas", names, partial(_quotas, client, project, needs, names, any_place=any_place)))
+    for stack, (plan, project) in named.items():
+        jobs.append(Job("regions", stack, partial(_regions, client, stack, plan, project)))
+    for folder, stacks in folders.items():
+        jobs.append(Job("weights", folder.address, partial(_weights, context, client, folder, stacks[0])))
+    return jobs
+
+
+def _grouped(
+    named: Mapping[str, tuple[AnyPlan, str]], keys: Callable[[AnyPlan, str], Iterable[_K]]
+) -> dict[_K, list[str]]:
+    """The stacks of each key."""
+    found: defaultdict[_K, list[str]] = defaultdict(list)
+    for stack, (plan, project) in named.items():
+        for key in keys(plan, project):
+            found[key].append(stack)
+    return dict(found)
+
+
+def _needs(plan: AnyPlan) -> tuple[Need, ...]:
+    if isinstance(plan, LeasePlan):
+        return lease_needs(plan.terms)
+    return service_needs(plan.service, gated=plan.settings.rollout == "gated")
+
+
+def _folders(plan: AnyPlan, _project: str) -> list[_Folder]:
+    weights = plan.weights
+    if weights.bucket is None:
+        return []
+    own = _Folder(weights.bucket, weights.path, is_draft=False, is_made=weights.create)
+    return [own, *(_Folder(weights.bucket, path, is_draft=True, is_made=weights.create) for path in weights.drafts)]
+
+
+def _project(context: Context, client: GoogleClient, project: str) -> Iterable[Check]:
+    try:
+        found = client.get(f"{context.address('RESOURCE_MANAGER')}projects/{project}")
+    except ApiError as error:
+        if error.status not in {403, 404}:
+            raise
+        # Google does not say whether a project exists to those who may not see it.
+        repair = "check the id (`gcloud projects list`), and that this identity has a role in it."
+        return [check("project", project, "problem", f"it does not exist, or may not be read: {error.message}", repair)]
+    state = str(found.get("lifecycleState") or "unknown")
+    if state != "ACTIVE":
+        repair = f"restore it: `gcloud projects undelete {project}`, or choose another one."
+        return [check("project", project, "problem", f"its state is {state}", repair)]
+    return [check("project", project, "ok", "active")]
+
+
+def _apis(context: Context, client: GoogleClient, project: str, needed: Sequence[str]) -> Iterable[Check]:
+    url = f"{context.address('SERVICE_USAGE')}projects/{project}/services"
+    rows = client.pages(url, "services", params={"filter": "state:ENABLED", "pageSize": _PAGE})
+    enabled = {str(row.get("name") or "").rpartition("/")[2] for row in rows}
+    if missing := [api for api in needed if api not in enabled]:
+        detail = f"not enabled: {', '.join(missing)}; a deploy enables them, if it may"
+        repair = f"`gcloud services enable {' '.join(missing)} --project={project}`."
+        yield check("APIs", project, "warning", detail, repair)
+    else:
+        yield check("APIs", project, "ok", f"the {len(needed)} that its stacks need are enabled")
+    if unread := [api for api in (QUOTA_API, USE_API) if api not in enabled]:
+        detail = f"not enabled: {', '.join(unread)}; quotas, their use, instances and costs so far stay unknown"
+        yield check(
+            "APIs", project, "warning", detail, f"`gcloud services enable {' '.join(unread)} --project={project}`."
+        )
+
+
+def _quotas(
+    client: GoogleClient, project: str, needs: Sequence[Need], subject: str, *, any_place: bool
+) -> Iterable[Check]:
+    """Each quota of a service has to suffice; of a lease, that of one place."""
+    short: list[Check] = []
+    enough: list[Check] = []
+    unknown: list[Check] = []
+    for need in needs:
+        allowed = quota_of(client, project, Limit(need.quota.service, need.quota.id, need.place, need.quota.dimensions))
+        needed = f"{need.quota.things(need.amount)} in {need.place} ({need.quota.id})"
+        if allowed is None:
+            repair = f"look at the quotas of {need.quota.service} in the console, IAM & Admin > Quotas."
+            unknown.append(check("quotas", subject, "unknown", f"needs {needed}; Google states no value", repair))
+        elif is_short(need, allowed.value):
+            detail = f"needs {needed}; {project} has {need.quota.things(allowed.value)}"
+            repair = f"`{request(need, project, need.amount)}`."
+            short.append(check("quotas", subject, "problem", detail, repair))
+        else:
+            enough.append(check("quotas", subject, "ok", f"needs {needed}, and the quota allows it"))
+    if any_place and enough:
+        return enough
+    return [*short, *unknown, *enough]
+
+
+def _regions(client: GoogleClient, stack: str, plan: AnyPlan, project: str) -> Iterable[Check]:
+    if not isinstance(plan, LeasePlan):
+        service = plan.service
+        detail = f"the catalogue lists {service.accelerator} in {service.region}; only a deploy shows free capacity"
+        return [check("regions", stack, "ok", detail)]
+    terms = plan.terms
+    kind = terms.hardware.id if terms.back_end == "queued_resource" else terms.hardware.machine_type
+    api = back_end_of(terms.back_end, client, project)
+    zones = [zone.zone for zone in terms.zones]
+    lacking = [zone for zone in zones if not api.has_hardware(zone, kind)]
+    if not lacking:
+        return [check("regions", stack, "ok", f"{kind} exists in {', '.join(zones)}; no API states free capacity")]
+    repair = f"correct `lease.zones` of {stack}: `bezel zones {stack}` shows the others."
+    text = f"{kind} does not exist in {', '.join(lacking)}, of {', '.join(zones)}"
+    return [check("regions", stack, "problem" if len(lacking) == len(zones) else "warning", text, repair)]
+
+
+def _weights(context: Context, client: GoogleClient, folder: _Folder, stack: str) -> Iterable[Check]:
+    subject, copy = folder.address, f"`bezel weights copy {stack}`"
+    url = f"{context.address('STORAGE')}b/{quote(folder.bucket, safe='')}/o"
+    params = {"prefix": f"{folder.path}/", "fields": "items(name,size),nextPageToken"}
+    try:
+        rows = list(client.pages(url, "items", params=params))
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        if folder.is_made:
+            detail = "the bucket does not exist; the first deploy creates it, and finds the model missing"
+            return [check("weights", subject, "warning", detail, f"deploy, then {copy}.")]
+        repair = f"create it, or correct `weights.bucket`; then {copy}."
+        return [check("weights", subject, "problem", "the bucket does not exist", repair)]
+    files = {str(row["name"]).removeprefix(f"{folder.path}/"): int(row.get("size") or 0) for row in rows}
+    own = {name: size for name, size in files.items() if "/" not in name}
+    if problems := missing_parts(own, draft=folder.is_draft):
+        return [check("weights", subject, "problem", "; ".join(problems), f"{copy} copies what is missing.")]
+    return [check("weights", subject, "ok", f"{len(own)} files")]

@@ -1,0 +1,100 @@
+"""Check-up of what a deploy needs, everything at once: each finding with what to do. Changes nothing.
+
+Tools and stack files are checked without a login; what needs one is then unknown, not failed. Every request has a
+deadline, and so has the whole. Leaves a deployed stack to `status`, `metrics` and `advise`.
+"""
+
+from pydantic import Field
+
+from bezel.console import aligned
+from bezel.errors import UserError
+from bezel.operations.checkup.check import Area, Check, Job, check, of_error, run_all
+from bezel.operations.checkup.cloud_checks import cloud_jobs
+from bezel.operations.checkup.local_checks import local_jobs, planned, project_check
+from bezel.operations.context import Context
+from bezel.operations.results import Arguments, Result
+from bezel.rest import Credentials, GoogleClient
+
+_REQUEST_SECONDS = 10.0
+_NEEDING_LOGIN: tuple[Area, ...] = ("project", "APIs", "quotas", "regions", "weights")
+_GOOGLE = "Google Cloud"
+
+
+class DoctorArguments(Arguments):
+    """Which stacks."""
+
+    stack: str | None = Field(None, description="name of a stack; by default all that have a file")
+    deadline: float = Field(45.0, gt=0, le=300, description="end of the checks, in seconds")
+
+
+class Doctor(Result):
+    """Outcomes of the checks."""
+
+    stacks: tuple[str, ...] = Field(description="stacks whose needs were checked")
+    is_logged_in: bool = Field(description="whether Google Cloud could be asked")
+    checks: tuple[Check, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """1 where a deploy would fail, as far as is known."""
+        return 1 if any(each.state == "problem" for each in self.checks) else 0
+
+    def text(self) -> str:
+        """A table of the outcomes, then what to do about each that is not ok, most serious first."""
+        rows = [(each.state if each.state != "problem" else "PROBLEM", each.area, each.subject) for each in self.checks]
+        lines = aligned(("state", "area", "subject"), rows)
+        for state in ("problem", "warning", "unknown"):
+            for each in self.checks:
+                if each.state == state:
+                    lines += ["", f"{state}: {each.area}, {each.subject}: {each.detail}"]
+                    lines += [f"  Repair: {each.repair}"] if each.repair else []
+        counts = {state: sum(each.state == state for each in self.checks) for state in ("ok", "problem", "warning")}
+        unknown = len(self.checks) - sum(counts.values())
+        lines += [
+            "",
+            f"{counts['ok']} ok, {counts['problem']} problems, {counts['warning']} warnings, {unknown} unknown",
+        ]
+        return "\n".join(lines) + "\n"
+
+
+def doctor(context: Context, arguments: DoctorArguments) -> Doctor:
+    """Check what a deploy needs.
+
+    Raises:
+        UserError: The project cannot be read, or has no such stack.
+    """
+    if arguments.stack is not None:
+        context.project.stack_file(arguments.stack)
+    stacks = (arguments.stack,) if arguments.stack is not None else tuple(context.project.stacks())
+    context.show(f"plans {len(stacks)} stacks")
+    files, plans = planned(context, stacks)
+    credentials = Credentials(environ=context.environ)
+    context.show(f"checks tools and login, for {arguments.deadline:g} s at most")
+    first = run_all([*local_jobs(context), Job("login", _GOOGLE, lambda: _login(credentials))], arguments.deadline)
+    is_logged_in = any(each.subject == _GOOGLE and each.state == "ok" for each in first)
+    with GoogleClient(credentials, timeout_seconds=_REQUEST_SECONDS, deadline_seconds=_REQUEST_SECONDS) as client:
+        jobs = cloud_jobs(context, client, plans)
+        if is_logged_in:
+            context.show(f"checks the cloud by {len(jobs)} questions, for {arguments.deadline:g} s at most")
+            cloud = run_all(jobs, arguments.deadline)
+        else:
+            cloud = [_needs_login(area) for area in _NEEDING_LOGIN if any(job.area == area for job in jobs)]
+    return Doctor(
+        stacks=stacks,
+        is_logged_in=is_logged_in,
+        checks=(*first, *files, *project_check(context, plans), *cloud),
+    )
+
+
+def _login(credentials: Credentials) -> list[Check]:
+    try:
+        credentials.access_token()
+    except UserError as error:
+        return list(of_error("login", _GOOGLE, error, "problem"))
+    return [check("login", _GOOGLE, "ok", "an access token was given")]
+
+
+def _needs_login(area: Area) -> Check:
+    return check(
+        area, _GOOGLE, "unknown", "it needs a login to Google Cloud", "log in, then run the same command again."
+    )

@@ -1,0 +1,89 @@
+"""Checks of this machine: tools, the state's backend, stack files. They need no login to Google."""
+
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+
+from bezel.errors import UserError
+from bezel.gitops.state_bucket import BACKEND
+from bezel.operations.checkup.check import Check, Job, check, of_error
+from bezel.operations.context import Context
+from bezel.operations.plan import plan_of
+from bezel.planner import AnyPlan
+from bezel.pulumi_engine.project import cloud_project_of
+from bezel.pulumi_engine.pulumi_command import printed, pulumi_cli
+
+_SECONDS = 10.0
+# Of each tool that a deploy can do without: what it is for.
+_OPTIONAL: Mapping[str, tuple[str, str]] = {
+    "git": ("it says which commit is deployed", "install git."),
+    "gcloud": (
+        "messages name commands of it as repairs",
+        "install the Google Cloud CLI (https://cloud.google.com/sdk/docs/install), or do the same in the console.",
+    ),
+}
+
+
+def local_jobs(context: Context) -> list[Job]:
+    """Checks of tools and of the backend."""
+    return [
+        Job("tools", "pulumi", lambda: _pulumi(context)),
+        *(Job("tools", tool, partial(_optional, context, tool)) for tool in _OPTIONAL),
+        Job("login", "Pulumi backend", lambda: _backend(context)),
+    ]
+
+
+def planned(context: Context, stacks: Iterable[str]) -> tuple[list[Check], dict[str, tuple[AnyPlan, str | None]]]:
+    """Outcomes of stack files, and the plans of the valid ones by stack, each with its project; None without one."""
+    quiet = replace(context, show=lambda _line: None)
+    checks: list[Check] = []
+    plans: dict[str, tuple[AnyPlan, str | None]] = {}
+    for stack in stacks:
+        try:
+            made, project = plan_of(quiet, stack)
+            named = context.project.cloud_project(stack, context.environ)
+        except UserError as error:
+            checks += of_error("stack files", stack, error, "problem")
+            continue
+        plans[stack] = (made, project if named else None)
+        checks.append(check("stack files", stack, "ok", f"{made.model} can be planned"))
+    return checks, plans
+
+
+def project_check(context: Context, plans: Mapping[str, tuple[AnyPlan, str | None]]) -> list[Check]:
+    """The outcome that stacks name no Google Cloud project; none where all do."""
+    without = [stack for stack, (_, project) in plans.items() if project is None]
+    if not without:
+        return []
+    repair = "set GOOGLE_CLOUD_PROJECT, or `gcp:project` in the stack file."
+    known = cloud_project_of(context.environ)
+    detail = "no Google Cloud project is set, so APIs, quotas, regions and weights are not checked, for "
+    detail += f"{', '.join(without)}" + (f"; the environment has {known}" if known else "")
+    return [check("project", "Google Cloud project", "problem", detail, repair)]
+
+
+def _pulumi(context: Context) -> Iterable[Check]:
+    try:
+        version = printed([pulumi_cli(), "version"], folder=context.folder, seconds=_SECONDS).strip()
+    except UserError as error:
+        return of_error("tools", "pulumi", error, "problem")
+    return [check("tools", "pulumi", "ok", version)]
+
+
+def _optional(context: Context, tool: str) -> Iterable[Check]:
+    path = shutil.which(tool, path=context.environ.get("PATH"))
+    if path:
+        return [check("tools", tool, "ok", "found on PATH")]
+    use, repair = _OPTIONAL[tool]
+    return [check("tools", tool, "warning", f"not found on PATH: {use}", repair)]
+
+
+def _backend(context: Context) -> Iterable[Check]:
+    backend = context.environ.get(BACKEND, "")
+    try:
+        held = context.stacks()
+    except UserError as error:
+        return of_error("login", "Pulumi backend", error, "problem")
+    where = backend.partition("?")[0] or "the one that `pulumi login` chose"
+    return [check("login", "Pulumi backend", "ok", f"{where}: {len(held)} stacks are deployed from this project")]

@@ -1,0 +1,244 @@
+"""Check-up at the wire: every finding at once with its repair, and without a login, or an answer, the rest of them."""
+
+import json
+import re
+import shutil
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bezel.operations.checkup.check import Check
+from bezel.operations.checkup.doctor import Doctor, DoctorArguments, doctor
+from bezel.pulumi_engine.project import ProjectError
+from tests.support.operations.deployed import Deployed
+from tests.support.rest.fake_google import Answer, Call
+
+ROOT = Path(__file__).parents[2]
+APIS = re.findall(r'"([A-Z0-9_]+)": "https://', (ROOT / "bezel/rest/endpoints.py").read_text())
+L4 = """
+config:
+  gcp:project: acme
+  bezel:model: gemma-4-12b-it-qat-w4a16
+  bezel:accelerator: nvidia-l4
+  bezel:region: us-east4
+  bezel:weights:
+    bucket: acme-models
+"""
+FILES = {"config.json": 100, "model.safetensors": 8 << 30, "tokenizer.json": 100}
+
+
+class Google:
+    """A project in which everything is well; `changed` has other answers by a part of the path."""
+
+    def __init__(self, cloud: Deployed, patch: pytest.MonkeyPatch) -> None:
+        self.cloud = cloud
+        self.changed: dict[str, Answer] = {}
+        self.files = dict(FILES)
+        self.quota = 1 << 50
+        self.enabled = [
+            "run", "artifactregistry", "compute", "iam", "iamcredentials", "secretmanager", "storage", "logging",
+            "monitoring", "cloudquotas", "cloudresourcemanager", "serviceusage", "cloudscheduler", "tpu",
+        ]  # fmt: skip
+        environ: Any = cloud.context.environ
+        for api in APIS:
+            environ[f"GOOGLE_{api}_CUSTOM_ENDPOINT"] = f"{cloud.server.url}/{api}/"
+            patch.setenv(f"GOOGLE_{api}_CUSTOM_ENDPOINT", f"{cloud.server.url}/{api}/")
+        shutil.copy(ROOT / "Pulumi.yaml", cloud.folder)
+        self.write("one", L4)
+        (cloud.folder / "state").mkdir(exist_ok=True)
+        cloud.server.routes.insert(0, self._answer)
+
+    def write(self, stack: str, text: str) -> None:
+        (self.cloud.folder / f"Pulumi.{stack}.yaml").write_text(text)
+
+    def _answer(self, call: Call) -> Answer | None:
+        for part, answer in self.changed.items():
+            if part in call.path:
+                return answer
+        if call.path.startswith("/RESOURCE_MANAGER/"):
+            return Answer(json={"projectId": "acme", "lifecycleState": "ACTIVE"})
+        if call.path.startswith("/SERVICE_USAGE/"):
+            return Answer(
+                json={"services": [{"name": f"projects/1/services/{name}.googleapis.com"} for name in self.enabled]}
+            )
+        if call.path.startswith("/CLOUD_QUOTAS/"):
+            info = {"applicableLocations": ["us-east4"], "details": {"value": str(self.quota)}}
+            return Answer(json={"dimensionsInfos": [info], "metric": "m"})
+        if call.path.startswith("/STORAGE/"):
+            prefix = call.query["prefix"]
+            return Answer(json={"items": [{"name": prefix + name, "size": size} for name, size in self.files.items()]})
+        return None
+
+    def doctor(self, **arguments: Any) -> Doctor:
+        return doctor(self.cloud.context, DoctorArguments(**arguments))
+
+    def of(self, area: str, **arguments: Any) -> list[Check]:
+        return [each for each in self.doctor(**arguments).checks if each.area == area]
+
+
+@pytest.fixture
+def google(cloud: Deployed, monkeypatch: pytest.MonkeyPatch) -> Google:
+    return Google(cloud, monkeypatch)
+
+
+def refused(status: int = 403) -> Answer:
+    reason = {403: "PERMISSION_DENIED", 404: "NOT_FOUND"}[status]
+    return Answer(status=status, json={"error": {"code": status, "message": "denied", "status": reason}})
+
+
+def test_where_all_is_well_nothing_is_to_be_done(google: Google) -> None:
+    found = google.doctor()
+    bad = [each for each in found.checks if each.state != "ok" and each.area != "tools"]
+    assert bad == []
+    assert (found.exit_code, found.is_logged_in, found.stacks) == (0, True, ("one",))
+    areas = {"tools", "stack files", "login", "project", "APIs", "quotas", "regions", "weights"}
+    assert {each.area for each in found.checks} == areas
+    assert [call for call in google.cloud.server.calls if call.method != "GET"] == []
+
+
+def test_without_a_login_the_rest_is_checked_and_the_cloud_is_unknown(google: Google) -> None:
+    environ: Any = google.cloud.context.environ
+    environ.pop("GOOGLE_OAUTH_ACCESS_TOKEN")
+    environ["GOOGLE_APPLICATION_CREDENTIALS"] = str(google.cloud.folder / "gone.json")
+    google.write("two", L4.replace("nvidia-l4", "nvidia-l5"))
+    found = google.doctor()
+    states = {(each.area, each.state) for each in found.checks}
+    assert {("login", "problem"), ("stack files", "ok"), ("stack files", "problem"), ("quotas", "unknown")} <= states
+    assert not found.is_logged_in
+    assert found.exit_code == 1
+    assert all(each.repair for each in found.checks if each.state != "ok")
+    assert google.cloud.server.calls == []
+
+
+def test_every_problem_of_every_stack_file_is_reported(google: Google) -> None:
+    google.write("two", L4.replace("nvidia-l4", "nvidia-l5"))
+    google.write("three", "config: [")
+    files = google.of("stack files")
+    assert {each.subject for each in files if each.state == "problem"} == {"two", "three"}
+    assert {each.subject for each in files if each.state == "ok"} == {"one"}
+    with pytest.raises(ProjectError):
+        google.doctor(stack="four")
+
+
+@pytest.mark.parametrize(
+    ("part", "answer", "area", "state", "said"),
+    [
+        ("/RESOURCE_MANAGER/", refused(), "project", "problem", "gcloud projects list"),
+        ("/RESOURCE_MANAGER/", Answer(json={"lifecycleState": "DELETE_REQUESTED"}), "project", "problem", "undelete"),
+        ("/SERVICE_USAGE/", refused(), "APIs", "unknown", "roles/viewer"),
+        ("/SERVICE_USAGE/", Answer(json={}), "APIs", "warning", "gcloud services enable"),
+        ("/CLOUD_QUOTAS/", refused(), "quotas", "unknown", "roles/viewer"),
+        ("/CLOUD_QUOTAS/", Answer(json={}), "quotas", "unknown", "in the console"),
+        ("/CLOUD_QUOTAS/", Answer(json={"dimensionsInfos": 7}), "quotas", "unknown", "repeat it"),
+        ("/STORAGE/", refused(404), "weights", "problem", "bezel weights copy one"),
+        ("/STORAGE/", Answer(json={}), "weights", "problem", "bezel weights copy one"),
+        ("/STORAGE/", refused(), "weights", "unknown", "roles/viewer"),
+    ],
+)
+def test_each_failure_is_a_finding_with_what_to_do_and_the_others_stay(
+    google: Google, part: str, answer: Answer, area: str, state: str, said: str
+) -> None:
+    google.changed[part] = answer
+    found = google.doctor()
+    first = next(each for each in found.checks if each.area == area)
+    assert first.state == state
+    assert said in (first.repair or "")
+    assert f"Repair: {first.repair}" in found.text()
+    assert found.exit_code == (1 if state == "problem" else 0)
+    others = {each.area for each in found.checks if each.state == "ok"}
+    assert len(others) >= 6
+
+
+def test_a_quota_that_is_too_small_comes_with_the_request_that_raises_it(google: Google) -> None:
+    google.quota = 0
+    found = google.of("quotas")
+    assert {each.state for each in found} == {"problem"}
+    assert all("gcloud beta quotas preferences create --project=acme" in (each.repair or "") for each in found)
+
+
+def test_missing_weights_are_named(google: Google) -> None:
+    google.files.pop("config.json")
+    (found,) = google.of("weights")
+    assert "config.json is missing" in found.detail
+
+
+def test_what_stacks_share_is_asked_once(google: Google) -> None:
+    google.write("two", L4)
+    google.doctor()
+    paths = [call.path for call in google.cloud.server.calls]
+    assert len([path for path in paths if path.startswith("/STORAGE/")]) == 1
+    assert len([path for path in paths if path.startswith("/CLOUD_QUOTAS/")]) == 3
+
+
+def test_a_stack_without_a_project_says_so(google: Google) -> None:
+    google.write("one", L4.replace("  gcp:project: acme\n", ""))
+    found = google.of("project")
+    assert [(each.state, "GOOGLE_CLOUD_PROJECT" in (each.repair or "")) for each in found] == [("problem", True)]
+
+
+@pytest.mark.slow
+def test_what_does_not_answer_is_unknown_after_the_deadline(google: Google) -> None:
+    release = threading.Event()
+
+    def hang(call: Call) -> Answer | None:
+        if call.path.startswith("/STORAGE/"):
+            release.wait(30)
+        return None
+
+    google.cloud.server.routes.insert(0, hang)
+    try:
+        found = google.doctor(deadline=4.0)
+    finally:
+        release.set()
+    states = {each.area: each.state for each in found.checks}
+    assert states["weights"] == "unknown"
+    assert states["project"] == "ok"
+    assert "no answer within 4 s" in found.text()
+
+
+def test_no_secret_is_in_a_finding(google: Google) -> None:
+    secret = "hf_Pl4ntedSecretValue0123456789abcdefghij"
+    google.changed["/STORAGE/"] = Answer(status=403, json={"error": {"code": 403, "message": f"token {secret}"}})
+    google.changed["/SERVICE_USAGE/"] = Answer(
+        status=403, json={"error": {"code": 403, "message": f"Authorization: Bearer {secret}"}}
+    )
+    found = google.doctor()
+    assert secret not in found.text() + json.dumps(found.model_dump(mode="json"))
+
+
+LEASE = """
+config:
+  gcp:project: acme
+  bezel:model: gemma-4-26b-a4b-it
+  bezel:accelerator: v6e-4
+  bezel:region: us-east5
+  bezel:lease:
+    zones: [{zone: europe-west4-a}, {zone: us-east5-a}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("there", "state"),
+    [(("europe-west4-a", "us-east5-a"), "ok"), (("us-east5-a",), "warning"), ((), "problem")],
+)
+def test_leased_hardware_is_looked_for_in_each_zone(google: Google, there: tuple[str, ...], state: str) -> None:
+    google.write("one", LEASE)
+    for zone in ("europe-west4-a", "us-east5-a"):
+        types = [{"type": "v6e-4"}] if zone in there else []
+        google.changed[f"{zone}/acceleratorTypes"] = Answer(json={"acceleratorTypes": types})
+    (found,) = google.of("regions")
+    assert found.state == state
+
+
+def test_a_lease_needs_quota_in_one_of_its_zones_only(google: Google) -> None:
+    google.write("one", LEASE)
+    infos = [
+        {"dimensions": {"zone": zone}, "applicableLocations": [zone], "details": {"value": value}}
+        for zone, value in (("europe-west4-a", "0"), ("us-east5-a", "4"))
+    ]
+    google.changed["/CLOUD_QUOTAS/"] = Answer(json={"dimensionsInfos": infos})
+    assert {each.state for each in google.of("quotas")} == {"ok"}
+    infos[1]["details"] = {"value": "0"}
+    assert {each.state for each in google.of("quotas")} == {"problem"}
