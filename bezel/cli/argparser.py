@@ -87,6 +87,8 @@ class Parser(argparse.ArgumentParser):
         for name, given in arguments.items():
             # The default of one that is not given here would replace what was given before this command.
             keys = dict(given) | ({"default": argparse.SUPPRESS} if name in self._shared else {})
+            if not name.startswith("-") and "choices" not in keys:
+                keys["metavar"] = _metavar(name, keys)
             if keys.pop("exclusive", False):
                 exclusive = exclusive or group.add_mutually_exclusive_group(required=required)
                 exclusive.add_argument(name, **keys)
@@ -135,6 +137,27 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise the error of an invalid command line."""
         raise UsageError(message, title=self.prog)
+
+
+def shown_names(operation: str) -> dict[str, str]:
+    """Argument of an operation -> its name on the command line: `--zone`, or as the usage line has it, e.g. STACK."""
+    return _shown_names(_commands(), operation) or {}
+
+
+def _shown_names(spec: Spec, operation: str) -> dict[str, str] | None:
+    if spec.get("operation") == operation:
+        tables = (_commands()["tables"][name]["arguments"] for name in spec.get("options", ()))
+        return {
+            keys.get("dest", name.lstrip("-").replace("-", "_")): name if name.startswith("-") else _metavar(name, keys)
+            for arguments in (spec.get("arguments", {}), *tables)
+            for name, keys in arguments.items()
+        }
+    found = (_shown_names(command, operation) for command in spec.get("commands", {}).values())
+    return next((names for names in found if names is not None), None)
+
+
+def _metavar(name: str, keys: Spec) -> str:
+    return str(keys.get("metavar", name.upper()))
 
 
 @functools.cache

@@ -30,7 +30,7 @@ def run(project: "Project", options: argparse.Namespace) -> int:
     try:
         arguments = model.model_validate(given)
     except ValidationError as error:
-        raise ArgumentError(*_problems(error)) from None
+        raise ArgumentError(*_problems(error, options.operation)) from None
     with Context(project.folder, os.environ, output=None if options.json else say) as context:
         if called.kind == "changing":
             from bezel.cli.change import run_change
@@ -47,10 +47,14 @@ class ArgumentError(UserError):
     exit_code = 2
 
 
-def _problems(error: "ValidationError") -> list[Problem]:
-    """The problems of arguments, each under the name of its option."""
-    repair = "give a value that the command's --help allows."
+def _problems(error: "ValidationError", operation: str) -> list[Problem]:
+    """The problems of arguments, each under its name on the command line."""
+    from bezel.cli.argparser import shown_names
+
+    repair, names = "give a value that the command's --help allows.", shown_names(operation)
     return [
-        Problem(f"--{each['loc'][0]}".replace("_", "-"), each["input"], f"it is refused: {each['msg']}.", repair)
+        Problem(
+            names.get(str(each["loc"][0]), str(each["loc"][0])), each["input"], f"it is refused: {each['msg']}.", repair
+        )
         for each in error.errors(include_url=False)
     ]

@@ -120,3 +120,22 @@ def test_a_failure_of_the_machine_and_an_interrupt_are_json_too(
     monkeypatch.setattr("bezel.operations.comparison.compare.checkpoints", interrupted)
     assert main(["--errors", "json", *COMPARE]) == 130
     assert json.loads(capsys.readouterr().err)["problems"] == [{"text": "stopped"}]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (("query", "dev", ""), "PROMPT"),
+        (("zones", "x" * 101), "STACK"),
+        (("query", "dev", "hi", "--max-tokens", "0"), "--max-tokens"),
+        (("zones", "v6e4-moe", "--zone", "../x"), "--zone"),
+    ],
+)
+def test_a_refused_argument_has_the_name_that_the_usage_line_has(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], name: str
+) -> None:
+    assert main(arguments) == 2
+    assert capsys.readouterr().err.startswith(f"bezel: {name} = ")
+    with pytest.raises(SystemExit):
+        main((arguments[0], "--help"))
+    assert name in capsys.readouterr().out.partition("\n\n")[0]

@@ -12,6 +12,7 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from bezel.mcp_server.client_config import CLIENTS
+from bezel.operations.registry import OPERATIONS
 
 ROOT = Path(__file__).parents[2]
 BEZEL = Path(sys.executable).with_name("bezel")
@@ -28,6 +29,30 @@ def test_a_client_lists_and_calls_over_standard_input_and_output() -> None:
                 assert result.structured_content["values"]["cost"]["usd_per_hour"] > 0
 
     anyio.run(asking)
+
+
+# What takes the longest to import, and only a call needs.
+_HEAVY = ("bezel.planner", "bezel.catalog", "bezel.bench", "pulumi", "numpy", "google")
+_LISTED = """
+import sys
+from bezel.mcp_server.scope import Scope
+from bezel.mcp_server.server import server_of
+from bezel.mcp_server.tools import tool_of
+from pathlib import Path
+server_of(Path.cwd(), Scope())
+print(len([tool_of(each, Scope()) for each in Scope().operations()]))
+print(*sorted({name for name in sys.modules}))
+"""
+
+
+@pytest.mark.slow
+def test_the_list_of_tools_imports_no_operation() -> None:
+    done = subprocess.run([sys.executable, "-c", _LISTED], capture_output=True, text=True, timeout=60, check=True)
+    count, modules = done.stdout.splitlines()
+    assert int(count) > 0
+    assert [name for name in modules.split() if name.startswith(_HEAVY)] == []
+    operations = {f"bezel.operations.{each.function.partition(':')[0]}" for each in OPERATIONS}
+    assert operations.isdisjoint(modules.split())
 
 
 @pytest.mark.slow
