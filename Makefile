@@ -42,7 +42,7 @@ recover: setup ## unlock STACK after a kill and reconcile its unfinished changes
 	@$(LOCAL) recover $(STACK)
 
 check: setup lint types ## run lint, type checks, import rules and the fast tests
-	@.venv/bin/pytest -q -n 3 --dist worksteal -m "not slow"
+	@.venv/bin/pytest -q -n 2 --dist worksteal -m "not slow"
 
 lint: setup ## check formatting, imports between packages and workflow files
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check .

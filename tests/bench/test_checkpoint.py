@@ -99,6 +99,7 @@ def test_an_interrupted_run_keeps_whole_repeats_and_goes_on_with_the_others(
     assert read_result(out).cells[0] != whole.cells[0], "a run that came to its end is measured anew"
 
 
+@pytest.mark.slow
 def test_a_complete_run_whose_reader_is_gone_is_not_continued_by_the_next(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,6 +116,7 @@ def test_a_complete_run_whose_reader_is_gone_is_not_continued_by_the_next(
     assert read_result(out).cells != first.cells
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("action", "more", "requests", "code"),
     [

@@ -122,6 +122,7 @@ def test_what_a_pipeline_needs_not_is_refused(
     assert answer.status_code == 403, answer.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ALLOWED)
 def test_what_a_deployment_needs_is_not_refused(accounts: tuple[Project, dict[str, str]], step: str) -> None:
     project, tokens = accounts

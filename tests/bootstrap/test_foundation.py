@@ -73,6 +73,7 @@ def test_everything_is_deleted_after_the_guard() -> None:
     assert [one.name for one in others if not made.waits_for(guard, one)] == []
 
 
+@pytest.mark.slow
 def test_the_bucket_is_made_before_anything_that_another_project_could_not_take_away() -> None:
     made = declared()
     bucket = made.one("bucket:Bucket")
@@ -96,6 +97,7 @@ def test_only_tokens_of_the_repository_with_the_right_access_may_act_as_an_accou
     }
 
 
+@pytest.mark.slow
 def test_the_preview_account_writes_nothing_but_new_plans() -> None:
     made = declared()
     roles = {role for member, role in grants(made) if member.startswith("serviceAccount:pipeline-preview@")}
@@ -135,6 +137,7 @@ def test_the_deploy_account_cannot_widen_its_own_rights() -> None:
     assert writer.inputs["condition"]["expression"].startswith("!(")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ["bezelDeployWeights", "bezelPreviewWeights", "bezelDeploySecrets"])
 def test_roles_over_buckets_and_secrets_hold_for_the_named_ones_only(role: str) -> None:
     made = declared(secrets=("hf-token",), weights_buckets=("acme-weights",))
@@ -145,6 +148,7 @@ def test_roles_over_buckets_and_secrets_hold_for_the_named_ones_only(role: str) 
     assert BUCKET not in expression
 
 
+@pytest.mark.slow
 def test_no_right_over_secrets_is_granted_where_none_is_named() -> None:
     assert not [one for one in declared().all if "bezelDeploySecrets" in one.name]
 
@@ -164,6 +168,7 @@ def test_the_policy_packs_let_all_of_it_pass_in_the_first_preview(environment: s
     assert said == []
 
 
+@pytest.mark.slow
 def test_members_and_roles_are_known_in_the_first_preview() -> None:
     made = declared(preview=True)
     assert [one.name for token in MEMBERS for one in made.of(token) if has_unknown(one.inputs.get("member"))] == []
@@ -175,6 +180,7 @@ def test_every_api_that_a_stack_needs_is_enabled(stack: str) -> None:
     assert set(plan.apis) <= set(APIS)
 
 
+@pytest.mark.slow
 def test_what_an_earlier_life_left_is_adopted(project: FakeProject) -> None:
     ring = f"projects/{PROJECT}/locations/us-east4/keyRings/pulumi"
     project.resources = {ring: {"name": ring}, **left("DELETED")}
@@ -189,6 +195,7 @@ def test_what_an_earlier_life_left_is_adopted(project: FakeProject) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_preview_restores_nothing(project: FakeProject) -> None:
     project.resources = left("DELETED")
     assert declared(preview=True).one("WorkloadIdentityPool").imported == ""
@@ -205,6 +212,7 @@ def test_a_pool_of_somebody_else_is_left_to_the_error_of_its_creation(project: F
     assert project.changes == []
 
 
+@pytest.mark.slow
 def test_a_budget_and_a_channel_that_no_state_knows_are_adopted_by_their_name(project: FakeProject) -> None:
     account = "billingAccounts/012345-6789AB-CDEF01"
     named = {"name": f"{account}/budgets/b1", "displayName": f"Pipelines of {PROJECT}"}

@@ -151,6 +151,7 @@ def test_removed_options_are_in_no_recorded_list_but_where_they_came_back():
     assert vllm_options("0.33.0").find("--disable-log-requests") is not None
 
 
+@pytest.mark.slow
 def test_a_look_up_loads_no_rule_of_the_maintenance():
     # Every preview imports the catalogue: what only `bezel catalog` needs stays out.
     code = "import sys, bezel.catalog; print([name for name in sys.modules if name.startswith('bezel.catalog.')])"

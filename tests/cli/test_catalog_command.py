@@ -123,6 +123,7 @@ def test_what_is_asked_and_what_the_fake_answers_are_googles(api, file):
         assert problems({"skus": skus, "nextPageToken": "7"}, method["response"], billing, "answer", answers=True) == []
 
 
+@pytest.mark.slow
 def test_a_difference_is_shown_and_written_only_when_asked(api, file, capsys):
     api.skus = priced("1.50")
     assert run(file, write=False) == 0

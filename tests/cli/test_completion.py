@@ -30,6 +30,7 @@ def folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(BASH is None, reason="needs bash")
 @pytest.mark.parametrize(
     ("words", "candidates"),

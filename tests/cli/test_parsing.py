@@ -15,6 +15,7 @@ UP = ("local", "up", "l4-qat")
 COPY = ("weights", "copy", "l4-qat")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "told"),
     [

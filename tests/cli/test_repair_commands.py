@@ -166,6 +166,7 @@ def taken_by_pulumi(command: str) -> bool:
 
 
 # Not a case for each command: reading all modules takes seconds, in which each worker would collect.
+@pytest.mark.slow
 def test_every_command_of_bezel_parses() -> None:
     assert len(commands_of("bezel")) > 40
     assert {command: places for command, places in commands_of("bezel").items() if not parses(command)} == {}
@@ -218,6 +219,7 @@ def test_what_is_to_be_set_by_a_command_stands_in_the_stack_file_afterwards(tmp_
     assert written["gcp:project"] == "PROJECT_ID"
 
 
+@pytest.mark.slow
 def test_no_command_stands_where_it_is_not_seen_as_one() -> None:
     known = {"bezel": [*tomllib.loads(COMMANDS.read_text())["commands"]], "pulumi": PULUMI_WORDS}
     loose = []

@@ -45,6 +45,7 @@ def run(modules: tuple[str, ...]) -> Any:
     return declare(program)
 
 
+@pytest.mark.slow
 def test_all_examples_make_one_program() -> None:
     declared = run(ORDER)
     assert declared.named("service-service").inputs["name"] == "chat"

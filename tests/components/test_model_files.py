@@ -45,6 +45,7 @@ def reasons(props: dict[str, object]) -> list[str]:
     return [failure.reason for failure in ModelFilesProvider().check({}, dict(props)).failures]
 
 
+@pytest.mark.slow
 def test_a_whole_model_passes_and_is_counted(storage: FakeStorage) -> None:
     storage.buckets["acme-models"][f"{FOLDER}/original/other.safetensors"] = 999
     storage.buckets["acme-models"]["gemma-4-12b-it-other/config.json"] = 999
@@ -68,6 +69,7 @@ def test_a_draft_model_is_whole_without_a_tokenizer(storage: FakeStorage) -> Non
     assert "tokenizer" in reasons(PROPS)[0]
 
 
+@pytest.mark.slow
 def test_a_half_copied_model_is_no_model(storage: FakeStorage) -> None:
     del storage.buckets["acme-models"][f"{FOLDER}/model-00002-of-00002.safetensors"]
     (reason,) = reasons(PROPS)
@@ -89,6 +91,7 @@ def test_a_bucket_that_is_still_to_be_made_is_not_looked_at(storage: FakeStorage
     assert storage.requests == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [401, 403])
 def test_who_may_not_look_previews_with_a_warning_but_does_not_deploy(
     storage: FakeStorage, capsys: pytest.CaptureFixture[str], status: int

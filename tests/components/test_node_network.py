@@ -88,6 +88,7 @@ def test_a_zone_twice_in_one_region_makes_one_subnetwork() -> None:
     assert len(declare(lambda: network(("us-east5", "us-east5"))).of("Subnetwork")) == 2
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(st.sampled_from(REGIONS), min_size=1, unique=True), st.sampled_from(REGIONS))
 def test_no_two_ranges_overlap_whatever_the_regions(regions: list[str], gateway: str) -> None:
@@ -112,6 +113,7 @@ def test_a_region_without_a_range_is_named_with_the_repair() -> None:
             network(**wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Bezel", "9-bezel", "bezel-", "b" * 40])
 def test_a_name_that_google_would_refuse_is_refused_before(name: str) -> None:
     with pytest.raises(ValidationError, match="is not a valid name of a network"):

@@ -45,6 +45,7 @@ def event(tmp_path: Path, content: object) -> dict[str, str]:
     return {"GITHUB_EVENT_PATH": str(file)}
 
 
+@pytest.mark.slow
 def test_the_default_is_where_head_left_the_default_branch(copy: WorkingCopy) -> None:
     base = base_of(copy.folder, "", {})
     assert base == copy.git("rev-parse", "HEAD~2")
@@ -52,6 +53,7 @@ def test_the_default_is_where_head_left_the_default_branch(copy: WorkingCopy) ->
     assert {*found} == {FileChange("A", ODD), FileChange("D", "LICENSE"), FileChange("A", "LICENCE")}
 
 
+@pytest.mark.slow
 def test_an_event_has_its_own_base(copy: WorkingCopy, tmp_path: Path) -> None:
     main = copy.git("rev-parse", "origin/main")
     pull = event(tmp_path, {"pull_request": {"number": 1, "base": {"sha": main}}})
@@ -63,18 +65,21 @@ def test_an_event_has_its_own_base(copy: WorkingCopy, tmp_path: Path) -> None:
     assert base_of(copy.folder, "HEAD~1", pull) == before, "the option comes first"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [{"before": "1" * 40}, {"pull_request": {"base": {"sha": "1" * 40}}}])
 def test_a_base_that_the_clone_lacks_names_the_depth(copy: WorkingCopy, tmp_path: Path, content: object) -> None:
     with pytest.raises(UserError, match="fetch-depth: 0"):
         base_of(copy.folder, "", event(tmp_path, content))
 
 
+@pytest.mark.slow
 def test_an_unknown_revision_and_one_like_an_option_are_refused(copy: WorkingCopy) -> None:
     for revision in ("nosuch", "--all", "HEAD~99"):
         with pytest.raises(UserError, match="no such commit"):
             base_of(copy.folder, revision, {})
 
 
+@pytest.mark.slow
 def test_a_shallow_clone_is_refused_unless_the_base_is_there(copy: WorkingCopy, tmp_path: Path) -> None:
     shallow = tmp_path / "shallow"
     copy.git("clone", "--quiet", "--depth=2", f"file://{copy.folder}", str(shallow))
@@ -83,12 +88,14 @@ def test_a_shallow_clone_is_refused_unless_the_base_is_there(copy: WorkingCopy, 
     assert base_of(shallow, "HEAD~1", {}) == copy.git("rev-parse", "HEAD~1")
 
 
+@pytest.mark.slow
 def test_a_clone_without_a_remote_needs_a_base(copy: WorkingCopy) -> None:
     copy.git("remote", "remove", "origin")
     with pytest.raises(UserError, match="--base REV"):
         base_of(copy.folder, "", {})
 
 
+@pytest.mark.slow
 def test_a_tree_is_written_as_committed_and_the_index_stays(copy: WorkingCopy, tmp_path: Path) -> None:
     copy.write("LICENCE", "not committed")
     copy.git("add", "LICENCE")
@@ -99,6 +106,7 @@ def test_a_tree_is_written_as_committed_and_the_index_stays(copy: WorkingCopy, t
     assert copy.git("status", "--porcelain") == status
 
 
+@pytest.mark.slow
 def test_a_project_in_a_folder_below_has_its_own_paths(copy: WorkingCopy, tmp_path: Path) -> None:
     copy.write("project/Pulumi.dev.yaml", "config: {}")
     copy.write("shared.txt", "x")

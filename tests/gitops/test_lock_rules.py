@@ -133,6 +133,7 @@ def test_the_owner_is_the_run_of_the_forge_or_the_user_of_the_host():
     assert owner_of({}).text.startswith(f"{owner.user} on {owner.host} (process ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["github", "gitea"])
 def test_the_forge_is_asked_for_the_run_that_the_lock_names(kind):
     with fake_forge(kind) as served:

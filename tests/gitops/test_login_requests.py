@@ -89,6 +89,7 @@ def test_a_refusal_that_repeats_the_token_does_not_show_it(issuer):
     assert "eyJ" not in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", [Answer(200, text="<html>"), Answer(200, {}), Answer(404, text="no such page")])
 def test_an_answer_of_another_form_is_a_refusal(answer, issuer):
     with serving() as server:

@@ -56,6 +56,7 @@ def test_no_credential_of_the_job_reaches_what_is_rehearsed(temporary):
     assert environment["HOME"].startswith(str(temporary))
 
 
+@pytest.mark.slow
 def test_processes_and_folder_are_gone_afterwards(temporary):
     with place(60) as own:
         script = "import subprocess; subprocess.Popen(['sleep', '600'], start_new_session=True, stdout=-3)"

@@ -220,6 +220,7 @@ def test_a_taker_that_died_in_between_leaves_the_engine_s_lock_to_the_next(bucke
         assert len(held.lock.after) == 2
 
 
+@pytest.mark.slow
 def test_an_engine_of_a_dead_process_of_this_machine_is_seen_as_dead_at_once(bucket, around, time):
     own = owner_of({})
     dead = replace(DEAD, owner=replace(own, process=replace(own.process, started=1)))
@@ -316,6 +317,7 @@ def test_a_holder_that_was_taken_over_notices_and_interrupts(bucket, around):
     assert bucket.objects == {NAME: (to_json(LOCK), 99)}
 
 
+@pytest.mark.slow
 def test_a_failed_reading_is_not_a_lost_lock(bucket, around):
     with hold(bucket.client(), "bezel", "dev", 0, around) as held:
         bucket.forbidden = {"storage.objects.get"}
@@ -325,6 +327,7 @@ def test_a_failed_reading_is_not_a_lost_lock(bucket, around):
         assert held.look()
 
 
+@pytest.mark.slow
 def test_a_command_runs_under_the_lock_and_its_exit_code_is_returned(bucket, around):
     script = f"import os, sys; sys.exit(3 if os.environ['{TOKEN}'] else 1)"
     with hold(bucket.client(), "bezel", "dev", 0, around) as held:

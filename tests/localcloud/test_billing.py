@@ -127,6 +127,7 @@ def test_a_deleted_budget_is_gone_and_another_one_has_another_name(project):
 WEEK = {"startDate": {"year": 2026, "month": 1, "day": 1}, "endDate": {"year": 2026, "month": 2, "day": 31}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wrong", "word"),
     [

@@ -109,6 +109,7 @@ def status(answer):
     return int(answer.split(" ")[1])
 
 
+@pytest.mark.slow
 def test_every_listener_of_the_process_is_in_the_table(world, doors, others):
     """A port that is added later is either added here, or this fails."""
     assert _listening("self") - others == {_in_hex(address) for address, _, _ in doors.values()} | {
@@ -253,6 +254,7 @@ def test_the_kernel_tells_whose_a_connection_is_and_nothing_of_one_that_is_close
             assert not peer_uid.is_own(None, connection.getsockname())
 
 
+@pytest.mark.slow
 @given(st.lists(st.binary(max_size=40), max_size=6), st.integers(0, 120), st.booleans())
 def test_a_body_reaches_the_application_whole_or_is_refused(pieces, most, announced):
     size = sum(map(len, pieces))
@@ -315,6 +317,7 @@ def test_a_port_reads_no_more_of_a_body_than_it_takes(world, chunked, path):
     assert chunked or answer.startswith(("HTTP/1.1 413 ", "HTTP/1.1 401 "))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "path", "most"),
     [

@@ -25,6 +25,7 @@ def test_the_emulators_variable_is_there_only_with_a_port_for_it():
     assert "STORAGE_EMULATOR_HOST" not in clients.environment(ENDPOINT, {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "excepted"),
     [

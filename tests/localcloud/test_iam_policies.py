@@ -166,6 +166,7 @@ def test_permissions_are_tested_for_the_caller(cloud, guarded):
     assert cloud.post(f"{SECRETS}/guarded:testIamPermissions", asked).json() == asked
 
 
+@pytest.mark.slow
 def test_an_object_is_put_where_its_own_name_is_permitted_and_overwritten_only_by_who_may_delete(cloud):
     cloud.post("/storage/v1/b", {"name": "shared"}, project="bezel-local")
     policy = cloud.get("/storage/v1/b/shared/iam").json()

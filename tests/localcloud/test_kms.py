@@ -214,6 +214,7 @@ def test_a_key_without_a_version_encrypts_nothing(empty):
     assert "primary" in empty.refused(400, "POST", f"{KEY}:encrypt", {"plaintext": ""})["message"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("role", "on", "allowed"),
     [

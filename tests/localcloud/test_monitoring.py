@@ -152,6 +152,7 @@ def test_each_label_of_a_filter_counts(project, more, found):
     assert bool(read(project, f"{more} AND {USAGE}")) is found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "text", "said"),
     [

@@ -167,6 +167,7 @@ def test_an_aggregation_that_cannot_be_or_is_not_served_is_refused(project, stat
     assert said in found["message"]
 
 
+@pytest.mark.slow
 def test_a_label_of_another_metric_is_refused(project):
     text = f'metric.type = "{BILLABLE}" AND metric.labels.state = "idle"'
     assert "is not a label of" in project.refused(400, "GET", SERIES, filter=text, **ALL)["message"]

@@ -88,6 +88,7 @@ def test_a_policy_that_cannot_be_is_refused_with_its_reason(project, wrong, stat
     assert project.ok("GET", POLICIES) == {}
 
 
+@pytest.mark.slow
 def test_a_policy_in_promql_may_name_a_metric_that_nothing_has_written_yet(project):
     query = {"query": 'avg({"vllm:kv_cache_usage_perc"}) > 0.9', "duration": "300s", "evaluationInterval": "60s"}
     made = project.ok("POST", POLICIES, POLICY | {"conditions": [{"conditionPrometheusQueryLanguage": query}]})

@@ -107,6 +107,7 @@ def test_a_time_range_that_cannot_be_is_refused(project, start, end):
     project.refused(400, "GET", RUN, startTime=start, endTime=end)
 
 
+@pytest.mark.slow
 def test_a_fault_changes_the_price_of_the_skus_that_it_names(project):
     before = skus(project)
     project.ok("POST", FAULTS, {"kind": "price-changed", "parameters": {"sku": "NVIDIA L4*", "factor": "2"}})

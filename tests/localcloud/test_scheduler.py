@@ -71,6 +71,7 @@ def run_due(project):
     asyncio.run(project.cloud.scheduler.run_due())
 
 
+@pytest.mark.slow
 def test_a_new_job_has_the_values_that_google_fills_in(project, target):
     made = project.ok("POST", JOBS, job(target.url))
     assert made["state"] == "ENABLED"

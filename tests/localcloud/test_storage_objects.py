@@ -37,6 +37,7 @@ def content(cloud, name):
     return cloud.get("/storage/v1/b/shelf/o/" + name.replace("/", "%2F"), alt="media").content
 
 
+@pytest.mark.slow
 def test_a_bucket_is_merged_by_patch_and_deleted_only_when_empty(shelf):
     changed = shelf.patch("/storage/v1/b/shelf", {"labels": {"a": None, "c": "d"}, "website": {"notFoundPage": "x"}})
     changed = changed.json()
@@ -60,6 +61,7 @@ def test_a_missing_bucket_or_object_is_reported_in_storages_own_shape(shelf):
         assert error["errors"][0]["reason"] == "notFound"
 
 
+@pytest.mark.slow
 def test_media_multipart_and_resumable_put_the_same_object(shelf):
     chunk = 262_144
     data = b"some\r\n--content\r\n" + b"x" * chunk
@@ -189,6 +191,7 @@ def test_a_cloud_that_does_not_answer_is_reported_with_its_logs(endpoint):
         seed(replace(endpoint, base="http://127.0.0.1:9"), "shelf", "m", {"config.json": b"{}"})
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(name=st.text(min_size=1, max_size=40))
 def test_no_name_leads_out_of_its_bucket(tmp_path_factory, name):
@@ -245,6 +248,7 @@ def test_a_rewrite_copies_content_and_what_is_noted_on_it(shelf):
     assert answer["resource"]["md5Hash"] == shelf.get("/storage/v1/b/shelf/o/a%2Fb").json()["md5Hash"]
 
 
+@pytest.mark.slow
 def test_a_rewrite_to_another_location_takes_steps_and_shows_nothing_before_the_last(depot):
     put(depot, "large", b"\1" * (20 * 1024 * 1024))
     token, steps = "", 0

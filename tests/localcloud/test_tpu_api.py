@@ -72,6 +72,7 @@ def put_on(project, kind, **parameters):
     return project.ok("POST", "/localcloud/faults", {"kind": kind, "parameters": parameters})
 
 
+@pytest.mark.slow
 def test_a_request_goes_from_stored_to_suspended_and_its_machine_with_it(project):
     operation = ask(project)
     assert not operation.get("done")

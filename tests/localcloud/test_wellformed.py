@@ -103,6 +103,7 @@ def test_a_whole_url_gets_nobody_past_the_door(served):
     assert served.seen == []
 
 
+@pytest.mark.slow
 def test_who_still_sends_hears_the_refusal_all_the_same(served):
     assert answer(served.port, request(b"POST v1 HTTP/1.1", b"Content-Length: 900000\r\n", b"x" * 900_000)) == REFUSAL
 

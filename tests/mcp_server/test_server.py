@@ -54,6 +54,7 @@ def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         yield held
 
 
+@pytest.mark.slow
 def test_every_operation_is_a_tool_with_schemas_and_annotations(tmp_path: Path) -> None:
     async def asked(client: Client) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
@@ -69,6 +70,7 @@ def test_every_operation_is_a_tool_with_schemas_and_annotations(tmp_path: Path) 
     ask(tmp_path, asked)
 
 
+@pytest.mark.slow
 def test_a_result_has_text_and_structured_content_that_fits_its_schema(cloud: Deployed) -> None:
     cloud.keep("dev", state_of(service_resource(), url="https://llm.example"))
     cloud.live[SERVICE] = live_service()

@@ -67,6 +67,7 @@ def model(cloud: Deployed) -> Model:
     return Model(cloud)
 
 
+@pytest.mark.slow
 def test_the_answer_is_marked_as_advice_and_the_rules_stand_beside_it(model: Model) -> None:
     model.log.add(OUT_OF_MEMORY, 60)
     found = model.advise()
@@ -143,6 +144,7 @@ def test_text_in_logs_that_asks_the_model_to_act_is_data_and_changes_nothing(mod
     assert kept == {file: file.read_bytes() for file in model.context.folder.rglob("*") if file.is_file()}
 
 
+@pytest.mark.slow
 def test_the_word_that_delimits_the_data_is_another_one_each_time(model: Model) -> None:
     model.analyze()
     first = model.message()
@@ -171,6 +173,7 @@ def test_a_simulated_or_random_model_is_marked_as_noise(
     assert len(model.asked) == (1 if simulated else 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [2048, 8192, 131_072])
 def test_what_is_sent_fits_into_the_model_s_context_and_serious_lines_come_first(cloud: Deployed, length: int) -> None:
     model = Model(cloud, length=length)
@@ -187,6 +190,7 @@ def test_what_is_sent_fits_into_the_model_s_context_and_serious_lines_come_first
     assert "GET /health" not in model.message()
 
 
+@pytest.mark.slow
 def test_a_message_that_is_too_long_is_shortened_and_sent_again(model: Model) -> None:
     for number in range(300):
         model.log.add(f"ERROR step {number} {'9' * 100}", number)
@@ -199,6 +203,7 @@ def test_a_message_that_is_too_long_is_shortened_and_sent_again(model: Model) ->
     assert sizes[0] > 1.5 * sizes[1] > 2 * sizes[2]
 
 
+@pytest.mark.slow
 def test_a_server_that_refuses_leaves_the_rules(model: Model) -> None:
     model.log.add("vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue.", 60)
     model.refusals = [Answer(status=500, json={"error": {"message": "EngineCore encountered an issue."}})]

@@ -88,6 +88,7 @@ def refused(status: int = 403) -> Answer:
     return Answer(status=status, json={"error": {"code": status, "message": "denied", "status": reason}})
 
 
+@pytest.mark.slow
 def test_where_all_is_well_nothing_is_to_be_done(google: Google) -> None:
     found = google.doctor()
     bad = [each for each in found.checks if each.state != "ok" and each.area != "tools"]
@@ -98,6 +99,7 @@ def test_where_all_is_well_nothing_is_to_be_done(google: Google) -> None:
     assert [call for call in google.cloud.server.calls if call.method != "GET"] == []
 
 
+@pytest.mark.slow
 def test_without_a_login_the_rest_is_checked_and_the_cloud_is_unknown(google: Google) -> None:
     environ: Any = google.cloud.context.environ
     environ.pop("GOOGLE_OAUTH_ACCESS_TOKEN")
@@ -112,6 +114,7 @@ def test_without_a_login_the_rest_is_checked_and_the_cloud_is_unknown(google: Go
     assert google.cloud.server.calls == []
 
 
+@pytest.mark.slow
 def test_every_problem_of_every_stack_file_is_reported(google: Google) -> None:
     google.write("two", L4.replace("nvidia-l4", "nvidia-l5"))
     google.write("three", "config: [")
@@ -122,6 +125,7 @@ def test_every_problem_of_every_stack_file_is_reported(google: Google) -> None:
         google.doctor(stack="four")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("part", "answer", "area", "state", "said"),
     [
@@ -151,6 +155,7 @@ def test_each_failure_is_a_finding_with_what_to_do_and_the_others_stay(
     assert len(others) >= 6
 
 
+@pytest.mark.slow
 def test_a_quota_that_is_too_small_comes_with_the_request_that_raises_it(google: Google) -> None:
     google.quota = 0
     found = google.of("quotas")
@@ -158,12 +163,14 @@ def test_a_quota_that_is_too_small_comes_with_the_request_that_raises_it(google:
     assert all("gcloud beta quotas preferences create --project=acme" in (each.repair or "") for each in found)
 
 
+@pytest.mark.slow
 def test_missing_weights_are_named(google: Google) -> None:
     google.files.pop("config.json")
     (found,) = google.of("weights")
     assert "config.json is missing" in found.detail
 
 
+@pytest.mark.slow
 def test_what_stacks_share_is_asked_once(google: Google) -> None:
     google.write("two", L4)
     google.doctor()
@@ -172,6 +179,7 @@ def test_what_stacks_share_is_asked_once(google: Google) -> None:
     assert len([path for path in paths if path.startswith("/CLOUD_QUOTAS/")]) == 3
 
 
+@pytest.mark.slow
 def test_a_stack_without_a_project_says_so(google: Google) -> None:
     google.write("one", L4.replace("  gcp:project: acme\n", ""))
     found = google.of("project")
@@ -198,6 +206,7 @@ def test_what_does_not_answer_is_unknown_after_the_deadline(google: Google) -> N
     assert "no answer within 4 s" in found.text()
 
 
+@pytest.mark.slow
 def test_no_secret_is_in_a_finding(google: Google) -> None:
     secret = "hf_Pl4ntedSecretValue0123456789abcdefghij"
     google.changed["/STORAGE/"] = Answer(status=403, json={"error": {"code": 403, "message": f"token {secret}"}})
@@ -219,6 +228,7 @@ config:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("there", "state"),
     [(("europe-west4-a", "us-east5-a"), "ok"), (("us-east5-a",), "warning"), ((), "problem")],
@@ -232,6 +242,7 @@ def test_leased_hardware_is_looked_for_in_each_zone(google: Google, there: tuple
     assert found.state == state
 
 
+@pytest.mark.slow
 def test_a_lease_needs_quota_in_one_of_its_zones_only(google: Google) -> None:
     google.write("one", LEASE)
     infos = [

@@ -114,6 +114,7 @@ def test_lines_are_bounded_printable_and_without_credentials(log: LogServer) -> 
     assert "planted" not in found.text() + found.model_dump_json()
 
 
+@pytest.mark.slow
 def test_a_log_of_any_size_gives_a_bounded_result(log: LogServer) -> None:
     for number in range(120):
         log.add("word " * 1000 + str(number), number)

@@ -102,6 +102,7 @@ def test_the_last_start_counts_and_its_tightest_worker() -> None:
     assert values(reported_by_log([*first, *lines(STARTED, instance="b")])) == {}
 
 
+@pytest.mark.slow
 @given(st.text(max_size=60), st.sampled_from(["inf", "nan", "None", "", "9" * 400, "1e999"]))
 def test_no_text_breaks_the_reading_and_no_infinity_is_a_figure(text: str, number: str) -> None:
     reported_by_log(lines(text, f"Available KV cache memory: {text} GiB", f"KV cache size: {text} tokens"))
@@ -183,6 +184,7 @@ def of(server: ModelServer, **arguments: Any) -> Memory:
     return memory(server.cloud.context, MemoryArguments(stack="dev", **arguments))
 
 
+@pytest.mark.slow
 def test_log_and_metrics_are_joined_and_each_figure_says_where_it_is_from(server: ModelServer) -> None:
     log = LogServer(server.cloud)
     for number in range(300):

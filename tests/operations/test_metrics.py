@@ -70,6 +70,7 @@ def test_a_server_is_read_with_the_caller_s_identity_and_explained(cloud: Deploy
     assert "planted" not in text + found.model_dump_json()
 
 
+@pytest.mark.slow
 def test_figures_are_of_the_interval_that_was_asked_for(cloud: Deployed, tmp_path: Path) -> None:
     later = TEXT.replace('generation_tokens_total{engine="0",model_name="tiny-gemma4"} 64.0',
                          'generation_tokens_total{engine="0",model_name="tiny-gemma4"} 164.0')  # fmt: skip

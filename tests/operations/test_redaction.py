@@ -30,6 +30,7 @@ def test_a_credential_of_any_form_is_hidden(form: str) -> None:
     assert SECRET not in redacted(f"before {form} after")
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(FORMS),
     st.text(st.sampled_from(" \t\n\"'=:,;()[]{}<>|xé7")),
@@ -39,6 +40,7 @@ def test_a_credential_is_hidden_wherever_it_stands(form: str, before: str, after
     assert SECRET not in redacted(f"{before} {form}{after}")
 
 
+@pytest.mark.slow
 @given(st.sampled_from(FORMS[:15]), st.integers(0, 30), st.sampled_from(["\x1b[0m", "\x00", "\u200b", "\x1b]8;;x\x07"]))
 def test_no_control_character_breaks_a_credential_into_two(form: str, place: int, control: str) -> None:
     text = cleaned(f"x {form[:place]}{control}{form[place:]}", 1000)
@@ -94,6 +96,7 @@ def test_a_line_cannot_look_like_another_one() -> None:
     assert printable("one\r\ntwo\rthree") == "one\ntwo\nthree"
 
 
+@pytest.mark.slow
 @given(st.text(max_size=2000), st.integers(6, 500))
 def test_any_text_is_bounded_and_cleaned_once(text: str, limit: int) -> None:
     once = cleaned(text, limit)

@@ -130,6 +130,7 @@ def test_human_numbers_are_read_as_vllm_reads_them(written, number):
     assert human_int(written) == number
 
 
+@pytest.mark.slow
 @given(st.one_of(st.booleans(), st.text(), st.none(), st.lists(st.integers()), st.floats(), st.integers()))
 def test_values_are_numbers_or_none_and_never_a_crash(value):
     for read in (as_int, as_float, human_int):

@@ -55,6 +55,7 @@ def test_the_table_has_a_row_for_every_key_with_four_cells():
     assert any("max_hourly_usd" in row and "number" in row for row in rows)
 
 
+@pytest.mark.slow
 def test_the_tool_prints_both():
     tool = [sys.executable, "-m", "tools.docs.settings"]
     for flags, expected in (([], configuration_table()), (["--pulumi"], project_yaml())):

@@ -163,6 +163,7 @@ def test_experts_need_less_working_memory_than_a_dense_model_of_their_size():
     assert activation_bytes(sparse, tokens=4096, sequences=8) < activation_bytes(dense, tokens=4096, sequences=8)
 
 
+@pytest.mark.slow
 @given(st.sampled_from(sorted(models())), st.integers(1, 262_144), st.sampled_from([1, 2, 4, 8]))
 def test_devices_share_heads_and_copy_those_that_do_not_divide(name, tokens, shards):
     shape = model(name).architecture

@@ -37,6 +37,7 @@ def test_a_label_of_the_users_own_passes(key: str) -> None:
     assert plan.service.labels["stack"] == "l4-qat"
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from([*OWN, "team"]), st.sampled_from(["other", "prod"])))
 def test_whatever_labels_say_a_resource_is_its_stacks(labels: dict[str, str]) -> None:
     settings, _ = read_settings({**L4, "labels": labels})

@@ -82,6 +82,7 @@ def test_what_only_sounds_like_a_secret_passes_both(name: str, value: str) -> No
     assert not refused_by_policy(name, value)
 
 
+@pytest.mark.slow
 @given(
     prefix=st.sampled_from(["", "PG", "HF_", "MY_DB_", "x."]),
     word=st.sampled_from(["TOKEN", "PASSWORD", "SECRET", "API_KEY", "PASSPHRASE", "CREDENTIALS"]),

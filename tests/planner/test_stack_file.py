@@ -100,12 +100,14 @@ def test_no_secret_is_shown_where_a_value_is_refused() -> None:
     assert "hf_" not in str(problem)
 
 
+@pytest.mark.slow
 @given(st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), max_size=20))
 def test_every_text_arrives_as_it_is_once_it_is_quoted(text: str) -> None:
     written = yaml.safe_dump({"a": text}, default_style='"', allow_unicode=True)
     assert read_stack_file(written, "f") == ({"a": text}, [])
 
 
+@pytest.mark.slow
 @given(st.from_regex(r"[-+0-9._:eExobTZyYnNofs]{1,12}", fullmatch=True))
 def test_what_is_not_refused_is_what_other_readers_take_it_for(written: str) -> None:
     content, problems = read_stack_file(f"a: {written}\n", "f") if _is_scalar(written) else (None, ["skipped"])

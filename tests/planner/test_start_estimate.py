@@ -64,6 +64,7 @@ def test_the_default_window_covers_every_model_that_fits(model, accelerator):
     assert plan.start.seconds[1] < window <= 1800
 
 
+@pytest.mark.slow
 @given(st.integers(0, 60 * 10**9), st.integers(0, 240), st.integers(2, 240), st.integers(1, 900))
 def test_a_window_is_refused_or_covers_the_start_and_the_repair_is_enough(weights, delay, period, failures):
     start = starting(weights)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +24,7 @@ def independently_priced(gpu: str, region: str, cpu: int, memory: int, *, redund
     return sum(known, Decimal(0)) if len(known) == len(rows) else None
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     gpu=st.sampled_from([*accelerators(), "nvidia-h100"]),
@@ -62,6 +64,7 @@ def test_nothing_above_a_ceiling_passes(
     assert monthly <= within or abs((one or 0) * Decimal(most) - limit) < Decimal("0.0001")
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     chips=st.sampled_from([1, 4, 8, 16]),

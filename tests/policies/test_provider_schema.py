@@ -67,6 +67,7 @@ def holding() -> list[Property]:
     return found
 
 
+@pytest.mark.slow
 def test_every_property_that_can_hold_an_accelerator_is_seen(holding: list[Property]) -> None:
     unseen = set()
     for each in holding:
@@ -87,6 +88,7 @@ def test_a_machine_without_accelerators_is_none_of_them(holding: list[Property])
             assert requested_by(token(each), each.holding(plain)) is None, each
 
 
+@pytest.mark.slow
 def test_every_harmless_property_still_exists() -> None:
     names = [str(each) for each in properties()]
     for reason, pattern in HARMLESS.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -55,6 +56,7 @@ ANYTHING = st.recursive(
 PLACES = st.sampled_from([(token, path) for token, paths in PATHS.items() for path in paths])
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(PLACES, ANYTHING)
 def test_no_inputs_make_a_policy_raise(place: tuple[str, str], value: object) -> None:

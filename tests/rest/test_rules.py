@@ -51,6 +51,7 @@ def test_waits_grow_to_the_longest_and_stay_between_half_and_whole(dice: float) 
     assert all(step / 2 <= delay <= step for delay, step in zip(delays, steps, strict=True))
 
 
+@pytest.mark.slow
 @given(st.integers(100, 599))
 def test_whatever_may_be_repeated_blindly_may_be_repeated_knowingly(status: int) -> None:
     if is_retryable(status, idempotent=False):

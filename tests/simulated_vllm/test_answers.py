@@ -269,6 +269,7 @@ def test_a_streamed_response_numbers_its_events_and_ends_with_the_whole(parsing)
     assert last["usage"] == whole["usage"]
 
 
+@pytest.mark.slow
 def test_a_response_is_not_kept(parsing):
     name = parsing.post("/v1/responses", json=RESPONSE | {"max_output_tokens": 2}).json()["id"]
     assert parsing.get(f"/v1/responses/{name}").status_code == 404

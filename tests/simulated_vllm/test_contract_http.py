@@ -92,6 +92,7 @@ def test_a_body_that_is_no_text_is_refused_by_the_library_below(servers):
     assert (response.status_code, response.text) == (400, '{"detail":"There was an error parsing the body"}')
 
 
+@pytest.mark.slow
 def test_requests_are_counted_by_the_route_that_answers_them(servers):
     client = servers(SERVER)
 

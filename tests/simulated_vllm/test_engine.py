@@ -171,6 +171,7 @@ def test_requests_wait_for_blocks_and_all_are_answered(rig):
     assert one.value("kv_cache_usage_perc") == 0
 
 
+@pytest.mark.slow
 def test_a_full_cache_preempts_the_last_and_nothing_is_lost(rig):
     one = rig(*SCARCE, "--num-gpu-blocks-override=200", "--no-enable-prefix-caching")
     outcomes = [one.ask(100, 900) for _ in range(8)]

@@ -16,6 +16,7 @@ from bezel.simulated_vllm.scheduling.tokenizer import SPECIAL, TURN_END, decode,
 from bezel.simulated_vllm.serving import listen_address
 
 
+@pytest.mark.slow
 @given(st.text(max_size=200))
 def test_any_text_comes_back_from_its_tokens(text):
     assert decode(encode(text)) == text

@@ -30,6 +30,7 @@ def test_300_settings_were_recorded_and_many_of_them_are_refused():
     assert sum(bool(row["variables"]) for row in RECORDED) >= 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", ["plan", "simulated"])
 def test_whoever_says_otherwise_than_the_real_one_is_explained(said, who):
     silent = [

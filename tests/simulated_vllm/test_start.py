@@ -78,6 +78,7 @@ def test_every_recorded_command_line_is_judged():
     )
 
 
+@pytest.mark.slow
 def test_a_failure_of_the_engine_tells_its_cause_above(container):
     ended = container("/mnt/models/tiny", "--load-format", "nonsense")
     assert "EngineCore failed to start." in ended.stdout
@@ -92,6 +93,7 @@ def test_every_option_of_the_release_is_parsed():
     assert [option.dest for option in options if not hasattr(space, option.dest) and option.dest != "help"] == []
 
 
+@pytest.mark.slow
 def test_an_unknown_argument_ends_with_status_2(container):
     ended = container("/mnt/models/tiny", "--swap-space", "4")
     assert ended.returncode == 2
@@ -105,6 +107,7 @@ def test_too_little_host_memory_is_a_kill(container):
     assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.slow
 def test_a_key_is_not_in_the_log(container):
     ended = container("/mnt/models/nothing", "--api-key", "sk-planted")
     assert "sk-planted" not in ended.stdout + ended.stderr
@@ -175,6 +178,7 @@ def test_a_value_that_its_reader_takes_is_taken(settings, name, value):
     settings("/mnt/models/tiny", variables={name: value})
 
 
+@pytest.mark.slow
 def test_an_unknown_accelerator_is_named_with_the_known_ones(container):
     ended = container("/mnt/models/tiny", accelerator="nvidia-l5")
     assert ended.returncode == 1

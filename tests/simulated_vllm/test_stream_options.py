@@ -147,6 +147,7 @@ def test_a_server_can_be_set_to_send_usage_always(serve):
         assert text(client, stream=True)[-2]["usage"]["completion_tokens"] == 3
 
 
+@pytest.mark.slow
 def test_a_chunk_with_the_end_of_a_thought_and_text_is_two(drafting):
     """Several tokens come at once where tokens are drafted; thoughts and text never share an event."""
     ends = 0
@@ -193,6 +194,7 @@ def test_a_prompt_of_more_token_ids_than_fit_is_refused(plain):
     assert (refused.status_code, refused.json()["error"]["param"]) == (400, "input_tokens")
 
 
+@pytest.mark.slow
 def test_a_given_request_id_is_used(plain):
     assert chat(plain, request_id="mine")["id"] == "chatcmpl-mine"
     assert chat(plain, stream=True, request_id="mine")[0]["id"] == "chatcmpl-mine"

@@ -127,6 +127,7 @@ def test_what_differs_is_named_with_both_values(path: tuple[str | int, ...], val
     assert any(told in line for line in found), found
 
 
+@pytest.mark.slow
 @given(st.text(min_size=4, alphabet=st.characters(min_codepoint=33, max_codepoint=126)))
 def test_no_value_of_a_variable_is_shown_and_no_argument_that_is_called_a_secret(planted: str) -> None:
     planted = f"planted{planted}"

@@ -43,6 +43,7 @@ def test_the_plan_arrives_at_cloud_run() -> None:
     assert found["volumes"][0]["gcs"]["mountOptions"][:2] == ["uid=1001", "gid=1001"]
 
 
+@pytest.mark.slow
 def test_other_settings_give_another_service() -> None:
     found = template(scaling={"max_instances": 2, "request_concurrency": 5}, resources={"cpu": 8, "memory": "32Gi"})
     assert found["scaling"]["maxInstanceCount"] == 2
@@ -50,6 +51,7 @@ def test_other_settings_give_another_service() -> None:
     assert found["containers"][0]["resources"]["limits"]["memory"] == "32Gi"
 
 
+@pytest.mark.slow
 def test_what_the_service_needs_is_made_before_it_and_the_checks_come_after() -> None:
     declared = deployed(secrets={"HF_TOKEN": "hf-token"}, weights={"create": True})
     service = declared.one(SERVICE)
@@ -63,6 +65,7 @@ def test_what_the_service_needs_is_made_before_it_and_the_checks_come_after() ->
     assert declared.waits_for(benchmark, health)
 
 
+@pytest.mark.slow
 def test_the_model_is_looked_for_as_early_as_can_be() -> None:
     made, used = deployed(weights={"create": True}), deployed()
     assert made.waits_for(made.one("ModelFiles"), made.one("storage/bucket:Bucket"))
@@ -77,6 +80,7 @@ def test_the_callers_rights_are_there_when_the_check_calls() -> None:
     assert declared.waits_for(declared.one("HealthCheck"), declared.one("ServiceIamMember"))
 
 
+@pytest.mark.slow
 def test_the_model_is_looked_for_only_where_the_bucket_can_hold_it() -> None:
     made, used = deployed(preview=True, weights={"create": True}), deployed(preview=True)
     assert has_unknown(made.one("ModelFiles").inputs["bucket_url"])
@@ -84,6 +88,7 @@ def test_the_model_is_looked_for_only_where_the_bucket_can_hold_it() -> None:
     assert used.one("ModelFiles").inputs["source"] == plan().service.weights.source
 
 
+@pytest.mark.slow
 def test_in_a_first_preview_every_value_that_a_policy_judges_is_known() -> None:
     declared = deployed(preview=True, secrets={"HF_TOKEN": "hf-token"}, weights={"create": True})
     judged = [resource for resource in declared.all if resource.type.startswith("gcp:")]
@@ -99,6 +104,7 @@ def test_production_is_protected_from_a_destroy(environment: str, protected: boo
     assert declared.one("storage/bucket:Bucket").inputs["forceDestroy"] is not protected
 
 
+@pytest.mark.slow
 def test_nobody_but_the_named_callers_is_let_in() -> None:
     assert not deployed().of("ServiceIamMember")
     named = deployed(access={"invokers": ["user:a@acme.example"]})
@@ -106,6 +112,7 @@ def test_nobody_but_the_named_callers_is_let_in() -> None:
     assert "allUsers" not in named.everything()
 
 
+@pytest.mark.slow
 def test_a_public_service_lets_everybody_in_and_is_checked_as_such() -> None:
     declared = deployed(access={"public": True})
     assert declared.one("ServiceIamMember").inputs["member"] == "allUsers"
@@ -113,6 +120,7 @@ def test_a_public_service_lets_everybody_in_and_is_checked_as_such() -> None:
     assert deployed().one("HealthCheck").inputs["public"] is False
 
 
+@pytest.mark.slow
 def test_a_failed_operation_on_the_service_is_explained() -> None:
     assert deployed().one(SERVICE).hooks
 
@@ -123,6 +131,7 @@ def test_the_checks_run_again_for_each_revision_that_was_made() -> None:
     assert declared.one("ShortBenchmark").inputs["revision"] == CREATED
 
 
+@pytest.mark.slow
 def test_a_stack_says_where_it_answers_what_it_costs_and_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BEZEL_SIMULATED", "1")
     outputs = deployed().result
@@ -146,6 +155,7 @@ def test_the_revision_in_the_outputs_is_the_one_that_answers() -> None:
     assert component.outputs["revision"] == REVISION
 
 
+@pytest.mark.slow
 def test_where_it_is_reached_and_what_it_sends_through_arrive_at_cloud_run(run: FakeRun) -> None:
     run.subnetworks = {"projects/acme-llm/regions/us-east4/subnetworks/llm-east": FIT}
     declared = deployed(
@@ -186,6 +196,7 @@ def test_another_image_arrives_at_cloud_run() -> None:
     assert container["image"].endswith(f"/acme/vllm@{given}")
 
 
+@pytest.mark.slow
 def test_a_network_that_is_not_there_stops_before_anything_is_declared(run: FakeRun) -> None:
     with pytest.raises(PlanError, match=r"bezel:vpc.network = llm\n   projects/acme-llm/.*/llm does not exist"):
         deployed(vpc={"network": "llm"})
@@ -193,6 +204,7 @@ def test_a_network_that_is_not_there_stops_before_anything_is_declared(run: Fake
     assert deployed(vpc={"network": "llm"}).one(SERVICE).inputs["template"]["vpcAccess"]
 
 
+@pytest.mark.slow
 def test_a_network_that_nobody_may_see_is_said_to_be_unknown(run: FakeRun, caplog: pytest.LogCaptureFixture) -> None:
     run.subnetworks = None
     assert deployed(preview=True, vpc={"network": "llm"}).one(SERVICE)

@@ -48,6 +48,7 @@ def test_a_stack_file_is_declared_and_passes_both_packs(stack: str) -> None:
     assert violations_of(made.all, environment) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stack", "changes", "policy"),
     [

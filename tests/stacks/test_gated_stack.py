@@ -18,6 +18,7 @@ def deployed(*, rollout: str = "gated", preview: bool = False, **settings: Any) 
     return declare(lambda: deploy(made), preview=preview)
 
 
+@pytest.mark.slow
 def test_the_checks_ask_the_new_revision_with_a_token_for_the_service() -> None:
     declared = deployed()
     for token in SMOKE:
@@ -25,6 +26,7 @@ def test_the_checks_ask_the_new_revision_with_a_token_for_the_service() -> None:
         assert (found["url"], found["audience"]) == ("https://newest---chat.example", "https://chat.example")
 
 
+@pytest.mark.slow
 def test_the_traffic_moves_after_every_check_to_the_revision_that_was_checked() -> None:
     declared = deployed()
     switch = declared.one("TrafficSwitch")

@@ -33,6 +33,7 @@ def node_of(declared: Declarations) -> dict[str, Any]:
     return dict(spec["node"])
 
 
+@pytest.mark.slow
 def test_the_plan_arrives_at_the_queue() -> None:
     declared = deployed()
     request = declared.one("TpuRequest").inputs
@@ -46,6 +47,7 @@ def test_the_plan_arrives_at_the_queue() -> None:
     assert set(request["subnetworks"]) == {"europe-west4", "us-east5"}
 
 
+@pytest.mark.slow
 def test_a_machine_gets_what_to_run_and_no_secret() -> None:
     metadata = node_of(deployed(secrets={"HF_TOKEN": "hf-token"}))["metadata"]
     assert json.loads(metadata["bezel-arguments"]) == list(plan().node.arguments)
@@ -71,10 +73,12 @@ def test_no_machine_has_an_address_on_the_internet_and_only_the_gateway_reaches_
     assert not declared.of("compute/routerNat:RouterNat")
 
 
+@pytest.mark.slow
 def test_a_way_to_the_internet_is_there_only_where_it_was_asked_for() -> None:
     assert len(deployed(L4X8).of("compute/routerNat:RouterNat")) == 1
 
 
+@pytest.mark.slow
 def test_the_gateway_forwards_to_the_machine_and_waits_for_it() -> None:
     declared = deployed()
     gateway = declared.one(GATEWAY)
@@ -83,6 +87,7 @@ def test_the_gateway_forwards_to_the_machine_and_waits_for_it() -> None:
     assert declared.waits_for(gateway, declared.one("TpuNode"))
 
 
+@pytest.mark.slow
 def test_what_a_machine_needs_is_made_before_it_is_asked_for_and_the_checks_come_last() -> None:
     declared = deployed(secrets={"HF_TOKEN": "hf-token"}, weights={"create": True})
     request, node = declared.one("TpuRequest"), declared.one("TpuNode")
@@ -135,6 +140,7 @@ def test_more_machines_change_none_that_is_there_but_the_gateway() -> None:
     assert deployed().named("lease-request").inputs == two.named("lease-request").inputs
 
 
+@pytest.mark.slow
 def test_eight_gpus_are_asked_for_as_a_machine() -> None:
     body = deployed(L4X8).one("TpuRequest").inputs["body"]
     assert body["machineType"] == "g2-standard-96"
@@ -144,6 +150,7 @@ def test_eight_gpus_are_asked_for_as_a_machine() -> None:
     assert (attributes["bezel-device"], attributes["bezel-packages"]) == ("gpu", "docker")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", [V6E4_MOE, L4X8], ids=["tpu", "gpus"])
 def test_in_a_first_preview_every_value_that_a_policy_judges_is_known(config: dict[str, Any]) -> None:
     declared = deployed(config, preview=True, weights={"create": True})
@@ -153,6 +160,7 @@ def test_in_a_first_preview_every_value_that_a_policy_judges_is_known(config: di
     assert not [one.name for one in judged if has_unknown(one.inputs)]
 
 
+@pytest.mark.slow
 def test_the_outputs_tell_where_the_lease_is_when_it_ends_and_what_it_costs() -> None:
     outputs = declare(lambda: deploy(plan()), preview=False).result
     assert set(outputs) == {"url", "leases", "image", "model", "arguments", "plan", "smoke", "simulated"}
@@ -166,6 +174,7 @@ def test_the_gateway_is_reached_from_where_the_plan_says() -> None:
     assert deployed().one(GATEWAY).inputs["ingress"] == "INGRESS_TRAFFIC_ALL"
 
 
+@pytest.mark.slow
 def test_a_machine_runs_the_image_that_the_stack_file_names() -> None:
     given = "sha256:" + "f" * 64
     metadata = node_of(deployed(image={"tag": "v0.32.0-tpu", "digest": given}))["metadata"]

@@ -27,11 +27,13 @@ def test_every_resource_of_google_has_limits_and_no_other_has(stack: str) -> Non
     assert {one.timeouts for one in found if not one.type.startswith("gcp:")} <= {("", "", "")}
 
 
+@pytest.mark.slow
 def test_a_service_keeps_its_own_longer_limit_and_gets_one_for_its_deletion() -> None:
     (service,) = [one for one in resources("l4-qat") if one.type == SERVICE]
     assert service.timeouts == ("2400s", "2400s", FULL[2])
 
 
+@pytest.mark.slow
 def test_a_deadline_lowers_every_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BEZEL_DEADLINE_SECONDS", "60")
     limits = {one.timeouts for one in resources("l4-qat") if one.type.startswith("gcp:")}

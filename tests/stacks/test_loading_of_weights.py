@@ -16,6 +16,7 @@ def deployed(loading: str) -> Declarations:
     return declare(lambda: deploy(plan))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loading", "mounted", "looked_at"),
     [("fuse", 1, 1), ("fuse-prefetch", 1, 1), ("runai-streamer", 0, 1), ("hub", 0, 0)],
@@ -29,6 +30,7 @@ def test_only_a_mounting_way_mounts_and_only_a_bucket_is_read(loading: str, moun
     assert len(declared.of("BucketIAMMember")) == looked_at
 
 
+@pytest.mark.slow
 def test_the_draft_model_is_looked_at_before_the_service_is_made_too() -> None:
     drafts = {"spec-method": "mtp", "spec-model": "/mnt/models/draft", "spec-tokens": 3}
     plan = make_plan({**SETTINGS, "vllm": drafts}, project="acme-llm", stack="l4-qat")

@@ -43,6 +43,7 @@ def program(changes: dict[str, str], secret: tuple[str, ...] = (), **engine: Any
     return declare(run, **engine)
 
 
+@pytest.mark.slow
 def test_a_stack_that_can_work_is_declared(told: list[str]) -> None:
     declared = program({})
     assert declared.one("cloudrunv2/service:Service").inputs["location"] == "us-east4"
@@ -68,6 +69,7 @@ def test_what_the_user_must_mend_is_reported_once_and_nothing_is_added(
     assert "epair: " in told[0]
 
 
+@pytest.mark.slow
 def test_a_stack_file_that_the_engine_read_otherwise_is_refused_where_its_values_no_longer_tell(
     told: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -57,6 +57,7 @@ def test_no_gpu_at_all_stops_before_anything_is_declared(run: FakeRun, rollout: 
     assert {f"--quota-id={QUOTA}", "--dimensions=region=us-east4", f"--preferred-value={needed}"} <= {*command.split()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("quota", "allowed", "told"),
     [(CPU, 7999, "8000 of CpuAllocPerProjectRegion (8 vCPUs)"), (MEMORY, (32 << 30) - 1, "(32 GiB)")],
@@ -80,6 +81,7 @@ def test_every_quota_that_is_short_is_reported_at_once(run: FakeRun) -> None:
     assert [quota in str(refused.value) for quota in (QUOTA, CPU, MEMORY)] == [True] * 3
 
 
+@pytest.mark.slow
 def test_a_gated_rollout_needs_room_for_two_and_direct_is_offered_where_it_fits(run: FakeRun) -> None:
     run.quota = 1
     with pytest.raises(PlanError, match=r"set bezel:rollout to direct \(.+\), or request 2"):
@@ -93,12 +95,14 @@ def test_what_other_services_hold_without_traffic_is_not_there_for_this_one(run:
         deployed()
 
 
+@pytest.mark.slow
 def test_what_others_may_scale_to_is_reported_and_stops_nobody(run: FakeRun, caplog: pytest.LogCaptureFixture) -> None:
     run.neighbours = [service("chat", most=2)]
     assert deployed().all
     assert "its other services 2 with all their instances" in caplog.text
 
 
+@pytest.mark.slow
 def test_its_own_instances_are_never_counted_against_a_stack(run: FakeRun, caplog: pytest.LogCaptureFixture) -> None:
     run.neighbours = [service(OWN, least=2, most=2)]
     settings: dict[str, Any] = {"scaling": {"max_instances": 2, "min_instances": 2}, "environment": "prod"}
@@ -106,6 +110,7 @@ def test_its_own_instances_are_never_counted_against_a_stack(run: FakeRun, caplo
     assert caplog.text == ""
 
 
+@pytest.mark.slow
 def test_what_serves_already_is_no_reason_to_stop_and_more_than_that_is(
     run: FakeRun, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -119,6 +124,7 @@ def test_what_serves_already_is_no_reason_to_stop_and_more_than_that_is(
         deployed()
 
 
+@pytest.mark.slow
 def test_a_quota_that_nobody_knows_is_said_in_previews_with_how_to_know_it(
     run: FakeRun, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -131,6 +137,7 @@ def test_a_quota_that_nobody_knows_is_said_in_previews_with_how_to_know_it(
     assert "not known" not in caplog.text
 
 
+@pytest.mark.slow
 def test_who_may_read_nothing_gets_an_error_that_says_so_and_goes_on(
     run: FakeRun, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -140,10 +147,12 @@ def test_who_may_read_nothing_gets_an_error_that_says_so_and_goes_on(
     assert "the use of quotas by other services of us-east4 is not known" in caplog.text
 
 
+@pytest.mark.slow
 def test_the_api_that_tells_quotas_is_on_after_the_first_deploy_of_every_service() -> None:
     assert deployed().named("apis-cloudquotas")
 
 
+@pytest.mark.slow
 def test_a_lease_that_no_zone_has_quota_for_is_refused(run: FakeRun) -> None:
     run.quotas[TPU] = 3
     with pytest.raises(PlanError) as refused:
@@ -176,12 +185,14 @@ def test_leases_of_a_fleet_share_the_quotas_of_their_zones(run: FakeRun) -> None
         leased(lease={"count": 3})
 
 
+@pytest.mark.slow
 def test_quotas_of_leases_that_nobody_knows_are_said(run: FakeRun, caplog: pytest.LogCaptureFixture) -> None:
     run.quota = None
     leased()
     assert f"Needed at a time: 4 of {TPU} (4 chips)" in caplog.text
 
 
+@pytest.mark.slow
 def test_a_preview_says_what_is_used_of_each_quota_and_who_says_so(
     run: FakeRun, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -196,6 +207,7 @@ def test_a_preview_says_what_is_used_of_each_quota_and_who_says_so(
     assert told in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("why", ["Permission 'monitoring.timeSeries.list' denied.", "is disabled"])
 def test_without_monitoring_the_list_is_reported_and_what_is_unknown_stays_so(
     run: FakeRun, caplog: pytest.LogCaptureFixture, why: str
@@ -209,6 +221,7 @@ def test_without_monitoring_the_list_is_reported_and_what_is_unknown_stays_so(
     assert "0 GPUs used" not in caplog.text
 
 
+@pytest.mark.slow
 def test_what_only_monitoring_counts_is_a_warning_and_stops_nobody(
     run: FakeRun, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -222,6 +235,7 @@ def test_what_only_monitoring_counts_is_a_warning_and_stops_nobody(
     assert caplog.text == ""
 
 
+@pytest.mark.slow
 def test_what_monitoring_counts_of_a_stacks_own_service_is_no_crowd(
     run: FakeRun, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -239,11 +253,13 @@ def test_what_monitoring_misses_stops_as_the_list_says(run: FakeRun) -> None:
         deployed()
 
 
+@pytest.mark.slow
 def test_a_deploy_does_not_wait_for_what_decides_nothing(run: FakeRun) -> None:
     deployed(preview=False)
     assert not [call for call in run.server.calls if call.path.startswith("/monitoring/")]
 
 
+@pytest.mark.slow
 def test_a_lease_is_reported_where_others_have_all_of_its_quota(run: FakeRun, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     run.quotas[TPU], run.counted = 4, {TPU: (4, 3600.0)}

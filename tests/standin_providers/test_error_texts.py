@@ -78,6 +78,7 @@ def test_a_refused_create_has_no_prefix_and_one_that_fails_late_has(google: Fake
     assert text_of(gcp.create, SERVICE, PROGRAMS[SERVICE]) == f"creating {urn(SERVICE)}: {late}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("polls", "waited"), [(0, ""), (2, "Error waiting for Updating Service: ")])
 def test_what_was_waited_for_is_named_where_it_was_waited_for(
     polls: int, waited: str, google: FakeGoogle, gcp: Provider
@@ -90,6 +91,7 @@ def test_what_was_waited_for_is_named_where_it_was_waited_for(
     assert text == f"updating {urn(SERVICE)}: " + one(failure)
 
 
+@pytest.mark.slow
 def test_a_create_names_both_its_waits(google: FakeGoogle, gcp: Provider) -> None:
     google.polls = 2
     google.failing["create"] = {"code": 13, "message": "Internal error."}

@@ -45,6 +45,7 @@ def test_a_preview_asks_nobody_and_makes_nothing(kind: str, google: FakeGoogle, 
     assert google.requests == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("last", [{}, {"nextPageToken": ""}], ids=["without a token", "an empty token"])
 def test_the_last_page_of_enabled_services_has_no_token_or_an_empty_one(
     last: dict[str, str], google: FakeGoogle, gcp: Provider

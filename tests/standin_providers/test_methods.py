@@ -113,6 +113,7 @@ def requests(token: str) -> list[dict[str, Any]]:
     return [request for part in LOG[token].values() for request in part]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("token", LOG)
 def test_every_request_is_one_that_google_documents(token: str) -> None:
     for request in requests(token):

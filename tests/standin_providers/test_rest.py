@@ -222,6 +222,7 @@ def test_pauses_are_as_short_as_the_platform_is_fast() -> None:
     assert 30 <= clock.now() - began < 60
 
 
+@pytest.mark.slow
 def test_a_busy_machine_does_not_shorten_the_retries() -> None:
     clock = PlainClock(lambda _: None, 10_000.0)
     statuses = [429] * 5 + [200]

@@ -62,12 +62,14 @@ def test_a_deletion_policy_alone_is_not_sent(kind: str, google: FakeGoogle, gcp:
     assert {item.method for item in google.requests} == {"GET"}
 
 
+@pytest.mark.slow
 def test_an_api_that_is_enabled_is_not_read_after_its_creation(google: FakeGoogle, gcp: Provider) -> None:
     google.enabled.add(PROGRAMS[ENABLED]["service"])
     gcp.create(ENABLED, PROGRAMS[ENABLED])
     assert [str(item) for item in google.requests] == ["GET /serviceusage/v1/projects/bezel-local/services"]
 
 
+@pytest.mark.slow
 def test_an_api_that_was_not_enabled_is_read_with_its_project(google: FakeGoogle, gcp: Provider) -> None:
     gcp.create(ENABLED, PROGRAMS[ENABLED])
     assert "GET /crm/v1/projects/bezel-local" in [str(item) for item in google.requests]

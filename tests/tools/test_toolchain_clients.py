@@ -52,6 +52,7 @@ def made(clone: Path) -> list[str]:
     return sorted(entry.name for entry in (clone / "cache" / "bezel").iterdir() if entry.is_dir())
 
 
+@pytest.mark.slow
 def test_an_environment_is_made_once_and_again_when_its_pins_change(clone):
     first = run(clone, "python", "some")
     assert first.returncode == 0, first.stderr

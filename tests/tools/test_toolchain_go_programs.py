@@ -55,6 +55,7 @@ def without_go(clone: Path) -> dict[str, str]:
     return {"PATH": str(clone / "bin")}
 
 
+@pytest.mark.slow
 def test_a_program_is_built_once_and_again_when_its_pins_change(clone):
     first = run(clone, "actionlint")
     assert first.returncode == 0, first.stderr

@@ -21,6 +21,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     return set(zipfile.ZipFile(next(folder.glob("*.whl"))).namelist())
 
 
+@pytest.mark.slow
 def test_every_file_of_the_packages_is_in_the_wheel(files: set[str]) -> None:
     tracked = subprocess.run(
         ["git", "ls-files", *PACKAGES], cwd=ROOT, check=True, capture_output=True, text=True, timeout=60

@@ -7,6 +7,8 @@ import threading
 from pathlib import Path
 from time import monotonic_ns
 
+import pytest
+
 from bezel.bench.load.plan import Body, Replay
 from bezel.bench.metrics.metric_inputs import latencies_of
 from bezel.bench.result.columns import Columns
@@ -64,6 +66,7 @@ class Last(Prompts):
         return super().body(index, turn)
 
 
+@pytest.mark.slow
 def test_a_wait_for_a_connection_is_in_the_latency_and_in_no_delay_of_the_client(tmp_path: Path) -> None:
     context, ca_file = certificate(tmp_path)
     server = Reluctant(context)

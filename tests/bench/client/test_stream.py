@@ -81,6 +81,7 @@ def test_tokens_that_usage_alone_knows_of_are_none() -> None:
     assert read(USAGE % 1, DONE).failure == "no_token", "no choice ever came"
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.lists(st.integers(1, len(WHOLE) - 1), max_size=12).map(lambda cuts: sorted({*cuts})))
 def test_how_the_network_cuts_a_stream_changes_no_count(cuts: list[int]) -> None:
@@ -200,6 +201,7 @@ def test_usage_in_every_chunk_counts_once_and_its_details_are_kept_apart() -> No
     assert (sample.cached_tokens, sample.reasoning_tokens) == (4, 1)
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(
     st.sampled_from(["content", "reasoning"]),
@@ -292,6 +294,7 @@ WORDS = st.sampled_from(["a", " tok", "\\n", '\\"', "\\\\", "\\u00e9", "é", " {
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=80)
 @given(st.lists(WORDS, max_size=12), st.integers(0, 3))
 def test_chunks_read_as_they_arrive_are_what_they_are_to_a_parser(words: list[str], kept_first: int) -> None:

@@ -22,6 +22,7 @@ def report(*arguments: Path | str) -> int:
     return main(["bench", "report", *map(str, arguments)])
 
 
+@pytest.mark.slow
 def test_a_page_and_tables_are_written(result: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page, text = (result.with_name(name) for name in ("r.html", "r.md"))
     assert report(result, "--out", page, "--markdown", text) == 0
@@ -48,6 +49,7 @@ def test_no_result_is_written_over(result: Path, capsys: pytest.CaptureFixture[s
     assert result.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_nothing_to_write_and_no_result_are_reported(result: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert report(result) == 1
     assert "add --out FILE.html" in capsys.readouterr().err

@@ -96,6 +96,7 @@ def test_text_of_our_own_is_no_code() -> None:
     assert ("`" in text, "<code>" in text) == (False, False)
 
 
+@pytest.mark.slow
 def test_every_state_of_a_cell_is_in_the_map_with_a_mark_of_its_own(swept: Report) -> None:
     heat = next(figure for figure in swept.figures if figure.name == "heat")
     assert isinstance(heat.picture, HeatMap)
@@ -165,6 +166,7 @@ def test_an_unknown_price_of_one_of_two_is_said_beside_the_others_cost() -> None
     assert "The cost of two is unknown." in cost.caption
 
 
+@pytest.mark.slow
 def test_without_a_plateau_no_load_is_the_best_and_the_figures_say_where_they_are() -> None:
     rising = line("L4", "nvidia-l4", 1.0)
     found = Finding(name="no_plateau", text="At a context of 1024 tokens no plateau was seen.")
@@ -298,6 +300,7 @@ def test_labels_lie_on_no_label_and_no_marker() -> None:
     assert labels.place(150, 100, "x" * 60, far=False) is None
 
 
+@pytest.mark.slow
 def test_charts_at_both_widths_are_well_formed_and_stay_within_their_picture(swept: Report) -> None:
     for figure, width in itertools.product(swept.figures, (318.0, 540.0)):
         drawn = figure.picture.drawn(width)

@@ -146,6 +146,7 @@ def test_users_that_the_client_cannot_send_for_are_measured_no_further_up(tmp_pa
     assert not [one for one in told.inferred if one.context_tokens == 64 and one.users > 64]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), UserError("http://x takes no connection.")])
 def test_a_sweep_that_is_ended_or_loses_its_server_tells_what_it_has(tmp_path: Path, error: BaseException) -> None:
     class Ends(Oracle):
@@ -202,6 +203,7 @@ def test_what_just_fits_is_asked(tmp_path: Path) -> None:
     assert len(oracle.asked) == len(GRID.places())
 
 
+@pytest.mark.slow
 def test_an_invalid_cell_is_left_out_and_listed(tmp_path: Path) -> None:
     def undrained(context: int, users: int) -> float:
         return 0.05 if (context, users) == (1024, 1) else saturating(context, users)

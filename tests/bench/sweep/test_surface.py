@@ -58,6 +58,7 @@ def test_one_measured_cell_is_a_surface_that_knows_next_to_nothing() -> None:
     assert surface.spread[2, 4] > 0.5
 
 
+@pytest.mark.slow
 def test_the_same_cells_give_the_same_surface_in_any_order() -> None:
     values = measured(without={(1, 2)})
     one, scales = fit(CONTEXTS, USERS, values)
@@ -111,6 +112,7 @@ def test_no_server_whose_throughput_grows_with_the_users_has_a_knee(users: list[
     assert knee(sorted(users), [count**power for count in sorted(users)]) is None
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(1, 4096), min_size=1, max_size=12, unique=True), st.floats(1, 5000))
 def test_a_knee_has_nine_tenths_of_what_twice_its_users_have(users: list[int], most: float) -> None:
     rising = sorted(users)

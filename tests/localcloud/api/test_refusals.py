@@ -33,6 +33,7 @@ def said(answer):
     return answer.json()["error"]["message"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("verb", "path", "query", "body", "status", "word"),
     [
@@ -174,6 +175,7 @@ def test_a_revisions_name_is_given_once(cloud):
     cloud.remove("named")
 
 
+@pytest.mark.slow
 def test_a_token_of_another_issuer_or_kind_is_no_token(cloud):
     foreign = keys.sign({"aud": "localcloud:access", "email": RUNTIME, "exp": 4e9}, keys.new_key())
     identity = cloud.identity("localcloud:access")

@@ -19,6 +19,7 @@ def functions_of(module):
     return set(re.findall(r"^def test_(\w+)", (TESTS / folder / f"test_{name}.py").read_text(), re.MULTILINE))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "tests", "name", "place", "words"), RULES, ids=[row[0][:60] for row in RULES])
 def test_a_rule_is_tried_and_its_evidence_stands_where_it_is_said_to(rule, tests, name, place, words):
     for test in tests:

@@ -86,6 +86,7 @@ def test_a_token_that_says_another_algorithm_is_unauthorized_whoever_signed_it(e
         assert answer(service, f"{signed}.{encoded(signature)}").status_code == status
 
 
+@pytest.mark.slow
 def test_a_token_that_the_issuer_did_not_sign_is_unauthorized(service, mint):
     good = mint()
     foreign = mint(key=keys.new_key())

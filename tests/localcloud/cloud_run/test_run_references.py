@@ -60,6 +60,7 @@ def test_an_image_of_the_upstream_registry_is_found_by_its_tag(cloud, outcome, i
     assert "error" not in operation
 
 
+@pytest.mark.slow
 def test_a_secret_reaches_the_container_and_nothing_else(cloud, outcome, secret):
     cloud.grant(f"{SECRET}/{secret}", "roles/secretmanager.secretAccessor", f"serviceAccount:{RUNTIME}")
     operation, _ = outcome("secretive", cloud.template(env=secret_env()))
@@ -103,6 +104,7 @@ def test_a_secret_that_cannot_be_a_variable_fails_the_revision(cloud, outcome, p
     assert terminal["reason"] == "SECRETS_ACCESS_CHECK_FAILED"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("reader", "secret")
 @pytest.mark.parametrize(("hidden", "succeeds"), [("token", False), ("another", True)])
 def test_a_secret_that_a_fault_hides_is_not_there_and_no_other_is(cloud, outcome, hidden, succeeds):

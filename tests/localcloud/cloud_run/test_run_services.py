@@ -25,6 +25,7 @@ def state(service):
     return service["terminalCondition"]["state"]
 
 
+@pytest.mark.slow
 def test_a_service_becomes_ready_and_says_so_in_every_field(cloud, made):
     operation = made("whole", "/mnt/models/m", "--max-model-len=64")
     service = cloud.service("whole")
@@ -54,6 +55,7 @@ def test_a_container_that_ends_makes_the_create_fail_and_is_no_ready_service(clo
     assert cloud.log("ends", 'severity>="WARNING"')[0]["textPayload"] == "Container called exit(2)."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kills", "ready"), [(0, True), (1, True), (3, True), (4, False)])
 def test_a_container_that_is_killed_while_it_starts_is_tried_again_and_no_memory_is_blamed(
     cloud, made, tmp_path, kills, ready
@@ -77,6 +79,7 @@ def test_a_container_that_was_out_of_memory_says_so_and_is_not_tried_again(cloud
     assert sum(text.startswith("Starting new instance.") for text in said) == 1
 
 
+@pytest.mark.slow
 def test_a_template_change_makes_a_new_revision_and_takes_the_traffic(cloud, made):
     made("changed", "--a=1")
     first = cloud.service("changed")["latestReadyRevision"]
@@ -90,6 +93,7 @@ def test_a_template_change_makes_a_new_revision_and_takes_the_traffic(cloud, mad
     assert [r["name"] for r in revisions] == [service["latestReadyRevision"], first]
 
 
+@pytest.mark.slow
 def test_the_same_template_makes_no_new_revision(cloud, made):
     made("same", "--a=1")
     first = cloud.service("same")["latestCreatedRevision"]
@@ -102,6 +106,7 @@ def test_the_same_template_makes_no_new_revision(cloud, made):
     assert cloud.service("same")["latestCreatedRevision"] != first
 
 
+@pytest.mark.slow
 def test_a_failed_update_keeps_the_old_revision_serving(cloud, made):
     made("kept", "--a=1")
     first = cloud.service("kept")["latestReadyRevision"]
@@ -118,6 +123,7 @@ def test_a_failed_update_keeps_the_old_revision_serving(cloud, made):
     assert cloud.front("kept").get("/").json()["arguments"] == ["--a=1"]
 
 
+@pytest.mark.slow
 def test_zero_values_are_absent_and_user_maps_kept(cloud, made):
     template = cloud.template()
     template["scaling"] = {"minInstanceCount": 0, "maxInstanceCount": 1}
@@ -215,6 +221,7 @@ def test_a_body_that_is_not_the_apis_message_is_refused_with_its_place(cloud, ch
     assert "Invalid value at 'service.ingress' (TYPE_ENUM)" in message
 
 
+@pytest.mark.slow
 def test_a_name_is_given_once_and_a_stale_etag_changes_nothing(cloud, made):
     made("once")
     again = cloud.post(SERVICES, {"template": cloud.template()}, serviceId="once")
@@ -224,6 +231,7 @@ def test_a_name_is_given_once_and_a_stale_etag_changes_nothing(cloud, made):
     assert cloud.service("once")["generation"] == "1"
 
 
+@pytest.mark.slow
 def test_a_mask_changes_what_it_names_and_nothing_else(cloud, made):
     made("masked", "--a=1")
     body = {"labels": {"x": "y"}, "template": cloud.template("--other")}
@@ -247,6 +255,7 @@ def test_more_gpus_than_the_quota_are_refused_at_once_with_the_quotas_name(cloud
     assert "NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion requested: 4 allowed: 3" in error["message"]
 
 
+@pytest.mark.slow
 def test_services_that_need_more_gpus_together_fail_the_operation_with_the_quotas_name(made):
     assert "error" not in made("first", scaling={"maxInstanceCount": 2})
     operation = made("second", scaling={"maxInstanceCount": 2})
@@ -255,6 +264,7 @@ def test_services_that_need_more_gpus_together_fail_the_operation_with_the_quota
     assert "need 4" in operation["error"]["message"]
 
 
+@pytest.mark.slow
 def test_an_older_revision_counts_in_the_quota_while_it_holds_an_instance(cloud, made):
     made("rolling", "--a=1", scaling={"maxInstanceCount": 3})
     held = cloud.front("rolling").get("/").json()["pid"]
@@ -267,6 +277,7 @@ def test_an_older_revision_counts_in_the_quota_while_it_holds_an_instance(cloud,
     until(lambda: "error" not in cloud.update("rolling", next(later)))
 
 
+@pytest.mark.slow
 def test_a_service_that_failed_holds_no_quota_and_one_that_runs_does(made):
     made("failed", "--exit=1", scaling={"maxInstanceCount": 3})
     assert "error" not in made("holder", scaling={"maxInstanceCount": 3})

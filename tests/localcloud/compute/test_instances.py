@@ -87,6 +87,7 @@ def outcome(project, operation):
     return project.ok("GET", operation["selfLink"].removeprefix(project.cloud.base))
 
 
+@pytest.mark.slow
 def test_the_providers_own_request_runs_for_its_time_and_is_then_deleted(project):
     beta = EAST.replace("v1", "beta")
     operation = project.ok("POST", f"{beta}/instances", SENT, alt="json")
@@ -206,6 +207,7 @@ def test_what_cannot_be_had_is_refused_at_once(refusing, status, change, says):
     assert "items" not in refusing.ok("GET", f"{EAST}/instances")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("accounts", "email"), [([{"email": "default"}], "123456789012-compute@"), ([{"email": ""}], ""), ([], "")]
 )
@@ -224,6 +226,7 @@ def test_a_zone_that_does_not_take_flex_start_says_so_and_sells_otherwise(projec
     project.ok("POST", f"{EAST}/instances", body(**scheduling(provisioningModel="SPOT")))
 
 
+@pytest.mark.slow
 def test_instances_are_listed_by_zone_and_over_all_and_by_label(project):
     project.ok("POST", f"{EAST}/instances", body())
     project.ok("POST", f"{WEST}/instances", body("europe-west4-a", **WAITS, labels={"app": "other"}))

@@ -143,6 +143,7 @@ def test_a_subnetwork_goes_only_when_no_service_is_attached_to_it(made):
     made.ok("DELETE", f"{SUBNETWORKS}/sub")
 
 
+@pytest.mark.slow
 def test_a_patch_changes_what_it_names_and_refuses_what_is_fixed(made):
     change = {"sourceRanges": ["198.51.100.0/24"], "network": NET, "denied": [], "description": ""}
     made.ok("PATCH", f"{FIREWALLS}/fw", change)
@@ -209,6 +210,7 @@ def test_a_router_gets_and_loses_its_nat_by_a_patch(made):
     assert "resource.nats" in made.refused(400, "PATCH", f"{ROUTERS}/router", {"nats": [{"name": "x"}]})["message"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "other"), [(NETWORKS, {}), (SUBNETWORKS, {"ipCidrRange": "10.10.1.0/24"}), (FIREWALLS, {})]
 )

@@ -30,6 +30,7 @@ def test_an_exchange_fails_as_often_as_it_is_told_in_oauth_s_form(kind, text, pr
     assert "access_token" in at.exchange(project, issuer.token(AUDIENCE))
 
 
+@pytest.mark.slow
 def test_a_fault_of_the_apis_leaves_the_exchange_alone(project, issuer):
     project.cloud.faults.add("server-errors", {"at": "api", "count": 0})
     assert "access_token" in at.exchange(project, issuer.token(AUDIENCE))

@@ -146,6 +146,7 @@ WRONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", WRONG)
 def test_a_provider_that_google_would_refuse_is_refused(case, project):
     changed, status, text = WRONG[case]

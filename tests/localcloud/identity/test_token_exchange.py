@@ -175,6 +175,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_token_that_proves_nothing_is_refused(case, project, issuer):
     token, error, text = REFUSED[case]
@@ -253,6 +254,7 @@ def test_keys_of_the_settings_are_used_without_asking_anyone(project, issuer):
     assert at.exchange(project, broken)["error_description"] == "Unable to verify the ID Token signature."
 
 
+@pytest.mark.slow
 def test_an_issuer_elsewhere_is_never_asked(project, issuer):
     change_provider(project, "oidc", oidc={"issuerUri": "https://forge.example"})
     began = time.monotonic()
@@ -339,6 +341,7 @@ def test_a_token_that_is_there_ends_with_its_pool_and_not_with_its_provider(case
     assert at.impersonate(project, token).status_code == status
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "member",
     [
@@ -362,6 +365,7 @@ def test_nothing_is_exchanged_before_the_api_is_enabled(project, issuer):
     assert "Security Token Service API has not been used" in answer["error"]["message"]
 
 
+@pytest.mark.slow
 def test_no_token_gets_into_an_error(project, issuer):
     for token, _, _ in REFUSED.values():
         text = token(issuer)

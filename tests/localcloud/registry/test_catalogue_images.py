@@ -42,6 +42,7 @@ def test_digests_do_not_depend_on_the_machine():
     )
 
 
+@pytest.mark.slow
 def test_a_pull_gets_config_and_layer_over_the_protocol(registry):
     path = "/v2/vllm/vllm-openai"
     index = registry.send("GET", f"{path}/manifests/v0.32.0", token="").json()

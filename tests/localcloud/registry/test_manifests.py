@@ -98,6 +98,7 @@ def test_a_push_under_another_digest_or_a_wrong_tag_is_refused(registry):
     assert put(registry, "a" * 128, body).status_code == 201
 
 
+@pytest.mark.slow
 def test_a_manifest_of_more_than_four_mebibytes_is_refused(registry):
     body = manifest(APP, registry, b"{}", b"layer")
     room = MAX_BYTES - len(json.dumps(body | {"annotations": {"a": ""}}))
@@ -271,6 +272,7 @@ def test_deleted_repositories_and_old_blobs_leave_no_file(registry):
     assert registry.files() == []
 
 
+@pytest.mark.slow
 def test_a_method_that_the_spec_does_not_have_is_unsupported(registry):
     assert code(registry.send("POST", f"{APP}/tags/list")) == (405, "UNSUPPORTED")
     assert code(registry.send("PATCH", f"{APP}/manifests/1")) == (405, "UNSUPPORTED")

@@ -53,6 +53,7 @@ def test_credentials_are_exchanged_for_a_token_that_pulls(registry, kind):
     assert registry.send("GET", f"{APP}/manifests/1", authorization=basic(user, password)).status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "value",
     [

@@ -58,6 +58,7 @@ def test_chunks_are_appended_in_order_and_status_names_what_has_arrived(registry
     assert pulled(registry).content == BLOB
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("header", ["1500-1999", "0-499", "1000-999", "x", "999-1498"])
 def test_a_chunk_out_of_order_is_refused_and_changes_nothing(registry, header):
     place = start(registry)
@@ -184,6 +185,7 @@ def test_a_full_disk_is_reported_and_the_upload_continues_when_there_is_room(reg
     assert registry.send("PUT", f"{place}?digest={DIGEST}", BLOB[1000:]).status_code == 201
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("header", "status", "content"),
     [

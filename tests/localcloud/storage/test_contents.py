@@ -38,6 +38,7 @@ def test_a_download_names_both_checksums_of_its_bytes(project, put):
     assert media(project, "a").headers["x-goog-hash"] == f"crc32c={crc},md5=JfnnlDI7RTiF9RgfG2JNCw=="
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("header", "status", "content"),
     [

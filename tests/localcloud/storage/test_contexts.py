@@ -25,6 +25,7 @@ def shelf(project, put):
     return project
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "names"),
     [

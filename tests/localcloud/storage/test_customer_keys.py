@@ -130,6 +130,7 @@ def test_a_copy_a_move_and_a_composition_take_the_key(project, locked):
     assert media(project, "copy", key(ONE)).content == CONTENT
 
 
+@pytest.mark.slow
 def test_every_request_of_a_session_brings_the_key_also_after_a_restart(project):
     data = os.urandom(300_000)
     opened = project.raw("POST", f"{UPLOAD}?uploadType=resumable&name=a", headers=key(ONE))

@@ -103,6 +103,7 @@ def test_an_object_is_read_only_while_its_version_is_enabled_and_the_account_may
     assert shelf.raw("GET", "/shelf/a").content == b"x"
 
 
+@pytest.mark.slow
 def test_the_default_of_a_bucket_protects_what_names_no_key(shelf, put):
     changed = shelf.ok("PATCH", BUCKET, {"encryption": {"defaultKmsKeyName": KEY}})
     assert changed["encryption"] == {"defaultKmsKeyName": KEY}

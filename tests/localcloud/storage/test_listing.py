@@ -56,6 +56,7 @@ def expected(names, query):
     return sorted(shown)
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(
     names=NAMES,

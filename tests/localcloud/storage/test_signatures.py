@@ -91,6 +91,7 @@ def test_headers_that_were_signed_must_be_sent_and_others_of_google_s_must_be_si
     assert send(project, "PUT", url, b"x", right).status_code == 200
 
 
+@pytest.mark.slow
 def test_a_url_counts_for_its_account_s_rights_only(project, put):
     put("a")
     url = signed_4(project, "GET", "/shelf/a", email="absent@bezel-local.iam.gserviceaccount.com")

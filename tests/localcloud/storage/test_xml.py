@@ -18,6 +18,7 @@ def code(answer):
     return (answer.status_code, texts(answer, "Code")[0])
 
 
+@pytest.mark.slow
 def test_an_object_is_written_read_described_and_deleted_by_its_path(project):
     headers = {"Content-Type": "text/plain", "x-goog-meta-key": "value", "Cache-Control": "no-store"}
     written = project.raw("PUT", OBJECT, b"content", headers)
@@ -117,6 +118,7 @@ def test_buckets_are_reached_by_their_host_too(project, put):
     assert code(project.raw("GET", "/a", headers={"Host": "other.storage.localhost"})) == (404, "NoSuchBucket")
 
 
+@pytest.mark.slow
 def test_a_multipart_upload_joins_its_parts_in_order_and_survives_a_restart(project):
     headers = {"Content-Type": "text/plain", "x-goog-meta-a": "b"}
     identifier = texts(project.raw("POST", f"{OBJECT}?uploads", headers=headers), "UploadId")[0]
