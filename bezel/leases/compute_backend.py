@@ -124,6 +124,7 @@ class ComputeBackEnd(BackEnd):
             hardware=str(instance.get("machineType") or "").rpartition("/")[2],
             run_seconds=run,
             kind=KIND,
+            provisioning_model=str((instance.get("scheduling") or {}).get("provisioningModel") or ""),
         )
 
 

@@ -13,6 +13,7 @@ from bezel.leases import messages
 from bezel.leases.backend import no_such_zone, not_enabled
 from bezel.leases.compute_backend import ComputeBackEnd
 from bezel.leases.controller import LeaseController, LeaseError
+from bezel.leases.names import BY_HAND
 from bezel.leases.observation import DesiredState, Goal, Observation, State
 from bezel.leases.requests import LeaseSpec, ZoneChoice
 from bezel.leases.tpu_backend import TpuBackEnd
@@ -23,11 +24,13 @@ if TYPE_CHECKING:
 
     from bezel.leases.backend import BackEnd
     from bezel.leases.clock import PlatformClock
+    from bezel.leases.observation import Phase
     from bezel.leases.requests import BackEndName
 
 _REQUEST_SECONDS = 60.0
 # Real time for a response of an embedded cloud with accelerated time, where the minute above may pass at once.
 _MIN_SECONDS = 5.0
+_CONSOLE_LINES = 40
 
 
 def new_client(clock: PlatformClock, *, seconds: float = _REQUEST_SECONDS) -> GoogleClient:
@@ -126,16 +129,22 @@ class LeaseInventory:
 
     def describe(self, lease: Observation) -> dict[str, Any]:
         """All details of a lease, with its boot phases and the end of its console output."""
-        back_end, active = self._back_end(lease), lease.state is State.ACTIVE
-        phases = back_end.phases(lease.zone, lease.name) if active else {}
-        serial = back_end.serial_output(lease.zone, lease.name) if active else ""
+        phases, console = self.boot(lease)
         return {
             **vars(lease),
             "state": str(lease.state),
             "labels": dict(lease.labels),
             "phases": {name: vars(phase) for name, phase in phases.items()},
-            "serial_output": serial.splitlines()[-40:],
+            "serial_output": console,
         }
+
+    def boot(self, lease: Observation) -> tuple[Mapping[str, Phase], Sequence[str]]:
+        """Boot phases by name, and the last lines of the console; both empty unless the lease is active."""
+        if lease.state is not State.ACTIVE:
+            return {}, []
+        back_end = self._back_end(lease)
+        phases = back_end.phases(lease.zone, lease.name)
+        return phases, back_end.serial_output(lease.zone, lease.name).splitlines()[-_CONSOLE_LINES:]
 
     def delete(self, lease: Observation) -> None:
         """Delete a lease, and check that it is gone.
@@ -208,7 +217,7 @@ def _why(lease: Observation, now: float, of_stacks: Collection[str], known: Coll
         return "its run duration is over"
     if lease.stack in of_stacks:
         return f"of the stack {lease.stack}"
-    if known is not None and lease.stack not in known:
+    if known is not None and lease.stack not in {*known, BY_HAND}:
         return f"its stack {lease.stack or '(none)'} does not exist"
     return ""
 

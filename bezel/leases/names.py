@@ -23,6 +23,8 @@ OWNER = "bezel"
 STACK = "stack"
 LEASE = "bezel-lease"
 SPEC = "bezel-spec"
+BY_HAND = "bezel-by-hand"
+"""Stack in the labels of a lease that an operator requested, and no stack."""
 
 
 def labels(name: str, stack: str, more: Mapping[str, str] | None = None) -> dict[str, str]:

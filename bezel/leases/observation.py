@@ -55,6 +55,7 @@ class Observation:
         hardware: The requested hardware, e.g. `v6e-4`.
         run_seconds: Its run duration; None without an end.
         kind: `queued_resource`, `flex_start_vm`, or `node` for one whose request is gone.
+        provisioning_model: FLEX_START, SPOT or STANDARD; "" if not reported.
     """
 
     zone: str
@@ -73,6 +74,7 @@ class Observation:
     hardware: str = ""
     run_seconds: float | None = None
     kind: str = ""
+    provisioning_model: str = ""
 
     @property
     def spec(self) -> str:

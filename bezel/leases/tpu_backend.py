@@ -125,6 +125,7 @@ class TpuBackEnd(BackEnd):
             hardware=_hardware(node),
             run_seconds=_seconds((resource.get("runDuration") or {}).get("maxRunDuration")),
             kind=KIND,
+            provisioning_model=str(resource.get("provisioningModel") or ""),
         )
 
 

@@ -1,7 +1,7 @@
 """`bezel tpu find|list|describe|delete|sweep`: finds capacity for leases, shows a project's leases, deletes leftovers.
 
 Owns printing, the confirmation before a deletion, and the list of zones. Leaves listing, deleting and sweeping
-to `bezel.leases`, and finding to `bezel.operations.zone_search`.
+to `bezel.leases`, and finding to `bezel.operations.zone_search`. The same as operations: `bezel.operations.leases`.
 """
 
 import argparse
@@ -91,7 +91,7 @@ def _delete(inventory: LeaseInventory, plan: Sequence[Leftover], options: argpar
     if not plan:
         note("nothing to delete in these zones")
         return 0
-    if not (options.yes or _confirmed()):
+    if not (options.yes or _is_named(options) or _confirmed()):
         return 1
     failed = inventory.sweep(plan)
     for lease, reason in failed.items():
@@ -120,6 +120,19 @@ def _find(project: Project, options: argparse.Namespace) -> int:
     else:
         _print_table(FINDING_COLUMNS, (tuple(row.values()) for row in rows))
     return 0
+
+
+def _is_named(options: argparse.Namespace) -> bool:
+    """Whether `--name` repeats the name of the lease to delete.
+
+    Raises:
+        UserError: It is another name.
+    """
+    given = getattr(options, "confirm_name", None)
+    if given is not None and given != options.name:
+        consequence = f"the lease to delete is {options.name}; nothing was deleted."
+        raise UserError(Problem("--name", given, consequence, "repeat the name of the lease."))
+    return given is not None
 
 
 def _confirmed() -> bool:

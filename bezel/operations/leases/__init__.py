@@ -1,0 +1,1 @@
+"""Leases of a project one by one, whether a stack requested them or an operator."""

@@ -1,0 +1,39 @@
+"""The description of a lease: its boot and its console as the machine reports them, as data."""
+
+import pytest
+
+from bezel.errors import UserError
+from bezel.operations.context import Context
+from bezel.operations.leases.describe_lease import DescribeArguments, LeaseDescriptions, describe_lease
+from tests.support.leases.harness import NAME, ZONES, LeaseHarness
+from tests.support.operations.lease_cloud import ROOT
+
+pytestmark = pytest.mark.slow  # a server, and the waits of a boot
+
+
+def described(trial: LeaseHarness, name: str) -> LeaseDescriptions:
+    with Context(ROOT, clock=trial.world.clock, show=lambda _line: None) as context:
+        return describe_lease(context, DescribeArguments(name=name, zone=ZONES, project="acme"))
+
+
+def test_a_description_tells_the_boot_and_where_there_is_one_the_console(trial: LeaseHarness) -> None:
+    trial.run()
+    (found,) = described(trial, NAME).leases
+    assert (found.lease.name, found.lease.zone, found.lease.state) == (NAME, ZONES[0], "active")
+    assert [phase.name for phase in found.phases] == ["network", "image", "weights", "compile", "healthy"]
+    assert found.console == (("bezel: starting",) if trial.kind == "flex_start_vm" else ())
+    assert "boot: healthy" in described(trial, NAME).text()
+
+
+def test_what_a_machine_reports_is_data_without_credentials(trial: LeaseHarness) -> None:
+    trial.world.zone(ZONES[0]).broken_phase = "weights"
+    with pytest.raises(UserError, match="failed in the phase weights"):
+        trial.run()
+    (found,) = described(trial, NAME).leases
+    assert found.phases[-1].detail == "it broke"
+    assert found.phases[-1].state == "failed"
+
+
+def test_a_name_that_no_lease_of_ours_has_is_reported(trial: LeaseHarness) -> None:
+    with pytest.raises(UserError, match="no such lease of this program"):
+        described(trial, "bezel-none")
