@@ -27,8 +27,13 @@ class Scope:
     stacks: tuple[str, ...] = ()
 
     def operations(self) -> tuple[Operation, ...]:
-        """The operations that are served."""
-        return tuple(each for each in OPERATIONS if not self.read_only or each.kind == "reading")
+        """The operations that are served: with named stacks none that changes what belongs to no stack."""
+        return tuple(each for each in OPERATIONS if self._serves(each))
+
+    def _serves(self, operation: Operation) -> bool:
+        if self.read_only and operation.kind != "reading":
+            return False
+        return not self.stacks or operation.kind != "changing" or STACK in _properties(operation)
 
     def input_schema(self, operation: Operation) -> dict[str, Any]:
         """Schema of an operation's arguments; a stack is one of those that may be named."""
@@ -53,10 +58,15 @@ class Scope:
             OutOfScopeError: It names another stack, or all of them.
         """
         arguments = dict(given)
-        if not self.stacks or STACK not in (schemas_of(operation.name)["arguments"].get("properties") or {}):
+        if not self.stacks or STACK not in _properties(operation):
             return arguments
         if arguments.get(STACK) is None and len(self.stacks) == 1:
             arguments[STACK] = self.stacks[0]
         if arguments.get(STACK) not in self.stacks:
             raise OutOfScopeError(f"this server serves the stacks {', '.join(self.stacks)} only; name one of them.")
         return arguments
+
+
+def _properties(operation: Operation) -> Mapping[str, Any]:
+    properties: Mapping[str, Any] = schemas_of(operation.name)["arguments"].get("properties") or {}
+    return properties

@@ -209,6 +209,11 @@ def test_no_arguments_of_a_reading_tool_break_in_or_out(cloud: Deployed, name: s
     settings(max_examples=25, derandomize=True)(given(calls(name))(lambda arguments: tried(cloud, name, arguments)))()
 
 
+@pytest.mark.parametrize("name", named("job"))
+def test_no_arguments_of_a_job_load_or_write_what_is_not_the_project_s(cloud: Deployed, name: str) -> None:
+    settings(max_examples=25, derandomize=True)(given(calls(name))(lambda arguments: tried(cloud, name, arguments)))()
+
+
 @pytest.mark.parametrize("name", named("changing"))
 def test_no_arguments_of_a_changing_tool_change_anything(cloud: Deployed, name: str) -> None:
     settings(max_examples=8, derandomize=True)(given(calls(name))(lambda arguments: tried(cloud, name, arguments)))()

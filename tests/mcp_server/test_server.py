@@ -152,6 +152,19 @@ def test_a_server_of_one_stack_answers_for_it_alone_and_by_default(cloud: Deploy
     ask(cloud.folder, asked, Scope(stacks=("dev",)))
 
 
+def test_a_server_of_one_stack_changes_nothing_that_belongs_to_no_stack(tmp_path: Path) -> None:
+    async def asked(client: Client) -> None:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert "destroy" in tools
+        assert "tpu_list" in tools
+        changing = [each.name for each in OPERATIONS if each.kind == "changing" and each.name in tools]
+        assert all("stack" in tools[name].input_schema["properties"] for name in changing)
+        with pytest.raises(MCPError, match="unknown tool"):
+            await client.call_tool("tpu_delete", {"name": "bezel-one"})
+
+    ask(tmp_path, asked, Scope(stacks=("dev",)))
+
+
 def test_a_server_of_two_stacks_takes_no_call_without_a_stack(cloud: Deployed) -> None:
     async def asked(client: Client) -> None:
         assert (await client.call_tool("status", {})).is_error

@@ -2,6 +2,7 @@
 
 import os
 import select
+from pathlib import Path
 
 SECONDS = 20
 
@@ -14,3 +15,16 @@ def has_ended(pid: int) -> bool:
         return True
     with os.fdopen(descriptor) as opened:
         return bool(select.select([opened], [], [], SECONDS)[0])
+
+
+def processes_with(word: str) -> list[int]:
+    """Processes with a word on their command line."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = entry.read_bytes().decode(errors="replace").split("\0")
+        except OSError:
+            continue
+        if word in words:
+            found.append(int(entry.parent.name))
+    return found

@@ -1,7 +1,5 @@
-"""`bezel catalog show`: the catalogue's records as text tables, each row with its date and source."""
+"""Sections of the catalogue as rows and as text tables, each row with its date and source."""
 
-import argparse
-import sys
 from collections.abc import Callable, Iterator
 
 from bezel.catalog import (
@@ -20,13 +18,6 @@ from bezel.console import aligned
 
 Row = dict[str, object]
 _BASIS = "as of, source"
-
-
-def show(options: argparse.Namespace) -> int:
-    """Print one section, or all; return the exit code."""
-    names = [options.section] if options.section else SECTIONS
-    sys.stdout.write("\n\n".join(section(name) for name in names) + "\n")
-    return 0
 
 
 def section(name: str) -> str:

@@ -1,0 +1,76 @@
+"""Report of results: its warnings, findings and tables, and as files of the project where they are named."""
+
+from pathlib import Path
+
+from pydantic import Field
+
+from bezel.atomic_write import write_whole
+from bezel.bench.report.report import report_of
+from bezel.bench.result.document import load
+from bezel.operations.benchmarking.files import FileName, existing, new
+from bezel.operations.context import Context
+from bezel.operations.redaction import cleaned
+from bezel.operations.results import Arguments, Result
+
+_MOST_RESULTS, _MOST_TEXTS, _LONGEST = 20, 50, 60_000
+
+
+class ReportArguments(Arguments):
+    """Which results, and what is written."""
+
+    results: tuple[FileName, ...] = Field(
+        min_length=1, max_length=_MOST_RESULTS, description="results of benchmarks below the project's folder"
+    )
+    out: FileName | None = Field(
+        None, description="new file FILE.html below the project's folder: one page with charts"
+    )
+    markdown: FileName | None = Field(None, description="new file FILE.md below the project's folder: tables")
+
+
+class BenchReport(Result):
+    """A report."""
+
+    title: str
+    nature: str = Field(description="measured, simulated, or both; simulated: no figure describes hardware")
+    warnings: tuple[str, ...] = Field(description="what is to be known before any figure")
+    findings: tuple[str, ...]
+    markdown: str = Field(description="the tables as Markdown, cut after 60,000 characters")
+    written: tuple[str, ...] = Field(description="files that were written")
+
+    def text(self) -> str:
+        """The tables, and what was written."""
+        return "".join([self.markdown, *(f"written: {file}\n" for file in self.written)])
+
+
+def report(context: Context, arguments: ReportArguments) -> BenchReport:
+    """Make the report of results.
+
+    Raises:
+        UserError: A result cannot be read, or a file may not be written.
+    """
+    from bezel.bench.report.markdown import as_markdown
+
+    folder = context.folder
+    files = existing(folder, arguments.results, "RESULT.json")
+    page = new(folder, arguments.out, "--out", ".html") if arguments.out else None
+    tables = new(folder, arguments.markdown, "--markdown", ".md") if arguments.markdown else None
+    made = report_of([load(file) for file in files])
+    markdown = as_markdown(made)
+    if page is not None:
+        from bezel.bench.report.page import as_page
+
+        _write(page, as_page(made))
+    if tables is not None:
+        _write(tables, markdown)
+    return BenchReport(
+        title=cleaned(made.title, 300),
+        nature=made.nature,
+        warnings=tuple(cleaned(text, 600) for text in made.warnings[:_MOST_TEXTS]),
+        findings=tuple(cleaned(text, 600) for text in made.findings[:_MOST_TEXTS]),
+        markdown=cleaned(markdown, _LONGEST),
+        written=tuple(str(file.relative_to(folder.resolve())) for file in (page, tables) if file is not None),
+    )
+
+
+def _write(file: Path, text: str) -> None:
+    write_whole(file, text.encode())

@@ -1,0 +1,113 @@
+"""Summary of a benchmark's result: each cell with its state and main figures, bounded. The file has the rest."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from bezel.bench.result.document import Cell, Result
+from bezel.console import aligned
+from bezel.operations.redaction import cleaned
+from bezel.operations.results import Result as OperationResult
+
+_MOST_CELLS, _MOST_TEXTS = 200, 30
+_FIGURES = (
+    *("requests_per_second", "output_tokens_per_second", "input_tokens_per_second", "goodput", "success_share"),
+    *("ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99", "e2e_p50", "e2e_p99"),
+)
+_SHOWN = ("requests_per_second", "output_tokens_per_second", "ttft_p50", "ttft_p99", "tpot_p50")
+
+
+class CellSummary(OperationResult):
+    """One measured load."""
+
+    id: str
+    context_tokens: int | None = Field(description="requested tokens of a prompt")
+    users: int | None = Field(description="users of a closed loop; null for an open one")
+    rate: float | None = Field(description="requests per second of an open loop; null for a closed one")
+    state: str = Field(description="ok, or why the figures are not to be trusted: failed, infeasible, saturated, ...")
+    reason: str = Field(description="the rule behind a state other than ok, with its arithmetic")
+    requests: int
+    failures: dict[str, int] = Field(description="failed requests by kind")
+    figures: dict[str, float | None] = Field(
+        description="by name: latencies in ms, rates per second; null where they cannot be measured"
+    )
+    failed_checks: tuple[str, ...] = Field(description="checks of validity that failed or look suspect")
+    usd: float | None = Field(description="cost of the load at the server's price; null if unknown")
+
+
+class BenchResult(OperationResult):
+    """Summary of a result."""
+
+    kind: str = Field(description="run or sweep")
+    nature: Literal["measured", "simulated"] = Field(description="simulated: no figure describes hardware")
+    title: str
+    model: str
+    file: str = Field(description="the whole result, below the project's folder")
+    cells: tuple[CellSummary, ...]
+    cells_left_out: int = Field(description="cells that only the file has")
+    findings: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """1 if no cell is ok, or a run's cell is not."""
+        good = [cell.state == "ok" for cell in self.cells]
+        return 0 if (any(good) if self.kind == "sweep" else good and all(good)) else 1
+
+    def text(self) -> str:
+        """A table of the cells, then the findings."""
+        heads = ("cell", "state", "requests", *_SHOWN)
+        rows = [
+            (each.id, each.state, each.requests, *(_figure(each.figures.get(name)) for name in _SHOWN))
+            for each in self.cells
+        ]
+        reasons = [f"{each.id}: {each.state}: {each.reason}" for each in self.cells if each.reason][:_MOST_TEXTS]
+        head = f"{self.title} ({self.nature})"
+        lines = [head, *aligned(heads, rows), *reasons, *self.findings, *(f"note: {note}" for note in self.notes)]
+        return "\n".join([*lines, f"written: {self.file}"]) + "\n"
+
+
+def summary_of(result: Result, file: Path, folder: Path) -> BenchResult:
+    """The summary of a result.
+
+    Args:
+        result: The result.
+        file: Its file.
+        folder: The project's folder.
+    """
+    return BenchResult(
+        kind=result.kind,
+        nature=result.nature,
+        title=cleaned(result.manifest.title, 300),
+        model=cleaned(result.manifest.model, 300),
+        file=str(file.relative_to(folder.resolve())),
+        cells=tuple(_cell(cell) for cell in result.cells[:_MOST_CELLS]),
+        cells_left_out=max(0, len(result.cells) - _MOST_CELLS),
+        findings=tuple(cleaned(finding.text, 600) for finding in result.findings[:_MOST_TEXTS]),
+        notes=tuple(cleaned(note, 600) for note in result.notes[:_MOST_TEXTS]),
+    )
+
+
+def _cell(cell: Cell) -> CellSummary:
+    return CellSummary(
+        id=cleaned(cell.id, 100),
+        context_tokens=cell.context_tokens,
+        users=cell.users,
+        rate=cell.rate,
+        state=cell.state,
+        reason=cleaned(cell.reason, 300),
+        requests=cell.requests,
+        failures=cell.failures,
+        figures={name: _rounded(cell.value(name)) for name in _FIGURES if name in cell.metrics},
+        failed_checks=tuple(check.name for check in cell.checks if check.state in {"failed", "suspect"}),
+        usd=cell.cost_usd,
+    )
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.5g}")
+
+
+def _figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:g}"

@@ -1,0 +1,51 @@
+"""Throughput over contexts and users of one server: `bezel bench sweep` with the options that an agent needs."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from bezel.operations.benchmarking.child import measured
+from bezel.operations.benchmarking.files import new
+from bezel.operations.benchmarking.summary import BenchResult, summary_of
+from bezel.operations.benchmarking.target import TargetArguments, options_of
+from bezel.operations.context import Context
+
+_END_SECONDS = 900.0
+"""Beyond its limit of time a sweep ends the cell that it measures, and writes its result."""
+Numbers = Annotated[str, Field(pattern=r"^[0-9]{1,6}(,[0-9]{1,6}){0,19}$")]
+
+
+class SweepArguments(TargetArguments):
+    """A grid of loads, and its limits."""
+
+    contexts: Numbers | None = Field(None, description="prompt lengths in tokens, e.g. 128,1024 (default: 13 of them)")
+    users: Numbers | None = Field(None, description="numbers of users, e.g. 1,8,64 (default: 12 of them)")
+    output_tokens: int = Field(128, ge=1, le=32_768, description="length of every response")
+    requests_per_user: int = Field(3, ge=1, le=100, description="requests of a cell, for each user")
+    full: bool = Field(False, description="measure every possible cell, infer nothing")
+    metric: Literal["requests_per_second", "output_tokens_per_second", "input_tokens_per_second"] = Field(
+        "output_tokens_per_second", description="metric of the surface"
+    )
+    max_minutes: float = Field(30.0, gt=0, le=600, description="time of measuring, over all runs into the same file")
+    max_usd: float | None = Field(None, gt=0, le=10_000, description="cost at the server's price for the same time")
+
+
+def sweep(context: Context, arguments: SweepArguments) -> BenchResult:
+    """Sweep the loads of a server; the same call continues a sweep that was interrupted.
+
+    Raises:
+        UserError: Nothing can be measured, or the file may not be written.
+        CancelledError: The caller gave up; the cells so far are kept.
+        RestError: Cloud Run could not be asked.
+    """
+    out = new(context.folder, arguments.out, "--out", ".json", beside=".journal")
+    options = ["--output-tokens", str(arguments.output_tokens)]
+    options += ["--requests-per-user", str(arguments.requests_per_user), "--metric", arguments.metric]
+    options += ["--max-minutes", f"{arguments.max_minutes:g}", *(["--full"] if arguments.full else [])]
+    for name in ("contexts", "users", "max_usd"):
+        value = getattr(arguments, name)
+        if value is not None:
+            options += [f"--{name.replace('_', '-')}", f"{value:g}" if isinstance(value, float) else value]
+    seconds = arguments.max_minutes * 60 + _END_SECONDS
+    result = measured(context, ["sweep", *options_of(context, arguments), *options], out, seconds)
+    return summary_of(result, out, context.folder)

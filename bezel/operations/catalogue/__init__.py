@@ -1,0 +1,1 @@
+"""The catalogue as operations show it: the facts that plans use."""
