@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bezel.bench.metrics import statistics
 from tests.support.bench.runs import noise
@@ -75,3 +77,37 @@ def test_neighbours_that_follow_each_other_widen_the_interval():
         naive += abs(found.mean()) <= 1.96 * found.std() / math.sqrt(len(found))
     assert held >= 52
     assert naive < 38
+
+
+@given(st.lists(st.floats(-1, 1), min_size=8, max_size=16), st.floats(-1e6, 1e6), st.floats(-1e6, 1e6))
+def test_two_outliers_never_move_a_trimmed_mean_beyond_the_other_values(values, one, other):
+    middle, low, high = statistics.of_trimmed([*values, one, other], 0.975)
+    assert min(values) - 1e-9 <= middle <= max(values) + 1e-9
+    assert low <= middle <= high
+
+
+@given(st.lists(st.floats(-1, 1), min_size=2, max_size=16), st.floats(-5, 5))
+def test_a_trimmed_mean_and_its_interval_move_with_the_values(values, shift):
+    found = statistics.of_trimmed(values, 0.975)
+    assert statistics.of_trimmed([value + shift for value in values], 0.975) == pytest.approx(
+        [end + shift for end in found], abs=1e-6
+    )
+    middle, low, high = found
+    assert statistics.of_trimmed([-value for value in values], 0.975) == pytest.approx((-middle, -high, -low), abs=1e-6)
+
+
+def test_few_values_have_none_to_spare_and_the_mean_is_that_of_repeats():
+    values = [1.0, 2.0, 4.0, 8.0, 100.0]
+    assert len(values) < statistics.TRIMMED_FROM
+    assert statistics.of_trimmed(values, 0.975)[1:] == pytest.approx(statistics.of_repeats(values, 0.95))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [6, 8, 10])
+def test_intervals_of_trimmed_means_hold_the_truth_as_often_as_they_say(count):
+    dice = noise(11)
+    held = 0
+    for _ in range(2000):
+        _, low, high = statistics.of_trimmed([dice.gauss(100, 15) for _ in range(count)], 0.975)
+        held += low <= 100 <= high
+    assert 1870 <= held <= 1930

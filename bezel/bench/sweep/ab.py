@@ -4,9 +4,9 @@ Owns the order of the runs and the arithmetic of differences. Leaves out how an 
 load is measured (`Measure`, which gets the arm's name in `CellRequest.variant`).
 
 The unit is a round: every arm once, with the same prompts. Requests of one run wait for each other and are not
-independent draws; rounds are. A difference is one of logarithms within a round, its interval Student's over the
-rounds, and as several figures of several arms are compared, each interval is widened for all of them together
-(Bonferroni).
+independent draws; rounds are. A difference is one of logarithms within a round; its middle and interval are those of
+the trimmed mean over the rounds, so that a few slow runs neither hide a difference nor show one. As several figures of
+several arms are compared, each interval is widened for all of them together (Bonferroni).
 """
 
 import math
@@ -14,9 +14,9 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
-from statistics import fmean, stdev
+from statistics import fmean
 
-from bezel.bench.metrics.statistics import t_quantile
+from bezel.bench.metrics.statistics import of_trimmed
 from bezel.bench.result.document import Cell, Finding, Numbers
 from bezel.bench.sweep.cell_request import CellRequest
 from bezel.bench.sweep.journal import Taken
@@ -25,7 +25,7 @@ from bezel.errors import NOT_SET, Problem, UserError
 
 FIGURES = ("output_tokens_per_second", "tpot_p50", "ttft_p50", "e2e_p50")
 CONFIDENCE = 0.95
-ROUNDS = 6
+ROUNDS = 10  # with fewer, one slow run in ten hides a difference of 10 % (docs/sweeps.md)
 MIN_ROUNDS = 3
 MIN_OUTPUT = 128
 
@@ -179,9 +179,7 @@ def differences(plan: Comparison, cells: Sequence[Cell], figures: Sequence[str] 
         ]
         change = low = high = None
         if len(changes) >= MIN_ROUNDS:
-            middle = fmean(changes)
-            half = t_quantile(share, len(changes) - 1) * stdev(changes) / math.sqrt(len(changes))
-            change, low, high = (math.expm1(shift) for shift in (middle, middle - half, middle + half))
+            change, low, high = (math.expm1(shift) for shift in of_trimmed(changes, share))
         compared.append(Difference(arm, figure, change, low, high, len(changes)))
     return compared
 

@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any
 
 from bezel.bench.result.document import Result
-from bezel.bench.sweep.ab import FIGURES, Compared, Comparison, checked, compare, conclude
+from bezel.bench.sweep.ab import FIGURES, MIN_ROUNDS, Compared, Comparison, checked, compare, conclude, differences
 from bezel.bench.sweep.budget import notes
 from bezel.bench.sweep.cell_request import CellRequest
 from bezel.bench.sweep.journal import Server
@@ -28,12 +28,13 @@ from bezel.cli.bench.measure.checkpoint import ResultFiles, amounts, check_out, 
 from bezel.cli.bench.measure.variants import variants_of
 from bezel.cli.bench.render.status_line import Line
 from bezel.cli.bench.render.tables import search_text
+from bezel.console import note
 from bezel.errors import NOT_SET, Problem, UserError
 from bezel.pulumi_engine.project import Project
 
 
 def run(project: Project, options: argparse.Namespace) -> int:
-    """Compare the variants, write and print the result. Exit code 1: a variant has no turn that is ok.
+    """Compare the variants, write and print the result. Exit code 1: too few rounds for one of the differences.
 
     Raises:
         UserError: Nothing can be compared.
@@ -75,8 +76,11 @@ def run(project: Project, options: argparse.Namespace) -> int:
     finish(_result(plan, servers, compared, once), files, options, partial(search_text, figures=FIGURES))
     if compared.ended:
         files.print_continuation()
-    measured = {cell.variant for cell in compared.cells if cell.state == "ok"}
-    return 0 if measured == set(plan.arms) else 1
+    unknown = [difference for difference in differences(plan, compared.cells) if difference.change is None]
+    if unknown:
+        names = ", ".join(dict.fromkeys(f"{difference.figure} of {difference.arm}" for difference in unknown))
+        note(f"not compared, because fewer than {MIN_ROUNDS} rounds have it of both servers: {names}")
+    return 1 if unknown else 0
 
 
 def _result(plan: Comparison, servers: Mapping[str, str], compared: Compared, once: Once) -> Result:
