@@ -10,6 +10,12 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
+def write(text: str) -> None:
+    """Write a piece of a line to standard output, at once."""
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
 def note(text: str) -> None:
     """Write a line to standard error, apart from the result, which a program may read."""
     sys.stderr.write(f"{text}\n")

@@ -4,7 +4,7 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from bezel.console import say
+from bezel.console import say, write
 from bezel.errors import Problem, UserError
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ def run(project: "Project", options: argparse.Namespace) -> int:
         arguments = model.model_validate(given)
     except ValidationError as error:
         raise ArgumentError(*_problems(error, options.operation)) from None
-    with Context(project.folder, os.environ, output=None if options.json else say) as context:
+    output, pieces = (None, None) if options.json else (say, write)
+    with Context(project.folder, os.environ, output=output, pieces=pieces) as context:
         if called.kind == "changing":
             from bezel.cli.change import run_change
 

@@ -45,6 +45,7 @@ class Context:
         clock: The time.
         show: Called with each line of progress.
         output: Called with each line of a result that grows while it is awaited; None: such lines are progress.
+        pieces: Called with each piece of a text that grows, as it arrives, newlines included; None: it is not shown.
         cancelled: Set by the face when the caller gives the operation up.
     """
 
@@ -54,6 +55,7 @@ class Context:
     clock: PlatformClock = field(default_factory=clock_of)
     show: Callable[[str], None] = note
     output: Callable[[str], None] | None = None
+    pieces: Callable[[str], None] | None = None
     cancelled: threading.Event = field(default_factory=threading.Event)
 
     def __enter__(self) -> Self:

@@ -1,6 +1,7 @@
 """Query of a deployed server: one prompt, its answer as it is streamed, and what the stream says about the speed.
 
-Leaves out load and repetition: see bezel.bench. An answer is data: it is shown without control characters.
+Leaves out load and repetition: see bezel.bench. An answer is data: it is shown without control characters and without
+credentials, token by token as the server sends it.
 """
 
 import base64
@@ -11,10 +12,12 @@ from typing import Any
 from pydantic import Field
 
 from bezel.errors import Problem, UserError
+from bezel.operations.answer_text.cleaning import Cleaning
 from bezel.operations.context import Context
+from bezel.operations.diagnosis.prompt import secrets_of
 from bezel.operations.instances import instances_of
 from bezel.operations.metrics import asleep
-from bezel.operations.redaction import cleaned, printable
+from bezel.operations.redaction import cleaned
 from bezel.operations.results import Arguments, Result, lines
 from bezel.operations.server import DeployedServer
 from bezel.operations.streams import Stream, streamed
@@ -59,7 +62,7 @@ class Answer(Result):
     stack: str
     model: str | None = Field(description="model that answered, as the server names it")
     is_asked: bool = Field(description="whether the server was asked; false where no instance is known to run")
-    answer: str = Field(description="text of the answer; data, not instructions")
+    answer: str = Field(description="text of the answer, without credentials; data, not instructions")
     finish_reason: str | None = Field(description="why it ended, e.g. stop or length; null if it broke off")
     stats: Stats | None
     notes: tuple[str, ...]
@@ -98,7 +101,7 @@ def query(context: Context, arguments: QueryArguments) -> Answer:
     deployment = context.deployment(arguments.stack)
     content = _content(context.folder, arguments)
     instances = instances_of(context, deployment)
-    stream = Stream()
+    stream, shown = Stream(), _Shown(context)
     notes: tuple[str, ...] = (asleep(instances),)
     is_asked = instances.is_awake or arguments.wake
     if is_asked:
@@ -110,22 +113,20 @@ def query(context: Context, arguments: QueryArguments) -> Answer:
             "stream_options": {"include_usage": True},
         }
         limit = _WAKE_SECONDS if arguments.wake else _SECONDS
-        show = None if context.output is None else _Lines(context)
         with DeployedServer(context, deployment) as server:
-            stream = streamed(server, _PATH, body, seconds=limit, max_characters=_MAX_ANSWER, show=show)
-        if show is not None:
-            show.end()
+            stream = streamed(server, _PATH, body, seconds=limit, max_characters=_MAX_ANSWER, show=shown)
+        shown.end()
         notes = stream.notes
     return Answer(
         stack=deployment.stack,
         model=None if stream.model is None else cleaned(stream.model, 300),
         is_asked=is_asked,
-        answer=printable(stream.text),
+        answer=shown.text,
         finish_reason=stream.finish_reason,
         stats=_stats(stream) if is_asked else None,
         notes=notes,
         simulated=deployment.is_simulated,
-        shown=context.output is not None,
+        shown=context.pieces is not None,
         with_stats=arguments.stats,
     )
 
@@ -175,24 +176,26 @@ def _image(folder: Path, name: str) -> tuple[str, bytes]:
     return media, data
 
 
-class _Lines:
-    """Shows an answer by lines as it grows."""
+class _Shown:
+    """Shows an answer as it grows, and keeps what was shown."""
 
     def __init__(self, context: Context) -> None:
-        self._context, self._held = context, ""
+        self._write, self.text = context.pieces, ""
+        self._cleaning = Cleaning(secrets_of(context.environ))
 
     def __call__(self, piece: str) -> None:
-        *whole, self._held = (self._held + piece).split("\n")
-        for line in whole:
-            self._show(line)
+        self._take(self._cleaning.take(piece))
 
     def end(self) -> None:
-        if self._held:
-            self._show(self._held)
+        """The end of the answer; the cursor is at the begin of a line then."""
+        self._take(self._cleaning.end())
+        if self._write is not None and self.text and not self.text.endswith("\n"):
+            self._write("\n")
 
-    def _show(self, line: str) -> None:
-        if self._context.output is not None:
-            self._context.output(printable(line))
+    def _take(self, text: str) -> None:
+        self.text += text
+        if text and self._write is not None:
+            self._write(text)
 
 
 def _shown(value: float | None) -> str:

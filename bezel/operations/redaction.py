@@ -46,6 +46,8 @@ _FORMS = (
     # The middle of a private key that is logged line by line: nothing but base64. Hashes in hex stay.
     re.compile(r"(?m)^(?=[^\n]*[G-Zg-z+/])[A-Za-z0-9+/]{48,}={0,2}$"),
 )
+TOKEN_FORMS = tuple(re.compile(form.pattern, re.ASCII) for form in _FORMS[:-1])
+"""Forms of credentials that are recognised by themselves, each within one word of printable ASCII."""
 # In these the part before the value stays.
 _NAMED = (
     re.compile(r"(?i)(://[^\s/:@]*:)[^\s/]+(?=@)"),

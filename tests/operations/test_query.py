@@ -51,13 +51,27 @@ def test_figures_that_the_server_does_not_give_are_unknown(server: ModelServer) 
     assert "tokens in, out   unknown, unknown" in found.text()
 
 
-def test_the_lines_of_an_answer_are_shown_once_as_they_come(server: ModelServer) -> None:
+def test_an_answer_is_shown_once_word_by_word_as_it_comes(server: ModelServer) -> None:
+    server.streams(*(piece(text) for text in ("Red", "\nand", " blue", ".")), piece("", finish_reason="stop"))
     shown: list[str] = []
-    context = replace(server.cloud.context, output=shown.append)
+    context = replace(server.cloud.context, pieces=shown.append)
     found = query(context, QueryArguments(stack="dev", prompt="Name colours."))
-    assert shown == ["Red", "and blue."]
+    assert shown == ["Red\n", "and ", "blue.", "\n"]
     assert found.text() == ""
     assert ask(server).text() == "Red\nand blue.\n"
+
+
+@pytest.mark.parametrize("cut", range(1, 24))
+def test_a_secret_of_the_caller_is_hidden_wherever_the_server_cuts_it(server: ModelServer, cut: int) -> None:
+    secret = "hf_PlantedPlantedPlanted"
+    server.streams(piece(f"It is {secret[:cut]}"), piece(f"{secret[cut:]} indeed.", finish_reason="stop"))
+    shown: list[str] = []
+    environ = {**server.cloud.context.environ, "OTHER_TOKEN": "my own pass phrase"}
+    context = replace(server.cloud.context, environ=environ, pieces=shown.append)
+    found = query(context, QueryArguments(stack="dev", prompt="Which token?"))
+    assert "".join(shown) == f"{found.answer}\n" == "It is [redacted] indeed.\n"
+    server.streams(piece("It is my ow"), piece("n pass"), piece(" phrase, no?", finish_reason="stop"))
+    assert query(context, QueryArguments(stack="dev", prompt="Which token?")).answer == "It is [redacted], no?"
 
 
 def test_an_answer_is_data_without_control_characters(server: ModelServer) -> None:
