@@ -152,7 +152,7 @@ class Cloud:
         from bezel.localcloud.services.artifact_registry import api as artifact_registry
         from bezel.localcloud.services.artifact_registry import artifacts_api, registry
         from bezel.localcloud.services.billing import accounts, budgets, catalog
-        from bezel.localcloud.services.cloud_quotas import api as cloud_quotas
+        from bezel.localcloud.services.cloud_quotas import preferences_api as cloud_quotas
         from bezel.localcloud.services.cloud_run import api as run
         from bezel.localcloud.services.cloud_run import executions_api, jobs_api
         from bezel.localcloud.services.compute import api as compute

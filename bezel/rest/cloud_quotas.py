@@ -9,6 +9,7 @@ own, with the places that it holds for; a value of 0 may be left out, as any zer
 """
 
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -50,14 +51,27 @@ def quota_of(client: GoogleClient, project: str, limit: Limit) -> Allowed | None
     Raises:
         RestError: The request failed.
     """
-    name = f"services/{limit.service}/quotaInfos/{quote(limit.quota_id, safe='')}"
-    path = f"projects/{project}/locations/global/{name}"
+    quota = info_of(client, project, limit.service, limit.quota_id)
+    return None if quota is None else value_in(quota, limit)
+
+
+def info_of(client: GoogleClient, project: str, service: str, quota_id: str) -> dict[str, Any] | None:
+    """Return a quota with its values in all places, as the API describes it; None where it does not know it.
+
+    Raises:
+        RestError: The request failed.
+    """
+    name = f"services/{service}/quotaInfos/{quote(quota_id, safe='')}"
     try:
-        quota = client.get(f"{endpoint('CLOUD_QUOTAS')}{path}")
+        return client.get(f"{endpoint('CLOUD_QUOTAS')}projects/{project}/locations/global/{name}")
     except ApiError as error:
         if error.status == 404:
             return None
         raise
+
+
+def value_in(quota: Mapping[str, Any], limit: Limit) -> Allowed | None:
+    """The value of a described quota in a place; None where the description has none. Pure."""
     places = {limit.place, limit.place.rpartition("-")[0]}
     for info in quota.get("dimensionsInfos") or []:
         own = info.get("dimensions") or {}
@@ -94,30 +108,57 @@ def counted_of(client: GoogleClient, project: str, limit: Limit, metric: str, no
         RestError: The request failed.
         ValueError: The response holds something else than numbers and times.
     """
+    for _, counted in _series(client, project, (limit.service, metric, limit.place), now):
+        return counted
+    return None
+
+
+def counted_everywhere(
+    client: GoogleClient, project: str, service: str, metric: str, now: datetime
+) -> dict[str, Counted]:
+    """Return the newest point of a quota's usage of the last day by place; a place that it never had is missing.
+
+    Raises:
+        RestError: The request failed.
+        ValueError: The response holds something else than numbers and times.
+    """
+    found: dict[str, Counted] = {}
+    for place, counted in _series(client, project, (service, metric, ""), now):
+        found.setdefault(place, counted)  # the newest one of a series is the first
+    return found
+
+
+def _series(
+    client: GoogleClient, project: str, quota: tuple[str, str, str], now: datetime
+) -> Iterator[tuple[str, Counted]]:
+    """(place, newest point) of each series of a quota: its service, its metric, and a place or "" for all."""
+    service, metric, place = quota
     terms = {
         "metric.type": _METRIC,
         "metric.labels.quota_metric": metric,
         "resource.type": "consumer_quota",
         # A project may show the series of others that it monitors.
         "resource.labels.project_id": project,
-        "resource.labels.service": limit.service,
-        "resource.labels.location": limit.place,
+        "resource.labels.service": service,
+        **({"resource.labels.location": place} if place else {}),
     }
     params: dict[str, str | int] = {
         "filter": " AND ".join(f'{name} = "{value}"' for name, value in terms.items()),
         "interval.startTime": (now - _REPEATED).isoformat(),
         "interval.endTime": now.isoformat(),
         "view": "FULL",
-        "pageSize": 1,  # these labels are one series, and its newest point is the first
+        # With a place these labels are one series, and its newest point is the first.
+        **({"pageSize": 1} if place else {}),
     }
     url = f"{endpoint('MONITORING')}v3/projects/{project}/timeSeries"
     for series in client.pages(url, "timeSeries", params=params):
         try:
-            if (newest := _newest(series, now)) is not None:
-                return newest
+            newest = _newest(series, now)
+            where = place or str(series["resource"]["labels"]["location"])
         except (AttributeError, KeyError, TypeError):
             raise ValueError("an answer of another form") from None
-    return None
+        if newest is not None:
+            yield where, newest
 
 
 def _newest(series: dict[str, Any], now: datetime) -> Counted | None:

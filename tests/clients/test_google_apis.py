@@ -25,7 +25,7 @@ NOT_SERVED = {
         "instances.stop",
     },
     "google_projects": {
-        *("list_projects", "update_project", "list_quota_preferences", "list_locations"),
+        *("list_projects", "update_project", "list_locations"),
         *("get_accelerator_type", "stop_node"),
     },
     "google_billing": {"update_project_billing_info"},

@@ -13,7 +13,6 @@ from pathlib import Path
 from bezel.localcloud import clients
 from bezel.localcloud.core.paths import Endpoint
 from bezel.localcloud.http.methods import served
-from bezel.localcloud.services.cloud_quotas import api as cloud_quotas
 from tools.docs.generated_sections import ROOT, put
 
 BASE = "http://127.0.0.1:8085"
@@ -43,9 +42,6 @@ def served_table() -> str:
     for method in served().values():
         api, *path, name = method.id.split(".")
         resources.setdefault((f"{api}.googleapis.com", ".".join(path)), set()).add(name)
-    for rule in cloud_quotas.api.rules:  # Google publishes no discovery document of it
-        kind = re.findall(r"/(\w+)/\{[^/]*\}", rule.path)
-        resources.setdefault((cloud_quotas.api.service, ".".join(kind)), set()).add(rule.method.lower())
     rows = [
         (f"`{api}`" if first else "", f"`{resource}`", ", ".join(sorted(resources[api, resource])))
         for api in sorted({api for api, _ in resources})

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 DOCUMENTS = Path(googleapiclient.__file__).parent / "discovery_cache" / "documents"
+# Documents of APIs that the client has none of, written by hand after the APIs' proto files.
+OWN_DOCUMENTS = Path(__file__).parent / "documents"
 DATA = Path(__file__).parents[2] / "bezel" / "localcloud" / "data"
 
 
@@ -131,6 +133,10 @@ SOURCES = (
     Source("dashboards", "monitoring.v1", "/monitoring/", _under(
         "monitoring.projects.dashboards", "create get list patch delete"
     )),
+    Source("cloudquotas", "cloudquotas.v1", "/cloudquotas/", (
+        *_under("cloudquotas.projects.locations.services.quotaInfos", "get list"),
+        *_under("cloudquotas.projects.locations.quotaPreferences", "create get list patch"),
+    )),
     Source("cloudscheduler", "cloudscheduler.v1", "/cloudscheduler/", (
         *_under("cloudscheduler.projects.locations", "get list"),
         *_under("cloudscheduler.projects.locations.jobs", "create get list patch delete pause resume run"),
@@ -181,18 +187,6 @@ _WITHOUT_DOCUMENT = {
     "storage-component.googleapis.com": "Cloud Storage",
     "telemetry.googleapis.com": "Telemetry API",
 }
-# Methods of an API without a document that are not served. Source: the reference of Cloud Quotas v1.
-_CLOUD_QUOTAS = {
-    f"{verb} /cloudquotas/v1/projects/{{}}/locations/{{}}/quotaPreferences{one}": (
-        f"cloudquotas.projects.locations.quotaPreferences.{name}"
-    )
-    for verb, one, name in (
-        ("GET", "", "list"),
-        ("POST", "", "create"),
-        ("GET", "/{}", "get"),
-        ("PATCH", "/{}", "patch"),
-    )
-}
 # Results of operations, by API: messages that no method returns itself.
 _RESULTS = {
     "iam": ("WorkloadIdentityPool", "WorkloadIdentityPoolProvider"),
@@ -207,7 +201,8 @@ _RESULTS = {
 @cache
 def document(name: str) -> Json:
     """A discovery document by its file name without the ending."""
-    definitions: Json = json.loads((DOCUMENTS / f"{name}.json").read_text())
+    own = OWN_DOCUMENTS / f"{name}.json"
+    definitions: Json = json.loads((own if own.exists() else DOCUMENTS / f"{name}.json").read_text())
     return definitions
 
 
@@ -220,7 +215,8 @@ def methods_of(part: Json) -> Iterator[Json]:
 
 def served_methods() -> Json:
     """The content of methods.json."""
-    served, others = [], dict(_CLOUD_QUOTAS)
+    served: list[Json] = []
+    others: Json = {}
     for source in SOURCES:
         definitions = document(source.document)
         for method in methods_of(definitions):

@@ -110,8 +110,8 @@ class Machines(Protocol):
     def held(self) -> list[Held]:
         """Requests that count in stock and quotas."""
 
-    def quotas(self) -> dict[str, int]:
-        """The project's limit of each quota."""
+    def quotas(self, place: str | None = None) -> dict[str, int]:
+        """The project's limit of each quota: in a place, or without one the initial limit."""
 
     def accepts_flex_start(self, zone: str) -> bool:
         """Whether a zone accepts requests of that provisioning model."""

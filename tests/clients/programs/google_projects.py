@@ -70,8 +70,40 @@ def limits() -> None:
     report.raises(
         "get_quota_info of no quota", "NOT_FOUND", lambda: client.get_quota_info({"name": f"{parent}/quotaInfos/None"})
     )
+    above = f"{PARENT}/locations/global"
+    body = quotas.QuotaPreference(
+        service="run.googleapis.com",
+        quota_id="CpuAllocPerProjectRegion",
+        dimensions={"region": "us-west1"},
+        quota_config=quotas.QuotaConfig(preferred_value=300_000),
+        contact_email="a@example.com",
+    )
+    request = {"parent": above, "quota_preference": body, "quota_preference_id": "cpus"}
+    made = report.call(
+        "create_quota_preference",
+        lambda: client.create_quota_preference(request),
+        lambda got: got.reconciling and got.quota_config.trace_id and not got.contact_email,
+    )
+    report.raises("create_quota_preference again", "ALREADY_EXISTS", lambda: client.create_quota_preference(request))
     report.call(
-        "list_quota_preferences", lambda: client.list_quota_preferences({"parent": f"{PARENT}/locations/global"})
+        "get_quota_preference",
+        lambda: client.get_quota_preference({"name": made.name}),
+        lambda got: got.quota_config.preferred_value == 300_000,
+    )
+    made.quota_config.preferred_value = 400_000
+    changed = {"quota_preference": made, "update_mask": {"paths": ["quota_config.preferred_value"]}}
+    report.call(
+        "update_quota_preference",
+        lambda: client.update_quota_preference(changed),
+        lambda got: got.quota_config.preferred_value == 400_000,
+    )
+    report.raises(
+        "update_quota_preference with an old etag", "ABORTED", lambda: client.update_quota_preference(changed)
+    )
+    report.call(
+        "list_quota_preferences",
+        lambda: list(client.list_quota_preferences({"parent": above})),
+        lambda found: [one.quota_id for one in found] == ["CpuAllocPerProjectRegion"],
     )
 
 

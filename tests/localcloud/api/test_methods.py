@@ -13,6 +13,7 @@ from bezel.localcloud.services.artifact_registry import api as artifact_registry
 from bezel.localcloud.services.artifact_registry import artifacts_api
 from bezel.localcloud.services.billing import accounts as billing_accounts
 from bezel.localcloud.services.billing import budgets, catalog
+from bezel.localcloud.services.cloud_quotas import preferences_api as cloud_quotas
 from bezel.localcloud.services.cloud_run import api as run
 from bezel.localcloud.services.cloud_run import executions_api, jobs_api
 from bezel.localcloud.services.compute import api as compute
@@ -38,6 +39,7 @@ from tests.support.localcloud.discovery_check import called
 from tests.support.localcloud.kms_harness import kms
 from tests.support.localcloud.machines_harness import machines, networks
 from tests.support.localcloud.observability_harness import observability
+from tests.support.localcloud.quotas_harness import quotas
 from tests.support.localcloud.registry_harness import push_index
 from tests.support.record_results import check_results
 from tools.traffic.discovery_data import SOURCES, methods_of, path_of
@@ -68,7 +70,7 @@ MODULES = (
     *(secret_manager, service_usage, storage),
     *(billing_accounts, budgets, catalog, channels),
     *(alert_policies, dashboards, uptime_checks, scheduler),
-    *(kms_api, versions_api),
+    *(kms_api, versions_api, cloud_quotas),
 )
 USED = 'metric.type = "serviceruntime.googleapis.com/quota/allocation/usage"'
 USAGE = f"/serviceusage/v1/{PARENT}/services"
@@ -483,6 +485,7 @@ def trial(own_daemon):
     billing(found, policies)
     observability(found)
     kms(found, policies)
+    quotas(found)
     found("DELETE", f"{ACCOUNTS}/{RUNTIME}", missing=f"{ACCOUNTS}/{RUNTIME}x")
     return found
 
@@ -548,11 +551,6 @@ def _is_taken(method, path):
         ("POST", "/logging/v2/entries:write", "logging.entries.write"),
         ("GET", f"/compute/v1/{PARENT}/zones/z/disks", "compute.disks.list"),
         ("POST", f"/compute/beta/{PARENT}/zones/z/instances/i/stop", "compute.instances.stop"),
-        (
-            "GET",
-            f"/cloudquotas/v1/{PARENT}/locations/global/quotaPreferences",
-            "cloudquotas.projects.locations.quotaPreferences.list",
-        ),
     ],
 )
 def test_a_method_that_is_not_served_says_so_and_one_that_nobody_has_is_not_found(cloud, verb, path, name):

@@ -1,18 +1,15 @@
 """Cloud Quotas v1: the GPUs, CPUs and memory that Cloud Run allows in each region, and the chips and GPUs to lease.
 
-The shape is that of QuotaInfo in Google's reference of Cloud Quotas v1, November 2026. Leaves out every other quota,
-and requests for an increase: a project's quotas are in data/cloud_run.toml and data/machines.toml.
+The shape is that of QuotaInfo in Google's reference of Cloud Quotas v1, November 2026. Leaves out every other quota
+(known.py), and requests for another value (preferences_api.py).
 """
 
 from bezel.localcloud.core.errors import ApiError
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.paths import PROJECT_NUMBER
-from bezel.localcloud.core.regions import regions
-from bezel.localcloud.faults.platform import gpu_quota
-from bezel.localcloud.machines.capacity import metric_of, quota_places
 from bezel.localcloud.routing.router import Api, Call
-from bezel.localcloud.services.cloud_run.quotas import CPU_METRIC, MEMORY_METRIC, gpu_quota_of
-from bezel.localcloud.services.cloud_run.spec import limits
+from bezel.localcloud.services.cloud_quotas.in_force import granted
+from bezel.localcloud.services.cloud_quotas.known import KnownQuota, known
 
 api = Api("cloudquotas.googleapis.com", "Cloud Quotas API", locations=frozenset({"global"}))
 _INFOS = "/cloudquotas/v1/projects/{project:id}/locations/{location:id}/services/{service:id}/quotaInfos"
@@ -21,7 +18,8 @@ _INFOS = "/cloudquotas/v1/projects/{project:id}/locations/{location:id}/services
 @api.route("GET", _INFOS, needs="cloudquotas.quotas.get", query="pageSize pageToken")
 def list_infos(call: Call) -> Json:
     """The quotas of a service that are known here."""
-    return call.page(sorted(_infos(call).items()), "quotaInfos")
+    found = known(call.cloud, call.param("service"))
+    return call.page([(name, _info(call, quota)) for name, quota in sorted(found.items())], "quotaInfos")
 
 
 @api.route("GET", _INFOS + "/{quota:id}", needs="cloudquotas.quotas.get")
@@ -31,42 +29,31 @@ def get_info(call: Call) -> Json:
     Raises:
         ApiError: NOT_FOUND for any other quota.
     """
-    info = _infos(call).get(call.param("quota"))
-    if info is None:
+    quota = known(call.cloud, call.param("service")).get(call.param("quota"))
+    if quota is None:
         raise ApiError("NOT_FOUND", f"Quota info {call.param('quota')} of {call.param('service')} was not found.")
-    return info
+    return _info(call, quota)
 
 
-def _infos(call: Call) -> dict[str, Json]:
-    """The quotas of the path's service, by id."""
-    service, found = call.param("service"), []
-    if service == "run.googleapis.com":
-        for accelerator, known in limits()["accelerators"].items():
-            for redundant in (False, True):
-                quota = gpu_quota_of(accelerator, redundant=redundant)
-                value = gpu_quota(call.cloud.faults, quota.gpus) * quota.unit
-                found.append(_info(service, quota.name, quota.metric, value, "region", known["regions"]))
-        of_region = {
-            "CpuAllocPerProjectRegion": ("cpu_milli", CPU_METRIC),
-            "MemAllocPerProjectRegion": ("memory_bytes", MEMORY_METRIC),
-        }
-        for name, (limit, metric) in of_region.items():
-            found.append(_info(service, name, metric, limits()["quotas"][limit], "region", sorted(regions())))
-    for name, value in call.cloud.machines.quotas().items():
-        owner, dimension, places = quota_places(name)
-        if owner == service:
-            found.append(_info(service, name, metric_of(name), value, dimension, places))
-    return {info["quotaId"]: info for info in found}
-
-
-def _info(service: str, quota: str, metric: str, value: int, dimension: str, places: list[str]) -> Json:
+def _info(call: Call, quota: KnownQuota) -> Json:
+    values = granted(call.cloud.store, call.cloud.pace.now(), quota.service, quota.id)
+    own = [place for place in quota.places if place in values]
+    rows = [_row(values[place], [place], {quota.dimension: place} | quota.more) for place in own]
+    others = [place for place in quota.places if place not in values]
+    rows += [_row(values.get("", quota.initial), others, quota.more)] if others else []
     return {
-        "name": f"projects/{PROJECT_NUMBER}/locations/global/services/{service}/quotaInfos/{quota}",
-        "quotaId": quota,
-        "service": service,
-        "metric": metric,
+        "name": f"projects/{PROJECT_NUMBER}/locations/global/services/{quota.service}/quotaInfos/{quota.id}",
+        "quotaId": quota.id,
+        "service": quota.service,
+        "metric": quota.metric,
         "isPrecise": True,
         "containerType": "PROJECT",
-        "dimensions": [dimension],
-        "dimensionsInfos": [{"details": {"value": str(value)}, "applicableLocations": places}],
+        "dimensions": [quota.dimension, *quota.more],
+        "quotaIncreaseEligibility": {"isEligible": True},
+        "dimensionsInfos": rows,
     }
+
+
+def _row(value: int, places: list[str], dimensions: dict[str, str]) -> Json:
+    row: Json = {"details": {"value": str(value)}, "applicableLocations": places}
+    return {"dimensions": dimensions, **row} if dimensions else row

@@ -10,9 +10,11 @@ from bezel.localcloud.routing.context import Context
 from bezel.localcloud.routing.iam_policies import serve_policy
 from bezel.localcloud.routing.operations_api import serve_operations
 from bezel.localcloud.routing.router import Api, Call
+from bezel.localcloud.services.cloud_quotas.in_force import value_in
 from bezel.localcloud.services.cloud_run import resources, status
 from bezel.localcloud.services.cloud_run.checks import violations
 from bezel.localcloud.services.cloud_run.egress import egress_violations
+from bezel.localcloud.services.cloud_run.quotas import Granted
 
 api = Api("run.googleapis.com", "Cloud Run Admin API", locations=regions())
 _SERVICES = resources.LOCATION + "/services"
@@ -142,13 +144,19 @@ def _name_of(call: Call, service_id: str) -> str:
 def _check(call: Call, body: Json, service_id: str, message: str) -> None:
     region, template = call.param("location"), body.get("template") or {}
     egress = egress_violations(call.cloud.store, template, region)
-    resources.check_violations(message, [*violations(body, service_id, region), *egress])
+    resources.check_violations(message, [*violations(body, service_id, region, _granted(call, region)), *egress])
     revisions = {status.short(name) for name, _ in call.cloud.store.rows("revision", f"{_name_of(call, service_id)}/")}
     for target in body.get("traffic") or []:
         if target.get("revision") and status.short(target["revision"]) not in revisions:
             text = f"Revision '{target['revision']}' of the traffic does not exist."
             raise invalid(text, ("service.traffic", "revision"))
     resources.check_account(call, template)
+
+
+def _granted(call: Call, region: str) -> Granted:
+    """The values of the region's quotas."""
+    store, now = call.cloud.store, call.cloud.pace.now()
+    return lambda quota, initial: value_in(store, now, api.service, quota, region, initial)
 
 
 def _deploy(cloud: Context, service: Json) -> Json:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from bezel.localcloud.core.json_types import Json, seconds_of
 from bezel.localcloud.http.messages import snake
-from bezel.localcloud.services.cloud_run.quotas import quota_violations
+from bezel.localcloud.services.cloud_run.quotas import Granted, initial_values, quota_violations
 from bezel.localcloud.services.cloud_run.spec import GIB, cores, limits, probe, serving_container, size_in_bytes
 
 Violation = tuple[str, str]
@@ -19,12 +19,12 @@ _CONTAINER = f"{_TEMPLATE}.containers[0]"
 _ACCELERATOR = f"{_TEMPLATE}.node_selector.accelerator"
 
 
-def violations(service: Json, service_id: str, location: str) -> list[Violation]:
-    """(field, text) of every violation of a service."""
+def violations(service: Json, service_id: str, location: str, granted: Granted = initial_values) -> list[Violation]:
+    """(field, text) of every violation of a service; `granted` has the quotas' values in the region."""
     found = list(_violations(service, service_id, location))
     if found:
         return found
-    texts = quota_violations(service["template"], service.get("scaling") or {})
+    texts = quota_violations(service["template"], service.get("scaling") or {}, granted)
     return [("service.template.scaling.max_instance_count", text) for text in texts]
 
 

@@ -8,7 +8,7 @@ without zonal redundancy are counted separately; the quota of the RTX PRO 6000 i
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from bezel.localcloud.core.json_types import Json
@@ -16,6 +16,9 @@ from bezel.localcloud.services.cloud_run.spec import RevisionSpec, limits, revis
 
 # Metric names from quota listings that users published, 2026.
 CPU_METRIC, MEMORY_METRIC = "run.googleapis.com/cpu_allocation", "run.googleapis.com/mem_allocation"
+
+Granted = Callable[[str, int], int]
+"""(id of a quota, its initial value) -> the value in force."""
 
 
 @dataclass(frozen=True)
@@ -87,12 +90,18 @@ def gpus_needed(
     return count
 
 
-def quota_violations(template: Json, service_scaling: Json) -> Iterator[str]:
+def initial_values(_quota: str, initial: int) -> int:
+    """The values of a project that never requested others."""
+    return initial
+
+
+def quota_violations(template: Json, service_scaling: Json, granted: Granted = initial_values) -> Iterator[str]:
     """Violations of the region's quotas by a service alone.
 
     Args:
         template: The revision's template; its quantities are well-formed.
         service_scaling: Scaling of the service.
+        granted: (id of a quota, its initial value) -> its value in the region.
     """
     spec = revision_spec(template, service_scaling)
     given = [s.get("maxInstanceCount") for s in (template.get("scaling") or {}, service_scaling)]
@@ -103,7 +112,9 @@ def quota_violations(template: Json, service_scaling: Json) -> Iterator[str]:
     gpus = [("in order to set GPU requirements", quota.name, spec.accelerators, quota.gpus)] if quota else []
     cpu = ("to set the requested total CPU", "CpuAllocPerProjectRegion", round(spec.cpu * 1000), quotas["cpu_milli"])
     memory = ("to set the requested total memory", "MemAllocPerProjectRegion", spec.memory, quotas["memory_bytes"])
-    for why, name, amount, allowed in (*gpus, cpu, memory):
+    for why, name, amount, initial in (*gpus, cpu, memory):
+        unit = quota.unit if quota and name == quota.name else 1
+        allowed = granted(name, initial * unit) // unit
         if instances * amount > allowed:
             yield (
                 f"Max instances must be set to {allowed // amount} or fewer {why}. Quota violated: "

@@ -9,11 +9,13 @@ from bezel.localcloud.faults.platform import gpu_quota, hides_secret
 from bezel.localcloud.routing.context import Context
 from bezel.localcloud.services.artifact_registry.images import parse_reference
 from bezel.localcloud.services.artifact_registry.registry import find_image
+from bezel.localcloud.services.cloud_quotas.in_force import value_in
 from bezel.localcloud.services.cloud_run import failures
 from bezel.localcloud.services.cloud_run.quotas import gpu_quota_of, gpus_needed
 from bezel.localcloud.services.cloud_run.spec import Mount, RevisionSpec
 from bezel.localcloud.services.secret_manager.api import find_version, payload_of
 
+RUN = "run.googleapis.com"
 _READING = ("storage.objects.list", "storage.objects.get")
 _ADDRESS = re.compile(r"gs://([a-z0-9][a-z0-9._-]+)")
 
@@ -27,7 +29,8 @@ def check_quota(cloud: Context, location: str, spec: RevisionSpec) -> None:
     if not spec.accelerators:
         return
     quota = gpu_quota_of(spec.accelerator, redundant=spec.redundant)
-    allowed = gpu_quota(cloud.faults, quota.gpus)
+    value = value_in(cloud.store, cloud.pace.now(), RUN, quota.name, location, quota.gpus * quota.unit)
+    allowed = gpu_quota(cloud.faults, value // quota.unit)
     services = [
         (service, dict(cloud.store.rows("revision", f"{name}/revisions/")), cloud.services.held(name))
         for name, service in cloud.store.rows("service", f"projects/{PROJECT}/locations/{location}/services/")

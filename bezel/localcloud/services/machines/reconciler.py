@@ -18,6 +18,7 @@ from bezel.localcloud.machines.capacity import Held
 from bezel.localcloud.machines.lifecycle import GONE, NO_ADDRESS, PLACED, Conditions, Life, advanced, moved
 from bezel.localcloud.machines.node_spec import NodeSpec
 from bezel.localcloud.routing.context import Context
+from bezel.localcloud.services.cloud_quotas.in_force import value_in
 from bezel.localcloud.services.compute.vpc import free_address, loopback
 from bezel.localcloud.services.machines.tpu_json import failure, queued_resource
 
@@ -76,13 +77,15 @@ class MachineReconciler:
             for kind, _, row in self._rows()
         ]
 
-    def quotas(self) -> dict[str, int]:
-        """The project's limit of each quota."""
+    def quotas(self, place: str | None = None) -> dict[str, int]:
+        """The project's limit of each quota: in a place, or without one the initial limit."""
         fault = self._cloud.faults.find("lease-quota")
-        return {
-            name: min(value, int(fault.number("units"))) if fault else value
-            for name, value in capacity.quota_values().items()
-        }
+        values = capacity.quota_values()
+        if place is not None:
+            store, now = self._cloud.store, self._cloud.pace.now()
+            owners = {name: capacity.quota_places(name)[0] for name in values}
+            values = {name: value_in(store, now, owners[name], name, place, value) for name, value in values.items()}
+        return {name: min(value, int(fault.number("units"))) if fault else value for name, value in values.items()}
 
     def accepts_flex_start(self, zone: str) -> bool:
         """Whether a zone accepts requests of that provisioning model."""

@@ -93,7 +93,7 @@ def begin(call: Call, kind: str, name: str, request: MachineRequest, row: Json, 
     """
     cloud, now = call.cloud, call.cloud.pace.now()
     held = Held(KINDS[kind], request.zone, request.goods.name, request.model, "CREATING")
-    for quota, used, allowed in exceeded(held, cloud.machines.held(), cloud.machines.quotas()):
+    for quota, used, allowed in exceeded(held, cloud.machines.held(), cloud.machines.quotas(place_of(held))):
         place = f"{'zone' if kind == QUEUED else 'region'} {place_of(held)}"
         error = over_quota(quota, used, allowed, place)
         refused = ApiError("PERMISSION_DENIED", error.message, error.details, reason="quotaExceeded")
