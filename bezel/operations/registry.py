@@ -177,6 +177,13 @@ OPERATIONS: tuple[Operation, ...] = (
         "leases.delete_lease:apply_delete",
     ),
     Operation(
+        "quota",
+        "quotas.quota:quota",
+        "reading",
+        "show limit and use of GPUs, TPU chips, CPUs and memory in each region and zone, and requests for more",
+        "quota",
+    ),
+    Operation(
         "compare",
         "comparison.compare:compare",
         "reading",
@@ -240,6 +247,14 @@ OPERATIONS: tuple[Operation, ...] = (
         "show what destroying a stack deletes, ask for its name, then destroy it",
         "destroy",
         "destroy:apply_destroy",
+    ),
+    Operation(
+        "quota_request",
+        "quotas.request:plan_request",
+        "changing",
+        "request a higher quota from Google, and show the state of the request",
+        "quota request",
+        "quotas.request:apply_request",
     ),
 )
 

@@ -49,6 +49,7 @@ READS = (
     "bezel metrics",
     "bezel plan",
     "bezel proxy",
+    "bezel quota",
     "bezel status",
     "bezel tpu describe",
     "bezel zones",

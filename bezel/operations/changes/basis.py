@@ -26,6 +26,9 @@ _WORDS = {
     "state": "the stack's state",
     "file": "the stack's file",
     "program": "the program",
+    "quota_project": "the project of the quota",
+    "limit": "the limit",
+    "request": "an earlier request",
 }
 
 

@@ -1,0 +1,1 @@
+"""Quotas of the project: limit and use by place, and requests for more."""
