@@ -19,6 +19,32 @@ def policy_table() -> str:
     return "\n".join(rows) + "\n"
 
 
+def policy_records() -> list[dict[str, Any]]:
+    """Every policy of all packs with its keys, as data for `bezel explain`."""
+    return [
+        {
+            "pack": pack.NAME,
+            "policy": policy.name,
+            "holds": policy.description,
+            "keys": [
+                {
+                    "key": key,
+                    "about": f"{about['description']}{_bounds(about)}",
+                    "default": _default(policy, key, about),
+                }
+                for key, about in (policy.config_schema.properties if policy.config_schema else {}).items()
+            ],
+        }
+        for pack in (hardware_cost, security, price)
+        for policy in pack.POLICIES
+    ]
+
+
+def _default(policy: Policy, key: str, about: dict[str, Any]) -> str:
+    schema = policy.config_schema
+    return "required" if schema and key in (schema.required or ()) else _shown(about["default"]).replace("`", "")
+
+
 def _rows(pack: str, policy: Policy) -> Iterator[str]:
     schema = policy.config_schema
     if schema is None:

@@ -116,7 +116,15 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Fill the parser, then parse; called for the parser of each subcommand on the command line."""
-        return super(Parser, self.fill()).parse_known_args(args, namespace)
+        self.fill()
+        if self._spec.get("dashed_values") and args is not None:
+            args = [self._as_value(word) for word in args]
+        return super().parse_known_args(args, namespace)
+
+    def _as_value(self, word: str) -> str:
+        """A word that argparse takes as a value, with a blank in front, if it is none of the command's options."""
+        is_option = word.partition("=")[0] in self._option_string_actions
+        return f" {word}" if word.startswith("-") and word != "--" and not is_option else word
 
     def read(self, arguments: Sequence[str]) -> argparse.Namespace:
         """Parse the arguments. The called subcommand, which knows its own options, reports unrecognized ones."""

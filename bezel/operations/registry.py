@@ -177,6 +177,13 @@ OPERATIONS: tuple[Operation, ...] = (
         "leases.delete_lease:apply_delete",
     ),
     Operation(
+        "explain",
+        "explanation.explain:explain",
+        "reading",
+        "explain a policy, setting, checkpoint, hardware, vLLM option or variable: what is allowed, and why",
+        "explain",
+    ),
+    Operation(
         "quota",
         "quotas.quota:quota",
         "reading",

@@ -44,6 +44,7 @@ READS = (
     "bezel local fault list",
     "bezel local token",
     "bezel mcp config",
+    "bezel explain",
     "bezel logs",
     "bezel memory",
     "bezel metrics",

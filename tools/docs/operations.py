@@ -12,6 +12,7 @@ from bezel.operations.registry import OPERATIONS, Operation, operation
 from tools.docs.generated_sections import ROOT, put
 
 SCHEMAS = ROOT / "bezel" / "operations" / "schemas"
+POLICIES = ROOT / "bezel" / "operations" / "explanation" / "policies.json"
 DOCUMENT = ROOT / "docs" / "operations.md"
 # Tool of the seed systems -> the operation, or the other command of `bezel`, that does it; None: there is none yet.
 SEED_TOOLS: dict[str, str | None] = {
@@ -111,9 +112,17 @@ def write_schemas() -> None:
         (SCHEMAS / f"{each.name}.json").write_text(schemas(each), encoding="utf-8")
 
 
+def policy_records() -> str:
+    """The policies of all packs as `bezel explain` reads them."""
+    from policies.docs_table import policy_records as made  # a second, which the tables do not need
+
+    return json.dumps(made(), indent=1, ensure_ascii=False) + "\n"
+
+
 if __name__ == "__main__":
     if sys.argv[1:] == ["--write"]:
         write_schemas()
+        POLICIES.write_text(policy_records(), encoding="utf-8")
         for name, content in tables().items():
             put(DOCUMENT, f"tools.docs.operations {name}", content)
     else:

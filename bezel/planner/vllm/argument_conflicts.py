@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 # Options that vLLM refuses without another one.
-_NEEDS = {
+NEEDS = {
     "enable-log-outputs": "enable-log-requests",
     "collect-detailed-traces": "otlp-traces-endpoint",
     "mamba-ssu-algorithm": "mamba-backend",
@@ -168,7 +168,7 @@ def _needs(values: Mapping[str, Any]) -> Iterator[Problem]:
             "it needs tool-call-parser; vLLM exits with a TypeError.",
             "set tool-call-parser: gemma4, or enable-auto-tool-choice: false.",
         )
-    for name, other in _NEEDS.items():
+    for name, other in NEEDS.items():
         if values.get(name) and not values.get(other):
             consequence = f"it needs {other}, without which vLLM exits while it starts."
             yield of_option(name, values[name], consequence, f"set {other} too, or remove it.")

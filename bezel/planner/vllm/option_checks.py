@@ -28,7 +28,7 @@ _PROBED = "the platform sends plain HTTP to the planned port: the server would n
 _ALL_ADDRESSES = "0.0.0.0"
 _UNPLANNED = "the cache would have another size than the plan computes, so the memory fit would not be known."
 # Options that the plan sets from other settings, or that cannot work behind Cloud Run: consequence and repair.
-_OWNED = {
+OWNED = {
     "model": ("the plan writes the model's path itself.", f"set {setting('model')} and {setting('weights')}."),
     "port": (_PROBED, "remove it."),
     "host": (
@@ -67,7 +67,7 @@ _OF_SEVERAL = (
     "data-parallel-multi-port-external-lb",
     "data-parallel-supervisor-port",
 )
-_OWNED |= dict.fromkeys(_OF_SEVERAL, (_SEVERAL, "remove it."))
+OWNED |= dict.fromkeys(_OF_SEVERAL, (_SEVERAL, "remove it."))
 _SWITCHES = ("switch", "switch-pair")
 _POSITIVE = frozenset({"max-num-seqs", "max-num-batched-tokens", "tensor-parallel-size", "pipeline-parallel-size"})
 # Bounds that the server sets on options that are no field of a configuration class.
@@ -87,8 +87,8 @@ def check_options(arguments: Mapping[str, Argument], options: VllmOptions) -> It
                 yield _unknown(name, argument.value, options)
             case _ if name == "api-key":
                 yield refused_key(setting("vllm.api-key"))
-            case option, _ if name in _OWNED and argument.from_stack and not _is_unchanged(option, argument.value):
-                yield of_option(name, NOT_SHOWN if name == "hf-token" else argument.value, *_OWNED[name])
+            case option, _ if name in OWNED and argument.from_stack and not _is_unchanged(option, argument.value):
+                yield of_option(name, NOT_SHOWN if name == "hf-token" else argument.value, *OWNED[name])
             case option, _:
                 yield from _check_value(option, argument.value, options)
 
