@@ -37,6 +37,7 @@ from components.config.revision_traffic import (
     ATTEMPT,
     DIRECT,
     FINGERPRINT,
+    RESTARTED,
     TAG,
     Target,
     attempt,
@@ -89,6 +90,8 @@ class CloudRunGpuServiceArgs(CloudRunServiceArgs):
     max_instances: int
     request_concurrency: int
     """Concurrent requests of one instance; further ones wait in the platform's queue, unseen by vLLM."""
+    restarted_at: str = ""
+    """Any text: another one makes a new revision, as nothing else has to change for."""
     timeout_seconds: int = 3600
     vpc: VpcEgress | None = None
     """The network that it sends through; none by default."""
@@ -153,7 +156,7 @@ def _inputs(args: CloudRunGpuServiceArgs) -> dict[str, Any]:
     inputs = {
         "ingress": args.ingress,
         "labels": dict(args.labels),
-        "template": _template(args, {ATTEMPT: failed} if failed else None),
+        "template": _template(args, {ATTEMPT: failed, RESTARTED: args.restarted_at}),
     }
     targets: tuple[Target, ...] | None = DIRECT
     if args.gated:
@@ -170,9 +173,9 @@ def _tagged(statuses: list[cloudrunv2.outputs.ServiceTrafficStatus] | None) -> s
     return next((str(status.uri or "") for status in statuses or () if status.tag == TAG), "")
 
 
-def _template(args: CloudRunGpuServiceArgs, annotations: dict[str, str] | None) -> cloudrunv2.ServiceTemplateArgs:
+def _template(args: CloudRunGpuServiceArgs, annotations: dict[str, str]) -> cloudrunv2.ServiceTemplateArgs:
     return cloudrunv2.ServiceTemplateArgs(
-        annotations=annotations,
+        annotations={name: value for name, value in annotations.items() if value} or None,
         execution_environment="EXECUTION_ENVIRONMENT_GEN2",
         service_account=args.service_account,
         node_selector=cloudrunv2.ServiceTemplateNodeSelectorArgs(accelerator=args.accelerator),

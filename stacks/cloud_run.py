@@ -100,6 +100,7 @@ def _service(plan: Plan, *, gated: bool) -> tuple[CloudRunGpuService, str]:
             min_instances=planned.min_instances,
             max_instances=planned.max_instances,
             request_concurrency=planned.request_concurrency,
+            restarted_at=planned.restarted_at,
             timeout_seconds=planned.timeout_seconds,
             ingress=INGRESS[planned.ingress],
             vpc=_vpc(plan),

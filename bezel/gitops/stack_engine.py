@@ -45,7 +45,7 @@ class StackEngine:
 
 @contextlib.contextmanager
 def stack_engine(
-    project: Project, stack: str, environ: Mapping[str, str], *, create: bool = False
+    project: Project, stack: str, environ: Mapping[str, str], *, create: bool = False, text: str | None = None
 ) -> Iterator[StackEngine]:
     """The engine of a stack while the block runs.
 
@@ -54,12 +54,14 @@ def stack_engine(
         stack: The stack's name; it has a file.
         environ: The engine's environment.
         create: Create the stack where the backend does not have it. Otherwise the engine gets an empty backend.
+        text: Content that the engine takes for the stack's file; by default, that of the file.
 
     Raises:
         ProjectError: The stack has no file.
         UserError: The backend cannot be read, or the stack cannot be created.
     """
-    text = project.stack_file(stack).read_text(encoding="utf-8")
+    file = project.stack_file(stack)
+    text = file.read_text(encoding="utf-8") if text is None else text
     with tempfile.TemporaryDirectory(prefix="bezel-stack-") as temporary:
         folder = Path(temporary)
         copy = folder / f"Pulumi.{stack}.yaml"

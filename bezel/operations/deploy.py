@@ -5,11 +5,16 @@ changes are the planned ones; the engine then keeps to the plan of this very pre
 (bezel.gitops.review) and the lock (`changes.stack_lock`).
 """
 
+import contextlib
+import difflib
+import stat
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pydantic import Field
 
+from bezel.atomic_write import write_whole
 from bezel.errors import Problem, UserError
 from bezel.gitops.checkout import Checkout
 from bezel.gitops.locks.held import HeldLock
@@ -21,7 +26,7 @@ from bezel.gitops.stack_engine import StackEngine, stack_engine
 from bezel.operations.changes.basis import ChangedError, basis_of, check, check_place
 from bezel.operations.changes.losses import losses
 from bezel.operations.changes.plan import Outcome, Plan, Price, plain, plain_all
-from bezel.operations.changes.stack_lock import CancelledError, under_lock, wait_of
+from bezel.operations.changes.stack_lock import CancelledError, EngineLockedError, under_lock, wait_of
 from bezel.operations.changes.stack_runs import is_pending, planned, quiet, run_changes, verdict_of
 from bezel.operations.context import Context
 from bezel.operations.results import Arguments
@@ -30,6 +35,9 @@ from bezel.resource_cost.stack_cost import StackCost
 
 _PREFIX = "bezel-plan-"
 _HERE = Checkout("", "")  # of no commit: an operator deploys the files as they are
+
+Edit = Callable[[str], str]
+"""The text of a stack's file -> the text that is deployed, and written into the file."""
 
 
 class DeployArguments(Arguments):
@@ -61,21 +69,24 @@ def apply_deploy(context: Context, plan: Plan) -> Outcome:
     return apply_stack(context, plan, arguments.stack, arguments.wait)
 
 
-def plan_stack(context: Context, operation: str, stack: str, arguments: Arguments) -> Plan:
-    """Plan a run of the engine on a stack's file and program as they are.
+def plan_stack(context: Context, operation: str, stack: str, arguments: Arguments, edit: Edit | None = None) -> Plan:
+    """Plan a run of the engine on a stack's file and program as they are, or with another text of the file.
 
     Raises:
         UserError: The stack has no file, the preview failed, or an earlier run was interrupted.
     """
+    file = context.project.stack_file(stack)
+    before = _text(file)
+    after = before if edit is None else edit(before)
     with (
-        stack_engine(context.project, stack, context.environ) as prepared,
+        stack_engine(context.project, stack, context.environ, text=after) as prepared,
         TemporaryDirectory(prefix=_PREFIX) as folder,
     ):
         refuse_pending(prepared, stack)
         made = _previewed(context, prepared, Path(folder))
         report = made.report
         if report.verdict == "failed":
-            raise UserError(*plain_all(report.problems), title=f"Stack {stack} cannot be planned")
+            raise UserError(*plain_all(report.problems), title=f"The preview of {stack} failed")
         changes = planned(report.changes)
         again = [change for change in changes if change.op in ("delete", "replace")]
         outputs = f"outputs that change: {', '.join(report.outputs)}"
@@ -85,6 +96,7 @@ def plan_stack(context: Context, operation: str, stack: str, arguments: Argument
             summary=_summary(report),
             arguments=arguments.model_dump(mode="json"),
             changes=changes,
+            file_change=_difference(file.name, before, after),
             price=price_line(report.before, report.after),
             price_before=price_of(report.before),
             price_after=price_of(report.after),
@@ -94,12 +106,15 @@ def plan_stack(context: Context, operation: str, stack: str, arguments: Argument
             refusals=_refusals(report),
             confirm_name=stack if again else None,
             basis={**basis_of(context, stack, prepared.state), "changes": report.changes_digest},
-            is_empty=not (report.changes or report.outputs),
+            is_empty=not (report.changes or report.outputs or after != before),
         )
 
 
-def apply_stack(context: Context, plan: Plan, stack: str, wait: str) -> Outcome:
-    """Carry out a plan of `plan_stack`.
+def apply_stack(context: Context, plan: Plan, stack: str, wait: str, edit: Edit | None = None) -> Outcome:
+    """Carry out a plan of `plan_stack`, with the same edit.
+
+    The file is written before the cloud is changed: what a kill in between leaves is a file that the next plan shows as
+    not deployed, never a cloud that the next deploy would change back.
 
     Raises:
         ChangedError: Something has changed since; nothing was done.
@@ -109,8 +124,11 @@ def apply_stack(context: Context, plan: Plan, stack: str, wait: str) -> Outcome:
     """
 
     def step(held: HeldLock | None) -> Outcome:
+        file = context.project.stack_file(stack)
+        before = _text(file)
+        after = before if edit is None else edit(before)
         with (
-            stack_engine(context.project, stack, context.environ, create=True) as prepared,
+            stack_engine(context.project, stack, context.environ, create=True, text=after) as prepared,
             TemporaryDirectory(prefix=_PREFIX) as folder,
         ):
             refuse_pending(prepared, stack)
@@ -120,7 +138,14 @@ def apply_stack(context: Context, plan: Plan, stack: str, wait: str) -> Outcome:
             made = _previewed(context, prepared, Path(folder))
             if made.report.changes_digest != plan.basis["changes"] or made.report.verdict != "allowed":
                 raise _differs(plan, made.report)
-            return _up(context, plan, prepared, made, held)
+            with _written(file, before, after):
+                outcome = _up(context, plan, prepared, made, held)
+            if after == before:
+                return outcome
+            kept = f"{file.name} has the new values"
+            if outcome.verdict != "done":
+                kept += f": once it is mended, `bezel deploy {stack}` deploys them"
+            return outcome.model_copy(update={"details": (*outcome.details, kept)})
 
     check_place(context, plan)
     return under_lock(context, stack, wait_of(wait), step)
@@ -151,6 +176,35 @@ def price_of(cost: StackCost | None) -> Price | None:
         "usd_per_hour_idle": usd(cost.idle_hourly),
     }
     return Price.model_validate({**amounts, "missing": cost.missing})
+
+
+def _text(file: Path) -> str:
+    """The file's text with its line ends."""
+    try:
+        return file.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(Problem(file.name, None, f"it is not UTF-8 text: {error}.", "save it as UTF-8.")) from None
+
+
+def _difference(name: str, before: str, after: str) -> str | None:
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), name, name, lineterm="", n=1)
+    return "\n".join(lines) or None
+
+
+@contextlib.contextmanager
+def _written(file: Path, before: str, after: str) -> Iterator[None]:
+    """Write the file; put it back where the engine did not begin."""
+    if after == before:
+        yield
+        return
+    held = file.resolve()
+    mode = stat.S_IMODE(held.stat().st_mode)
+    write_whole(held, after, mode=mode)
+    try:
+        yield
+    except (EngineLockedError, CancelledError):
+        write_whole(held, before, mode=mode)
+        raise
 
 
 def _previewed(context: Context, prepared: StackEngine, folder: Path) -> Previewed:

@@ -34,12 +34,13 @@ _KEY = (
 )
 _VALUE = r"""\[[^\]\n]*\]?|"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?|[^\s"',;&)\]}]+"""
 _FORMS = (
-    # Tokens with a form of their own: Hugging Face, Google's keys and refresh tokens, forges, other companies'.
-    re.compile(r"(?<![A-Za-z0-9])(?:hf|api_org)_[A-Za-z0-9]{8,}"),
+    # Tokens with a form of their own: Hugging Face, Google's keys and refresh tokens, forges, other companies'. Two of
+    # them without anything in between are hidden as one.
+    re.compile(r"(?<![A-Za-z0-9])(?:hf|api_org)_[A-Za-z0-9]{8,}(?:_[A-Za-z0-9]{8,})*"),
     re.compile(r"(?<![A-Za-z0-9])AIza[\w-]{10,}"),
     re.compile(r"(?<![A-Za-z0-9])ya29[.~][\w.~+/-]+"),
     re.compile(r"(?<![A-Za-z0-9])(?:1//0[\w-]{16,}|GOCSPX-[\w-]{10,})"),
-    re.compile(r"(?<![A-Za-z0-9])(?:gh[oprsu]_[A-Za-z0-9]{8,}|github_pat_\w{8,}|glpat-[\w-]{8,})"),
+    re.compile(r"(?<![A-Za-z0-9])(?:gh[oprsu]_[A-Za-z0-9]{8,}(?:_[A-Za-z0-9]{8,})*|github_pat_\w{8,}|glpat-[\w-]{8,})"),
     re.compile(r"(?<![A-Za-z0-9])(?:sk-[\w-]{8,}|xox[a-z]-[\w-]{8,}|AKIA[0-9A-Z]{12,})"),
     # A JSON Web Token of which only a part is there.
     re.compile(r"(?<![A-Za-z0-9])eyJ[\w-]{8,}(?:\.[\w-]*){0,2}"),

@@ -248,6 +248,22 @@ OPERATIONS: tuple[Operation, ...] = (
         "deploy:apply_deploy",
     ),
     Operation(
+        "scale",
+        "stack_edits.scale:plan_scale",
+        "changing",
+        "plan another minimum or maximum of a service's instances, ask, then write the stack's file and deploy it",
+        "scale",
+        "stack_edits.scale:apply_scale",
+    ),
+    Operation(
+        "restart",
+        "stack_edits.restart:plan_restart",
+        "changing",
+        "plan a new revision of a service that is the same as the last one, ask, then deploy it",
+        "restart",
+        "stack_edits.restart:apply_restart",
+    ),
+    Operation(
         "destroy",
         "destroy:plan_destroy",
         "changing",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 FINGERPRINT = "bezel-deployment"
 # Annotation of a revision: the failed one that it is another attempt at.
 ATTEMPT = "bezel-attempt"
+RESTARTED = "bezel-restarted-at"
 # Tag of the newest ready revision: an address of its own, with or without traffic.
 TAG = "newest"
 

@@ -71,6 +71,8 @@ RUN_BY = {
     "bezel ci lock": "tests/gitops/test_lock_command.py",
     "bezel ci preview": "tests/gitops/test_review_run.py",
     "bezel ci rehearse": "tests/gitops/test_rehearsal.py",
+    "bezel deploy": "tests/operations/test_deploy.py",
+    "bezel restart": "tests/operations/test_scale.py",
     "bezel init": "tests/e2e/test_project_setup.py",
     "bezel local fault clear": "tests/cli/test_fault_command.py",
     "bezel local recover": "tests/e2e/test_kill_points.py",

@@ -37,6 +37,7 @@ REFUSED = [
     ("a probe", {"probe": {"failure_threshold": 5}}, "bezel:probe", "remove it"),
     ("a host", {"resources": {"cpu": 8}}, "bezel:resources", "remove it"),
     ("a gate", {"rollout": "gated"}, "bezel:rollout", "remove it"),
+    ("a restart", {"restarted_at": "2026-11-24T12:00:00Z"}, "bezel:restarted_at", "remove it"),
     ("idle money", {"cost": {"max_idle_hourly_usd": 1}}, "bezel:cost.max_idle_hourly_usd", "remove it"),
     ("per hour", {"cost": {"max_hourly_usd": 5.4}}, "bezel:cost.max_hourly_usd", "5.59"),
     ("per lease", {"cost": {"max_lease_usd": 20}}, "bezel:cost.max_lease_usd", "22.33"),

@@ -33,6 +33,7 @@ CHANGES = {
     "scaling.max_instances": [2],
     "scaling.request_concurrency": [7],
     "rollout": ["gated"],
+    "restarted_at": ["2026-11-24T12:00:00Z"],
     "probe.initial_delay_seconds": [60],
     "probe.period_seconds": [9],
     "probe.failure_threshold": [150],
@@ -110,7 +111,7 @@ CASES = [
     for kind in (SERVICE, LEASE)
     if path.partition(".")[0]
     not in ({"lease", "network"} if kind is SERVICE else {"resources", "scaling", "probe", "vpc"})
-    and not (kind is LEASE and path in ("rollout", "access.ingress", "cost.max_idle_hourly_usd"))
+    and not (kind is LEASE and path in ("rollout", "restarted_at", "access.ingress", "cost.max_idle_hourly_usd"))
     and not (kind is LEASE and value == "fuse")
     and not (kind is SERVICE and path == "cost.max_lease_usd")
 ]

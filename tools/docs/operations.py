@@ -18,7 +18,7 @@ DOCUMENT = ROOT / "docs" / "operations.md"
 SEED_TOOLS: dict[str, str | None] = {
     "deploy a service": "deploy",
     "destroy a service": "destroy",
-    "scale a service": None,
+    "scale a service": "scale",
     "status of a service": "status",
     "deployment configuration before it is applied": None,
     "save the Hugging Face token": None,

@@ -150,6 +150,7 @@ def _service(stack: ValidatedService) -> ServicePlan:
         min_instances=scaling.min_instances,
         max_instances=scaling.max_instances,
         request_concurrency=request_concurrency(settings, stack.engine),
+        restarted_at=settings.restarted_at,
         timeout_seconds=REQUEST_TIMEOUT_SECONDS,
         cpu_boost=settings.resources.cpu_boost,
         ingress=access.ingress,

@@ -85,6 +85,7 @@ class ServicePlan:
     min_instances: int
     max_instances: int
     request_concurrency: int
+    restarted_at: str
     timeout_seconds: int
     cpu_boost: bool
     ingress: str

@@ -328,6 +328,12 @@ class Settings(_Section):
     rollout: Literal["direct", "gated"] = Field(
         "direct", description="`gated` checks a new revision before it gets traffic; needs GPUs for two revisions"
     )
+    restarted_at: str = Field(
+        "",
+        pattern=r"^[0-9A-Za-z:.+-]{0,40}$",
+        description="time of the last `bezel restart`: another text makes a new revision of the service",
+        examples=['"2026-11-24T12:00:00Z"'],
+    )
     probe: ProbeSettings = Field(
         ProbeSettings(), description="startup probe on /health", examples=["{failure_threshold: 180}"]
     )

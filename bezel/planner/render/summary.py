@@ -118,6 +118,8 @@ def _service(plan: Plan) -> Iterable[Row]:
         name = service.vpc.subnetwork or service.vpc.network
         yield "outgoing network", f"{name}, {service.vpc.egress}", either(origin, "vpc.network", "vpc.subnetwork")
     yield "rollout", plan.settings.rollout, origin["rollout"]
+    if service.restarted_at:
+        yield "restarted at", service.restarted_at, origin["restarted_at"]
     wait = f"after {probe.initial_delay_seconds} s, every {probe.period_seconds} s"
     window = f"at most {probe.period_seconds * probe.failure_threshold} s"
     set_by = either(origin, "probe.initial_delay_seconds", "probe.period_seconds", "probe.failure_threshold")

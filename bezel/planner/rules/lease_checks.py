@@ -88,6 +88,7 @@ def check_lease_only(settings: Settings, unread: Iterable[str] = ()) -> Iterator
             f"the machine's start is bounded by {setting('lease.boot_deadline')}",
         ),
         "rollout": (settings.rollout != "direct", "a lease is replaced, not rolled out"),
+        "restarted_at": (settings.restarted_at != "", "a lease has no revisions"),
         "vpc": (
             settings.vpc != Vpc() or _holds("vpc", unread),
             f"its machines have a network of their own, see {setting('network')}",

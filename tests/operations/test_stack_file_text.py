@@ -1,0 +1,149 @@
+"""Single values in the text of a stack file: they are there afterwards, and nothing else has changed."""
+
+import difflib
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bezel.errors import UserError
+from bezel.operations.stack_edits.file_text import with_setting
+
+MIN, MAX = ("scaling", "min_instances"), ("scaling", "max_instances")
+FULL = """\
+# Gemma on one L4.
+config:
+  bezel:model: gemma-4-12b-it-qat-w4a16  # 4 bit
+  bezel:scaling:
+    # Nobody is there at night.
+    min_instances: 0   # costs nothing
+    max_instances: 3
+  # Spending.
+  bezel:cost: {max_hourly_usd: 1.10}
+
+encryptionsalt: v1:abc
+"""
+
+
+def edited(text: str, path: tuple[str, ...] = MIN, value: int | str = 7) -> str:
+    return with_setting(text, "Pulumi.dev.yaml", "bezel", path, value)
+
+
+def changed_lines(before: str, after: str) -> tuple[list[str], list[str]]:
+    lines = list(difflib.ndiff(before.splitlines(), after.splitlines()))
+    return [line[2:] for line in lines if line[0] == "-"], [line[2:] for line in lines if line[0] == "+"]
+
+
+@pytest.mark.parametrize(
+    ("text", "gone", "new"),
+    [
+        (FULL, ["    min_instances: 0   # costs nothing"], ["    min_instances: 7   # costs nothing"]),
+        (
+            FULL.replace("    min_instances: 0   # costs nothing\n", ""),
+            [],
+            ["    min_instances: 7"],
+        ),
+        ("config:\n  bezel:model: m\n", [], ["  bezel:scaling:", "    min_instances: 7"]),
+        ("config:\n  bezel:model: m", [], ["  bezel:scaling:", "    min_instances: 7"]),
+        ("config:\n    bezel:model: m\n\n# End.\n", [], ["    bezel:scaling:", "      min_instances: 7"]),
+        ("config:\n  bezel:labels:\n    a: b\nencryptionsalt: v\n", [], ["  bezel:scaling:", "    min_instances: 7"]),
+        (
+            "config:\n  bezel:scaling: {max_instances: 3} # few\n",
+            ["  bezel:scaling: {max_instances: 3} # few"],
+            ["  bezel:scaling: {max_instances: 3, min_instances: 7} # few"],
+        ),
+        ("config:\n  bezel:scaling: {}\n", ["  bezel:scaling: {}"], ["  bezel:scaling: {min_instances: 7}"]),
+        ("config:\n  bezel:scaling:\n", ["  bezel:scaling:"], ["  bezel:scaling: {min_instances: 7}"]),
+        ("config:\n  bezel:scaling: ~\n", ["  bezel:scaling: ~"], ["  bezel:scaling: {min_instances: 7}"]),
+        ("config:\n  scaling: {min_instances: 1}\n",
+          ["  scaling: {min_instances: 1}"], ["  scaling: {min_instances: 7}"]),
+        (
+            "config: {bezel:model: m}\n",
+            ["config: {bezel:model: m}"],
+            ["config: {bezel:model: m, bezel:scaling: {min_instances: 7}}"],
+        ),
+        ("config:\n", ["config:"], ["config: {bezel:scaling: {min_instances: 7}}"]),
+        ("", [], ["config:", "  bezel:scaling:", "    min_instances: 7"]),
+        ("# Nothing yet.", [], ["config:", "  bezel:scaling:", "    min_instances: 7"]),
+        ("secretsprovider: passphrase\n", [], ["config:", "  bezel:scaling:", "    min_instances: 7"]),
+        (
+            "config:\n  bezel:note: |\n    some\n    text\n  bezel:scaling:\n    min_instances: 1\n",
+            ["    min_instances: 1"],
+            ["    min_instances: 7"],
+        ),
+        ("config:\n  bezel:note: |\n    some\n    text\n", [], ["  bezel:scaling:", "    min_instances: 7"]),
+        ('config:\n  "bezel:scaling":\n    min_instances: 1\n', ["    min_instances: 1"], ["    min_instances: 7"]),
+    ],
+)  # fmt: skip
+def test_the_value_is_written_and_no_other_line_changes(text: str, gone: list[str], new: list[str]) -> None:
+    after = edited(text)
+    assert changed_lines(text, after) == (gone, new)
+    found = yaml.safe_load(after)["config"]
+    assert (found.get("bezel:scaling") or found["scaling"])["min_instances"] == 7
+    assert edited(after) == after
+
+
+def test_two_values_and_a_text_are_written_one_after_the_other() -> None:
+    after = edited(edited(FULL, MAX, 9), ("restarted_at",), "2026-11-24T12:00:00Z")
+    gone, new = changed_lines(FULL, after)
+    assert gone == ["    max_instances: 3"]
+    assert new == ["    max_instances: 9", '  bezel:restarted_at: "2026-11-24T12:00:00Z"']
+
+
+def test_the_line_ends_of_the_file_are_kept() -> None:
+    text = FULL.replace("\n", "\r\n")
+    after = edited(text, ("restarted_at",), "now")
+    assert after.count("\r\n") == after.count("\n") == text.count("\n") + 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "config:\n  bezel:other: &shared {min_instances: 1}\n  bezel:scaling: *shared\n",
+        "config:\n  bezel:scaling:\n    min_instances: &n 1\n    max_instances: *n\n",
+        "config:\n  bezel:scaling: '{\"min_instances\": 1}'\n",
+        "config:\n  bezel:scaling:\n    min_instances: [1]\n",
+        "config:\n  bezel:scaling: [1]\n",
+        "config: text\n",
+        "config: {bezel:model: m,}\n",
+    ],
+)
+def test_what_cannot_be_written_alone_is_left_to_the_person_with_the_line_to_write(text: str) -> None:
+    with pytest.raises(UserError) as refused:
+        edited(text)
+    assert "nothing was changed" in str(refused.value)
+    assert 'write it by hand: {"bezel:scaling": {"min_instances": 7}}' in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["config: [", "config:\n  a: 1\n  a: 2\n", "- 1\n", "text\n"])
+def test_a_file_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(UserError):
+        edited(text)
+
+
+PLAIN = st.text(st.characters(codec="utf-8", categories=("L", "N", "Z", "P", "S")), max_size=12)
+VALUES = st.one_of(st.integers(-9, 9**9), st.booleans(), PLAIN)
+TREES = st.recursive(
+    VALUES, lambda inner: st.dictionaries(PLAIN, inner, max_size=3) | st.lists(inner, max_size=3), max_leaves=6
+)
+
+
+@pytest.mark.slow
+@given(
+    others=st.dictionaries(st.from_regex(r"bezel:[a-q]{1,5}", fullmatch=True), TREES, max_size=4),
+    section=st.none() | st.dictionaries(st.sampled_from(["min_instances", "max_instances", "more"]), st.integers(0, 9)),
+    flow=st.sampled_from([None, True, False]),
+    value=st.integers(0, 1000),
+)
+def test_whatever_the_file_holds_only_the_value_differs_or_nothing_is_changed(
+    others: dict[str, object], section: dict[str, int] | None, flow: bool | None, value: int
+) -> None:
+    content = {"config": {**others, **({} if section is None else {"bezel:scaling": section})}}
+    text = yaml.safe_dump(content, default_flow_style=flow, sort_keys=False, allow_unicode=True)
+    try:
+        after = edited(text, MIN, value)
+    except UserError:
+        return
+    expected = {"config": {**content["config"], "bezel:scaling": {**(section or {}), "min_instances": value}}}
+    assert yaml.safe_load(after) == expected
