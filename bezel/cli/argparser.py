@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from bezel.errors import UserError
+from bezel.errors import NOT_SHOWN, UserError, shown
 
 Spec = Mapping[str, Any]
 COMMANDS = Path(__file__).with_name("commands.toml")
@@ -140,7 +140,8 @@ class Parser(argparse.ArgumentParser):
         known = list(self._option_string_actions)
         similar = [near for word in unknown for near in difflib.get_close_matches(word.partition("=")[0], known, n=1)]
         hint = f"; did you mean {', '.join(similar)}?" if similar else ""
-        self.error(f"unrecognized argument: {shlex.join(unknown)}{hint}")
+        words = " ".join(NOT_SHOWN if shown(word) == NOT_SHOWN else shlex.quote(word) for word in unknown)
+        self.error(f"unrecognized argument: {words}{hint}")
 
     def error(self, message: str) -> NoReturn:
         """Raise the error of an invalid command line."""

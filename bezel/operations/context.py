@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 from bezel.console import note
-from bezel.errors import Problem, UserError
+from bezel.errors import NOT_SET, Problem, UserError
 from bezel.leases.clock import PlatformClock, clock_of
 from bezel.operations.deployment.deployment import Deployment, deployment_of
 from bezel.operations.deployment.state_reader import read_state, stacks_in
@@ -85,6 +85,22 @@ class Context:
     def address(self, api: str) -> str:
         """Base address of an API, as of `bezel.rest.endpoint`."""
         return endpoint(api, self.environ)
+
+    def cloud_project(self, stack: str | None) -> str:
+        """The Google Cloud project of a stack's file; without a stack that of the environment.
+
+        Raises:
+            UserError: None is named, or there is no such stack.
+        """
+        from bezel.pulumi_engine.project import ProjectError, cloud_project_of
+
+        own = None if stack is None else self.project.cloud_project(stack, self.environ)
+        named = own or cloud_project_of(self.environ)
+        if named is None:
+            consequence = "no Google Cloud project is named."
+            repair = "set GOOGLE_CLOUD_PROJECT, or name a stack whose file has gcp:project: --stack NAME."
+            raise ProjectError(Problem("GOOGLE_CLOUD_PROJECT", NOT_SET, consequence, repair))
+        return named
 
     def stacks(self) -> list[str]:
         """Names of the project's stacks in the backend, sorted.

@@ -177,6 +177,13 @@ OPERATIONS: tuple[Operation, ...] = (
         "leases.delete_lease:apply_delete",
     ),
     Operation(
+        "secret_show",
+        "secrets.secret_show:show",
+        "reading",
+        "show whether a secret has a value, which stacks read it, and the command by which a person sets it",
+        "secret show",
+    ),
+    Operation(
         "explain",
         "explanation.explain:explain",
         "reading",

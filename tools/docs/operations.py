@@ -15,13 +15,14 @@ SCHEMAS = ROOT / "bezel" / "operations" / "schemas"
 POLICIES = ROOT / "bezel" / "operations" / "explanation" / "policies.json"
 DOCUMENT = ROOT / "docs" / "operations.md"
 # Tool of the seed systems -> the operation, or the other command of `bezel`, that does it; None: there is none yet.
-SEED_TOOLS: dict[str, str | None] = {
+# A pair is a command for people, and the operation that tells an agent what a person runs.
+SEED_TOOLS: dict[str, str | tuple[str, str] | None] = {
     "deploy a service": "deploy",
     "destroy a service": "destroy",
     "scale a service": "scale",
     "status of a service": "status",
     "deployment configuration before it is applied": None,
-    "save the Hugging Face token": None,
+    "save the Hugging Face token": ("bezel secret set", "secret_show"),
     "endpoint": "endpoint",
     "models in a bucket": "bezel weights list",
     "models in the Vertex registry": None,
@@ -66,7 +67,8 @@ SEED_TOOLS: dict[str, str | None] = {
 def counterparts() -> str:
     """Rows of the seeds' tools: command, MCP tool, test."""
     rows = []
-    for tool, name in SEED_TOOLS.items():
+    for tool, named in SEED_TOOLS.items():
+        own, name = named if isinstance(named, tuple) else ("", named)
         if name is None:
             rows.append((tool, "not yet", "", ""))
         elif name.startswith("bezel "):
@@ -74,7 +76,9 @@ def counterparts() -> str:
         else:
             each = operation(name)
             module = each.function.partition(":")[0].rpartition(".")[2]
-            rows.append((tool, f"`bezel {each.command}`", f"`{each.name}`", f"`tests/operations/test_{module}.py`"))
+            rows.append(
+                (tool, f"`{own or f'bezel {each.command}'}`", f"`{each.name}`", f"`tests/operations/test_{module}.py`")
+            )
     return _table(("tool of the seed systems", "command", "MCP tool", "test"), rows)
 
 

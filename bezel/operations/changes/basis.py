@@ -28,6 +28,8 @@ _WORDS = {
     "program": "the program",
     "quota_project": "the project of the quota",
     "limit": "the limit",
+    "secret_project": "the project of the secret",
+    "secret": "the secret's versions",
     "request": "an earlier request",
 }
 

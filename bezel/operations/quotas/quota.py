@@ -16,7 +16,7 @@ from bezel.console import aligned
 from bezel.operations.context import Context
 from bezel.operations.plan import plan_of
 from bezel.operations.quotas.known import KnownQuota, PlaceKind, known_by_id, known_quotas, needs_of
-from bezel.operations.quotas.places import Region, Zone, cloud_project, is_in, refuse_both
+from bezel.operations.quotas.places import Region, Zone, is_in, refuse_both
 from bezel.operations.quotas.requests_made import QuotaRequest, requests_of
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Arguments, Result
@@ -107,7 +107,7 @@ def quota(context: Context, arguments: QuotaArguments) -> QuotaReport:
         UserError: No project is named, or the stack cannot be planned.
     """
     refuse_both(arguments.region, arguments.zone)
-    project = cloud_project(context, arguments.stack)
+    project = context.cloud_project(arguments.stack)
     needs = () if arguments.stack is None else needs_of(plan_of(context, arguments.stack)[0])
     wanted = _wanted(needs, arguments)
     notes: list[str] = []

@@ -15,7 +15,7 @@ from bezel.operations.changes.basis import check, place_of
 from bezel.operations.changes.plan import Outcome, Plan, PlannedChange, plain
 from bezel.operations.context import Context
 from bezel.operations.quotas.known import KnownQuota, known_quotas
-from bezel.operations.quotas.places import Region, Zone, cloud_project, refuse_both
+from bezel.operations.quotas.places import Region, Zone, refuse_both
 from bezel.operations.quotas.requests_made import request_of
 from bezel.operations.results import Arguments
 from bezel.rest.cloud_quotas import Limit, info_of, value_in
@@ -133,7 +133,7 @@ def _target(context: Context, arguments: QuotaRequestArguments) -> _Target:
         given = arguments.region or arguments.zone
         text = f"{arguments.quota} has a value for each {known.kind}."
         raise UserError(Problem(f"--{known.kind}", given, text, f"name one of {', '.join(known.places)}."))
-    project = cloud_project(context, arguments.stack)
+    project = context.cloud_project(arguments.stack)
     limit = Limit(known.quota.service, known.quota.id, place, known.quota.dimensions)
     info = info_of(context.google, project, limit.service, limit.quota_id)
     allowed = None if info is None else value_in(info, limit)

@@ -1,0 +1,74 @@
+"""`bezel secret set NAME`: reads a value from a terminal without an echo, a pipe or a file descriptor, and stores it.
+
+Owns where the value comes from: never an argument or a variable of the environment, which others can read. Typing or
+piping the value is the confirmation; the plan is shown before. Leaves Secret Manager to `bezel.operations.secrets`.
+"""
+
+import argparse
+import json
+import os
+import sys
+
+from bezel.console import note, say
+from bezel.errors import Problem, UserError
+from bezel.pulumi_engine.project import Project
+from bezel.rest.secret_manager import MAX_BYTES
+
+_STDIN = 0
+_LINE_END = 2
+
+
+def set_value(project: Project, options: argparse.Namespace) -> int:
+    """Plan, read the value, store it; return the exit code.
+
+    Raises:
+        UserError: The name or the value is invalid, or Secret Manager refused.
+    """
+    from pydantic import ValidationError
+
+    from bezel.operations.context import Context
+    from bezel.operations.secrets.secret_set import apply_set, checked, plan_set
+    from bezel.operations.secrets.secret_show import SecretArguments
+
+    try:
+        arguments = SecretArguments(name=options.name, stack=options.stack)
+    except ValidationError:
+        consequence = "a secret's id has letters, digits, hyphens and underscores, 255 at most, and is not its value."
+        raise UserError(
+            Problem("NAME", options.name, consequence, "name the secret; the value is read later.")
+        ) from None
+    with Context(project.folder, os.environ) as context:
+        plan = plan_set(context, arguments)
+        note(plan.text().rstrip("\n"))
+        outcome = apply_set(context, plan, checked(_read(options.fd)))
+    if options.json:
+        say(json.dumps({"plan": plan.model_dump(mode="json"), "outcome": outcome.model_dump(mode="json")}, indent=2))
+    else:
+        say(outcome.text().rstrip("\n"))
+    return outcome.exit_code
+
+
+def _read(descriptor: int | None) -> bytes:
+    """The value, of at most one byte more than is allowed with its line end."""
+    number = _STDIN if descriptor is None else descriptor
+    if descriptor is None and sys.stdin is not None and sys.stdin.isatty():
+        return _typed()
+    most, pieces, size = MAX_BYTES + _LINE_END + 1, [], 0
+    try:
+        while size < most and (piece := os.read(number, most - size)):
+            pieces.append(piece)
+            size += len(piece)
+    except OSError as error:
+        text = f"it cannot be read ({error.strerror}); nothing was changed."
+        repair = "open it for the command, e.g. `bezel secret set NAME --fd 3 3<FILE`, or use a pipe."
+        raise UserError(Problem("--fd", number, text, repair)) from None
+    return b"".join(pieces)
+
+
+def _typed() -> bytes:
+    import getpass
+
+    try:
+        return getpass.getpass("value (not shown; empty to stop): ", stream=sys.stderr).encode()
+    except EOFError:
+        return b""

@@ -1,0 +1,1 @@
+"""Secrets of Secret Manager that servers read: whether one has a value, and how a person sets it."""

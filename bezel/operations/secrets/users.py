@@ -1,0 +1,19 @@
+"""Stacks that give their servers a secret: by `secrets` of each stack's file."""
+
+from bezel.errors import UserError
+from bezel.operations.context import Context
+
+SETTING = "secrets"
+
+
+def users_of(context: Context, name: str) -> tuple[str, ...]:
+    """`STACK (VARIABLE)` of each stack file that names a secret; a file that cannot be read names none."""
+    found = []
+    for stack in context.project.stacks():
+        try:
+            given = context.project.configuration(stack).get(SETTING)
+        except UserError:
+            continue
+        if isinstance(given, dict):
+            found += [f"{stack} ({variable})" for variable, secret in given.items() if secret == name]
+    return tuple(found)
