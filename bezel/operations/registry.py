@@ -77,6 +77,13 @@ OPERATIONS: tuple[Operation, ...] = (
         "plan",
     ),
     Operation(
+        "cost",
+        "pricing.cost:cost",
+        "reading",
+        "show what a stack costs per hour, month, lease, cold start and million tokens, with each price's source",
+        "cost",
+    ),
+    Operation(
         "status",
         "status:status",
         "reading",

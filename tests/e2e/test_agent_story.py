@@ -65,7 +65,8 @@ class Agent:
 
 
 @pytest.mark.timeout(600)
-def test_an_agent_finds_leases_deploys_asks_measures_and_destroys(rehearsal: Rehearsal) -> None:
+def test_an_agent_finds_leases_deploys_asks_measures_scales_and_destroys(rehearsal: Rehearsal) -> None:
+    rehearsal.set("cost", None)
     rehearsal.set("smoke", {"requests": 4, "output_tokens": 8, "prompt_tokens": 32})
     assert rehearsal.local("preview", STACK).code == 0  # starts the cloud, with the weights in their bucket
     prepare(rehearsal)
@@ -84,6 +85,7 @@ def test_an_agent_finds_leases_deploys_asks_measures_and_destroys(rehearsal: Reh
                 await deploy(agent)
                 await ask(agent)
                 await measure(agent)
+                await scale(agent, rehearsal)
                 await destroy(agent)
 
     anyio.run(story)
@@ -115,7 +117,7 @@ async def find(agent: Agent) -> None:
     assert all(each["usd_per_hour"] is None or float(each["usd_per_hour"]) > 0 for each in usable)
     assert ZONE in {each["zone"] for each in usable}
     assert (await agent.call("tpu_list", zone=[ZONE]))["leases"] == []
-    assert (await agent.call("plan", stack=STACK))["values"]["cost"]["usd_per_hour"] > 0
+    assert float((await agent.call("cost", stack=STACK))["usd_per_hour"]) > 0
 
 
 async def lease(agent: Agent) -> None:
@@ -165,6 +167,18 @@ async def measure(agent: Agent) -> None:
     assert (result["nature"], result["cells"][0]["requests"]) == ("simulated", 6)
     report = await agent.call("bench_report", results=["story.json"])
     assert report["nature"] == "simulated"
+
+
+async def scale(agent: Agent, rehearsal: Rehearsal) -> None:
+    file = rehearsal.folder / f"Pulumi.{STACK}.yaml"
+    offered = await agent.call("scale", stack=STACK, max=2)
+    assert "max_instances: 2" in offered["plan"]["file_change"]
+    assert "max_instances: 2" not in file.read_text()
+    await agent.change("scale", stack=STACK, max=2)
+    assert "max_instances: 2" in file.read_text()
+    with rehearsal.api() as api:
+        found = api.get(f"/run/v2/projects/bezel-local/locations/us-east4/services/bezel-{STACK}").json()
+    assert found["template"]["scaling"]["maxInstanceCount"] == 2
 
 
 async def destroy(agent: Agent) -> None:

@@ -57,8 +57,8 @@ SEED_TOOLS: dict[str, str | tuple[str, str] | None] = {
     "report with charts": "bench_report",
     "compare hardware": "compare",
     "compare models": "compare",
-    "cost estimate": "plan",
-    "cost per million tokens": "plan",
+    "cost estimate": "cost",
+    "cost per million tokens": "cost",
     "cost comparison over platforms": "compare",
     "help": "bezel --help",
 }

@@ -1,0 +1,1 @@
+"""Prices of stacks as operations show them."""

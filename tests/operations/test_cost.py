@@ -1,0 +1,65 @@
+"""`bezel cost`: the plan's own amounts by name, with their sources; what has no price never costs 0."""
+
+import shutil
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+import yaml
+
+from bezel.errors import UserError
+from bezel.operations.context import Context
+from bezel.operations.plan import PlanArguments, plan
+from bezel.operations.pricing.cost import Cost, CostArguments, cost
+from bezel.planner import PlanError
+
+ROOT = Path(__file__).parents[2]
+
+
+def costs(folder: Path, stack: str, more: str = "") -> Cost:
+    for name in ("Pulumi.yaml", f"Pulumi.{stack}.yaml"):
+        shutil.copy(ROOT / name, folder)
+    file = folder / f"Pulumi.{stack}.yaml"
+    file.write_text(file.read_text() + more)
+    return cost(Context(folder, {}, show=lambda _line: None), CostArguments(stack=stack))
+
+
+def test_a_service_costs_what_its_plan_says(tmp_path: Path) -> None:
+    found = costs(tmp_path, "l4-qat")
+    planned = plan(Context(tmp_path, {}, show=lambda _line: None), PlanArguments(stack="l4-qat")).values["cost"]
+    assert found.usd_per_hour == Decimal(str(planned["usd_per_hour"]))
+    assert (found.usd_per_hour_idle, found.usd_per_lease, found.lease_seconds) == (0, None, None)
+    assert found.usd_per_hour_at_most is not None
+    assert found.usd_per_month_at_most == found.usd_per_hour_at_most * 730
+    assert found.usd_per_million_output_tokens is not None
+    assert found.usd_per_million_output_tokens.low == Decimal(str(planned["usd_per_million_output_tokens"][0]))
+    assert sum((line.usd_per_hour or 0) for line in found.lines) == pytest.approx(
+        found.usd_per_hour, abs=Decimal("0.001")
+    )
+    assert all(line.source and line.as_of for line in found.lines)
+
+
+def test_a_lease_costs_until_its_end_and_without_traffic_too(tmp_path: Path) -> None:
+    found = costs(tmp_path, "v6e4-moe")
+    assert found.usd_per_hour_idle == found.usd_per_hour
+    assert found.lease_seconds == 14400
+    assert found.usd_per_lease is not None
+    assert found.usd_per_hour_at_most is not None
+    assert found.usd_per_lease == pytest.approx(found.usd_per_hour_at_most * 4, abs=Decimal("0.01"))
+    assert found.usd_per_month_at_most is None
+    assert "per month" not in found.text()
+
+
+def test_what_has_no_price_is_refused_with_the_missing_row_and_costs_never_0(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "Pulumi.yaml", tmp_path)
+    stack = yaml.safe_load((ROOT / "Pulumi.v6e4-moe.yaml").read_text())
+    stack["config"]["bezel:lease"]["zones"] = [{"zone": "southamerica-west1-a", "patience": "30m"}]
+    (tmp_path / "Pulumi.far.yaml").write_text(yaml.safe_dump(stack))
+    with pytest.raises(PlanError, match="Missing price row: tpu, v6e chip, southamerica-west1"):
+        cost(Context(tmp_path, {}, show=lambda _line: None), CostArguments(stack="far"))
+
+
+def test_a_stack_without_a_file_has_no_cost(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "Pulumi.yaml", tmp_path)
+    with pytest.raises(UserError, match="STACK"):
+        cost(Context(tmp_path, {}), CostArguments(stack="none"))
