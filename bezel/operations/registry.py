@@ -84,6 +84,13 @@ OPERATIONS: tuple[Operation, ...] = (
         "cost",
     ),
     Operation(
+        "config",
+        "configuration.config:config",
+        "reading",
+        "show the requests that a deploy sends for a stack's services and machines, or the same as gcloud commands",
+        "config",
+    ),
+    Operation(
         "status",
         "status:status",
         "reading",

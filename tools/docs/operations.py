@@ -21,7 +21,7 @@ SEED_TOOLS: dict[str, str | tuple[str, str] | None] = {
     "destroy a service": "destroy",
     "scale a service": "scale",
     "status of a service": "status",
-    "deployment configuration before it is applied": None,
+    "deployment configuration before it is applied": "config",
     "save the Hugging Face token": ("bezel secret set", "secret_show"),
     "endpoint": "endpoint",
     "models in a bucket": "bezel weights list",
