@@ -1,7 +1,6 @@
 """`bezel mcp`: serves the operations to an MCP client, and prints the configuration of clients."""
 
 import argparse
-import gc
 import os
 import re
 import sys
@@ -25,13 +24,9 @@ def serve(options: argparse.Namespace) -> int:
         UserError: There is no Pulumi project in the folder.
     """
     folder = _folder(options)
-    # The SDK makes some hundred models as it is imported: a collection in between frees nothing, and all of them take a
-    # tenth of the time until the server answers.
-    gc.disable()
     from bezel.mcp_server.scope import Scope
     from bezel.mcp_server.server import serve as serve_client
 
-    gc.enable()
     if sys.stdin.isatty():
         note("serving the Model Context Protocol on standard input; `bezel mcp config` configures a client.")
     serve_client(folder, Scope(options.read_only, tuple(options.stack)))

@@ -9,6 +9,7 @@ from bezel.leases.availability import PROBE_STACK, probe
 from bezel.leases.clock import PlatformClock
 from bezel.leases.controller import LeaseError
 from bezel.leases.inventory import LeaseInventory, back_end_of, new_client, sweep_plan
+from bezel.leases.names import BY_HAND
 from bezel.leases.observation import Goal, Observation, State
 from bezel.leases.requests import LeaseSpec, ZoneChoice
 from tests.support.leases.fake_lease_api import Zone, answers, error
@@ -41,6 +42,8 @@ def seen(state: State = State.ACTIVE, **more: Any) -> Observation:
         (seen(State.ENDED, kind="node"), "a node whose request is gone"),
         (seen(stack="old"), "its stack old does not exist"),
         (seen(stack="doomed"), "of the stack doomed"),
+        (seen(stack=BY_HAND), ""),
+        (seen(State.ENDED, stack=BY_HAND), "ended (WORD); it uses quota until it is deleted"),
         (Observation(FIRST, NAME, State.FAILED, labels={"team": "research"}), ""),
     ],
 )

@@ -51,7 +51,8 @@ def measured(context: Context, arguments: Sequence[str], out: Path, seconds: flo
         CancelledError: The caller gave up; the cells so far are beside `out`.
         UserError: Nothing could be measured.
     """
-    command = [sys.executable, "-c", _CHILD, str(os.getpid()), "--errors", "json", "bench", *arguments]
+    # -P: no module of the project's folder takes the place of one of the command's.
+    command = [sys.executable, "-P", "-c", _CHILD, str(os.getpid()), "--errors", "json", "bench", *arguments]
     before = _stamp(out)
     with subprocess.Popen(
         [*command, "--out", str(out)],
