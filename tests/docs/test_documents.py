@@ -49,6 +49,11 @@ def test_every_python_block_of_the_readme_runs() -> None:
         assert declared.named("chat-account")
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+def test_no_document_holds_the_marks_of_an_unfinished_merge(document: Path) -> None:
+    assert re.findall(r"^(?:<{7} .*|={7}|>{7} .*)$", document.read_text(encoding="utf-8"), re.MULTILINE) == []
+
+
 def test_every_setting_that_the_readme_shows_is_accepted() -> None:
     texts = blocks(README, "yaml")
     assert texts
