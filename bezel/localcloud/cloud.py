@@ -171,6 +171,7 @@ class Cloud:
         from bezel.localcloud.services.storage import service as storage
         from bezel.localcloud.services.storage.xml.routes import XmlRoute
         from bezel.localcloud.services.tpu import api as tpu
+        from bezel.localcloud.services.vertex_ai import garden_api as vertex_ai
 
         apis = [
             *(module.api for module in (run, jobs_api, executions_api, storage, iam, credentials)),
@@ -178,7 +179,7 @@ class Cloud:
             *(module.api for module in (resource_manager, secret_manager, kms, artifact_registry, artifacts_api)),
             *(module.api for module in (service_usage, cloud_quotas, logs, monitoring, channels)),
             *(module.api for module in (alert_policies, dashboards, uptime_checks, scheduler)),
-            *(module.api for module in (compute, vpc_api, instances_api, tpu)),
+            *(module.api for module in (compute, vpc_api, instances_api, tpu, vertex_ai)),
             *(module.api for module in (accounts, budgets, catalog)),
             control_api.api,
         ]

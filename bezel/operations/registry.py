@@ -198,6 +198,13 @@ OPERATIONS: tuple[Operation, ...] = (
         "secret show",
     ),
     Operation(
+        "model_files",
+        "model_files.model_files:model_files",
+        "reading",
+        "show the model files of buckets, complete or not, and the models of Vertex AI's registry",
+        "model-files",
+    ),
+    Operation(
         "explain",
         "explanation.explain:explain",
         "reading",

@@ -31,6 +31,7 @@ _GOOGLE = {
     "STORAGE": "https://storage.googleapis.com/storage/v1/",
     "STS": "https://sts.googleapis.com/v1/",  # not one of the provider's: it takes the address from the credentials
     "TPU_V2ALPHA1": "https://tpu.googleapis.com/v2alpha1/",
+    "VERTEX_AI": "https://aiplatform.googleapis.com/v1/",  # a region has an address of its own
 }
 
 
@@ -52,6 +53,16 @@ def endpoint(api: str, environ: Mapping[str, str] | None = None) -> str:
     if not override:
         return _GOOGLE[api]
     return guarded(override, variable).rstrip("/") + "/"
+
+
+def regional_endpoint(api: str, region: str, environ: Mapping[str, str] | None = None) -> str:
+    """The base address of an API in a region: `https://REGION-HOST/…`, or the override of `endpoint`.
+
+    Raises:
+        AddressError: Its override is not a safe address.
+    """
+    url = endpoint(api, environ)
+    return url.replace("https://", f"https://{region}-", 1) if url == _GOOGLE[api] else url
 
 
 def guarded(url: str, what: str) -> str:

@@ -48,6 +48,7 @@ READS = (
     "bezel logs",
     "bezel memory",
     "bezel metrics",
+    "bezel model-files",
     "bezel plan",
     "bezel proxy",
     "bezel quota",

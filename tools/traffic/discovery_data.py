@@ -141,6 +141,11 @@ SOURCES = (
         *_under("cloudscheduler.projects.locations", "get list"),
         *_under("cloudscheduler.projects.locations.jobs", "create get list patch delete pause resume run"),
     )),
+    Source("aiplatform", "aiplatform.v1", "/aiplatform/", (
+        *_under("aiplatform.projects.locations.models", "upload get list delete"),
+        "aiplatform.projects.locations.operations.get",
+        "aiplatform.publishers.models.get",
+    )),
     Source("cloudbilling", "cloudbilling.v1", "/cloudbilling/", (
         *_under("cloudbilling.billingAccounts", f"get list {_POLICIES}"),
         "cloudbilling.billingAccounts.projects.list",

@@ -31,6 +31,7 @@ from bezel.localcloud.services.secret_manager import api as secret_manager
 from bezel.localcloud.services.service_usage import api as service_usage
 from bezel.localcloud.services.storage import service as storage
 from bezel.localcloud.services.tpu import api as tpu
+from bezel.localcloud.services.vertex_ai import garden_api as vertex_ai
 from tests.support.gitops.issuer import public_key, signed
 from tests.support.localcloud.api_harness import ApiHarness
 from tests.support.localcloud.billing_harness import billing
@@ -41,6 +42,7 @@ from tests.support.localcloud.machines_harness import machines, networks
 from tests.support.localcloud.observability_harness import observability
 from tests.support.localcloud.quotas_harness import quotas
 from tests.support.localcloud.registry_harness import push_index
+from tests.support.localcloud.vertex_harness import vertex_models
 from tests.support.record_results import check_results
 from tools.traffic.discovery_data import SOURCES, methods_of, path_of
 from tools.traffic.discovery_data import document as discovery
@@ -70,7 +72,7 @@ MODULES = (
     *(secret_manager, service_usage, storage),
     *(billing_accounts, budgets, catalog, channels),
     *(alert_policies, dashboards, uptime_checks, scheduler),
-    *(kms_api, versions_api, cloud_quotas),
+    *(kms_api, versions_api, cloud_quotas, vertex_ai),
 )
 USED = 'metric.type = "serviceruntime.googleapis.com/quota/allocation/usage"'
 USAGE = f"/serviceusage/v1/{PARENT}/services"
@@ -486,6 +488,7 @@ def trial(own_daemon):
     observability(found)
     kms(found, policies)
     quotas(found)
+    vertex_models(found)
     found("DELETE", f"{ACCOUNTS}/{RUNTIME}", missing=f"{ACCOUNTS}/{RUNTIME}x")
     return found
 

@@ -10,6 +10,8 @@ from tests.support.localcloud.discovery_check import called, document
 OPEN = (
     *("testIamPermissions", "operations.get", "serviceusage.operations.list"),
     "artifactregistry.projects.locations.operations.cancel",
+    # Of Google, and not of the project.
+    "aiplatform.publishers.models.get",
     # A list of what the caller may see, and the public price list.
     *("cloudbilling.billingAccounts.list", "cloudbilling.services.list", "cloudbilling.services.skus.list"),
 )

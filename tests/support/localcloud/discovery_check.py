@@ -48,6 +48,15 @@ ANYTHING = {
     "google.api.serviceusage.v1.DisableServiceResponse": ("serviceusage.v1", "DisableServiceResponse"),
     "google.api.serviceusage.v1.BatchEnableServicesResponse": ("serviceusage.v1", "BatchEnableServicesResponse"),
     "google.api.serviceusage.v1.OperationMetadata": ("serviceusage.v1", "GoogleApiServiceusageV1OperationMetadata"),
+    "google.cloud.aiplatform.v1.UploadModelResponse": ("aiplatform.v1", "GoogleCloudAiplatformV1UploadModelResponse"),
+    "google.cloud.aiplatform.v1.UploadModelOperationMetadata": (
+        "aiplatform.v1",
+        "GoogleCloudAiplatformV1UploadModelOperationMetadata",
+    ),
+    "google.cloud.aiplatform.v1.DeleteOperationMetadata": (
+        "aiplatform.v1",
+        "GoogleCloudAiplatformV1DeleteOperationMetadata",
+    ),
     "google.rpc.ErrorInfo": {"reason", "domain", "metadata"},
     "google.rpc.BadRequest": {"fieldViolations"},
     "google.rpc.QuotaFailure": {"violations"},

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -20,6 +21,7 @@ PATHS = {
     "MONITORING": "monitoring",
     "SECRET_MANAGER": "secretmanager/v1",
     "STORAGE": "storage/v1",
+    "VERTEX_AI": "aiplatform/v1",
 }
 
 
@@ -42,12 +44,27 @@ class OneProject:
             if part in call.path:
                 return answer
         with self._one:  # the store is that of one thread
+            if call.query.get("alt") == "media":
+                found = self.project.raw(call.method, f"{call.path}?alt=media")
+                return Answer(found.status_code, text=found.text)
             found = self.project.call(call.method, call.path, call.json if call.body else None, **call.query)
         return Answer(found.status_code, text=found.text)
 
     def context(self) -> Context:
         """A new context, as a face makes one for each call."""
         return Context(ROOT, self.environ, clock=_clock(self.project.clock), show=self.said.append)
+
+    def put(self, bucket: str, name: str, content: bytes, **metadata: str) -> None:
+        """Write an object, and its bucket if it is missing."""
+        self.project.call("POST", "/storage/v1/b", {"name": bucket}, project=PROJECT)
+        path = f"/upload/storage/v1/b/{bucket}/o?uploadType=media&name={quote(name, safe='')}"
+        answer = self.project.raw("POST", path, content)
+        assert answer.is_success, answer.text
+        if metadata:
+            path = f"/storage/v1/b/{bucket}/o/{quote(name, safe='')}"
+            self.project.ok(
+                "PATCH", path, {"metadata": {key.replace("_", "-"): value for key, value in metadata.items()}}
+            )
 
     @property
     def written(self) -> list[str]:
@@ -71,7 +88,7 @@ def _clock(clock: Clock) -> Any:
 def one_project(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[OneProject]:
     """A project with the APIs that its operations ask enabled."""
     project = Project(folder)
-    for api in ("cloudquotas", "secretmanager"):
+    for api in ("cloudquotas", "secretmanager", "aiplatform"):
         project.cloud.store.put("api", f"{api}.googleapis.com", {"state": "ENABLED"})
     with serving() as server:
         environ = {f"GOOGLE_{name}_CUSTOM_ENDPOINT": f"{server.url}/{path}/" for name, path in PATHS.items()}

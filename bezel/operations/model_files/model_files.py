@@ -1,0 +1,203 @@
+"""Model files of buckets: sizes, completeness, revision, the stacks that load them; and models of Vertex AI's registry.
+
+A folder is complete by its own lists: all numbered shards, all files that its index names, a configuration, and a
+tokenizer unless it is a draft model. Reads only; leaves copying to `weights_copy`.
+"""
+
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from bezel.console import aligned
+from bezel.errors import Problem, UserError
+from bezel.operations.checkup.local_checks import planned
+from bezel.operations.context import Context
+from bezel.operations.model_files.registry import RegistryModel, registry_of
+from bezel.operations.redaction import cleaned
+from bezel.operations.results import Arguments, Result
+from bezel.planner import AnyPlan
+from bezel.rest import RestError
+from bezel.weights.bucket import Bucket
+from bezel.weights.layout import StoredModel, stored_models
+from bezel.weights.progress import size
+from bezel.weights.retry import Watch
+
+_BUCKET_SECONDS = 60.0
+_GS = "gs://"
+Plans = Mapping[str, tuple[AnyPlan, str | None]]
+
+
+class ModelFilesArguments(Arguments):
+    """Which buckets."""
+
+    stack: str | None = Field(
+        None, max_length=230, description="stack, or bucket (gs://NAME); by default the buckets of all stack files"
+    )
+
+
+class ModelFolder(Result):
+    """A folder of a bucket that holds a model, or should."""
+
+    address: str = Field(description="gs://BUCKET/FOLDER")
+    files: int = Field(description="number of files; 0 where the folder is missing")
+    bytes: int
+    is_complete: bool
+    problems: tuple[str, ...] = Field(description="what is missing")
+    source: str | None = Field(description="where it was copied from, e.g. hf:google/gemma-4-12B-it; null if unknown")
+    revision: str | None = Field(description="commit of that source; null if unknown")
+    stacks: tuple[str, ...] = Field(description="stacks that load it")
+
+
+class ModelFiles(Result):
+    """Model files of buckets, and registered models."""
+
+    folders: tuple[ModelFolder, ...]
+    registry: tuple[RegistryModel, ...] = Field(description="models of Vertex AI's registry in the stacks' regions")
+    notes: tuple[str, ...] = Field(description="what could not be read, and why")
+
+    @property
+    def exit_code(self) -> int:
+        """1 where a stack's model is missing or incomplete."""
+        return 1 if any(each.stacks and not each.is_complete for each in self.folders) else 0
+
+    def text(self) -> str:
+        """Tables of the folders and of the registry, then what is missing."""
+        rows = [
+            (each.address, each.files, size(each.bytes), _state(each), _origin(each), ", ".join(each.stacks) or "-")
+            for each in self.folders
+        ]
+        heads = ("folder", "files", "size", "state", "source", "stacks")
+        lines = aligned(heads, rows) if rows else ["no model files"]
+        lines += [f"  {each.address}: {problem}" for each in self.folders for problem in each.problems]
+        if self.registry:
+            entries = [
+                (each.display_name, each.region, each.version, each.updated, each.artifact_uri or "-")
+                for each in self.registry
+            ]
+            lines += ["", *aligned(("registered model", "region", "version", "updated", "files"), entries)]
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)]) + "\n"
+
+
+def _state(folder: ModelFolder) -> str:
+    return "complete" if folder.is_complete else "incomplete" if folder.files else "missing"
+
+
+def _origin(folder: ModelFolder) -> str:
+    if folder.source is None:
+        return "unknown"
+    return folder.source + (f"@{folder.revision[:12]}" if folder.revision else "")
+
+
+@dataclass(frozen=True)
+class _Owner:
+    """A folder that a stack loads: its source on the hub ("" for an unpublished form), and whether it is a draft."""
+
+    stack: str
+    source: str
+    is_draft: bool
+
+
+def model_files(context: Context, arguments: ModelFilesArguments) -> ModelFiles:
+    """Model files of a stack's bucket, of a bucket, or of the buckets of all stacks.
+
+    Raises:
+        UserError: There is neither such a stack nor can a bucket have this name, or the named bucket cannot be read.
+    """
+    bucket, plans = _asked(context, arguments.stack)
+    owners: dict[str, dict[str, list[_Owner]]] = {bucket: {}} if bucket else {}
+    for stack, (plan, _) in plans.items():
+        for folder, owner in _folders(stack, plan):
+            if plan.weights.bucket and bucket in (None, plan.weights.bucket):
+                owners.setdefault(plan.weights.bucket, {}).setdefault(folder, []).append(owner)
+    context.show(f"lists {len(owners)} buckets and the registry of Vertex AI")
+    folders: list[ModelFolder] = []
+    notes: list[str] = []
+    for name, own in sorted(owners.items()):
+        try:
+            folders += _listed(name, own)
+        except RestError as error:
+            if name == bucket:
+                raise
+            notes.append(f"{_GS}{name}: {error}")
+            folders += [_missing(name, folder, each, "the bucket was not read") for folder, each in sorted(own.items())]
+    named = plans if bucket is None else {}
+    places = {(project, str(plan.settings.region)) for plan, project in named.values() if project}
+    registry, refused = registry_of(context, sorted(places))
+    return ModelFiles(
+        folders=tuple(folders),
+        registry=tuple(registry),
+        notes=tuple(cleaned(note, 600) for note in dict.fromkeys((*notes, *refused))),
+    )
+
+
+def _asked(context: Context, named: str | None) -> tuple[str | None, Plans]:
+    """(the only bucket, None for those of the stacks; the plans that are meant or that load from it)."""
+    stacks = context.project.stacks()
+    if named is not None and named in stacks:
+        context.project.configuration(named)
+        found = planned(context, (named,))
+        if not found[1]:
+            raise UserError(*(f"{each.subject}: {each.detail}" for each in found[0]))
+        return None, found[1]
+    if named is None:
+        return None, planned(context, stacks)[1]
+    bucket = named.removeprefix(_GS).rstrip("/")
+    if not _is_bucket(bucket):
+        consequence = "it is neither a stack with a file in this folder nor the name of a bucket."
+        repair = f"choose one of {', '.join(stacks) or '(no stacks)'}, or write gs://BUCKET."
+        raise UserError(Problem("STACK", named, consequence, repair))
+    return bucket, planned(context, stacks)[1]
+
+
+def _is_bucket(name: str) -> bool:
+    """Whether a bucket can have the name; it becomes a part of addresses."""
+    allowed = set("abcdefghijklmnopqrstuvwxyz0123456789-_.")
+    return 3 <= len(name) <= 222 and set(name) <= allowed and name[0].isalnum() and name[-1].isalnum()
+
+
+def _folders(stack: str, plan: AnyPlan) -> Iterable[tuple[str, _Owner]]:
+    weights = plan.weights
+    if weights.bucket is not None:
+        yield weights.path, _Owner(stack, weights.source, is_draft=False)
+        for folder, source in weights.drafts.items():
+            yield folder, _Owner(stack, source, is_draft=True)
+
+
+def _listed(bucket: str, owners: Mapping[str, list[_Owner]]) -> list[ModelFolder]:
+    """The models of a bucket, and the folders that stacks load and that are not there."""
+    drafts = {folder for folder, found in owners.items() if all(owner.is_draft for owner in found)}
+    with closing(Bucket(bucket, Watch(_BUCKET_SECONDS))) as reached:
+        held = {model.folder: model for model in stored_models(reached, drafts)}
+    there = [_of(bucket, model, owners.get(model.folder, ())) for model in held.values()]
+    lacking = [folder for folder in sorted(owners) if folder not in held]
+    return [*there, *(_missing(bucket, folder, owners[folder], "there is no model") for folder in lacking)]
+
+
+def _of(bucket: str, model: StoredModel, owners: Iterable[_Owner]) -> ModelFolder:
+    source, _, revision = model.source.partition("@")
+    return ModelFolder(
+        address=f"{_GS}{bucket}/{model.folder}",
+        files=model.files,
+        bytes=model.size,
+        is_complete=not model.problems,
+        problems=model.problems,
+        source=source or None,
+        revision=revision or None,
+        stacks=tuple(sorted({owner.stack for owner in owners})),
+    )
+
+
+def _missing(bucket: str, folder: str, owners: Iterable[_Owner], why: str) -> ModelFolder:
+    stacks = tuple(sorted({owner.stack for owner in owners}))
+    return ModelFolder(
+        address=f"{_GS}{bucket}/{folder}",
+        files=0,
+        bytes=0,
+        is_complete=False,
+        problems=(f"{why}; `bezel weights copy {stacks[0]}` copies it",),
+        source=None,
+        revision=None,
+        stacks=stacks,
+    )

@@ -1,0 +1,151 @@
+"""Model files against localcloud's own APIs: size, completeness, revision and users of a folder; the registry."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bezel.errors import UserError
+from bezel.operations.model_files.model_files import ModelFiles, ModelFilesArguments, ModelFolder, model_files
+from bezel.rest.endpoints import regional_endpoint
+from bezel.simulated_vllm.synthetic_weights import model_files as synthetic
+from tests.support.operations.quota_cloud import OneProject, one_project
+from tests.support.rest.fake_google import Answer
+
+BUCKET = "bezel-local-models"
+FOLDER = "gemma-4-12B-it-qat-w4a16-ct"
+ADDRESS = f"gs://{BUCKET}/{FOLDER}"
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+REGISTRY = "/aiplatform/v1/projects/bezel-local/locations/us-east4/models"
+
+
+@pytest.fixture
+def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OneProject]:
+    with one_project(tmp_path, monkeypatch) as found:
+        yield found
+
+
+def of(cloud: OneProject, stack: str | None = "l4-qat") -> ModelFiles:
+    with cloud.context() as context:
+        return model_files(context, ModelFilesArguments(stack=stack))
+
+
+def folders(found: ModelFiles) -> dict[str, ModelFolder]:
+    return {each.address: each for each in found.folders}
+
+
+def stored(cloud: OneProject, folder: str = FOLDER, *, without: str = "") -> dict[str, bytes]:
+    files = {name: content for name, content in synthetic(f"google/{FOLDER}").items() if name != without}
+    for name, content in files.items():
+        cloud.put(BUCKET, f"{folder}/{name}", content, bezel_source=f"hf:google/{FOLDER}@{COMMIT}")
+    return files
+
+
+@pytest.mark.slow
+def test_a_complete_folder_has_its_size_revision_and_stacks(cloud: OneProject) -> None:
+    files = stored(cloud)
+    found = of(cloud)
+    folder = folders(found)[ADDRESS]
+    assert (folder.files, folder.bytes) == (len(files), sum(map(len, files.values())))
+    assert (folder.is_complete, folder.problems, folder.stacks) == (True, (), ("l4-qat",))
+    assert (folder.source, folder.revision) == (f"hf:google/{FOLDER}", COMMIT)
+    assert found.exit_code == 0
+    assert f"{COMMIT[:12]}" in found.text()
+    assert cloud.written == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("without", ["config.json", "tokenizer.json", "model-00001-of-00002.safetensors"])
+def test_a_folder_without_one_of_its_files_is_incomplete_and_says_which(cloud: OneProject, without: str) -> None:
+    stored(cloud, without=without)
+    if without == "tokenizer.json":
+        cloud.project.call("DELETE", f"/storage/v1/b/{BUCKET}/o/{FOLDER}%2Ftokenizer_config.json")
+    found = of(cloud)
+    folder = folders(found)[ADDRESS]
+    assert not folder.is_complete
+    assert any(without.partition(".")[0] in problem for problem in folder.problems)
+    assert found.exit_code == 1
+
+
+@pytest.mark.slow
+def test_a_stacks_folder_that_is_not_there_is_shown_as_missing_with_its_repair(cloud: OneProject) -> None:
+    cloud.put(BUCKET, "notes.txt", b"no model")
+    found = of(cloud)
+    assert [(each.address, each.files) for each in found.folders] == [(ADDRESS, 0)]
+    assert "`bezel weights copy l4-qat` copies it" in found.text()
+    assert found.exit_code == 1
+
+
+@pytest.mark.slow
+def test_a_bucket_shows_all_its_models_and_the_stacks_that_load_each(cloud: OneProject) -> None:
+    stored(cloud)
+    stored(cloud, "mine/other")
+    found = folders(of(cloud, f"gs://{BUCKET}"))
+    assert found[f"gs://{BUCKET}/mine/other"].stacks == ()
+    assert "l4-qat" in found[ADDRESS].stacks
+    assert folders(of(cloud, BUCKET)).keys() == found.keys()
+
+
+@pytest.mark.slow
+def test_without_a_name_every_stack_is_shown_and_a_bucket_that_is_missing_is_a_note(cloud: OneProject) -> None:
+    found = of(cloud, None)
+    assert len({stack for each in found.folders for stack in each.stacks}) > 10
+    assert any(f"gs://{BUCKET}" in note and "does not exist" in note for note in found.notes)
+    assert found.exit_code == 1
+
+
+@pytest.mark.slow
+def test_the_registered_models_of_the_stacks_region_are_listed_and_others_not(cloud: OneProject) -> None:
+    stored(cloud)
+    model = {"displayName": "gemma", "artifactUri": ADDRESS}
+    cloud.project.ok("POST", f"{REGISTRY}:upload", {"model": model, "modelId": "gemma"})
+    other = REGISTRY.replace("us-east4", "us-west1")
+    cloud.project.ok("POST", f"{other}:upload", {"model": model, "modelId": "elsewhere"})
+    found = of(cloud)
+    assert [(each.name, each.region, each.artifact_uri, each.version) for each in found.registry] == [
+        ("gemma", "us-east4", ADDRESS, "1")
+    ]
+    assert "gemma" in found.text()
+
+
+@pytest.mark.slow
+def test_a_registry_that_refuses_is_a_note_with_its_repair(cloud: OneProject) -> None:
+    stored(cloud)
+    cloud.project.cloud.store.put("api", "aiplatform.googleapis.com", {"state": "DISABLED"})
+    found = of(cloud)
+    assert (found.registry, found.exit_code) == ((), 0)
+    assert any("gcloud services enable aiplatform.googleapis.com --project=bezel-local" in note for note in found.notes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("No-Such-Stack", "neither a stack"),
+        ("../x", "neither a stack"),
+        ("gs://", "neither a stack"),
+        ("gs://no-such-bucket", "does not exist"),
+    ],
+)
+def test_what_is_neither_stack_nor_bucket_is_refused(cloud: OneProject, name: str, says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        of(cloud, name)
+
+
+@pytest.mark.slow
+def test_a_refused_bucket_is_told_with_the_role_that_is_missing(cloud: OneProject) -> None:
+    refusal = {"error": {"code": 403, "message": "no storage.objects.list", "status": "PERMISSION_DENIED"}}
+    cloud.answers[f"/b/{BUCKET}/o"] = Answer(403, refusal)
+    assert any("roles/storage.objectViewer" in note for note in of(cloud).notes)
+
+
+@pytest.mark.parametrize(
+    ("override", "address"),
+    [
+        ({}, "https://us-east4-aiplatform.googleapis.com/v1/"),
+        ({"GOOGLE_VERTEX_AI_CUSTOM_ENDPOINT": "http://127.0.0.1:1/x"}, "http://127.0.0.1:1/x/"),
+    ],
+)
+def test_a_region_has_an_address_of_its_own_unless_it_is_overridden(override: dict[str, Any], address: str) -> None:
+    assert regional_endpoint("VERTEX_AI", "us-east4", override) == address
