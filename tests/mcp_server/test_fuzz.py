@@ -33,6 +33,8 @@ from tests.support.rest.fake_google import ACCESS_TOKEN, Answer, Call
 pytestmark = pytest.mark.slow  # many calls, some of them of an engine
 ROOT = Path(__file__).parents[2]
 APIS = re.findall(r'"([A-Z0-9_]+)": "https://', (ROOT / "bezel/rest/endpoints.py").read_text())
+# What is asked by POST, and changes nothing.
+ASKING = ("/entries:list", "/v1/chat/completions")
 SECRETS = {
     "environment": "hf_EnvironmentEnvironmentEnvironment12",
     "state": "ghp_StateStateStateStateStateStateState12",
@@ -52,6 +54,9 @@ TEXTS = (
         "gemma-4-e2b",
         "0s",
         "1h",
+        "us-east5-a",
+        "v6e-1",
+        "me@acme.iam.gserviceaccount.com",
     ),
 )
 
@@ -70,17 +75,24 @@ def values() -> st.SearchStrategy[Any]:
 
 
 def fitting(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
-    """Values of about the right type, so that a call comes further than the check of its arguments."""
+    """Values of the right type and form, so that a call comes further than the check of its arguments."""
     found = [each for part in schema.get("anyOf", [schema]) for each in _of_type(part)]
-    return st.one_of(*found, values()) if found else values()
+    return st.one_of(*found) if found else values()
 
 
 def _of_type(schema: dict[str, Any]) -> list[st.SearchStrategy[Any]]:
     if "enum" in schema:
         return [st.sampled_from(schema["enum"])]
+    if "pattern" in schema:
+        known = [text for text in TEXTS if re.search(schema["pattern"], text)]
+        made = st.from_regex(schema["pattern"], fullmatch=True, alphabet=st.characters(codec="ascii"))
+        return [made, *([st.sampled_from(known)] if known else [])]
+    if schema.get("type") == "array":
+        return [st.lists(fitting(schema.get("items", {})), min_size=1, max_size=2)]
     least, most = int(schema.get("minimum", 0)), int(schema.get("maximum", 9))
+    longest = int(schema.get("maxLength", 10_000))
     kinds: dict[str, st.SearchStrategy[Any]] = {
-        "string": st.sampled_from(TEXTS),
+        "string": st.sampled_from([text for text in TEXTS if schema.get("minLength", 0) <= len(text) <= longest]),
         "integer": st.integers(least, max(least, min(most, 9))),
         "number": st.floats(0.001, 0.01),
         "boolean": st.booleans(),
@@ -90,15 +102,17 @@ def _of_type(schema: dict[str, Any]) -> list[st.SearchStrategy[Any]]:
 
 @st.composite
 def calls(draw: st.DrawFn, name: str) -> dict[str, Any]:
-    """Arguments of a tool: a deployed stack more often than not, and any subset of the rest."""
-    properties = schemas_of(name)["arguments"].get("properties", {})
+    """Arguments of a tool: of the right form, or anything; a deployed stack more often than not."""
+    schema = schemas_of(name)["arguments"]
+    properties = schema.get("properties", {})
+    fits = draw(st.booleans())
     given: dict[str, Any] = {}
-    for key, schema in properties.items():
-        if draw(st.booleans()):
-            given[key] = draw(fitting(schema))
+    for key, part in properties.items():
+        if (fits and key in schema.get("required", ())) or draw(st.booleans()):
+            given[key] = draw(fitting(part) if fits else st.one_of(fitting(part), values()))
     if "stack" in properties and draw(st.integers(0, 3)):
         given["stack"] = "dev"
-    if not draw(st.integers(0, 9)):
+    if not fits and not draw(st.integers(0, 4)):
         given[draw(st.text(max_size=10))] = draw(values())
     given.pop("follow", None)  # it waits for lines by design, until a deadline in seconds
     return given
@@ -146,6 +160,7 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
         held.server.routes.append(_refusal)
         for name, value in held.context.environ.items():
             patch.setenv(name, value)
+        patch.setenv("GOOGLE_CLOUD_PROJECT", "acme-llm")
         for api in APIS:  # so that none is asked outside of this machine
             if f"GOOGLE_{api}_CUSTOM_ENDPOINT" not in os.environ:
                 patch.setenv(f"GOOGLE_{api}_CUSTOM_ENDPOINT", f"{held.server.url}/other/")
@@ -197,7 +212,7 @@ def tried(cloud: Deployed, name: str, arguments: dict[str, Any]) -> None:
         assert result.meta["bezel/error"]["code"] != "internal"
     assert files_of(cloud.folder.parent) == before
     changing = [call.path for call in cloud.server.calls[asked:] if call.method not in {"GET", "HEAD"}]
-    assert [path for path in changing if not path.endswith("/entries:list")] == []
+    assert [path for path in changing if not path.endswith(ASKING)] == []
 
 
 def named(kind: str) -> list[str]:

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,14 @@ def test_a_query_is_answered_with_the_server_s_own_counts(cloud: Deployed) -> No
     assert found.stats.prompt_tokens
     assert found.stats.output_tokens
     assert found.model == "tiny-gemma4"
+
+
+def test_an_answer_is_shown_in_pieces_as_the_server_sends_them(cloud: Deployed) -> None:
+    shown: list[str] = []
+    context = replace(cloud.context, pieces=shown.append)
+    found = query(context, QueryArguments(stack="dev", prompt="What is Gemma?", max_tokens=64))
+    assert len(shown) > 4
+    assert "".join(shown).rstrip("\n") == found.answer.rstrip("\n")
 
 
 def test_memory_is_that_of_the_log_and_of_the_metrics(cloud: Deployed) -> None:
