@@ -8,7 +8,7 @@ from pulumi_gcp.projects import IAMCustomRole
 from bezel.rest import RestError
 from bootstrap import access, permissions
 from bootstrap.forge_identity import ForgeIdentity, ForgeIdentityArgs
-from bootstrap.lookups import Existing, Names, explained, look_up, project_number
+from bootstrap.lookups import Existing, Names, explained, look_up
 from bootstrap.pipeline_account import Grant, PipelineAccount, PipelineAccountArgs
 from bootstrap.settings import NAMESPACE, Settings
 from bootstrap.spending_alert import SpendingAlert, SpendingAlertArgs, display_name
@@ -16,6 +16,7 @@ from bootstrap.stack_guard import StackGuard, StackGuardArgs
 from bootstrap.state_bucket import StateBucket, StateBucketArgs
 from bootstrap.state_key import StateKey, StateKeyArgs
 from components.enabled_apis import EnabledApis, EnabledApisArgs
+from components.lookups.project import project_number
 
 KEY_RING, POOL = "pulumi", "bezel"
 # Those of the foundation itself, and those of every stack: the account that deploys can enable none.

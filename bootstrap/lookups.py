@@ -45,30 +45,6 @@ class Names:
     display_name: str
 
 
-def project_number(project: str) -> str:
-    """Number of a project.
-
-    Raises:
-        UserError: It does not exist, or the caller may not see it.
-    """
-    try:
-        with GoogleClient(deadline_seconds=_SECONDS) as client:
-            found = client.get(f"{endpoint('RESOURCE_MANAGER')}projects/{project}")
-    except ApiError as error:
-        if error.status not in _ABSENT:
-            raise
-        problem = Problem(
-            "project",
-            project,
-            f"it does not exist, or you may not see it ({error.status} {error.reason}: {error.message}).",
-            "correct its ID (`gcloud projects list`), or have its owner grant you roles/owner on it. Where the Cloud "
-            f"Resource Manager API is off: `gcloud services enable cloudresourcemanager.googleapis.com "
-            f"--project={project}`.",
-        )
-        raise UserError(problem) from None
-    return str(found["projectNumber"])
-
-
 def look_up(names: Names, provider_body: Mapping[str, Any], *, restores: bool) -> Existing:
     """Find what an earlier life left.
 

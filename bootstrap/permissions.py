@@ -53,11 +53,15 @@ run.routes.invoke run.services.create run.services.delete run.services.setIamPol
 """
 # `bezel ci expire` looks for what no stack holds any more.
 _LEFTOVER_READS = "artifactregistry.repositories.list storage.buckets.list"
-_ALERT_READS = "monitoring.alertPolicies.get monitoring.dashboards.get monitoring.notificationChannels.get"
+_ALERT_READS = """
+monitoring.alertPolicies.get monitoring.dashboards.get monitoring.notificationChannels.get
+monitoring.uptimeCheckConfigs.get
+"""
 _ALERT_WRITES = """
 monitoring.alertPolicies.create monitoring.alertPolicies.delete monitoring.alertPolicies.update
 monitoring.dashboards.create monitoring.dashboards.delete monitoring.dashboards.update
 monitoring.notificationChannels.create monitoring.notificationChannels.delete monitoring.notificationChannels.update
+monitoring.uptimeCheckConfigs.create monitoring.uptimeCheckConfigs.delete monitoring.uptimeCheckConfigs.update
 """
 _LEASE_READS = """
 artifactregistry.repositories.getIamPolicy

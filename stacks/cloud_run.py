@@ -18,7 +18,10 @@ from bezel.rest import RestError
 from components.cloud_run_gpu_service import SERVICE_SECONDS, CloudRunGpuService, CloudRunGpuServiceArgs, VpcEgress
 from components.enabled_apis import EnabledApis, EnabledApisArgs
 from components.lookups.network import look_up_subnetwork
+from components.lookups.project import project_number
+from components.observability.budget import LABEL, StackBudgetArgs
 from components.observability.service_observability import ServiceObservability, ServiceObservabilityArgs
+from components.observability.uptime import UptimeCheckArgs
 from components.traffic_switch import TrafficSwitch, TrafficSwitchArgs
 from components.vllm_container import BucketMount, Probe, VllmContainer
 from smoke.hooks import service_failure_hook
@@ -119,10 +122,29 @@ def _service(plan: Plan, *, gated: bool) -> tuple[CloudRunGpuService, str]:
 
 
 def _observability(plan: Plan, service: CloudRunGpuService) -> None:
-    """Alerts and dashboard, where the stack file asks for them; made after the service, deleted before it."""
+    """What watches the service, where the stack file asks for it; made after the service, deleted before it."""
     chosen, planned = plan.settings.observability, plan.service
-    if not (chosen.alerts or chosen.dashboard):
+    if not (chosen.alerts or chosen.dashboard or chosen.uptime or chosen.budget is not None):
         return
+    number = project_number(plan.project) if chosen.uptime or chosen.budget is not None else ""
+    uptime = UptimeCheckArgs(
+        project=plan.project,
+        number=number,
+        service=planned.name,
+        location=planned.region,
+        url=service.url,
+        path=HEALTH_PATH,
+        public=planned.public,
+    )
+    budget = None
+    if chosen.budget is not None:
+        budget = StackBudgetArgs(
+            number=number,
+            stack=planned.labels[LABEL],
+            billing_account=chosen.billing_account or "",
+            amount=chosen.budget,
+            currency=chosen.currency,
+        )
     probe = planned.startup_probe
     args = ServiceObservabilityArgs(
         project=plan.project,
@@ -135,6 +157,8 @@ def _observability(plan: Plan, service: CloudRunGpuService) -> None:
         max_error_share=chosen.max_error_share,
         max_cold_starts=chosen.max_cold_starts,
         idle_hours=chosen.idle_hours if planned.min_instances else None,
+        uptime=uptime if chosen.uptime else None,
+        budget=budget,
         labels=planned.labels,
     )
     ServiceObservability("observability", args, opts=after(service))

@@ -1,7 +1,7 @@
-"""Alerts of a Cloud Run service with the address that they are mailed to, and a dashboard.
+"""Alerts of a Cloud Run service with the address that they are mailed to, a dashboard, an uptime check and a budget.
 
-Owns the alert policies, their channel and the dashboard. Leaves out budgets (Google counts them by project, see
-`bootstrap/spending_alert.py`) and vLLM's own metrics, which need a collector beside the server. A policy mails to
+Owns the alert policies, their channel and the dashboard. Leaves out the budget of the whole project
+(`bootstrap/spending_alert.py`) and vLLM's own metrics, which need a collector beside the server. A policy mails to
 no one without an address: its incidents are shown in the console.
 
 Example:
@@ -26,9 +26,15 @@ from pulumi_gcp import monitoring
 
 from components.base.arguments import ComponentArgs, child_options
 from components.observability.alerts import Alert, Threshold, service_alerts
+from components.observability.budget import StackBudget, StackBudgetArgs
 from components.observability.charts import dashboard
+from components.observability.uptime import PERIOD_SECONDS, UptimeCheck, UptimeCheckArgs
 
 _AUTO_CLOSE = "86400s"
+_UNREACHABLE = (
+    "Google's checkers do not get an answer: look at the service's revision and at its log. With 403 the right of the "
+    "Monitoring service agent to call the service is missing."
+)
 
 
 class ServiceObservabilityArgs(ComponentArgs):
@@ -47,6 +53,10 @@ class ServiceObservabilityArgs(ComponentArgs):
     max_error_share: float = 0.05
     max_cold_starts: int | None = None
     idle_hours: int | None = None
+    uptime: UptimeCheckArgs | None = None
+    """A check from outside; None for none. Its alert is made with the others."""
+    budget: StackBudgetArgs | None = None
+    """A monthly budget; None for none."""
     labels: Mapping[str, str] = {}
 
 
@@ -57,7 +67,7 @@ class ServiceObservability(pulumi.ComponentResource):
         super().__init__("bezel:observability:ServiceObservability", name, None, opts)
         options = child_options(self, opts)
         channels: list[pulumi.Output[str]] = []
-        if args.alerts and args.email:
+        if (args.alerts or args.budget) and args.email:
             channel = monitoring.NotificationChannel(
                 f"{name}-channel",
                 project=args.project,
@@ -90,12 +100,43 @@ class ServiceObservability(pulumi.ComponentResource):
                 user_labels=args.labels,
                 opts=options,
             )
+        if args.uptime is not None:
+            check = UptimeCheck(f"{name}-uptime", args.uptime, opts=options)
+            if args.alerts:
+                monitoring.AlertPolicy(
+                    f"{name}-unreachable",
+                    project=args.project,
+                    display_name=f"{args.service}: checks from outside fail",
+                    combiner="OR",
+                    conditions=[_unreachable(check.filter)],
+                    severity="CRITICAL",
+                    notification_channels=channels,
+                    documentation=monitoring.AlertPolicyDocumentationArgs(content=_UNREACHABLE),
+                    alert_strategy=monitoring.AlertPolicyAlertStrategyArgs(auto_close=_AUTO_CLOSE),
+                    user_labels=args.labels,
+                    opts=options,
+                )
+        if args.budget is not None:
+            StackBudget(f"{name}-stack", args.budget, channels, opts=options)
         if args.dashboard:
             content = dashboard(f"{args.service} ({args.location})", args.service, args.location)
             monitoring.Dashboard(
                 f"{name}-dashboard", project=args.project, dashboard_json=json.dumps(content), opts=options
             )
         self.register_outputs({})
+
+
+def _unreachable(results: pulumi.Output[str]) -> monitoring.AlertPolicyConditionArgs:
+    """Less than half of the checks of ten minutes pass."""
+    aggregation = monitoring.AlertPolicyConditionConditionThresholdAggregationArgs(
+        alignment_period=f"{2 * PERIOD_SECONDS}s",
+        per_series_aligner="ALIGN_FRACTION_TRUE",
+        cross_series_reducer="REDUCE_MEAN",
+    )
+    threshold = monitoring.AlertPolicyConditionConditionThresholdArgs(
+        filter=results, comparison="COMPARISON_LT", threshold_value=0.5, duration="0s", aggregations=[aggregation]
+    )
+    return monitoring.AlertPolicyConditionArgs(display_name="unreachable", condition_threshold=threshold)
 
 
 def _condition(alert: Alert) -> monitoring.AlertPolicyConditionArgs:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bezel.catalog.metrics import metrics
+from bezel.localcloud.core.errors import ApiError
 from bezel.localcloud.services.monitoring.conditions import check_condition
 from components.observability.alerts import (
     Alert,
@@ -16,13 +17,16 @@ from components.observability.alerts import (
     series_filter,
     service_alerts,
 )
+from components.observability.budget import StackBudgetArgs
 from components.observability.charts import dashboard
 from components.observability.service_observability import ServiceObservability, ServiceObservabilityArgs
+from components.observability.uptime import UptimeCheckArgs, results_of
 from tests.support.components.fake_engine import Declarations, declare
 
 POLICY = "monitoring/alertPolicy:AlertPolicy"
 CHANNEL = "monitoring/notificationChannel:NotificationChannel"
 DASHBOARD = "monitoring/dashboard:Dashboard"
+CHECK = "monitoring/uptimeCheckConfig:UptimeCheckConfig"
 
 
 def alerts(**changed: Any) -> tuple[Alert, ...]:
@@ -109,3 +113,57 @@ def test_alerts_and_dashboard_are_made_each_by_itself() -> None:
     content = json.loads(only.one(DASHBOARD).inputs["dashboardJson"])
     assert content["displayName"] == "chat (us-east4)"
     assert declared(dashboard=False).of(DASHBOARD) == []
+
+
+def uptime(**changed: Any) -> UptimeCheckArgs:
+    given = {"project": "acme-llm", "number": "12", "service": "chat", "location": "us-east4", "path": "/health"}
+    return UptimeCheckArgs(**{**given, "url": "https://chat-1.a.run.app", **changed})
+
+
+def test_an_uptime_check_calls_with_an_identity_that_may_call_this_service_alone() -> None:
+    made = declared(uptime=uptime(), email="team@example.com")
+    check = made.one(CHECK).inputs
+    assert check["monitoredResource"] == {
+        "type": "uptime_url",
+        "labels": {"project_id": "acme-llm", "host": "chat-1.a.run.app"},
+    }
+    assert check["httpCheck"]["serviceAgentAuthentication"] == {"type": "OIDC_TOKEN"}
+    grant = made.one("cloudrunv2/serviceIamMember:ServiceIamMember").inputs
+    assert (grant["role"], grant["name"]) == ("roles/run.invoker", "chat")
+    assert grant["member"] == "serviceAccount:service-12@gcp-sa-monitoring-notification.iam.gserviceaccount.com"
+    (policy,) = [one.inputs for one in made.of(POLICY) if one.name.endswith("unreachable")]
+    assert len(policy["notificationChannels"]) == 1
+
+
+def test_a_public_service_is_checked_without_an_identity_and_without_alerts_no_one_is_told() -> None:
+    made = declared(uptime=uptime(public=True), alerts=False)
+    assert "serviceAgentAuthentication" not in made.one(CHECK).inputs["httpCheck"]
+    assert made.of("cloudrunv2/serviceIamMember:ServiceIamMember") == []
+    assert made.of(POLICY) == []
+    assert declared().of(CHECK) == []
+
+
+def test_the_condition_on_a_check_s_results_can_be_evaluated() -> None:
+    aggregation = {
+        "alignmentPeriod": "600s",
+        "perSeriesAligner": "ALIGN_FRACTION_TRUE",
+        "crossSeriesReducer": "REDUCE_MEAN",
+    }
+    body = {"filter": results_of("chat-1"), "comparison": "COMPARISON_LT", "aggregations": [aggregation]}
+    check_condition({"conditionThreshold": body}, "x", alone=True, rate_limited=False)
+    wrong = {"conditionThreshold": {**body, "aggregations": [{**aggregation, "perSeriesAligner": "ALIGN_RATE"}]}}
+    with pytest.raises(ApiError):
+        check_condition(wrong, "x", alone=True, rate_limited=False)
+
+
+def test_a_budget_counts_what_has_the_stack_s_label_and_mails_to_the_address() -> None:
+    budget = StackBudgetArgs(
+        number="12", stack="chat", billing_account="012345-6789AB-CDEF01", amount=300, currency="EUR"
+    )
+    made = declared(budget=budget, alerts=False, email="team@example.com")
+    inputs = made.one("billing/budget:Budget").inputs
+    assert inputs["budgetFilter"] == {"projects": ["projects/12"], "labels": {"stack": "chat"}}
+    assert inputs["amount"] == {"specifiedAmount": {"currencyCode": "EUR", "units": "300"}}
+    assert len(inputs["thresholdRules"]) == 4
+    assert len(inputs["allUpdatesRule"]["monitoringNotificationChannels"]) == 1
+    assert "allUpdatesRule" not in declared(budget=budget).one("billing/budget:Budget").inputs

@@ -9,6 +9,10 @@ from bezel.planner import Plan, PlanError, make_plan
 SETTINGS: dict[str, Any] = {"model": "gemma-4-12b-it-qat-w4a16", "accelerator": "nvidia-l4", "region": "us-east4"}
 
 
+ACCOUNT = "012345-6789AB-CDEF01"
+KEPT = {"scaling": {"min_instances": 1}, "cost": {"max_idle_hourly_usd": 2}}
+
+
 def plan(**observability: Any) -> Plan:
     made = make_plan({**SETTINGS, "observability": observability}, project="acme-llm", stack="l4-qat")
     assert isinstance(made, Plan)
@@ -18,6 +22,23 @@ def plan(**observability: Any) -> Plan:
 def test_nothing_is_watched_unless_the_stack_file_asks_for_it() -> None:
     made = plan()
     assert "monitoring.googleapis.com" not in made.apis
+    assert not any("Monitoring" in part for part in made.cost.not_included)
+
+
+def test_an_uptime_check_is_for_instances_that_run_anyway_and_for_all_networks() -> None:
+    watched = {**SETTINGS, **KEPT, "observability": {"uptime": True}}
+    made = make_plan(watched, project="acme-llm", stack="l4-qat")
+    assert "monitoring.googleapis.com" in made.apis
+    assert any("uptime checks" in part for part in made.cost.not_included)
+    inside = {"access": {"ingress": "internal"}, "smoke": {"inside": True}}
+    with pytest.raises(PlanError, match="checks come from the internet"):
+        make_plan({**watched, **inside}, project="acme-llm", stack="l4-qat")
+
+
+def test_a_budget_needs_its_api_alone_and_may_have_the_address() -> None:
+    made = plan(budget=100, billing_account=ACCOUNT, email="team@example.com")
+    assert "billingbudgets.googleapis.com" in made.apis
+    assert "billingbudgets.googleapis.com" not in plan(alerts=True).apis
     assert not any("Monitoring" in part for part in made.cost.not_included)
 
 
@@ -36,7 +57,13 @@ def test_what_is_watched_needs_its_api_and_alerts_have_an_unknown_price(part: st
         ({"dashboard": True, "max_cold_starts": 3}, "observability.max_cold_starts", "without alerts"),
         ({"alerts": True, "max_error_share": 1.5}, "observability.max_error_share", "out of range"),
         ({"alerts": True, "idle_hours": 48}, "observability.idle_hours", "out of range"),
-        ({"alerts": True, "uptime": True}, "observability.uptime", "does not exist"),
+        ({"alerts": True, "up_time": True}, "observability.up_time", "does not exist"),
+        ({"uptime": True}, "observability.uptime", "would keep an instance running"),
+        ({"budget": 100}, "observability.billing_account", "belongs to a billing account"),
+        ({"alerts": True, "billing_account": ACCOUNT}, "observability.billing_account", "without a budget"),
+        ({"dashboard": True, "currency": "EUR"}, "observability.currency", "without a budget"),
+        ({"budget": 100, "billing_account": "mine"}, "observability.billing_account", "expected text"),
+        ({"budget": 0, "billing_account": ACCOUNT}, "observability.budget", "out of range"),
     ],
 )
 def test_a_setting_that_cannot_be_or_has_no_effect_is_refused(wrong: dict[str, Any], key: str, why: str) -> None:

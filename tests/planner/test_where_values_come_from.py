@@ -66,6 +66,7 @@ NOT_SHOWN = {
     "smoke.min_draft_acceptance", "smoke.random_weights", "smoke.impersonate", "smoke.inside",
     "observability.alerts", "observability.dashboard", "observability.email", "observability.max_error_share",
     "observability.max_cold_starts", "observability.idle_hours",
+    "observability.uptime", "observability.budget", "observability.billing_account", "observability.currency",
 }  # fmt: skip
 # What else a setting needs, so that there is a plan.
 BESIDE: dict[str, dict[str, object]] = {

@@ -57,7 +57,8 @@ APIS = (
     "secretmanager.googleapis.com",
     "storage.googleapis.com",
 )
-MONITORING = "monitoring.googleapis.com"  # only where a stack has alerts or a dashboard
+MONITORING = "monitoring.googleapis.com"  # only where a stack is watched
+BUDGETS = "billingbudgets.googleapis.com"  # only where it has a budget
 
 
 def make_plan(
@@ -124,7 +125,8 @@ def _service_plan(stack: ValidatedService) -> Plan:
     peaks = gpu_peaks(stack.accelerator, stack.model, offloaded_bytes=stack.fit.offloaded_bytes)
     batch = sequences_at_a_time(stack.fit, stack.model, tokens, kv_cache_dtype=dtype)
     watched = stack.settings.observability
-    apis = (*APIS, MONITORING) if watched.alerts or watched.dashboard else APIS
+    is_watched = watched.alerts or watched.dashboard or watched.uptime
+    apis = (*APIS, *([MONITORING] if is_watched else []), *([BUDGETS] if watched.budget is not None else []))
     return Plan(service=_service(stack), apis=apis, **_shared(stack, peaks, batch, KV_ELEMENT_BYTES[dtype]))
 
 

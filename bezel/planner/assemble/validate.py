@@ -245,7 +245,9 @@ def validate_service(
     problems += check_environment(settings, planned, options)
     problems += check_service_only(settings, rules.unread) if gpu else []
     problems += _service_problems(settings, gpu)
-    problems += check_observability(settings)
+    # A value that could not be read counts as not set, so what would follow from it says nothing.
+    if not any(str(problem.key).startswith(setting("observability.")) for problem in problems):
+        problems += check_observability(settings)
     rules.check_platform(planned)
     memory_gib = max(gpu.min_memory_gib if gpu else 0, settings.resources.memory or 0)
     chosen = settings.weights.loading
@@ -335,7 +337,7 @@ def _cost(settings: Settings, gpu: Accelerator, memory_gib: int, problems: list[
         boost_cpu=platform.boosted(gpu, settings.resources),
         own_prices=settings.cost.prices,
     )
-    cost = replace(cost, alerts=settings.observability.alerts)
+    cost = replace(cost, alerts=settings.observability.alerts, uptime=settings.observability.uptime)
     if settings.region in (*gpu.regions, *gpu.regions_on_invitation) and not mispriced(problems):
         items = (gpu_item(gpu.id, zonal_redundancy=settings.scaling.zonal_redundancy), "vcpu", "memory")
         priced_regions = [

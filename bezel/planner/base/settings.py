@@ -205,9 +205,27 @@ class Observability(_Section):
         description="make alerts: requests wait without an instance, requests fail, many cold starts, idle instances",
     )
     dashboard: bool = Field(default=False, description="make a dashboard: requests, latency, instances, starts, GPU")
+    uptime: bool = Field(
+        default=False,
+        description="check every five minutes from outside that the service answers; needs `min_instances` above 0, "
+        "as each check would start an instance",
+    )
+    budget: Whole | None = Field(
+        None,
+        ge=1,
+        description="budget of a month for everything with the stack's label, in whole units of `currency`; mails at "
+        "50, 90 and 100 %, and where the forecast exceeds it; it stops nothing",
+    )
+    billing_account: str | None = Field(
+        None,
+        pattern=r"^[0-9A-F]{6}-[0-9A-F]{6}-[0-9A-F]{6}$",
+        description="billing account of the budget",
+        examples=["012345-6789AB-CDEF01"],
+    )
+    currency: str = Field("USD", pattern=r"^[A-Z]{3}$", description="currency of the billing account")
     email: str | None = Field(
         None,
-        description="address that the alerts are mailed to; default none: they are shown in the console",
+        description="address that alerts and the budget mail to; default none: alerts are shown in the console",
         examples=["team@example.com"],
     )
     max_error_share: Number = Field(

@@ -29,6 +29,7 @@ BILLING = "instance-based"  # Cloud Run's only billing with a GPU; it has no fee
 HOURS_PER_MONTH = 730
 NOT_INCLUDED = ("weights in Cloud Storage", "network egress", "logs", "images in Artifact Registry")
 ALERTS = "alerts of Cloud Monitoring (by condition and time series; price unknown)"
+UPTIME = "uptime checks of Cloud Monitoring (about 53,000 a month; price unknown)"
 USER_ROW = "your own row: "
 # A fee for a request is not a rate: it is shown per million and is not part of an hourly cost.
 _UNITS_PER_HOUR = {"second": 3600, "hour": 1, "million requests": 1}
@@ -83,11 +84,13 @@ class Cost:
     """vCPUs that startup CPU boost adds to an instance."""
     alerts: bool = False
     """Whether the stack has alerts, whose price is unknown."""
+    uptime: bool = False
+    """Whether it has an uptime check, likewise."""
 
     @property
     def not_included(self) -> tuple[str, ...]:
         """Parts of the bill that the figures leave out."""
-        return (*NOT_INCLUDED, ALERTS) if self.alerts else NOT_INCLUDED
+        return (*NOT_INCLUDED, *([ALERTS] if self.alerts else []), *([UPTIME] if self.uptime else []))
 
     @property
     def missing(self) -> tuple[str, ...]:

@@ -1,11 +1,11 @@
-"""Checks of a stack's alerts: an address that can be one, and no setting without an effect."""
+"""Checks of a stack's alerts, uptime check and budget: values that can be, and no setting without an effect."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-from bezel.errors import Problem
+from bezel.errors import NOT_SET, Problem
 from bezel.planner.base.problems import setting
 from bezel.planner.base.settings import Observability
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from bezel.planner.base.settings import Settings
 
 _ADDRESS = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
-_OF_ALERTS = ("email", "max_error_share", "max_cold_starts", "idle_hours")
+_OF_ALERTS = ("max_error_share", "max_cold_starts", "idle_hours")
+_OF_BUDGETS = ("billing_account", "currency")
 
 
 def check_observability(settings: Settings) -> Iterator[Problem]:
@@ -28,11 +29,42 @@ def check_observability(settings: Settings) -> Iterator[Problem]:
             "no mail can be sent to it.",
             "write an e-mail address, e.g. team@example.com.",
         )
-    for name in _OF_ALERTS if not chosen.alerts else ():
+    without = {name: "alerts" for name in _OF_ALERTS if not chosen.alerts}
+    without |= {name: "a budget" for name in _OF_BUDGETS if chosen.budget is None}
+    without |= {} if chosen.alerts or chosen.budget is not None else {"email": "alerts or a budget"}
+    for name, needed in without.items():
         if getattr(chosen, name) != getattr(default, name):
+            key = "alerts: true" if needed.startswith("alerts") else "budget: AMOUNT"
             yield Problem(
                 setting(f"observability.{name}"),
                 str(getattr(chosen, name)),
-                "without alerts it has no effect.",
-                f"add `{setting('observability')}: {{alerts: true}}`, or remove it.",
+                f"without {needed} it has no effect.",
+                f"add `{setting('observability')}: {{{key}}}`, or remove it.",
             )
+    if chosen.budget is not None and chosen.billing_account is None:
+        yield Problem(
+            setting("observability.billing_account"),
+            NOT_SET,
+            "a budget belongs to a billing account.",
+            "add it: `gcloud billing accounts list` shows the ids.",
+        )
+    if chosen.uptime:
+        yield from _uptime(settings)
+
+
+def _uptime(settings: Settings) -> Iterator[Problem]:
+    key = setting("observability.uptime")
+    if not settings.scaling.min_instances:
+        yield Problem(
+            key,
+            "true",
+            "the service scales to zero, and a check every five minutes would keep an instance running, at its price.",
+            f"set {setting('scaling.min_instances')} to 1 or more, or remove it: alerts report what callers meet.",
+        )
+    if settings.access.ingress != "all":
+        yield Problem(
+            key,
+            "true",
+            f"checks come from the internet, which {setting('access.ingress')}={settings.access.ingress} keeps out.",
+            "remove it, or allow all networks: a caller needs an identity either way.",
+        )
