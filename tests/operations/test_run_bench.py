@@ -20,6 +20,7 @@ from bezel.operations.benchmarking.target import options_of
 from bezel.operations.changes.stack_lock import CancelledError
 from bezel.operations.context import Context
 from tests.support.ended import has_ended, processes_with
+from tests.support.localcloud.client import until
 from tests.support.operations.deployed import Deployed
 from tests.support.operations.model_server import ModelServer
 from tests.support.simulated_vllm.process import NAME, simulated_vllm
@@ -62,18 +63,26 @@ def test_a_server_that_does_not_answer_is_the_error_of_the_command(tmp_path: Pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_cancelled_load_ends_in_order_and_the_same_call_continues(url: str, tmp_path: Path) -> None:
+def test_a_cancelled_load_ends_in_order_and_keeps_what_was_measured(url: str, tmp_path: Path) -> None:
     cancelled = threading.Event()
 
-    def show(line: str) -> None:
-        if "requests" in line or "calibrates" in line:
-            threading.Timer(1.5, cancelled.set).start()
+    def give_up() -> None:
+        # The file of the samples so far has a first line of its own.
+        until(lambda: any(file.read_bytes().count(b"\n") > 1 for file in tmp_path.glob("run.cells/*.spill")), 60)
+        cancelled.set()
 
-    context = Context(tmp_path, os.environ, show=show, cancelled=cancelled)
+    watching = threading.Thread(target=give_up)
+    watching.start()
+    context = Context(tmp_path, os.environ, show=lambda _line: None, cancelled=cancelled)
     with pytest.raises(CancelledError, match="the cells so far are kept"):
         run_bench(context, arguments(url, **LONG))
+    watching.join()
     assert processes_with(str(tmp_path / "run.json")) == []
     assert (tmp_path / "run.journal").is_file()
+    (cell,) = load(tmp_path / "run.json").cells
+    assert cell.requests > 0
+    assert cell.client is not None
+    assert cell.client.interrupted
 
 
 STARTED = """

@@ -24,7 +24,7 @@ from bezel.operations.context import Context
 from bezel.operations.deploy import price_of
 from bezel.operations.leases.lease_request import CreateArguments, LeaseRequest, request_of
 from bezel.operations.leases.records import TYPES, project_of
-from bezel.operations.leases.stoppable_clock import stoppable
+from bezel.operations.leases.stopping import stopping_clock, stopping_show
 from bezel.planner.base.money import Unpriced, lasting, most_expensive
 from bezel.planner.cost.lease_cost import lease_cost
 from bezel.resource_cost.stack_cost import StackCost
@@ -85,7 +85,7 @@ def apply_create(context: Context, plan: Plan) -> Outcome:
         if plan.is_empty:
             return Outcome(operation=plan.operation, target=plan.target, verdict="unchanged")
         check_cancelled(context)
-        controller = LeaseController(_back_end(client, spec), stoppable(context), context.show)
+        controller = LeaseController(_back_end(client, spec), stopping_clock(context), stopping_show(context))
         try:
             lease = controller.run(DesiredState(spec, Goal.STORED))
         except CancelledError as error:

@@ -16,7 +16,7 @@ from bezel.leases.inventory import LeaseInventory, new_client
 from bezel.leases.observation import Observation
 from bezel.leases.requests import PROVISIONING_MODELS
 from bezel.operations.context import Context
-from bezel.operations.leases.stoppable_clock import stoppable
+from bezel.operations.leases.stopping import stopping_clock, stopping_show
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Arguments, Result, Usd, utc
 from bezel.operations.zones import Zone
@@ -128,8 +128,8 @@ def inventory(
     project = project_of(context, arguments.project)
     zones = tuple(dict.fromkeys(arguments.zone)) or lease_zones(context.project, note or context.show)
     with new_client(context.clock) as client:
-        clock = stoppable(context)
-        yield LeaseInventory(client, clock, project, zones, note or context.show, named=bool(arguments.zone))
+        clock = stopping_clock(context)
+        yield LeaseInventory(client, clock, project, zones, note or stopping_show(context), named=bool(arguments.zone))
 
 
 def named(leases: LeaseInventory, name: str) -> list[Observation]:
