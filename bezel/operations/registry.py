@@ -300,6 +300,14 @@ OPERATIONS: tuple[Operation, ...] = (
         "destroy:apply_destroy",
     ),
     Operation(
+        "weights_copy",
+        "model_files.weights_copy:plan_copy",
+        "changing",
+        "copy a stack's model into its bucket, from the hub, a bucket or Model Garden; a repeated copy continues",
+        "weights copy",
+        "model_files.weights_copy:apply_copy",
+    ),
+    Operation(
         "quota_request",
         "quotas.request:plan_request",
         "changing",

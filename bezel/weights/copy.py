@@ -25,12 +25,16 @@ FILES_AT_A_TIME = 4
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One file to copy: its name in the folder, its size, the comparison with a stored object, and the copy itself."""
+    """One file to copy: its name in the folder, its size, the comparison with a stored object, and the copy itself.
+
+    `is_cheap`: the comparison reads no object, also one that notes no hash.
+    """
 
     path: str
     size: int
     same: Callable[[Stored], bool]
     copy: Callable[[str, Stored | None], None]
+    is_cheap: bool = False
 
 
 class ModelSource(Protocol):
@@ -207,7 +211,11 @@ class BucketSource:
 
     def _item(self, stored: Stored, path: str) -> Item:
         return Item(
-            path, stored.size, stored.same_content, lambda name, replaced: self._rewrite(stored, name, replaced)
+            path,
+            stored.size,
+            stored.same_content,
+            lambda name, replaced: self._rewrite(stored, name, replaced),
+            is_cheap=True,
         )
 
     def _rewrite(self, stored: Stored, name: str, replaced: Stored | None) -> None:

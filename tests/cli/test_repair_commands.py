@@ -84,7 +84,7 @@ RUN_BY = {
     "bezel secret set": "tests/cli/test_secret_command.py",
     "bezel tpu delete": "tests/cli/test_tpu_command.py",
     "bezel tpu sweep": "tests/cli/test_tpu_command.py",
-    "bezel weights copy": "tests/e2e/test_own_bucket.py",
+    "bezel weights copy": "tests/weights/test_command.py",
     "make down": "tests/e2e/test_prod_repairs.py",
     "make setup": "tests/tools/test_toolchain.py",
     "make up": "tests/e2e/test_prod_repairs.py",

@@ -43,7 +43,8 @@ def environment(cloud, **more):
 
 
 def bezel(cloud, *words, folder=ROOT, **more):
-    command = [str(BEZEL), "weights", *words]
+    confirmed = ["--yes"] if words[:1] == ("copy",) and "--name" not in words else []
+    command = [str(BEZEL), "weights", *words, *confirmed]
     return subprocess.run(
         command, cwd=folder, env=environment(cloud, **more), capture_output=True, text=True, timeout=60, check=False
     )
@@ -53,7 +54,7 @@ def test_the_stacks_model_is_copied_from_the_embedded_hub_and_listed_and_replace
     cloud.make()
     copied = bezel(cloud, "copy", "l4-qat")
     assert copied.returncode == 0, copied.stderr
-    assert f"hf:{ID}@main" in copied.stdout
+    assert f"hf:{ID}@main" in copied.stderr
     files = synthetic_weights.model_files(ID)
     assert f"{len(files)} files copied" in copied.stdout
     assert cloud.held(FOLDER) == files
@@ -66,9 +67,13 @@ def test_the_stacks_model_is_copied_from_the_embedded_hub_and_listed_and_replace
     cloud.make("other-bucket")
     for name, content in files.items():
         cloud.put(f"mine/{name}", content + b" " * name.endswith(".json"), "other-bucket")
-    taken = bezel(cloud, "copy", "l4-qat", "--from", "gs://other-bucket/mine")
+    source = ("--from", "gs://other-bucket/mine")
+    unnamed = bezel(cloud, "copy", "l4-qat", *source)
+    assert (unnamed.returncode, "destroyed: config.json" in unnamed.stderr) == (3, True)
+    assert cloud.held(FOLDER) == files
+    taken = bezel(cloud, "copy", "l4-qat", *source, "--name", "l4-qat")
     assert taken.returncode == 0, taken.stderr
-    assert "config.json: replaced" in taken.stdout
+    assert "config.json: replaced" in taken.stderr
     cloud.http.delete(f"/storage/v1/b/{BUCKET}/o/{FOLDER}%2Fconfig.json")
     half = bezel(cloud, "list", "l4-qat")
     assert (half.returncode, "config.json is missing" in half.stdout) == (1, True)
@@ -88,7 +93,7 @@ def test_a_killed_copy_shows_nothing_half_and_the_next_sends_only_the_rest(cloud
     with serving() as hub:
         hub.models[ID] = files
         hub.held, hub.held_after = threading.Event(), 36 * MIB
-        command = [str(BEZEL), "weights", "copy", "l4-qat"]
+        command = [str(BEZEL), "weights", "copy", "l4-qat", "--yes"]
         with subprocess.Popen(command, cwd=ROOT, env=environment(cloud, HF_ENDPOINT=hub.base)) as killed:
             uploads, deadline = Paths(cloud.endpoint.directory).uploads, time.monotonic() + 30
             while max((_size(file) for file in uploads.iterdir()), default=0) < 32 * MIB:
@@ -100,7 +105,7 @@ def test_a_killed_copy_shows_nothing_half_and_the_next_sends_only_the_rest(cloud
         hub.held.set()
         again = bezel(cloud, "copy", "l4-qat", HF_ENDPOINT=hub.base)
         assert again.returncode == 0, again.stderr
-        assert f"{LARGE}: resumes at {32 * MIB} of {40 * MIB} bytes" in again.stdout
+        assert f"{LARGE}: resumes at {32 * MIB} of {40 * MIB} bytes" in again.stderr
         assert cloud.held(FOLDER) == files
 
 
@@ -158,7 +163,7 @@ def test_the_token_is_read_from_the_secret_that_the_stack_names(cloud, tmp_path)
         (("copy", "absent"), 1, "Pulumi.absent.yaml"),
         (("copy", "l4-qat", "--from", "hf:no-owner"), 1, "is not the name of a model"),
         (("copy", "l4-qat", "--from", ""), 1, "it names no model"),
-        (("copy",), 2, "stack"),
+        (("copy",), 2, "STACK"),
         (("copy", "l4-qat"), 1, f"bucket {BUCKET}\n   does not exist"),
     ],
 )

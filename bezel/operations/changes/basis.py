@@ -27,6 +27,7 @@ _WORDS = {
     "file": "the stack's file",
     "program": "the program",
     "quota_project": "the project of the quota",
+    "weights": "the folders that the stack loads",
     "limit": "the limit",
     "secret_project": "the project of the secret",
     "secret": "the secret's versions",
