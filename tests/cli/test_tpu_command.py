@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support.cli.tpu_cloud import EMPTY, HERE, OTHER, ZONE, Cloud
+from tests.support.operations.lease_cloud import LeaseCloud
 from tests.support.rest.fake_google import Answer
 
 pytestmark = pytest.mark.slow  # a whole cloud each
@@ -182,6 +183,41 @@ def test_a_lease_is_deleted_by_its_name(cloud: Cloud) -> None:
     assert cloud.left() == {"bezel-one", "bezel-one-more"}
     assert cloud.tpu("delete", "bezel-one", *HERE, "--yes").code == 0
     assert cloud.left() == {"bezel-one-more"}
+
+
+def test_a_deletion_is_confirmed_by_the_lease_s_own_name_too(cloud: Cloud) -> None:
+    cloud.lease("bezel-one")
+    refused = cloud.tpu("delete", "bezel-one", *HERE, "--name", "bezel-two")
+    assert (refused.code, cloud.left()) == (1, {"bezel-one"})
+    assert "--name = bezel-two\n   the lease to delete is bezel-one" in refused.error
+    assert cloud.tpu("delete", "bezel-one", *HERE, "--name", "bezel-one").code == 0
+    assert cloud.left() == set()
+
+
+def test_a_lease_without_a_stack_is_planned_and_requested_only_where_that_is_confirmed(cloud: Cloud) -> None:
+    account = LeaseCloud(cloud).account  # made in the cloud
+    given = (
+        "create",
+        "dev-one",
+        "--hardware",
+        "v6e-1",
+        "--zone",
+        ZONE,
+        "--network",
+        "net",
+        "--service-account",
+        account,
+    )
+    unasked = cloud.tpu(*given)
+    assert (unasked.code, cloud.left()) == (3, set())
+    assert "price: 0.00 -> " in unasked.error
+    assert "add --yes" in unasked.error
+    done = cloud.tpu(*given, "--yes", "--json")
+    assert (done.code, done.json["outcome"]["verdict"]) == (0, "done")
+    cloud.settled("dev-one", ZONE)
+    assert cloud.tpu("list", *HERE).out.splitlines()[1].split()[:2] == ["dev-one", "bezel-by-hand"]
+    wrong = cloud.tpu("create", "Dev_One", *given[2:])
+    assert (wrong.code, wrong.error.startswith("bezel: NAME = Dev_One\n   it is refused")) == (2, True)
 
 
 @pytest.mark.parametrize("vm", [False, True])

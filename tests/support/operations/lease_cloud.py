@@ -24,6 +24,7 @@ class LeaseCloud:
     def __init__(self, cloud: Cloud) -> None:
         self.cloud = cloud
         self.cancelled = threading.Event()
+        self.account = ACCOUNT
         cloud.project.cloud.store.put("api", "iam.googleapis.com", {"state": "ENABLED"})
         cloud.project.ok("POST", f"/iam/v1/projects/{PROJECT}/serviceAccounts", {"accountId": "dev-machine"})
 
