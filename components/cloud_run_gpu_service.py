@@ -31,6 +31,7 @@ import pulumi
 from pulumi_gcp import cloudrunv2
 from pydantic import Field, model_validator
 
+from bezel.planner.base.schedule import ANNOTATION as SCHEDULE_ANNOTATION
 from components.base.arguments import ComponentArgs
 from components.base.cloud_run_service import CloudRunServiceArgs, declare_service
 from components.config.revision_traffic import (
@@ -90,6 +91,8 @@ class CloudRunGpuServiceArgs(CloudRunServiceArgs):
     max_instances: int
     request_concurrency: int
     """Concurrent requests of one instance; further ones wait in the platform's queue, unseen by vLLM."""
+    scheduled_minimum: int = 0
+    """Highest minimum that a schedule sets on the service (`ScalingSchedule`); shown to policies as an annotation."""
     restarted_at: str = ""
     """Any text: another one makes a new revision, as nothing else has to change for."""
     timeout_seconds: int = 3600
@@ -125,6 +128,7 @@ class CloudRunGpuService(pulumi.ComponentResource):
         created_revision: Name of the latest one that was made, ready or not. A resource that must run again after each
             deploy takes this one as input: after a failed update the ready one is still the old one.
         resource_name: `projects/P/locations/L/services/S`, computed.
+        fingerprint: Changes with anything that the service declares.
         declared: Those of the service's inputs that the platform returns, for a comparison with the served state.
             Without the traffic in a gated rollout, which moves it later.
     """
@@ -136,6 +140,7 @@ class CloudRunGpuService(pulumi.ComponentResource):
         service = declare_service(
             self, name, args, opts, inputs=inputs, seconds=args.deadline_seconds, hooks=args.hooks
         )
+        self.fingerprint = fingerprint_of({**inputs, "deletion_protection": args.deletion_protection})
         undeclared = {"annotations", *(["traffics"] if args.gated else [])}
         self.declared = {key: value for key, value in inputs.items() if key not in undeclared}
         self.url = service.uri
@@ -159,10 +164,13 @@ def _inputs(args: CloudRunGpuServiceArgs) -> dict[str, Any]:
         "template": _template(args, {ATTEMPT: failed, RESTARTED: args.restarted_at}),
     }
     targets: tuple[Target, ...] | None = DIRECT
+    annotations = {SCHEDULE_ANNOTATION: str(args.scheduled_minimum)} if args.scheduled_minimum else {}
     if args.gated:
         fingerprint = fingerprint_of({**inputs, "deletion_protection": args.deletion_protection})
         targets = declared(service, fingerprint)
-        inputs["annotations"] = {FINGERPRINT: fingerprint}
+        annotations[FINGERPRINT] = fingerprint
+    if annotations:
+        inputs["annotations"] = annotations
     if targets is not None:
         inputs["traffics"] = [cloudrunv2.ServiceTrafficArgs(**target.as_json()) for target in targets]
     return inputs

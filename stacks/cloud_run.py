@@ -12,6 +12,7 @@ import pulumi
 from bezel.errors import one_line
 from bezel.planner import Plan, Problem
 from bezel.planner.base.deployment import HEALTH_PATH
+from bezel.planner.base.names import ACCOUNT_LENGTH, resource_name
 from bezel.planner.base.settings import ProbeSettings
 from bezel.planner.rules.network_checks import check_subnetwork, subnetwork_name
 from bezel.rest import RestError
@@ -22,6 +23,8 @@ from components.lookups.project import project_number
 from components.observability.budget import LABEL, StackBudgetArgs
 from components.observability.service_observability import ServiceObservability, ServiceObservabilityArgs
 from components.observability.uptime import UptimeCheckArgs
+from components.runtime_identity import service_account_email
+from components.scaling_schedule import ScalingSchedule, ScalingScheduleArgs
 from components.traffic_switch import TrafficSwitch, TrafficSwitchArgs
 from components.vllm_container import BucketMount, Probe, VllmContainer
 from smoke.hooks import service_failure_hook
@@ -39,6 +42,7 @@ def deploy(plan: Plan) -> dict[str, Any]:
     gated = plan.settings.rollout == "gated"
     refuse(plan, [*_subnetwork_problems(plan), *quota.service_problems(plan, gated=gated)])
     service, image = _service(plan, gated=gated)
+    _schedule(plan, service)
     _observability(plan, service)
     health, benchmark = check_and_measure(
         plan,
@@ -103,6 +107,7 @@ def _service(plan: Plan, *, gated: bool) -> tuple[CloudRunGpuService, str]:
             min_instances=planned.min_instances,
             max_instances=planned.max_instances,
             request_concurrency=planned.request_concurrency,
+            scheduled_minimum=max((entry.minimum for entry in planned.schedule), default=0),
             restarted_at=planned.restarted_at,
             timeout_seconds=planned.timeout_seconds,
             ingress=INGRESS[planned.ingress],
@@ -119,6 +124,23 @@ def _service(plan: Plan, *, gated: bool) -> tuple[CloudRunGpuService, str]:
         opts=after(identity, *bucket, image),
     )
     return service, image.reference
+
+
+def _schedule(plan: Plan, service: CloudRunGpuService) -> None:
+    """Jobs that change the minimum of instances, where the stack file has a schedule."""
+    planned = plan.service
+    if not planned.schedule:
+        return
+    args = ScalingScheduleArgs(
+        project=plan.project,
+        location=planned.region,
+        service=planned.name,
+        runtime_account=service_account_email(planned.service_account_id, plan.project),
+        account_id=resource_name(plan.stack, suffix="scale", length=ACCOUNT_LENGTH),
+        entries=planned.schedule,
+        service_inputs=service.fingerprint,
+    )
+    ScalingSchedule("schedule", args, opts=after(service))
 
 
 def _observability(plan: Plan, service: CloudRunGpuService) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 
 from bezel.planner.base.money import Amount, Unpriced
+from bezel.planner.base.schedule import ANNOTATION
 from bezel.planner.cost.service_cost import Cost, service_cost
 from bezel.resource_cost.inputs import Inputs
 
@@ -70,13 +71,13 @@ class GpuService:
 
     @property
     def min_instances(self) -> int:
-        """Instances that run without traffic."""
-        return self._larger("minInstanceCount")[0]
+        """Instances that run without traffic; with a schedule, in its dearest hour."""
+        return self._least[0]
 
     @property
     def min_key(self) -> str:
         """Input of the minimum."""
-        return self._larger("minInstanceCount")[1]
+        return self._least[1]
 
     @property
     def instance_hourly(self) -> Amount:
@@ -111,6 +112,11 @@ class GpuService:
             # Google's default is reserved capacity in another zone, which is more expensive.
             zonal_redundancy=self.inputs.get("template", "gpuZonalRedundancyDisabled") is not True,
         )
+
+    @property
+    def _least(self) -> tuple[int, str]:
+        path = ("annotations", ANNOTATION)
+        return max(self._larger("minInstanceCount"), (self.inputs.count(*path), self.inputs.key(*path)))
 
     def _larger(self, name: str) -> tuple[int, str]:
         """The revision's or the service's value, whichever is larger, and its input."""

@@ -22,6 +22,7 @@ ORDER = (
     "container_image",
     "vllm_container",
     "cloud_run_gpu_service",
+    "scaling_schedule",
     "traffic_switch",
     "node_network",
     "tpu_lease",

@@ -32,6 +32,7 @@ CHANGES = {
     "scaling.min_instances": [0],
     "scaling.max_instances": [2],
     "scaling.request_concurrency": [7],
+    "scaling.schedule": [[{"cron": "0 8 * * *", "min_instances": 1}, {"cron": "0 9 * * *", "min_instances": 0}]],
     "rollout": ["gated"],
     "restarted_at": ["2026-11-24T12:00:00Z"],
     "probe.initial_delay_seconds": [60],
@@ -71,6 +72,7 @@ NOT_SHOWN = {
 # What else a setting needs, so that there is a plan.
 BESIDE: dict[str, dict[str, object]] = {
     "access.ingress": {"smoke.inside": True},
+    "scaling.schedule": {"cost.max_idle_hourly_usd": 50},
     "vpc.egress": {"vpc.network": "own"},
     "lease.back_end": {"network.nat": True},
     "network.nat": {"weights.loading": "hub"},

@@ -42,6 +42,11 @@ def test_a_service_within_its_limits_passes(policy: str) -> None:
         ("allowed-accelerators", RTX, [f"{GPU} = nvidia-rtx-pro-6000", "dev may have nvidia-l4, v6e-1, v6e-4 only"]),
         ("always-on", {LEAST: 1.0}, [f"{LEAST} = 1", "none may run without traffic", "min_instances` to 0"]),
         ("always-on", {"scaling": {"minInstanceCount": 1.0}}, ["scaling.minInstanceCount = 1", "none may run"]),
+        (
+            "always-on",
+            {"annotations": {"bezel-scheduled-minimum": "1"}},
+            ["bezel-scheduled-minimum = 1", "none may run"],
+        ),
         ("always-on", {"scaling": {"scalingMode": "MANUAL", "manualInstanceCount": 1.0}}, ["manualInstanceCount = 1"]),
     ],
 )

@@ -20,6 +20,7 @@ from bezel.planner.cost.lease_cost import GATEWAY_INSTANCES
 from bezel.planner.cost.token_cost import token_cost
 from bezel.planner.rules.image_checks import image_plan
 from bezel.planner.rules.memory_checks import kv_element_bytes, max_batch
+from bezel.planner.rules.schedule_checks import entries_of
 from bezel.planner.rules.storage_checks import bucket_of
 from bezel.planner.sizing.kv_cache import KV_ELEMENT_BYTES
 from bezel.planner.sizing.memory import sequences_at_a_time
@@ -58,6 +59,7 @@ APIS = (
     "storage.googleapis.com",
 )
 MONITORING = "monitoring.googleapis.com"  # only where a stack is watched
+SCHEDULER = "cloudscheduler.googleapis.com"  # only where its minimum has a schedule
 BUDGETS = "billingbudgets.googleapis.com"  # only where it has a budget
 
 
@@ -127,6 +129,8 @@ def _service_plan(stack: ValidatedService) -> Plan:
     watched = stack.settings.observability
     is_watched = watched.alerts or watched.dashboard or watched.uptime
     apis = (*APIS, *([MONITORING] if is_watched else []), *([BUDGETS] if watched.budget is not None else []))
+    if stack.settings.scaling.schedule:
+        apis = (*apis, SCHEDULER)
     return Plan(service=_service(stack), apis=apis, **_shared(stack, peaks, batch, KV_ELEMENT_BYTES[dtype]))
 
 
@@ -151,6 +155,7 @@ def _service(stack: ValidatedService) -> ServicePlan:
         weights=weights,
         min_instances=scaling.min_instances,
         max_instances=scaling.max_instances,
+        schedule=entries_of(scaling),
         request_concurrency=request_concurrency(settings, stack.engine),
         restarted_at=settings.restarted_at,
         timeout_seconds=REQUEST_TIMEOUT_SECONDS,

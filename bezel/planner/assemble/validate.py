@@ -26,6 +26,7 @@ from bezel.planner.base.hardware import leased_hardware
 from bezel.planner.base.names import is_project_id, stack_labels
 from bezel.planner.base.parse import read_settings
 from bezel.planner.base.problems import PlanError, one_of, setting
+from bezel.planner.base.schedule import average_minimum
 from bezel.planner.cost.price_rows import check_own_prices, mispriced
 from bezel.planner.cost.service_cost import BILLING, SERVICE, Cost, check_cost, check_idle_cost, gpu_item, service_cost
 from bezel.planner.rules import platform_checks as platform
@@ -35,6 +36,7 @@ from bezel.planner.rules.lease_checks import check_service_only
 from bezel.planner.rules.memory_checks import check_memory, gpu_memory
 from bezel.planner.rules.network_checks import check_ingress, check_vpc
 from bezel.planner.rules.observability_checks import check_observability
+from bezel.planner.rules.schedule_checks import check_schedule, entries_of
 from bezel.planner.rules.smoke_checks import check_patience, check_smoke
 from bezel.planner.rules.startup import StartEstimate, check_start, estimate_start
 from bezel.planner.rules.storage_checks import bucket_of, check_own_copy, check_weights
@@ -319,6 +321,7 @@ def check_project(project: str | None) -> Iterator[Problem]:
 def _service_problems(settings: Settings, gpu: Accelerator | None) -> Iterator[Problem]:
     yield from platform.check_probe(settings.probe)
     yield from platform.check_scaling(settings.scaling)
+    yield from check_schedule(settings.scaling)
     yield from check_vpc(settings.vpc, settings.weights)
     if gpu:
         yield from platform.check_resources(settings.resources, gpu)
@@ -326,17 +329,22 @@ def _service_problems(settings: Settings, gpu: Accelerator | None) -> Iterator[P
 
 
 def _cost(settings: Settings, gpu: Accelerator, memory_gib: int, problems: list[Problem]) -> Cost:
+    entries = (
+        () if any(str(each.key).startswith(setting("scaling.")) for each in problems) else entries_of(settings.scaling)
+    )
     cost = service_cost(
         gpu.id,
         region=settings.region,
         cpu=settings.resources.cpu or gpu.min_cpu,
         memory_gib=memory_gib,
-        min_instances=settings.scaling.min_instances,
+        min_instances=max(settings.scaling.min_instances, *(each.minimum for each in entries), 0),
         max_instances=settings.scaling.max_instances,
         zonal_redundancy=settings.scaling.zonal_redundancy,
         boost_cpu=platform.boosted(gpu, settings.resources),
         own_prices=settings.cost.prices,
     )
+    if entries:
+        cost = replace(cost, average_min=average_minimum(entries, settings.scaling.min_instances))
     cost = replace(cost, alerts=settings.observability.alerts, uptime=settings.observability.uptime)
     if settings.region in (*gpu.regions, *gpu.regions_on_invitation) and not mispriced(problems):
         items = (gpu_item(gpu.id, zonal_redundancy=settings.scaling.zonal_redundancy), "vcpu", "memory")

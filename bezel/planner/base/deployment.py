@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from bezel.planner.base.schedule import Entry
     from bezel.planner.base.settings import ProbeSettings, Vpc
 
 HEALTH_PATH = "/health"  # of both probes
@@ -84,6 +85,7 @@ class ServicePlan:
     weights: WeightsPlan
     min_instances: int
     max_instances: int
+    schedule: tuple[Entry, ...]
     request_concurrency: int
     restarted_at: str
     timeout_seconds: int

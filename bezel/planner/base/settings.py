@@ -101,6 +101,16 @@ class Resources(_Section):
     )
 
 
+class ScheduledScaling(_Section):
+    """A minimum of instances that is set at certain times."""
+
+    cron: str = Field(
+        description="times at which it is set: minute, hour, day, month, weekday", examples=["0 8 * * 1-5"]
+    )
+    time_zone: str = Field("UTC", description="time zone of these times", examples=["Europe/Berlin"])
+    min_instances: Whole = Field(ge=0, le=1000, description="instances kept running from then on", examples=[1])
+
+
 class Scaling(_Section):
     """Number of instances, and of requests for each."""
 
@@ -116,6 +126,11 @@ class Scaling(_Section):
     zonal_redundancy: bool = Field(
         default=False,
         description="reserve GPUs in another zone: at a higher price, and from another quota, which is 0 at first",
+    )
+    schedule: tuple[ScheduledScaling, ...] = Field(
+        (),
+        description="times at which the minimum changes (cron, time_zone, min_instances), without a new revision",
+        examples=["[{cron: 0 8 * * 1-5, min_instances: 1}, {cron: 0 18 * * 1-5, min_instances: 0}]"],
     )
 
 

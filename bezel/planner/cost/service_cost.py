@@ -79,7 +79,10 @@ class Cost:
 
     lines: tuple[CostLine, ...]
     min_instances: int
+    """Instances that run without traffic; with a schedule, in its dearest hour."""
     max_instances: int
+    average_min: Decimal | None = None
+    """Mean of the instances that run without traffic under a schedule; None where it is `min_instances`."""
     boost: CostLine | None = None
     """vCPUs that startup CPU boost adds to an instance."""
     alerts: bool = False
@@ -119,8 +122,19 @@ class Cost:
 
     @property
     def monthly_without_traffic(self) -> Amount:
-        """A month of the minimum instances alone."""
-        return times(self.hourly_at_min, HOURS_PER_MONTH)
+        """A month of the minimum instances alone, as a schedule sets them."""
+        if self.average_min is None:
+            return times(self.hourly_at_min, HOURS_PER_MONTH)
+        return times(times(self.hourly, self.average_min), HOURS_PER_MONTH)
+
+    @property
+    def monthly_saved(self) -> Amount:
+        """What a schedule saves in a month, against its dearest hour at all times."""
+        always = times(self.hourly_at_min, HOURS_PER_MONTH)
+        without = self.monthly_without_traffic
+        if not isinstance(always, Priced) or not isinstance(without, Priced):
+            return total([always, without])
+        return Priced(always.usd - without.usd, always.derived)
 
     def start(self, seconds: float) -> Amount:
         """A start of `seconds`: an instance is paid for from its beginning, ready or not."""
@@ -138,6 +152,8 @@ class Cost:
             "lines": [line.as_output() for line in self.lines],
             "not_included": list(self.not_included),
         }
+        if self.average_min is not None:
+            output["usd_per_month_saved_by_schedule"] = figure(self.monthly_saved, 2)
         if self.missing:
             output["missing_rows"] = list(self.missing)
         return output
@@ -250,9 +266,10 @@ def check_idle_cost(cost: Cost, *, environment: str, limit: float | None) -> Ite
         key = setting("cost.max_idle_hourly_usd")
         bound = "dev scales to zero" if limit is None else f"{key} is {limit:g}"
         prod = ", or the environment to prod" if limit is None else ""
+        in_schedule = "" if cost.average_min is None else " in the dearest hour of its schedule"
         yield Problem(
-            setting("scaling.min_instances"),
+            setting("scaling.min_instances" if cost.average_min is None else "scaling.schedule"),
             cost.min_instances,
-            f"without traffic it costs {idle.usd:.4f} USD per hour, {month.usd:.2f} per month; {bound}.",
+            f"without traffic it costs {idle.usd:.4f} USD per hour{in_schedule}, {month.usd:.2f} per month; {bound}.",
             f"set it to 0, or `{key}` to {at_least(idle)}{prod}.",
         )

@@ -108,6 +108,8 @@ def _service(plan: Plan) -> Iterable[Row]:
     yield "mounted", mount, COMPUTED
     scaling = either(origin, "scaling.min_instances", "scaling.max_instances")
     yield "instances", f"{service.min_instances} to {service.max_instances}", scaling
+    for each in service.schedule:
+        yield f"minimum {each.minimum} from", f"{each.cron} ({each.zone})", origin["scaling.schedule"]
     yield "requests at a time", service.request_concurrency, origin["scaling.request_concurrency"]
     if service.zonal_redundancy:
         yield "zonal redundancy", "on: GPUs of another zone in reserve", origin["scaling.zonal_redundancy"]
@@ -195,7 +197,12 @@ def _service_cost(plan: Plan) -> Iterable[Row]:
     yield from map(line_row, cost.lines)
     yield "one instance running", usd(cost.hourly, "h", 4), COMPUTED
     yield "always on", usd(cost.monthly_always_on, "month", 2), f"{service_cost.HOURS_PER_MONTH} h"
-    yield "without traffic", usd(cost.monthly_without_traffic, "month", 2), _instances(cost.min_instances)
+    of_schedule = cost.average_min is not None
+    without = f"{cost.average_min:.2f} instances on average" if of_schedule else _instances(cost.min_instances)
+    yield "without traffic", usd(cost.monthly_without_traffic, "month", 2), without
+    if of_schedule:
+        dearest = f"{_instances(cost.min_instances)} in the dearest hour"
+        yield "saved by the schedule", usd(cost.monthly_saved, "month", 2), f"against {dearest} at all times"
     yield "at most", usd(cost.hourly_at_max, "h", 4), _instances(cost.max_instances)
     low, high = map(cost.start, plan.start.seconds)
     yield "one start", usd_range((low, high), 4), "billed from its beginning"

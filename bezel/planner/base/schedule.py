@@ -1,0 +1,78 @@
+"""Minimum of instances over a week and at an instant, as a stack's schedule sets it. Pure.
+
+An entry sets the minimum at each occurrence of its cron schedule, and it holds until the next occurrence of any entry.
+The minimum of the revision, `scaling.min_instances`, is below it at all times.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, NamedTuple
+
+from bezel.cron import parse_cron, time_zone
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+ANNOTATION = "bezel-scheduled-minimum"
+"""Annotation of a service: the highest minimum that its schedule sets. Policies and prices see declarations only."""
+
+# Four weeks from a Monday without a change of summer time anywhere: what occurs seldom or at the end of a month is in
+# it by chance.
+_START = datetime(2027, 1, 4, tzinfo=UTC)
+_SPAN = timedelta(days=28)
+# How far the last occurrence is looked for: a day, a week, a month, a year.
+_BACK = (timedelta(days=1), timedelta(days=8), timedelta(days=32), timedelta(days=366))
+
+
+class Entry(NamedTuple):
+    """A minimum that is set at certain times.
+
+    Attributes:
+        cron: Schedule of five fields, as of `bezel.cron`.
+        zone: Time zone of the tz database.
+        minimum: Instances.
+    """
+
+    cron: str
+    zone: str
+    minimum: int
+
+
+def minimum_at(entries: Sequence[Entry], instant: datetime) -> int:
+    """The minimum that the last occurrence of any entry has set; 0 where none occurred within a year.
+
+    Raises:
+        CronError: A schedule or a time zone is none.
+    """
+    for back in _BACK:
+        last = max(((at, number) for at, number, _ in _occurrences(entries, instant - back, instant)), default=None)
+        if last is not None:
+            return entries[last[1]].minimum
+    return 0
+
+
+def average_minimum(entries: Sequence[Entry], least: int) -> Decimal:
+    """Mean of the instances that run without traffic, over four weeks.
+
+    Args:
+        entries: The schedule.
+        least: Minimum of the revision.
+
+    Raises:
+        CronError: A schedule or a time zone is none.
+    """
+    present, since, summed = minimum_at(entries, _START), _START, Decimal(0)
+    changes = sorted(_occurrences(entries, _START, _START + _SPAN))
+    for at, _, minimum in [*changes, (_START + _SPAN, 0, 0)]:
+        summed += max(present, least) * Decimal((at - since).total_seconds())
+        present, since = minimum, at
+    return summed / Decimal(_SPAN.total_seconds())
+
+
+def _occurrences(entries: Sequence[Entry], start: datetime, end: datetime) -> Iterator[tuple[datetime, int, int]]:
+    """Occurrences after `start` and not after `end`: time, number of the entry, minimum."""
+    for number, entry in enumerate(entries):
+        for at in parse_cron(entry.cron).between(start, end, time_zone(entry.zone)):
+            yield at, number, entry.minimum

@@ -1,0 +1,66 @@
+"""Checks of a schedule of instances: times that occur, numbers that can be, and no entry without an effect."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from bezel.cron import CronError, parse_cron, time_zone
+from bezel.errors import Problem
+from bezel.planner.base.problems import setting
+from bezel.planner.base.schedule import Entry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bezel.planner.base.settings import Scaling
+
+_MOST_OCCURRENCES = 96  # a day: what is set more often has no time to start an instance
+
+
+def entries_of(scaling: Scaling) -> tuple[Entry, ...]:
+    """The schedule as entries."""
+    return tuple(Entry(each.cron, each.time_zone, each.min_instances) for each in scaling.schedule)
+
+
+def check_schedule(scaling: Scaling) -> Iterator[Problem]:
+    """Check the section `scaling.schedule`."""
+    for number, each in enumerate(scaling.schedule):
+        key = setting(f"scaling.schedule.{number}")
+        try:
+            zone = time_zone(each.time_zone)
+        except CronError as error:
+            yield Problem(f"{key}.time_zone", each.time_zone, f"{error}.", "write e.g. Europe/Berlin, or UTC.")
+            zone = time_zone("UTC")
+        try:
+            found = parse_cron(each.cron)
+        except CronError as error:
+            yield Problem(f"{key}.cron", each.cron, f"{error}.", "write e.g. 0 8 * * 1-5, weekdays at eight.")
+        else:
+            if found.after(datetime.now(UTC), zone) is None:
+                yield Problem(f"{key}.cron", each.cron, "it never occurs.", "correct day and month.")
+            elif len(found.minutes) * len(found.hours) > _MOST_OCCURRENCES:
+                consequence = "it occurs more often than an instance can start."
+                yield Problem(f"{key}.cron", each.cron, consequence, "write single hours and minutes.")
+        if each.min_instances > scaling.max_instances:
+            yield Problem(
+                f"{key}.min_instances",
+                each.min_instances,
+                f"it is above max_instances={scaling.max_instances}; Cloud Run refuses it.",
+                f"set it to {scaling.max_instances} or less, or raise max_instances.",
+            )
+    minima = [each.min_instances for each in scaling.schedule]
+    if minima and max(minima) <= scaling.min_instances:
+        yield Problem(
+            setting("scaling.schedule"),
+            f"at most {max(minima)}",
+            f"{setting('scaling.min_instances')}={scaling.min_instances} runs at all times, so it has no effect.",
+            "lower min_instances to what runs at all times, or remove the schedule.",
+        )
+    elif minima and min(minima) == max(minima):
+        yield Problem(
+            setting("scaling.schedule"),
+            f"always {minima[0]}",
+            "no entry lowers the minimum again, so it would cost the same as one that always runs.",
+            f"add an entry with {{min_instances: {scaling.min_instances}}}, or set scaling.min_instances.",
+        )

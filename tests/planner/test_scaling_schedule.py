@@ -1,0 +1,115 @@
+"""A schedule of instances: what holds when, what it costs and saves, and what is refused."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bezel.planner import Plan, PlanError, make_plan, plan_summary
+from bezel.planner.base.money import Priced
+from bezel.planner.base.schedule import Entry, average_minimum, minimum_at
+
+SETTINGS: dict[str, Any] = {"model": "gemma-4-12b-it-qat-w4a16", "accelerator": "nvidia-l4", "region": "us-east4"}
+DAY, NIGHT = Entry("0 8 * * 1-5", "Europe/Berlin", 1), Entry("0 18 * * 1-5", "Europe/Berlin", 0)
+
+
+def scheduled(*entries: dict[str, Any], **changed: Any) -> dict[str, Any]:
+    scaling = {"schedule": list(entries), "max_instances": 2, **changed}
+    return {**SETTINGS, "scaling": scaling, "cost": {"max_idle_hourly_usd": 5, "max_hourly_usd": 5}}
+
+
+def entry(cron: str, minimum: int, zone: str = "UTC") -> dict[str, Any]:
+    return {"cron": cron, "time_zone": zone, "min_instances": minimum}
+
+
+@pytest.mark.parametrize(
+    ("instant", "minimum"),
+    [
+        ("2026-11-24T06:59:00", 0),  # Tuesday 7:59 in Berlin
+        ("2026-11-24T07:00:00", 1),
+        ("2026-11-24T16:59:59", 1),
+        ("2026-11-24T17:00:00", 0),
+        ("2026-11-29T12:00:00", 0),  # Sunday
+        ("2026-07-07T06:00:00", 1),  # 8:00 in summer
+        ("2026-07-07T05:59:00", 0),
+    ],
+)
+def test_the_last_entry_that_occurred_holds(instant: str, minimum: int) -> None:
+    assert minimum_at([DAY, NIGHT], datetime.fromisoformat(instant).replace(tzinfo=UTC)) == minimum
+
+
+def test_an_entry_of_another_month_holds_and_one_that_never_came_does_not() -> None:
+    now = datetime(2026, 11, 24, tzinfo=UTC)
+    assert minimum_at([Entry("0 0 1 3 *", "UTC", 2)], now) == 2
+    assert minimum_at([Entry("0 0 29 2 *", "UTC", 2)], now) == 0
+    assert minimum_at([], now) == 0
+
+
+@pytest.mark.parametrize(
+    ("entries", "least", "mean"),
+    [
+        ([DAY, NIGHT], 0, Decimal(50) / 168),
+        ([Entry("0 0 * * *", "UTC", 2), Entry("0 12 * * *", "UTC", 0)], 0, Decimal(1)),
+        ([Entry("0 0 * * *", "UTC", 2), Entry("0 12 * * *", "UTC", 0)], 1, Decimal("1.5")),
+        ([], 1, Decimal(1)),
+    ],
+)
+def test_the_mean_is_that_of_the_hours(entries: list[Entry], least: int, mean: Decimal) -> None:
+    assert abs(average_minimum(entries, least) - mean) < Decimal("0.000001")
+
+
+@pytest.mark.slow
+@given(st.lists(st.tuples(st.integers(0, 23), st.integers(0, 4)), min_size=1, max_size=4), st.integers(0, 4))
+def test_the_mean_is_between_the_least_and_the_most(hours: list[tuple[int, int]], least: int) -> None:
+    entries = [Entry(f"0 {hour} * * *", "America/New_York", minimum) for hour, minimum in hours]
+    low, high = min(minimum for _, minimum in hours), max(minimum for _, minimum in hours)
+    assert max(low, least) <= average_minimum(entries, least) <= max(high, least)
+
+
+def test_the_plan_says_what_it_costs_and_saves_and_the_limit_judges_the_dearest_hour() -> None:
+    made = make_plan(scheduled(entry("0 8 * * *", 2), entry("0 20 * * *", 0)), project="acme-llm", stack="l4")
+    assert isinstance(made, Plan)
+    hourly, cost = made.cost.hourly, made.cost
+    assert isinstance(hourly, Priced)
+    assert isinstance(cost.hourly_at_min, Priced)
+    assert cost.hourly_at_min.usd == hourly.usd * 2
+    assert isinstance(cost.monthly_without_traffic, Priced)
+    assert isinstance(cost.monthly_saved, Priced)
+    assert cost.monthly_without_traffic.usd == pytest.approx(hourly.usd * 730)
+    assert cost.monthly_saved.usd == pytest.approx(hourly.usd * 730)
+    assert "saved by the schedule" in plan_summary(made)
+    assert "cloudscheduler.googleapis.com" in made.apis
+    tight = scheduled(entry("0 8 * * *", 2), entry("0 20 * * *", 0)) | {"cost": {"max_idle_hourly_usd": 1.5}}
+    with pytest.raises(PlanError, match="in the dearest hour of its schedule"):
+        make_plan(tight, project="acme-llm", stack="l4")
+
+
+def test_without_a_schedule_nothing_is_said_of_one() -> None:
+    made = make_plan(SETTINGS, project="acme-llm", stack="l4")
+    assert isinstance(made, Plan)
+    assert "cloudscheduler.googleapis.com" not in made.apis
+    assert "schedule" not in plan_summary(made)
+    assert "usd_per_month_saved_by_schedule" not in made.cost.as_output()
+
+
+@pytest.mark.parametrize(
+    ("settings", "key", "why"),
+    [
+        (scheduled(entry("8", 1), entry("0 18 * * *", 0)), "scaling.schedule.0.cron", "5"),
+        (scheduled(entry("0 8 30 2 *", 1), entry("0 18 * * *", 0)), "scaling.schedule.0.cron", "never occurs"),
+        (scheduled(entry("* 8 * * *", 1), entry("*/5 * * * *", 0)), "scaling.schedule.1.cron", "more often"),
+        (scheduled(entry("0 8 * * *", 1, "Mars"), entry("0 18 * * *", 0)), "scaling.schedule.0.time_zone", "tz"),
+        (scheduled(entry("0 8 * * *", 3), entry("0 18 * * *", 0)), "scaling.schedule.0.min_instances", "above max"),
+        (scheduled(entry("0 8 * * *", 1)), "scaling.schedule", "no entry lowers"),
+        (scheduled(entry("0 8 * * *", 1), entry("0 9 * * *", 0), min_instances=1), "scaling.schedule", "no effect"),
+    ],
+)
+def test_a_schedule_that_cannot_be_or_has_no_effect_is_refused(settings: dict[str, Any], key: str, why: str) -> None:
+    with pytest.raises(PlanError) as refused:
+        make_plan(settings, project="acme-llm", stack="l4")
+    (problem,) = refused.value.problems
+    assert problem.key == f"bezel:{key}"
+    assert why in problem.consequence
