@@ -3,6 +3,7 @@
 import pytest
 
 from bezel.localcloud.services.cloud_quotas.decisions import DECIDED_AFTER, GRANTED_FACTOR, decided, unsafe
+from bezel.localcloud.services.cloud_run.quotas import quota_violations
 from tests.support.localcloud.in_process import PARENT, Project
 
 GLOBAL = f"/cloudquotas/v1/{PARENT}/locations/global"
@@ -62,6 +63,48 @@ def test_a_granted_request_lets_more_machines_run_there(project):
     project.clock.time += DECIDED_AFTER
     assert project.cloud.machines.quotas("us-east5-a")[V6E] == 32
     assert project.cloud.machines.quotas("us-east5-b")[V6E] == 8
+
+
+def test_a_granted_request_lets_a_service_have_more_instances_there(project):
+    project.cloud.store.put("api", "run.googleapis.com", {"state": "ENABLED"})
+    limits = {"cpu": "4", "memory": "16Gi", "nvidia.com/gpu": "1"}
+    template = {
+        "containers": [{"image": "us-docker.pkg.dev/cloudrun/container/hello", "resources": {"limits": limits}}],
+        "nodeSelector": {"accelerator": "nvidia-l4"},
+        "gpuZonalRedundancyDisabled": True,
+        "scaling": {"maxInstanceCount": 6},
+    }
+
+    def asked(region):
+        services = f"/run/v2/{PARENT}/locations/{region}/services"
+        return project.call("POST", services, {"template": template}, serviceId="llm", validateOnly="true")
+
+    assert "requested: 6 allowed: 3" in asked("us-east4").text
+    project.ok("POST", PREFERENCES, body("6"))
+    project.clock.time += DECIDED_AFTER
+    assert asked("us-east4").is_success
+    assert "requested: 6 allowed: 3" in asked("europe-west1").text
+
+
+def test_a_fault_of_the_quota_holds_after_a_request_was_granted(project):
+    project.ok("POST", PREFERENCES, body("6"))
+    project.clock.time += DECIDED_AFTER
+    project.cloud.faults.add("quota-exceeded", {})
+    assert (limit(project, "us-east4"), limit(project, "europe-west1")) == (0, 0)
+
+
+@pytest.mark.parametrize(("gpus", "fits"), [(4, True), (5, False)])
+def test_a_granted_value_in_thousandths_counts_as_gpus(gpus, fits):
+    limits = {"cpu": "20", "memory": "80Gi", "nvidia.com/gpu": "1"}
+    template = {
+        "containers": [{"resources": {"limits": limits}}],
+        "nodeSelector": {"accelerator": "nvidia-rtx-pro-6000"},
+        "gpuZonalRedundancyDisabled": True,
+        "scaling": {"maxInstanceCount": gpus},
+    }
+    values = {"NvidiaRtxPro6000GpuAllocNoZonalRedundancyPerProjectRegion": 4000}
+    found = list(quota_violations(template, {}, lambda quota, initial: values.get(quota, initial * 10)))
+    assert (found == []) is fits
 
 
 def test_a_preference_without_a_place_holds_where_no_other_does(project):

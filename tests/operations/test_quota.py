@@ -48,7 +48,7 @@ def test_each_quota_has_its_limit_in_things_in_each_place_that_the_catalogue_kno
     assert (found[V6E, "us-east5-a"].limit, found[V6E, "us-east5-a"].thing) == (8, "chip")
     assert found[V6E, "us-east5-a"].service == "tpu.googleapis.com"
     assert found["NVIDIA-L4-GPUS-per-project-region", "us-east4"].service == "compute.googleapis.com"
-    assert "--dimensions=zone=us-east5-a" in found[V6E, "us-east5-a"].request
+    assert "--dimensions=zone=us-east5-a" in found[V6E, "us-east5-a"].gcloud_request
     assert "project=bezel-local" in report.link
     assert report.exit_code == 0
     assert cloud.written == []
@@ -97,7 +97,9 @@ def test_a_quota_that_is_too_small_for_a_stack_is_a_failure_with_its_request(clo
     report = of(cloud, stack="l4-qat")
     (row,) = (row for row in report.quotas if row.quota == L4)
     assert (row.is_short, row.limit, report.exit_code) == (True, 0, 1)
-    assert "--preferred-value=1" in row.request
+    assert row.request == f"bezel quota request {L4} --amount 1 --region us-east4"
+    assert "--preferred-value=1" in row.gcloud_request
+    assert row.request in report.text()
     assert "1 GPU SHORT" in report.text()
 
 

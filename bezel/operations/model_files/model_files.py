@@ -111,7 +111,7 @@ def model_files(context: Context, arguments: ModelFilesArguments) -> ModelFiles:
         for folder, owner in _folders(stack, plan):
             if plan.weights.bucket and bucket in (None, plan.weights.bucket):
                 owners.setdefault(plan.weights.bucket, {}).setdefault(folder, []).append(owner)
-    context.show(f"lists {len(owners)} buckets and the registry of Vertex AI")
+    context.show(f"lists {', '.join(f'{_GS}{name}' for name in sorted(owners)) or 'no bucket'}")
     folders: list[ModelFolder] = []
     notes: list[str] = []
     for name, own in sorted(owners.items()):

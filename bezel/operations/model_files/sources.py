@@ -77,7 +77,7 @@ def opened(
         with closing(Hub(watch, lambda: _token(context, plan), context.environ)) as hub:
             commit, files = hub.files(repository)
             source = HubSource(Transfer(hub, repository, commit, target, journal, watch, progress), files)
-            yield Opened(f"{HUB}{repository} (commit {commit[:12]})", commit, source)
+            yield Opened(f"{repository} (commit {commit[:12]})", commit, source)
 
 
 @contextmanager

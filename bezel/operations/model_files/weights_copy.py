@@ -92,7 +92,7 @@ def plan_copy(context: Context, arguments: CopyArguments) -> Plan:
         arguments=arguments.model_dump(mode="json"),
         changes=() if is_empty else tuple(changes),
         destroyed=plain_all(f"{item.path}, another content of which is there" for item in replaced),
-        warnings=(_UNPRICED, *_warnings(unread)),
+        warnings=() if is_empty else (_UNPRICED, *_warnings(unread)),
         refusals=plain_all(refusals),
         confirm_name=arguments.stack if replaced else None,
         basis=basis,

@@ -18,7 +18,7 @@ from bezel.planner.assemble.quota import (
 from bezel.planner.base.hardware import Quota, leased_hardware
 
 PlaceKind = Literal["region", "zone"]
-_APIS = {"queued_resource": "TPU API", "flex_start_vm": "Compute Engine"}
+_APIS = {"queued_resource": "the TPU API", "flex_start_vm": "Compute Engine"}
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def _of_leases() -> list[KnownQuota]:
             zones = {*hardware.zones, *hardware.zones_refused}
             where = zones if kind == "zone" else {zone.rpartition("-")[0] for zone in zones}
             for quota, model in zip(both, ("on demand", "flex-start and spot"), strict=True):
-                title = f"{device} by the {_APIS[back_end]}, {model}"
+                title = f"{device} by {_APIS[back_end]}, {model}"
                 places.setdefault((title, quota, kind), set()).update(where)
     return [KnownQuota(title, quota, kind, tuple(sorted(where))) for (title, quota, kind), where in places.items()]
 

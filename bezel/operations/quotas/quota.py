@@ -56,7 +56,8 @@ class QuotaRow(Result):
     used_seconds_ago: int | None = Field(description="age of that sample")
     needed: float | None = Field(description="what the stack may need at a time; null without a stack")
     is_short: bool = Field(description="whether the limit is known to be below what is needed")
-    request: str = Field(description="gcloud command that requests the needed amount, or twice the limit")
+    request: str = Field(description="command that requests the needed amount, or twice the limit")
+    gcloud_request: str = Field(description="the same request as a gcloud command")
 
 
 class QuotaReport(Result):
@@ -89,6 +90,7 @@ class QuotaReport(Result):
             for row in self.quotas
         ]
         lines = aligned(heads, rows) if rows else ["no quota that the catalogue knows has a value there"]
+        lines += [f"raise it: {row.request}" for row in self.quotas if row.is_short]
         lines += [each.line for each in self.requests]
         lines += [f"more: `bezel quota request --help`, or {self.link}", *(f"note: {note}" for note in self.notes)]
         return "\n".join(lines) + "\n"
@@ -207,5 +209,6 @@ def _rows(
             used_seconds_ago=None if counted is None else int(counted.age),
             needed=None if need is None else need / known.unit,
             is_short=need is not None and limit is not None and need > limit,
-            request=gcloud_request(Need(known, place, more, 1), project, more),
+            request=f"bezel quota request {known.id} --amount {more / known.unit:g} --{each.kind} {place}",
+            gcloud_request=gcloud_request(Need(known, place, more, 1), project, more),
         )

@@ -8,6 +8,7 @@ from bezel.operations.quotas.known import KnownQuota
 from bezel.operations.quotas.places import is_in
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Result
+from bezel.planner.base.hardware import Quota
 from bezel.rest.quota_preferences import QuotaPreference, RequestState
 
 _LONGEST = 300
@@ -28,7 +29,7 @@ class QuotaRequest(Result):
     @property
     def line(self) -> str:
         """The request in one line."""
-        preferred = "no limit" if self.preferred is None else f"{self.preferred:g} {self.thing}"
+        preferred = "no limit" if self.preferred is None else Quota("", "", self.thing).things(self.preferred)
         granted = "" if self.granted is None or self.state == "granted" else f", {self.granted:g} in force"
         detail = f" ({self.detail})" if self.detail else ""
         return f"request: {self.quota} in {self.place}: {preferred} {self.state}{granted}{detail}"

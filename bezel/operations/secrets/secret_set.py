@@ -35,11 +35,10 @@ def plan_set(context: Context, arguments: SecretArguments) -> Plan:
     warnings = [] if found is None or is_bezels(found) else ["it was not created by bezel: its labels stay as they are"]
     if newest is not None and newest.state == ENABLED:
         warnings.append(f"version {newest.number} stays, and is no longer the latest")
-    where = f"of {project}"
     return Plan(
         operation=NAME,
         target=arguments.name,
-        summary=f"create it {where}, with a value" if found is None else f"add version {number} {where}",
+        summary=f"create it in {project}, with a value" if found is None else f"add version {number}, in {project}",
         arguments=arguments.model_dump(mode="json"),
         changes=tuple(changes),
         warnings=tuple(warnings),

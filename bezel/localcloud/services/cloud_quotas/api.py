@@ -38,9 +38,9 @@ def get_info(call: Call) -> Json:
 def _info(call: Call, quota: KnownQuota) -> Json:
     values = granted(call.cloud.store, call.cloud.pace.now(), quota.service, quota.id)
     own = [place for place in quota.places if place in values]
-    rows = [_row(values[place], [place], {quota.dimension: place} | quota.more) for place in own]
+    rows = [_row(min(values[place], quota.cap), [place], {quota.dimension: place} | quota.more) for place in own]
     others = [place for place in quota.places if place not in values]
-    rows += [_row(values.get("", quota.initial), others, quota.more)] if others else []
+    rows += [_row(min(values.get("", quota.initial), quota.cap), others, quota.more)] if others else []
     return {
         "name": f"projects/{PROJECT_NUMBER}/locations/global/services/{quota.service}/quotaInfos/{quota.id}",
         "quotaId": quota.id,
@@ -54,6 +54,6 @@ def _info(call: Call, quota: KnownQuota) -> Json:
     }
 
 
-def _row(value: int, places: list[str], dimensions: dict[str, str]) -> Json:
-    row: Json = {"details": {"value": str(value)}, "applicableLocations": places}
+def _row(value: float, places: list[str], dimensions: dict[str, str]) -> Json:
+    row: Json = {"details": {"value": str(int(value))}, "applicableLocations": places}
     return {"dimensions": dimensions, **row} if dimensions else row

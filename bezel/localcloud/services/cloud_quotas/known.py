@@ -3,6 +3,7 @@
 Leaves out every other quota of Google's; the values are in data/cloud_run.toml and data/machines.toml.
 """
 
+import math
 from dataclasses import dataclass, field
 
 from bezel.localcloud.core.regions import regions
@@ -13,6 +14,7 @@ from bezel.localcloud.services.cloud_run.quotas import CPU_METRIC, MEMORY_METRIC
 from bezel.localcloud.services.cloud_run.spec import limits
 
 RUN = "run.googleapis.com"
+_ANY = 10**9
 # The one TPU family here, for the quota that has a value for each family.
 _FAMILY = {"tpu_family": "CT6E"}
 
@@ -29,6 +31,7 @@ class KnownQuota:
         dimension: `region` or `zone`.
         places: Where it applies.
         more: Its other dimensions, with their one value here.
+        cap: The largest value that a fault lets through.
     """
 
     service: str
@@ -38,6 +41,7 @@ class KnownQuota:
     dimension: str
     places: tuple[str, ...]
     more: dict[str, str] = field(default_factory=dict)
+    cap: float = math.inf
 
 
 def known(cloud: Context, service: str) -> dict[str, KnownQuota]:
@@ -51,8 +55,9 @@ def _of_cloud_run(cloud: Context) -> list[KnownQuota]:
     for accelerator, row in limits()["accelerators"].items():
         for redundant in (False, True):
             quota = gpu_quota_of(accelerator, redundant=redundant)
-            value = gpu_quota(cloud.faults, quota.gpus) * quota.unit
-            found.append(KnownQuota(RUN, quota.name, quota.metric, value, "region", tuple(row["regions"])))
+            cap = gpu_quota(cloud.faults, _ANY) * quota.unit
+            value, places = min(quota.gpus * quota.unit, cap), tuple(row["regions"])
+            found.append(KnownQuota(RUN, quota.name, quota.metric, value, "region", places, cap=cap))
     values, everywhere = limits()["quotas"], tuple(sorted(regions()))
     return [
         *found,
@@ -63,8 +68,10 @@ def _of_cloud_run(cloud: Context) -> list[KnownQuota]:
 
 def _of_machines(cloud: Context) -> list[KnownQuota]:
     found = []
+    fault = cloud.faults.find("lease-quota")
+    cap = fault.number("units") if fault else math.inf
     for name, value in cloud.machines.quotas().items():
         owner, dimension, places = capacity.quota_places(name)
         more = {} if capacity.is_counted(name) else _FAMILY
-        found.append(KnownQuota(owner, name, capacity.metric_of(name), value, dimension, tuple(places), more))
+        found.append(KnownQuota(owner, name, capacity.metric_of(name), value, dimension, tuple(places), more, cap))
     return found
