@@ -10,6 +10,8 @@ from bezel.errors import Problem, UserError
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
+    from bezel.operations.registry import Operation
+    from bezel.operations.results import Arguments
     from bezel.pulumi_engine.project import Project
 
 
@@ -40,6 +42,22 @@ def run(project: "Project", options: argparse.Namespace) -> int:
         result = called.load()(context, arguments)
     say((result.model_dump_json(indent=2) if options.json else result.text()).rstrip("\n"))
     return result.exit_code
+
+
+def arguments_of(called: "Operation", options: argparse.Namespace) -> "Arguments":
+    """The arguments of an operation from the options of its command.
+
+    Raises:
+        ArgumentError: One of them is invalid.
+    """
+    from pydantic import ValidationError
+
+    model = called.arguments()
+    given = {name: getattr(options, name) for name in model.model_fields if getattr(options, name, None) is not None}
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        raise ArgumentError(*_problems(error, options.operation)) from None
 
 
 class ArgumentError(UserError):

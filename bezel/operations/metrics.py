@@ -110,7 +110,7 @@ def metrics(context: Context, arguments: MetricsArguments) -> Metrics:
         after: list[Sample] = []
         if arguments.seconds:
             context.show(f"waits {arguments.seconds:g} s for the second reading")
-            time.sleep(arguments.seconds)
+            context.cancelled.wait(arguments.seconds)
             after = read_samples(server, seconds=_SECONDS)
     first, last, notes = choose(before, after)
     processes = {sample.process for sample in (*before, *after)}

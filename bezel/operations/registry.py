@@ -98,6 +98,13 @@ OPERATIONS: tuple[Operation, ...] = (
         "status",
     ),
     Operation(
+        "watch",
+        "watching.page:watch",
+        "reading",
+        "show on one page what a stack does and costs at the moment: load, latencies, instances, lease",
+        "watch",
+    ),
+    Operation(
         "metrics",
         "metrics:metrics",
         "reading",

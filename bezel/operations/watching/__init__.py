@@ -1,0 +1,1 @@
+"""Page about a running stack: what it does and costs at the moment, on one screen."""

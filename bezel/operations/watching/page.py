@@ -1,0 +1,147 @@
+"""Page about a stack: load, latencies, instances, cost and lease, of one moment.
+
+Status and metrics are read at the same time. A part that cannot be read is a note; the other one is shown. A service
+without an instance is not asked, as the request would start one. Leaves the refresh to bezel.cli.watch.
+"""
+
+import textwrap
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from pydantic import Field
+
+from bezel.errors import UserError, one_line
+from bezel.leases.clock import format_duration
+from bezel.operations.context import Context
+from bezel.operations.metrics import Metrics, MetricsArguments, metrics
+from bezel.operations.redaction import cleaned
+from bezel.operations.results import Arguments, Result
+from bezel.operations.status import StackStatus, stack_status
+from bezel.operations.vllm_metrics.figures import Figure, shown
+
+WIDTH = 80
+_NOTE = 300
+# Names of the figures, in the page's order, two in a row.
+_FIGURES = (
+    ("running", "waiting"),
+    ("kv_cache_usage", "prefix_cache_hit_rate"),
+    ("ttft", "tpot"),
+    ("generation_throughput", "prompt_throughput"),
+    ("requests_rate", "acceptance_rate"),
+)
+_BAR = 20
+_T = TypeVar("_T")
+
+
+class WatchArguments(Arguments):
+    """Which stack, and how often."""
+
+    stack: str = Field(description="name of the stack")
+    interval: float = Field(5.0, ge=1, le=300, description="seconds that rates and means are of")
+    wake: bool = Field(False, description="ask the server even if that starts an instance, which costs money")
+
+
+class Watch(Result):
+    """What a stack does and costs at a moment."""
+
+    stack: str
+    at: datetime = Field(description="time of the page")
+    status: StackStatus | None = Field(description="state of the stack; null where it could not be read")
+    metrics: Metrics | None = Field(description="metrics of the server; null where they could not be read")
+    notes: tuple[str, ...] = Field(description="what could not be read, and why")
+
+    @property
+    def exit_code(self) -> int:
+        """1 unless the stack is ready and its server, where one runs, was read."""
+        return 0 if self.status is not None and self.status.verdict == "ready" and self.metrics is not None else 1
+
+    def text(self) -> str:
+        """The page, of at most 80 columns."""
+        return "\n".join(self.lines()) + "\n"
+
+    def lines(self) -> list[str]:
+        """Lines of at most 80 columns; a figure that is unhealthy ends with `!`."""
+        head = f"{self.stack}  {self.at:%Y-%m-%d %H:%M:%S} UTC"
+        if self.status is not None:
+            head += f"  {self.status.verdict}" + ("  (simulated server)" if self.status.simulated else "")
+        found = [head, *self._of_status(), "", *self._of_metrics()]
+        for note in self.notes:
+            found += _folded(f"note: {note}")
+        return [line[:WIDTH].rstrip() for line in found]
+
+    def _of_status(self) -> list[str]:
+        status = self.status
+        if status is None:
+            return []
+        found = [line for reason in status.reasons for line in _folded(f"because: {reason}")]
+        traffic = ", ".join(f"{each.name} {each.percent}%" for each in status.revisions)
+        rows = [("revision", traffic)] if traffic and not status.leases else []
+        if status.instances is not None:
+            rows.append(("instances", status.instances.line()))
+        for lease in status.leases:
+            left = "no end" if lease.left_seconds is None else f"{format_duration(lease.left_seconds)} left"
+            rows.append((f"lease {lease.name}", f"{lease.state}, {lease.zone or 'no zone yet'}, {left}"))
+        hourly, so_far = status.usd_per_hour, status.usd_so_far
+        price = "unknown" if hourly is None else f"{hourly:.4f} USD/h with everything running"
+        rows.append(("price", price))
+        rows.append(("cost so far", "unknown" if so_far is None else f"{so_far:.4f} USD"))
+        return found + [line for name, value in rows for line in _folded(f"{name:<12}  {value}")]
+
+    def _of_metrics(self) -> list[str]:
+        if self.metrics is None:
+            return []
+        if not self.metrics.is_read:
+            return [line for note in self.metrics.notes for line in _folded(note)]
+        figures = {figure.name: figure for figure in self.metrics.figures}
+        found = []
+        for names in _FIGURES:
+            cells = [_cell(figures[name]) for name in names if name in figures]
+            found.append("".join(f"{cell:<40}" for cell in cells))
+        usage = figures.get("kv_cache_usage")
+        if usage is not None and usage.value is not None:
+            filled = round(min(1.0, max(0.0, usage.value)) * _BAR)
+            found.append(f"{'KV cache':<16}[{'#' * filled}{'.' * (_BAR - filled)}]")
+        unhealthy = [figure for figure in self.metrics.figures if figure.is_unhealthy]
+        for figure in unhealthy:
+            found += _folded(f"! {figure.title}: {figure.repair}")
+        return found + [line for note in self.metrics.notes for line in _folded(f"note: {note}")]
+
+
+def watch(context: Context, arguments: WatchArguments) -> Watch:
+    """What a stack does and costs at the moment; takes `interval` seconds.
+
+    Raises:
+        UserError: The backend has no such stack.
+    """
+    deployment = context.deployment(arguments.stack)
+    given = MetricsArguments(stack=arguments.stack, seconds=arguments.interval, wake=arguments.wake)
+    notes: list[str] = []
+    with ThreadPoolExecutor(2) as readers:
+        of_status = readers.submit(_part, lambda: stack_status(context, deployment), "the status", notes)
+        of_metrics = readers.submit(_part, lambda: metrics(context, given), "the metrics", notes)
+        try:
+            found = of_status.result(), of_metrics.result()
+        except BaseException:
+            context.cancelled.set()  # ends the wait between two readings
+            raise
+    at = datetime.fromtimestamp(int(context.clock.now()), UTC)
+    return Watch(stack=deployment.stack, at=at, status=found[0], metrics=found[1], notes=tuple(notes))
+
+
+def _part(read: Callable[[], _T], what: str, notes: list[str]) -> _T | None:
+    try:
+        return read()
+    except UserError as error:
+        notes.append(cleaned(f"{what} could not be read: {one_line(error)}", _NOTE))
+        return None
+
+
+def _cell(figure: Figure) -> str:
+    return f"{figure.title:<16}{shown(figure)}{' !' if figure.is_unhealthy else ''}"[:39]
+
+
+def _folded(text: str) -> list[str]:
+    """A text in lines of the page's width."""
+    return textwrap.wrap(text, WIDTH, subsequent_indent="  ", drop_whitespace=True, break_on_hyphens=False)
