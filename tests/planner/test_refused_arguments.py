@@ -29,7 +29,7 @@ REFUSED = {
         {"secrets": {"HF_TOKEN": "hf_" + "a" * 30}},
         "bezel:secrets.HF_TOKEN",
         "not the name",
-        "gcloud secrets",
+        "bezel secret set NAME",
     ),
     "the platform's variable": ({"secrets": {"PORT": "x"}}, "bezel:secrets.PORT", "refuses", "HF_TOKEN"),
     "the plan's variable": ({"secrets": {"HF_HUB_OFFLINE": "x"}}, "bezel:secrets.HF_HUB_OFFLINE", "plan sets it", ""),

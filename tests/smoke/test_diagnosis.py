@@ -298,7 +298,7 @@ def test_a_token_in_any_place_is_shown_in_none(token: str, place: int) -> None:
         (
             "Secret projects/1/secrets/hf-token/versions/latest was not found or cannot be read",
             "the secret hf-token does not exist",
-            "gcloud secrets create hf-token",
+            "bezel secret set hf-token",
         ),
         (
             (

@@ -165,7 +165,7 @@ def check_secrets(secrets: Mapping[str, str], environment: Mapping[str, str]) ->
                 key,
                 NOT_SHOWN,
                 "it is not the name of a secret; a value written here would be in the stack file and the state.",
-                "put the value into Secret Manager (`gcloud secrets create NAME --data-file=-`) and write NAME here.",
+                "put the value into Secret Manager (`bezel secret set NAME` asks for it) and write NAME here.",
             )
 
 
