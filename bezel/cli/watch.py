@@ -7,8 +7,10 @@ bezel.operations.watching.
 import argparse
 import os
 import shutil
+import signal
 import sys
-from typing import TYPE_CHECKING
+import threading
+from typing import TYPE_CHECKING, Any
 
 from bezel.cli.operation import arguments_of
 from bezel.console import say, write
@@ -35,10 +37,13 @@ def run(project: "Project", options: argparse.Namespace) -> int:
     on_screen = sys.stdout.isatty() and not options.json and not options.once
     if on_screen:
         write(_HIDE + _HOME + _REST)
+    ended = threading.Event()
+    # An exception in the middle of a page could leave a lock of a pool of threads held.
+    before = signal.signal(signal.SIGINT, lambda *_: _end(ended, before))
     try:
-        while True:
+        while not ended.is_set():
             # A line of progress would move the page.
-            with Context(project.folder, os.environ, show=lambda _line: None) as context:
+            with Context(project.folder, os.environ, show=lambda _line: None, cancelled=ended) as context:
                 page: Watch = called.load()(context, arguments)  # type: ignore[assignment]
             if options.once:
                 say((page.model_dump_json(indent=2) if options.json else page.text()).rstrip("\n"))
@@ -47,11 +52,17 @@ def run(project: "Project", options: argparse.Namespace) -> int:
                 write(_screen(page))
             else:
                 say(page.model_dump_json() if options.json else page.text())
-    except KeyboardInterrupt:
-        return 0
     finally:
+        signal.signal(signal.SIGINT, before)
         if on_screen:
             write(f"\n{_SHOW}")
+    return 0
+
+
+def _end(ended: threading.Event, before: Any) -> None:
+    """End after the present page, which waits no longer; a second Ctrl-C ends at once."""
+    ended.set()
+    signal.signal(signal.SIGINT, before)
 
 
 def _screen(page: "Watch") -> str:

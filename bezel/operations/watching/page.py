@@ -102,7 +102,7 @@ class Watch(Result):
         usage = figures.get("kv_cache_usage")
         if usage is not None and usage.value is not None:
             filled = round(min(1.0, max(0.0, usage.value)) * _BAR)
-            found.append(f"{'KV cache':<16}[{'#' * filled}{'.' * (_BAR - filled)}]")
+            found.append(f"{'KV cache':<19}[{'#' * filled}{'.' * (_BAR - filled)}]")
         unhealthy = [figure for figure in self.metrics.figures if figure.is_unhealthy]
         for figure in unhealthy:
             found += _folded(f"! {figure.title}: {figure.repair}")
@@ -121,11 +121,7 @@ def watch(context: Context, arguments: WatchArguments) -> Watch:
     with ThreadPoolExecutor(2) as readers:
         of_status = readers.submit(_part, lambda: stack_status(context, deployment), "the status", notes)
         of_metrics = readers.submit(_part, lambda: metrics(context, given), "the metrics", notes)
-        try:
-            found = of_status.result(), of_metrics.result()
-        except BaseException:
-            context.cancelled.set()  # ends the wait between two readings
-            raise
+        found = of_status.result(), of_metrics.result()
     at = datetime.fromtimestamp(int(context.clock.now()), UTC)
     return Watch(stack=deployment.stack, at=at, status=found[0], metrics=found[1], notes=tuple(notes))
 
@@ -139,7 +135,7 @@ def _part(read: Callable[[], _T], what: str, notes: list[str]) -> _T | None:
 
 
 def _cell(figure: Figure) -> str:
-    return f"{figure.title:<16}{shown(figure)}{' !' if figure.is_unhealthy else ''}"[:39]
+    return f"{figure.title:<19}{shown(figure)}{' !' if figure.is_unhealthy else ''}"[:39]
 
 
 def _folded(text: str) -> list[str]:
