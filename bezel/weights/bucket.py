@@ -198,6 +198,18 @@ class Bucket:
         url = self._url(stored.name)
         self._google.request("DELETE", url, params={"ifGenerationMatch": stored.generation})
 
+    def note(self, stored: Stored, metadata: Mapping[str, str]) -> None:
+        """Adds custom metadata to an object if it still has this generation.
+
+        Identities that may create objects and not change them leave it without.
+        """
+        query, body = {"ifGenerationMatch": stored.generation}, {"metadata": dict(metadata)}
+        try:
+            self._google.request("PATCH", self._url(stored.name), params=query, json=body, idempotent=True)
+        except ApiError as error:
+            if error.status not in {403, 412}:
+                raise
+
     def rewrite(self, source: str, what: Stored, name: str, generation: str, token: str) -> tuple[int, str, Any]:
         """Performs one step of a copy inside Cloud Storage, which moves no byte through this machine.
 

@@ -18,7 +18,7 @@ from bezel.weights.hub import Digest, Expected, HubFile
 from bezel.weights.layout import is_wanted, missing_parts
 from bezel.weights.progress import Progress
 from bezel.weights.retry import RetryBudget, Watch
-from bezel.weights.transfer import Entry, Journal, Transfer, changed_meanwhile
+from bezel.weights.transfer import SOURCE, Entry, Journal, Transfer, changed_meanwhile
 
 FILES_AT_A_TIME = 4
 
@@ -190,7 +190,7 @@ def _holds(transfer: Transfer, stored: Stored, expected: Expected) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class BucketSource:
-    """A folder of another bucket."""
+    """A folder of another bucket; `label` is noted as the source of each copied object that notes none itself."""
 
     source: Bucket
     folder: str
@@ -198,6 +198,7 @@ class BucketSource:
     journal: Journal
     watch: Watch
     progress: Progress
+    label: str = ""
 
     def items(self) -> list[Item]:
         """Return its files.
@@ -243,3 +244,5 @@ class BucketSource:
             text = f"its hash differs from that of {content}, so it was deleted again."
             problem = Problem(f"gs://{self.bucket.name}/{name}", None, text, "run the same command again.")
             raise WeightsError(problem)
+        if self.label and SOURCE not in stored.metadata:
+            self.bucket.note(written, {SOURCE: self.label})

@@ -13,6 +13,7 @@ from bezel.rest import Backoff
 from bezel.weights.errors import StoppedError, WeightsError
 
 FAILURES_IN_A_ROW = 7
+_LOOK_SECONDS = 0.5  # between two looks at the caller while waiting
 
 
 class Watch:
@@ -22,16 +23,22 @@ class Watch:
         seconds: Time for the whole copy.
         backoff: The waits between two attempts.
         clock: A monotonic clock, in seconds.
+        cancelled: Set by the caller to give the copy up.
     """
 
     def __init__(
-        self, seconds: float, backoff: Backoff | None = None, clock: Callable[[], float] = time.monotonic
+        self,
+        seconds: float,
+        backoff: Backoff | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        cancelled: threading.Event | None = None,
     ) -> None:
         self.backoff = backoff or Backoff()
         self._clock = clock
         self._seconds = seconds
         self._end = clock() + seconds
         self._stopped = threading.Event()
+        self._cancelled = cancelled or threading.Event()
 
     def stop(self) -> None:
         """Makes every thread end at its next `check` or `wait`."""
@@ -41,10 +48,10 @@ class Watch:
         """Raises if the copy is over.
 
         Raises:
-            StoppedError: `stop` was called.
+            StoppedError: `stop` was called, or the caller has given the copy up.
             WeightsError: The deadline has passed.
         """
-        if self._stopped.is_set():
+        if self._stopped.is_set() or self._cancelled.is_set():
             raise StoppedError("stopped")
         if self._clock() >= self._end:
             text = "the copy took longer and was ended; copied files stay, and the next run resumes open uploads."
@@ -56,7 +63,10 @@ class Watch:
     def wait(self, seconds: float) -> None:
         """Waits, but not beyond the deadline or a stop."""
         self.check()
-        self._stopped.wait(max(0.0, min(seconds, self._end - self._clock())))
+        left = min(seconds, self._end - self._clock())
+        while left > 0 and not self._stopped.wait(min(left, _LOOK_SECONDS)):
+            self.check()
+            left -= _LOOK_SECONDS
         self.check()
 
 

@@ -14,6 +14,8 @@ from bezel.localcloud import control, seed
 from bezel.operations.changes.basis import ChangedError
 from bezel.operations.changes.plan import Outcome, Plan
 from bezel.operations.context import Context
+from bezel.operations.model_files.model_files import ModelFilesArguments
+from bezel.operations.model_files.model_files import model_files as model_files_of
 from bezel.operations.model_files.weights_copy import CopyArguments, apply_copy, plan_copy
 from bezel.rest.vertex_ai import folders_of
 from bezel.simulated_vllm.synthetic_weights import model_files
@@ -107,6 +109,9 @@ def test_a_model_of_model_garden_is_copied_from_the_folder_that_it_names_and_tha
     assert f"gs://{PUBLIC}/gemma4/gemma-4-12B-it" in planned.summary
     assert copying.apply(planned).verdict == "done"
     assert copying.held("gemma-4-12B-it") == files
+    with copying.context() as context:
+        (folder,) = model_files_of(context, ModelFilesArguments(stack="v6e1-12b")).folders
+    assert (folder.source, folder.revision, folder.is_complete) == ("garden:google/gemma4", "gemma-4-12b-it", True)
     with pytest.raises(UserError, match="no such model"):
         copying.plan("v6e1-12b", "garden:google/gemma4@gemma-4-13b-it")
     with pytest.raises(UserError, match="none of the forms"):

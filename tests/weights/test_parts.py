@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import threading
 
 import pytest
 from hypothesis import given
@@ -148,3 +149,16 @@ def test_the_journal_forgets_what_is_of_another_content_and_survives_nonsense(tm
         assert journal.find("p", "c", "0") == ""
     journal.drop("p")
     journal.drop("p")
+
+
+def test_a_copy_that_its_caller_gives_up_ends_and_one_that_failed_does_not_give_its_caller_up():
+    cancelled = threading.Event()
+    watch, other = Watch(60, cancelled=cancelled), Watch(60, cancelled=cancelled)
+    other.stop()
+    watch.check()
+    assert not cancelled.is_set()
+    cancelled.set()
+    with pytest.raises(StoppedError):
+        watch.check()
+    with pytest.raises(StoppedError):
+        watch.wait(3600)

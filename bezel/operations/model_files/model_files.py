@@ -4,6 +4,7 @@ A folder is complete by its own lists: all numbered shards, all files that its i
 tokenizer unless it is a draft model. Reads only; leaves copying to `weights_copy`.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from bezel.weights.retry import Watch
 
 _BUCKET_SECONDS = 60.0
 _GS = "gs://"
+_COMMIT = re.compile("[0-9a-f]{40}")
 Plans = Mapping[str, tuple[AnyPlan, str | None]]
 
 
@@ -87,7 +89,8 @@ def _state(folder: ModelFolder) -> str:
 def _origin(folder: ModelFolder) -> str:
     if folder.source is None:
         return "unknown"
-    return folder.source + (f"@{folder.revision[:12]}" if folder.revision else "")
+    revision = folder.revision or ""
+    return f"{folder.source}@{revision[:12] if _COMMIT.fullmatch(revision) else revision}".rstrip("@")
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def opened(
     journal = Journal(state_folder("uploads", context.environ))
     if origin.startswith(GARDEN):
         folder = _garden_folder(context, origin, watch)
-        with _of_bucket(folder, target, journal, watch, progress) as found:
+        with _of_bucket(folder, target, journal, watch, progress, label=origin) as found:
             yield Opened(f"{origin} ({folder})", found.content, found.model)
     elif origin.startswith(CLOUD_STORAGE):
         with _of_bucket(origin, target, journal, watch, progress) as found:
@@ -81,13 +81,16 @@ def opened(
 
 
 @contextmanager
-def _of_bucket(address: str, target: Bucket, journal: Journal, watch: Watch, progress: Progress) -> Iterator[Opened]:
+def _of_bucket(
+    address: str, target: Bucket, journal: Journal, watch: Watch, progress: Progress, *, label: str = ""
+) -> Iterator[Opened]:
     name, _, path = address.removeprefix(CLOUD_STORAGE).strip("/").partition("/")
     with closing(Bucket(name, watch)) as other:
         stored = [each for each in other.objects(f"{path}/" if path else "") if not each.name.endswith("/")]
         listed = "\n".join(sorted(f"{each.name} {each.size} {each.generation}" for each in stored))
         digest = hashlib.sha256(listed.encode()).hexdigest()
-        yield Opened(address, f"sha256:{digest}", BucketSource(other, path, target, journal, watch, progress))
+        source = BucketSource(other, path, target, journal, watch, progress, label or address)
+        yield Opened(address, f"sha256:{digest}", source)
 
 
 def _garden_folder(context: Context, origin: str, watch: Watch) -> str:

@@ -7,8 +7,8 @@ under way is continued by the next copy. Leaves sources to `sources` and the byt
 import io
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -33,7 +33,6 @@ from bezel.weights.retry import Watch
 NAME = "weights_copy"
 _TYPE = "storage.googleapis.com/Object"
 _PLAN_SECONDS = 120.0
-_LOOK_SECONDS = 0.2
 _UNPRICED = "storage and network between locations are not priced: the catalogue has no prices of them"
 
 
@@ -65,8 +64,8 @@ def plan_copy(context: Context, arguments: CopyArguments) -> Plan:
     summary: list[str] = []
     refusals: list[str] = []
     basis, is_empty = _basis(context, plan), True
-    watch, quiet = Watch(_PLAN_SECONDS), Progress(io.StringIO())
-    with closing(Bucket(str(plan.weights.bucket), watch)) as bucket, _stopping(context, watch):
+    watch, quiet = Watch(_PLAN_SECONDS, cancelled=context.cancelled), Progress(io.StringIO())
+    with closing(Bucket(str(plan.weights.bucket), watch)) as bucket:
         for folder, origin in sources.items():
             context.show(f"lists {origin}")
             address = f"gs://{bucket.name}/{folder}"
@@ -111,11 +110,10 @@ def apply_copy(context: Context, plan: Plan) -> Outcome:
     arguments = CopyArguments.model_validate(plan.arguments)
     check_place(context, plan)
     made, sources = _sources(context, arguments)
-    watch, progress = Watch(arguments.deadline), Progress(_out(context))
+    watch, progress = Watch(arguments.deadline, cancelled=context.cancelled), Progress(_out(context))
     done: list[str] = []
     problems: list[str] = []
     with closing(Bucket(str(made.weights.bucket), watch)) as bucket, ExitStack() as open_sources:
-        open_sources.enter_context(_stopping(context, watch))
         found = {
             folder: open_sources.enter_context(opened(context, made, origin, bucket, watch, progress))
             for folder, origin in sources.items()
@@ -225,26 +223,6 @@ def _summary(folder: str, outcome: Copied) -> str:
     if outcome.left_out:
         parts.append(f"{outcome.left_out} left out, which vLLM does not read")
     return f"{folder}: {', '.join(parts)}"
-
-
-@contextmanager
-def _stopping(context: Context, watch: Watch) -> Iterator[None]:
-    """Stop a copy once the caller has given it up."""
-    over = threading.Event()
-
-    def look() -> None:
-        while not over.wait(_LOOK_SECONDS):
-            if context.cancelled.is_set():
-                watch.stop()
-                return
-
-    thread = threading.Thread(target=look, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
 
 
 def _out(context: Context) -> TextIO:
