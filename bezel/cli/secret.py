@@ -7,7 +7,9 @@ piping the value is the confirmation; the plan is shown before. Leaves Secret Ma
 import argparse
 import json
 import os
+import select
 import sys
+import time
 
 from bezel.console import note, say
 from bezel.errors import Problem, UserError
@@ -16,6 +18,7 @@ from bezel.rest.secret_manager import MAX_BYTES
 
 _STDIN = 0
 _LINE_END = 2
+_READ_SECONDS = 300.0
 
 
 def set_value(project: Project, options: argparse.Namespace) -> int:
@@ -54,12 +57,21 @@ def _read(descriptor: int | None) -> bytes:
     if descriptor is None and sys.stdin is not None and sys.stdin.isatty():
         return _typed()
     most, pieces, size = MAX_BYTES + _LINE_END + 1, [], 0
+    source = "standard input" if descriptor is None else f"file descriptor {number}"
+    note(f"reads the value from {source}, for {_READ_SECONDS:.0f} s at most")
+    end = time.monotonic() + _READ_SECONDS
     try:
-        while size < most and (piece := os.read(number, most - size)):
+        while size < most:
+            if not select.select([number], [], [], max(0.0, end - time.monotonic()))[0]:
+                text = f"{source} was not closed within {_READ_SECONDS:.0f} s; nothing was changed."
+                raise UserError(Problem("value", None, text, "close the pipe after the value."))
+            if not (piece := os.read(number, most - size)):
+                break
             pieces.append(piece)
             size += len(piece)
-    except OSError as error:
-        text = f"it cannot be read ({error.strerror}); nothing was changed."
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "no descriptor has this number"
+        text = f"it cannot be read ({reason}); nothing was changed."
         repair = "open it for the command, e.g. `bezel secret set NAME --fd 3 3<FILE`, or use a pipe."
         raise UserError(Problem("--fd", number, text, repair)) from None
     return b"".join(pieces)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.operations.quota_cloud import OneProject, one_project
+from tests.support.operations.project_cloud import OneProject, one_project
 from tests.support.rest.fake_google import Answer, Call
 
 pytestmark = pytest.mark.slow  # whole processes
@@ -97,6 +97,7 @@ def test_a_descriptor_is_read_in_place_of_standard_input(cloud: OneProject, tmp_
     [
         ((), "", "the value is empty"),
         (("--fd", "77"), "x", "cannot be read"),
+        (("--fd", "-1"), "x", "cannot be read"),
         ((VALUE,), "x", "unrecognized argument"),
     ],
 )

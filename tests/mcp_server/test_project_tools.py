@@ -10,7 +10,7 @@ from mcp.client import Client
 
 from bezel.mcp_server.scope import Scope
 from bezel.mcp_server.server import server_of
-from tests.support.operations.quota_cloud import ROOT, OneProject, one_project
+from tests.support.operations.project_cloud import ROOT, OneProject, one_project
 
 pytestmark = pytest.mark.slow  # a cloud behind a socket each
 L4 = "NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion"

@@ -13,7 +13,7 @@ from bezel.operations.quotas.known import known_quotas
 from bezel.operations.quotas.places import is_in
 from bezel.operations.quotas.quota import QuotaArguments, QuotaReport, QuotaRow, quota
 from bezel.planner.base.hardware import leased_hardware
-from tests.support.operations.quota_cloud import OneProject, one_project
+from tests.support.operations.project_cloud import OneProject, one_project
 from tests.support.rest.fake_google import Answer
 
 pytestmark = pytest.mark.slow  # a cloud behind a socket each

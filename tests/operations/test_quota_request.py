@@ -14,7 +14,7 @@ from bezel.operations.changes.plan import Outcome, Plan
 from bezel.operations.quotas.quota import QuotaArguments, quota
 from bezel.operations.quotas.request import QuotaRequestArguments, apply_request, plan_request
 from bezel.rest.quota_preferences import QuotaPreference
-from tests.support.operations.quota_cloud import OneProject, one_project
+from tests.support.operations.project_cloud import OneProject, one_project
 from tests.support.rest.fake_google import Answer
 
 pytestmark = pytest.mark.slow  # a cloud behind a socket each

@@ -13,7 +13,7 @@ from bezel.operations.registry import OPERATIONS
 from bezel.operations.secrets.secret_set import apply_set, checked, plan_set
 from bezel.operations.secrets.secret_show import SecretArguments
 from bezel.rest import RestError
-from tests.support.operations.quota_cloud import OneProject, one_project
+from tests.support.operations.project_cloud import OneProject, one_project
 from tests.support.rest.fake_google import Answer
 
 SECRETS = "/secretmanager/v1/projects/bezel-local/secrets"

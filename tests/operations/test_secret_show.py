@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from bezel.operations.secrets.secret_show import Secret, SecretArguments, show
 from bezel.rest import ApiError
-from tests.support.operations.quota_cloud import OneProject, one_project
+from tests.support.operations.project_cloud import OneProject, one_project
 
 pytestmark = pytest.mark.slow  # a cloud behind a socket each
 SECRETS = "/secretmanager/v1/projects/bezel-local/secrets"
