@@ -27,14 +27,20 @@ _ONE_OR_MORE = "give 1 or more."
 _ADDRESS = "give an address, e.g. http://127.0.0.1:8000."
 
 
+class LoadError(UserError):
+    """A load cannot be sent: a mistake in the command line."""
+
+    exit_code = 2
+
+
 def checked(load: Load) -> Load:
     """Return the load, if it can be sent.
 
     Raises:
-        UserError: It cannot; the text lists all problems.
+        LoadError: It cannot; the text lists all problems.
     """
     if found := problems(load):
-        raise UserError(*found, title="This load cannot be sent")
+        raise LoadError(*found, title="This load cannot be sent")
     return load
 
 

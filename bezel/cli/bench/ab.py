@@ -39,7 +39,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
     Raises:
         UserError: Nothing can be compared.
     """
-    check_out(options.out)
+    check_out(options.out, force=options.force)
     request = CellRequest(
         options.input_tokens,
         options.output_tokens,

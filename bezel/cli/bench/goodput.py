@@ -34,7 +34,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
     Raises:
         UserError: Nothing can be measured.
     """
-    check_out(options.out)
+    check_out(options.out, force=options.force)
     plan, slos = plan_of(options)
     reached = reach(project, options)
     show, files = Line(sys.stderr), ResultFiles(options.out)

@@ -63,7 +63,7 @@ def run(project: Project, options: argparse.Namespace, sender: LoadSender | None
     slos = [_slo(text) for text in options.slo]
     if options.repeats < 1:
         raise UserError(Problem("--repeats", options.repeats, "nothing would be measured.", "give 1 or more."))
-    check_out(options.out)
+    check_out(options.out, force=options.force)
     reached = reach(project, options)
     load = load_of(options, reached.target)
     show, files = Line(sys.stderr), ResultFiles(options.out)

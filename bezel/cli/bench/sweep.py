@@ -33,7 +33,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
     Raises:
         UserError: Nothing can be measured, or the journal is of another sweep.
     """
-    check_out(options.out)
+    check_out(options.out, force=options.force)
     for option, value in (("--error", options.error), ("--share", options.share)):
         if not 0 < value <= 100:
             raise UserError(Problem(option, f"{value:g}", "expected a percentage.", "give more than 0, up to 100."))

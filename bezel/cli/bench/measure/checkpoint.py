@@ -26,6 +26,7 @@ from bezel.cli.bench.measure.cell_runner import Variant
 from bezel.console import note
 from bezel.errors import Problem, UserError
 
+_EXISTS = "it exists, and its result would be lost."
 # Samples are stored beside the result, and both are written under another name first: .NAME.samples.npz.PID
 _MAX_NAME = 255 - 24
 
@@ -76,11 +77,12 @@ def settings_of(variant: Variant, options: argparse.Namespace) -> dict[str, Any]
     }
 
 
-def check_out(out: Path | None) -> None:
-    """Refuse a path that no result can be written to.
+def check_out(out: Path | None, *, force: bool) -> None:
+    """Refuse a path that no result can be written to, or that holds one which is no unfinished run's.
 
     Raises:
-        UserError: The path is a folder, its folder does not exist or is not writable, or its name is too long.
+        UserError: The path is a folder, its folder does not exist or is not writable, its name is too long, or it
+            exists and is not to be replaced.
     """
     if out is None:
         return
@@ -96,6 +98,8 @@ def check_out(out: Path | None) -> None:
             repair = f"choose a name of {_MAX_NAME} bytes at most."
         elif not os.access(folder, os.W_OK | os.X_OK):
             consequence = f"{folder} is not writable."
+        elif out.exists() and not force and not out.with_name(f"{out.stem}.journal").exists():
+            raise UserError(Problem("--out", str(out), _EXISTS, "choose another path, or add --force to replace it."))
     except OSError as error:
         consequence = f"the system reports: {error.strerror}."
     if consequence:

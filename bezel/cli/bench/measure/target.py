@@ -14,6 +14,7 @@ from bezel.bench.client.auth_headers import Fetched, RenewedHeaders
 from bezel.bench.load.plan import Target, TokenSource
 from bezel.bench.load.plan_rules import target_problems
 from bezel.bench.server.http_probe import Ask, asker
+from bezel.cli.bench.measure.own_headers import AUTHORIZATION, IDENTITY_BESIDE_A_KEY, own_headers
 from bezel.errors import Problem, UserError
 from bezel.pulumi_engine.project import Project
 from bezel.pulumi_engine.pulumi_command import CommandError, printed, pulumi_cli
@@ -50,7 +51,8 @@ def reach(project: Project, options: argparse.Namespace) -> TargetConnection:
         UserError: There is none, or no credentials for it.
     """
     outputs = _outputs(project, options.stack) if options.stack else {}
-    url = str(options.url or outputs.get("url") or "").rstrip("/")
+    # Other clients take the address with the prefix of OpenAI's API.
+    url = str(options.url or outputs.get("url") or "").rstrip("/").removesuffix("/v1").rstrip("/")
     if not url:
         raise UserError(Problem("--stack", options.stack, "the stack has no output `url`.", "deploy it first."))
     settings = project.configuration(options.stack) if options.stack else {}
@@ -67,7 +69,10 @@ def reach(project: Project, options: argparse.Namespace) -> TargetConnection:
     if wrong := target_problems(replace(target, model=target.model or "any")):
         raise UserError(*wrong)
     impersonate = options.impersonate or _section(settings, "smoke").get("impersonate")
-    headers = headers_of(target, impersonate)
+    own = own_headers(options.api_key_env, options.header, os.environ)
+    # A server with a key of its own needs no identity, unless it is a stack's or one is asked for.
+    needs_identity = bool(options.stack or options.audience or impersonate) or options.api_key_env is None
+    headers = with_own(headers_of(target, impersonate) if needs_identity else dict, own)
     ask = asker(target, headers)
     if not target.model:
         target = replace(target, model=_served(ask, url))
@@ -95,6 +100,36 @@ def headers_of(target: Target, impersonate: str | None = None) -> TokenSource:
     except RestError as error:
         title = "No identity token for the server (add --public if it needs none)"
         raise UserError(*error.problems, title=title) from None
+
+
+def with_own(headers: TokenSource, own: Mapping[str, str]) -> TokenSource:
+    """Headers with the user's own; where these have an Authorization, the identity stands beside it."""
+    if not own:
+        return headers
+    has_key = AUTHORIZATION.lower() in {name.lower() for name in own}
+
+    def both() -> Mapping[str, str]:
+        identity = dict(headers())
+        if has_key and AUTHORIZATION in identity:
+            identity[IDENTITY_BESIDE_A_KEY] = identity.pop(AUTHORIZATION)
+        return {**identity, **own}
+
+    return _Renewed(both, headers)
+
+
+class _Renewed:
+    """Headers, with the count of failed renewals of the source that they come from."""
+
+    def __init__(self, read: TokenSource, source: TokenSource) -> None:
+        self._read, self._source = read, source
+
+    def __call__(self) -> Mapping[str, str]:
+        return self._read()
+
+    @property
+    def failed(self) -> int:
+        """Failed renewals of the identity token."""
+        return int(getattr(self._source, "failed", 0))
 
 
 def renewals(headers: TokenSource) -> list[str]:
