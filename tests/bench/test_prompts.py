@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from bezel.bench.load.plan import Closed, Load, PromptPlan, Stop, Target
-from bezel.bench.prompts.prompts import Prompts, learn, make_prompts, read_texts
+from bezel.bench.prompts.datasets import read_entries
+from bezel.bench.prompts.prompts import Prompts, learn, make_prompts
 from bezel.bench.prompts.token_calibration import WORDS
 from bezel.bench.server.http_probe import asker
 from bezel.errors import UserError
@@ -187,7 +188,7 @@ def test_texts_of_a_file_are_sent_as_they_are(server: TokenServer, tmp_path: Pat
     prompts = made(load(server, kind="file", file=str(file)))
     texts = [said(prompts, index)[0]["content"] for index in range(5)]
     assert texts == ['plain "quoted" text', "of an object\n", "a string", "{not json", 'plain "quoted" text']
-    assert "4 texts of texts.jsonl" in prompts.notes[0]
+    assert "4 entries of texts.jsonl" in prompts.notes[0]
     assert server.asked == []
 
 
@@ -196,9 +197,9 @@ def test_a_file_without_texts_is_refused(tmp_path: Path, content: bytes, told: s
     file = tmp_path / "texts"
     file.write_bytes(content)
     with pytest.raises(UserError, match=told):
-        read_texts(file)
+        read_entries(file)
     with pytest.raises(UserError, match="cannot be read"):
-        read_texts(tmp_path / "none")
+        read_entries(tmp_path / "none")
 
 
 def test_fields_of_the_caller_win_and_shape_what_is_counted(server: TokenServer) -> None:

@@ -125,14 +125,14 @@ class PromptPlan:
     Attributes:
         kind: `unique`: no two begin alike; `shared_prefix`: those of one group begin with the same
             `prefix_tokens`; `multi_turn`: conversations of `turns`, each turn repeating the earlier ones;
-            `file`: the texts of `file`, in their order, over and over.
+            `file`: the entries of `file`, in their order, over and over.
         input_tokens: Exact length of a prompt as the server counts it, chat template included; of a multi-turn
             conversation, of its first turn and of what each later one adds. Unused by `file`.
         output_tokens: Exact length of a response: generation continues past the end of the text.
         prefix_tokens: Of `shared_prefix`: the part of `input_tokens` that a group shares, template included.
         groups: Of `shared_prefix`: number of different prefixes.
         turns: Of `multi_turn`: requests in a conversation.
-        file: Of `file`: one text a line, plain or JSON (a string, or an object with `prompt`).
+        file: Of `file`: texts, messages or conversations, as of `bezel.bench.prompts.datasets`.
         seed: Seed of the words.
         run: Makes the prompts differ from those of a run with the same settings, which the server may still hold in
             its cache; the same value makes the same prompts again.

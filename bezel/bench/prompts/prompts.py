@@ -12,13 +12,14 @@ same requests, and a server that cached its own response matches the prompt befo
 import json
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from bezel.bench.load.plan import Bodies, Body, Load, PromptPlan
+from bezel.bench.prompts.datasets import read_entries
 from bezel.bench.prompts.token_calibration import LEAD, Tokenizer, Vocabulary
 from bezel.bench.server.http_probe import Ask
 from bezel.errors import Problem, UserError
@@ -54,6 +55,10 @@ class Frame:
             return self.begin + _USER + texts[0] + _END + self.end
         said = b",".join((_MODEL if at % 2 else _USER) + text + _END for at, text in enumerate(texts))
         return self.begin + said + self.end
+
+    def of_messages(self, messages: Sequence[Mapping[str, Any]]) -> bytes:
+        """Return the request with these messages; of a chat."""
+        return self.begin + json.dumps(list(messages))[1:-1].encode() + self.end
 
 
 def frame(load: Load) -> Frame:
@@ -152,14 +157,14 @@ class _Conversation:
 
 @dataclass(frozen=True)
 class _Texts:
-    """The texts of a file, repeated in order."""
+    """The requests of a file, repeated in order."""
 
-    frame: Frame
-    texts: tuple[bytes, ...]
+    bodies: tuple[bytes, ...]
+    asked_tokens: int
     turns: int = 1
 
     def body(self, index: int, turn: int = 0) -> Body:  # noqa: ARG002 - see Bodies
-        return Body(self.frame.body((self.texts[index % len(self.texts)],)), self.frame.asked_tokens)
+        return Body(self.bodies[index % len(self.bodies)], self.asked_tokens)
 
 
 _LEAD = LEAD.encode()
@@ -178,9 +183,7 @@ def make_prompts(load: Load, ask: Ask, vocabulary: Vocabulary | None = None) -> 
     """
     plan, made = load.prompts, frame(load)
     if plan.kind == "file":
-        texts = read_texts(Path(plan.file))
-        note = f"{len(texts)} texts of {Path(plan.file).name}, repeated in order: a repeated one may come from a cache"
-        return Prompts(_Texts(made, tuple(quoted(text) for text in texts)), (note,))
+        return _of_file(load, made)
     tokenizer = Tokenizer(ask, load)
     known = vocabulary or learn(load, ask)
     bodies, wanted = _bodies(load, made, known, tokenizer)
@@ -201,34 +204,24 @@ def learn(load: Load, ask: Ask) -> Vocabulary:
     return Tokenizer(ask, load).learn(lambda text: made.body((quoted(text),)))
 
 
-def read_texts(file: Path) -> list[str]:
-    """Read the texts of a file: one a line, plain, or as JSON (a string, or an object with `prompt`).
+def _of_file(load: Load, made: Frame) -> Prompts:
+    """The entries of a file as requests.
 
     Raises:
-        UserError: It cannot be read, or holds none.
+        UserError: The file cannot be read, or has messages that the endpoint does not take.
     """
-    try:
-        lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
-    except (OSError, UnicodeDecodeError) as error:
-        consequence = f"the texts of the prompts cannot be read ({error})."
-        raise UserError(Problem(str(file), None, consequence, "name a file of UTF-8 text.")) from None
-    texts = []
-    for number, line in enumerate(lines, 1):
-        text: object = line
-        if line[:1] in {'"', "{"}:
-            try:
-                text = json.loads(line)
-                text = text.get("prompt") if isinstance(text, dict) else text
-            except ValueError:
-                text = line
-            if not isinstance(text, str):
-                consequence = "the JSON has no text under `prompt`."
-                raise UserError(Problem(f"{file}, line {number}", None, consequence, "write one, or plain text."))
-        if text:
-            texts.append(str(text))
-    if not texts:
-        raise UserError(Problem(str(file), None, "the file holds no text to send.", "write one text per line."))
-    return texts
+    name = Path(load.prompts.file).name
+    entries = read_entries(Path(load.prompts.file))
+    texts = [entry.text for entry in entries]
+    if not made.chat and None in texts:
+        consequence = f"entry {texts.index(None) + 1} has several messages, and this endpoint takes one text."
+        raise UserError(Problem("--endpoint", load.target.endpoint, consequence, "leave --endpoint out."))
+    bodies = [
+        made.body((quoted(text),)) if text is not None else made.of_messages(entry.messages)
+        for entry, text in zip(entries, texts, strict=True)
+    ]
+    note = f"{len(entries)} entries of {name}, repeated in order: a repeated one may come from a cache"
+    return Prompts(_Texts(tuple(bodies), made.asked_tokens), (note,))
 
 
 def _bodies(load: Load, made: Frame, known: Vocabulary, tokenizer: Tokenizer) -> tuple[Bodies, int]:
