@@ -1,0 +1,57 @@
+"""`bezel bench compare`: two saved results, figure by figure, with a verdict and an exit code for a pipeline."""
+
+import argparse
+
+from bezel.bench.report.comparison import Comparison, Value, compare
+from bezel.bench.result.document import load
+from bezel.console import aligned, say
+from bezel.errors import Problem, UserError
+from bezel.pulumi_engine.project import Project
+
+_CODES = {"worse": 1, "unknown": 3}
+
+
+class ToleranceError(UserError):
+    """The tolerance is no percentage."""
+
+    exit_code = 2
+
+
+def run(_: Project, options: argparse.Namespace) -> int:
+    """Compare and print. Exit code 0: nothing is worse; 1: a figure is; 3: the results cannot be compared.
+
+    Raises:
+        UserError: A result cannot be read.
+        ToleranceError: The tolerance is below 0, or 100 or more.
+    """
+    if not 0 <= options.tolerance < 100:
+        repair = "write e.g. 5 for 5 %."
+        problem = Problem("--tolerance", f"{options.tolerance:g}", "expected a percentage from 0 to below 100.", repair)
+        raise ToleranceError(problem)
+    found = compare(load(options.before), load(options.after), options.tolerance / 100)
+    verdict = found.verdict
+    if options.json:
+        say(found.model_copy().model_dump_json(indent=2))
+    else:
+        say(_text(found))
+        say(f"verdict: {verdict}")
+    return _CODES.get(verdict, 0)
+
+
+def _text(found: Comparison) -> str:
+    lines = [f"note: {note}" for note in found.notes]
+    loads = dict.fromkeys(figure.load for figure in found.figures)
+    for one in loads:
+        rows = [
+            (each.figure, _shown(each.before), _shown(each.after), f"{each.share:+.1%}", each.change, each.unit)
+            for each in found.figures
+            if each.load == one
+        ]
+        lines += ["", one, *aligned(("figure", "before", "after", "change", "judged", "unit"), rows)]
+    lines += ["", *(f"cannot be compared: {reason}" for reason in found.refusals)] if found.refusals else [""]
+    return "\n".join(lines).strip("\n") + "\n"
+
+
+def _shown(value: Value) -> str:
+    interval = "" if value.low is None or value.high is None else f" ({value.low:.4g} to {value.high:.4g})"
+    return f"{value.mean:.4g}{interval}"
