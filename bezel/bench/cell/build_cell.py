@@ -123,14 +123,14 @@ def planned(plan: CellPlan) -> dict[str, Any]:
     pattern = record["pattern"]
     if len(pattern.get("instants", ())) > _INSTANTS:
         pattern["instants"] = f"{len(pattern['instants'])} instants: see `planned` in the samples"
-    of_file = load.prompts.kind == "file"
+    of_file = load.prompts.kind in ("file", "trace")
     return {
         "id": plan.id,
         "variant": plan.variant,
         "context_tokens": None if of_file else load.prompts.input_tokens,
         "users": load.pattern.users if isinstance(load.pattern, Closed) else None,
         "rate": load.pattern.rate if isinstance(load.pattern, Constant | Poisson | Burst) else None,
-        "output_tokens": load.prompts.output_tokens,
+        "output_tokens": None if load.prompts.kind == "trace" else load.prompts.output_tokens,
         "pattern": pattern["kind"],
         "prompts": load.prompts.kind,
         "repeat": plan.repeat,

@@ -16,7 +16,7 @@ from bezel.errors import UserError
 # Returns the headers that authorise a request, called for each one; the source renews them in time.
 TokenSource = Callable[[], Mapping[str, str]]
 Endpoint = Literal["chat", "completions"]
-PromptKind = Literal["unique", "shared_prefix", "multi_turn", "file"]
+PromptKind = Literal["unique", "shared_prefix", "multi_turn", "file", "trace"]
 PATHS: Mapping[str, str] = {"chat": "/v1/chat/completions", "completions": "/v1/completions"}
 
 
@@ -125,14 +125,16 @@ class PromptPlan:
     Attributes:
         kind: `unique`: no two begin alike; `shared_prefix`: those of one group begin with the same
             `prefix_tokens`; `multi_turn`: conversations of `turns`, each turn repeating the earlier ones;
-            `file`: the entries of `file`, in their order, over and over.
+            `file`: the entries of `file`, in their order, over and over; `trace`: lengths and shared prefixes of the
+            trace in `file`.
         input_tokens: Exact length of a prompt as the server counts it, chat template included; of a multi-turn
             conversation, of its first turn and of what each later one adds. Unused by `file`.
         output_tokens: Exact length of a response: generation continues past the end of the text.
         prefix_tokens: Of `shared_prefix`: the part of `input_tokens` that a group shares, template included.
         groups: Of `shared_prefix`: number of different prefixes.
         turns: Of `multi_turn`: requests in a conversation.
-        file: Of `file`: texts, messages or conversations, as of `bezel.bench.prompts.datasets`.
+        file: Of `file`: texts, messages or conversations, as of `bezel.bench.prompts.datasets`; of `trace`: as of
+            `bezel.bench.prompts.traces`.
         seed: Seed of the words.
         run: Makes the prompts differ from those of a run with the same settings, which the server may still hold in
             its cache; the same value makes the same prompts again.

@@ -130,7 +130,7 @@ def _pattern_problems(pattern: Pattern) -> Iterator[Problem]:
 def _prompt_problems(plan: PromptPlan) -> Iterator[Problem]:
     if plan.output_tokens < 1:
         yield Problem("--output-tokens", plan.output_tokens, "the response would have no token.", _ONE_OR_MORE)
-    if plan.input_tokens < 1 and plan.kind != "file":
+    if plan.input_tokens < 1 and plan.kind not in ("file", "trace"):
         yield Problem("--input-tokens", plan.input_tokens, "the prompt would have no token.", _ONE_OR_MORE)
     if plan.kind == "shared_prefix" and not 0 < plan.prefix_tokens < plan.input_tokens:
         missing = "nothing shared" if plan.prefix_tokens < 1 else "nothing of its own"

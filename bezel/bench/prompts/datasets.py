@@ -43,11 +43,7 @@ def read_entries(file: Path) -> list[Entry]:
     Raises:
         UserError: It cannot be read, holds none, or an entry is of no known form; the error has the first problems.
     """
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        consequence = f"the texts of the prompts cannot be read ({error})."
-        raise UserError(Problem(str(file), None, consequence, "name a file of UTF-8 text.")) from None
+    text = read_text(file, str(file))
     entries: list[Entry] = []
     problems: list[Problem] = []
     for place, item in _items(file, text):
@@ -63,6 +59,20 @@ def read_entries(file: Path) -> list[Entry]:
     if not entries:
         raise UserError(Problem(str(file), None, "the file holds no text to send.", "write one text per line."))
     return entries
+
+
+def read_text(file: Path, key: str) -> str:
+    """The text of a file.
+
+    Raises:
+        UserError: It cannot be read.
+    """
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        value = None if key == str(file) else str(file)
+        consequence = f"the texts of the prompts cannot be read ({error})."
+        raise UserError(Problem(key, value, consequence, "name a file of UTF-8 text.")) from None
 
 
 def _items(file: Path, text: str) -> Iterator[tuple[str, Any]]:

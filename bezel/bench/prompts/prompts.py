@@ -13,14 +13,15 @@ import json
 import math
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from bezel.bench.load.plan import Bodies, Body, Load, PromptPlan
-from bezel.bench.prompts.datasets import read_entries
+from bezel.bench.prompts.datasets import read_entries, read_text
 from bezel.bench.prompts.token_calibration import LEAD, Tokenizer, Vocabulary
+from bezel.bench.prompts.traces import BLOCK_TOKENS, Traced, read_trace
 from bezel.bench.server.http_probe import Ask
 from bezel.errors import Problem, UserError
 
@@ -167,6 +168,30 @@ class _Texts:
         return Body(self.bodies[index % len(self.bodies)], self.asked_tokens)
 
 
+@dataclass(frozen=True)
+class _Recorded:
+    """The requests of a trace: equal blocks have equal words, and what no block covers has words of its own.
+
+    `room` is what the template leaves of a prompt's length. Frames differ by the length of the response.
+    """
+
+    frames: Mapping[int, Frame]
+    words: _Words
+    entries: tuple[Traced, ...]
+    overhead: int
+    turns: int = 1
+
+    def body(self, index: int, turn: int = 0) -> Body:  # noqa: ARG002 - see Bodies
+        entry = self.entries[index % len(self.entries)]
+        room, text = max(0, entry.input_tokens - self.overhead), _LEAD
+        for block in entry.blocks:
+            text += self.words.fill(min(room, BLOCK_TOKENS), 5, block)
+            room -= min(room, BLOCK_TOKENS)
+        text += self.words.fill(room, 6, index)
+        made = self.frames[entry.output_tokens]
+        return Body(made.body((text,)), made.asked_tokens)
+
+
 _LEAD = LEAD.encode()
 
 
@@ -182,6 +207,8 @@ def make_prompts(load: Load, ask: Ask, vocabulary: Vocabulary | None = None) -> 
         UserError: A prompt would be too short for its required words, or the file cannot be read.
     """
     plan, made = load.prompts, frame(load)
+    if plan.kind == "trace":
+        return _of_trace(load, vocabulary or learn(load, ask), Tokenizer(ask, load))
     if plan.kind == "file":
         return _of_file(load, made)
     tokenizer = Tokenizer(ask, load)
@@ -222,6 +249,33 @@ def _of_file(load: Load, made: Frame) -> Prompts:
     ]
     note = f"{len(entries)} entries of {name}, repeated in order: a repeated one may come from a cache"
     return Prompts(_Texts(tuple(bodies), made.asked_tokens), (note,))
+
+
+def _of_trace(load: Load, known: Vocabulary, tokenizer: Tokenizer) -> Prompts:
+    """The requests of a trace, of its lengths and with its shared prefixes.
+
+    Raises:
+        UserError: The file cannot be read.
+    """
+    file = Path(load.prompts.file)
+    entries = read_trace(file, read_text(file, "--trace"))
+    lengths = {entry.output_tokens for entry in entries}
+    frames = {each: frame(replace(load, prompts=replace(load.prompts, output_tokens=each))) for each in lengths}
+    words = _Words(
+        _key(load), known.words, tuple(f" {known.words[at % len(known.words)]}".encode() for at in range(256))
+    )
+    recorded = _Recorded(frames, words, entries, known.head + known.tail)
+    doubt = known.doubt
+    if not doubt:
+        longest = max(range(len(entries)), key=lambda number: entries[number].input_tokens)
+        counted = tokenizer.tokens(recorded.body(longest).data)
+        wanted = max(entries[longest].input_tokens, known.head + known.tail)
+        if isinstance(counted, str) or len(counted) != wanted:
+            doubt = counted if isinstance(counted, str) else f"the server counts {len(counted)} tokens, not {wanted}"
+    note = (
+        f"{len(entries)} requests of {file.name}: lengths and shared prefixes are those of the trace, the words are not"
+    )
+    return Prompts(recorded, (note, *([f"prompt lengths are approximate: {doubt}"] if doubt else [])))
 
 
 def _bodies(load: Load, made: Frame, known: Vocabulary, tokenizer: Tokenizer) -> tuple[Bodies, int]:

@@ -43,7 +43,7 @@ def unique_prompts(kind: str, seed: int, beginnings: Sequence[str], cached: Metr
     alike = len(beginnings) - len(set(beginnings))
     numbers = {"kind": kind, "seed": seed, "looked_at": len(beginnings), "alike": alike, "cached_share": cached.value}
     check = partial(Check, name="unique_prompts", numbers=numbers)
-    if kind in ("shared_prefix", "multi_turn"):
+    if kind in ("shared_prefix", "multi_turn", "trace"):
         return check(state="passed", text=f"{kind}: prompts share beginnings by design")
     if alike:
         text = f"{alike} of {len(beginnings)} prompts begin like another one: a prefix cache can serve them"

@@ -22,6 +22,8 @@ from bezel.bench.load.plan import (
     Target,
 )
 from bezel.bench.load.plan_rules import checked
+from bezel.bench.prompts.datasets import read_text
+from bezel.bench.prompts.traces import Traced, is_trace, read_trace
 from bezel.errors import Problem, UserError
 
 _ROUNDS = 10
@@ -35,15 +37,16 @@ def load_of(options: argparse.Namespace, target: Target) -> Load:
     Raises:
         UserError: It cannot be sent; the error has every problem.
     """
-    pattern = _pattern(options)
+    recorded = _recorded(options)
+    pattern = _pattern(options) if recorded is None else Replay(tuple(each.at for each in recorded))
     plan = PromptPlan(
-        kind=_kind(options),
+        kind="trace" if recorded is not None else _kind(options),
         input_tokens=options.input_tokens,
         output_tokens=options.output_tokens,
         prefix_tokens=options.prefix_tokens,
         groups=options.groups,
         turns=options.turns,
-        file=options.file,
+        file=options.file if recorded is None else str(options.trace),
         seed=options.seed,
         run=options.run_id or secrets.token_hex(4),
     )
@@ -59,6 +62,25 @@ def load_of(options: argparse.Namespace, target: Target) -> Load:
             extra_body=_object(options.extra_body),
         )
     )
+
+
+def _recorded(options: argparse.Namespace) -> tuple[Traced, ...] | None:
+    """The requests of a trace with lengths; None for one of instants, or without a trace.
+
+    Raises:
+        UserError: It cannot be read, or other prompts are asked for too.
+    """
+    if not options.trace:
+        return None
+    text = read_text(options.trace, "--trace")
+    if not is_trace(text):
+        return None
+    if options.file or options.turns != 1 or options.prefix_tokens:
+        consequence = "the trace has lengths and shared prefixes of its own."
+        raise UserError(
+            Problem("--trace", str(options.trace), consequence, "leave out --file, --turns, --prefix-tokens.")
+        )
+    return read_trace(options.trace, text)
 
 
 def _kind(options: argparse.Namespace) -> PromptKind:
