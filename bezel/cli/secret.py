@@ -72,7 +72,7 @@ def _read(descriptor: int | None) -> bytes:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "no descriptor has this number"
         text = f"it cannot be read ({reason}); nothing was changed."
-        repair = "open it for the command, e.g. `bezel secret set NAME --fd 3 3<FILE`, or use a pipe."
+        repair = "open it for the command, e.g. `bezel secret set NAME --fd 3` with `3<FILE` after it, or use a pipe."
         raise UserError(Problem("--fd", number, text, repair)) from None
     return b"".join(pieces)
 

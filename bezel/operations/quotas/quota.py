@@ -209,6 +209,12 @@ def _rows(
             used_seconds_ago=None if counted is None else int(counted.age),
             needed=None if need is None else need / known.unit,
             is_short=need is not None and limit is not None and need > limit,
-            request=f"bezel quota request {known.id} --amount {more / known.unit:g} --{each.kind} {place}",
+            request=_request(known, more / known.unit, each.kind, place),
             gcloud_request=gcloud_request(Need(known, place, more, 1), project, more),
         )
+
+
+def _request(known: Quota, amount: float, kind: PlaceKind, place: str) -> str:
+    if kind == "zone":
+        return f"bezel quota request {known.id} --amount {amount:g} --zone {place}"
+    return f"bezel quota request {known.id} --amount {amount:g} --region {place}"
