@@ -61,6 +61,7 @@ def _read(descriptor: int | None) -> bytes:
     note(f"reads the value from {source}, for {_READ_SECONDS:.0f} s at most")
     end = time.monotonic() + _READ_SECONDS
     try:
+        os.fstat(number)  # select waits for ever for a number above those of all open descriptors
         while size < most:
             if not select.select([number], [], [], max(0.0, end - time.monotonic()))[0]:
                 text = f"{source} was not closed within {_READ_SECONDS:.0f} s; nothing was changed."
@@ -69,7 +70,7 @@ def _read(descriptor: int | None) -> bytes:
                 break
             pieces.append(piece)
             size += len(piece)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, OverflowError) as error:
         reason = error.strerror if isinstance(error, OSError) else "no descriptor has this number"
         text = f"it cannot be read ({reason}); nothing was changed."
         repair = "open it for the command, e.g. `bezel secret set NAME --fd 3` with `3<FILE` after it, or use a pipe."
