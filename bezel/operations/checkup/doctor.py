@@ -66,7 +66,7 @@ def doctor(context: Context, arguments: DoctorArguments) -> Doctor:
     if arguments.stack is not None:
         context.project.stack_file(arguments.stack)
     stacks = (arguments.stack,) if arguments.stack is not None else tuple(context.project.stacks())
-    context.show(f"plans {len(stacks)} stacks")
+    context.show(f"plans {'1 stack' if len(stacks) == 1 else f'{len(stacks)} stacks'}")
     files, plans = planned(context, stacks)
     credentials = Credentials(environ=context.environ)
     context.show(f"checks tools and login, for {arguments.deadline:g} s at most")
