@@ -95,7 +95,9 @@ def test_an_interrupted_run_keeps_whole_repeats_and_goes_on_with_the_others(
     assert whole.samples is not None
     assert set(read_samples(out.with_name(whole.samples.file))) == {"run-r0", "run-r1", "run-r2"}
     assert {path.name for path in tmp_path.iterdir()} == {"run.json", "run.samples.npz"}, "nothing is left beside"
-    main(given)
+    assert main(given) == 1
+    assert read_result(out) == whole, "a result is never replaced unasked"
+    main([*given, "--force"])
     assert read_result(out).cells[0] != whole.cells[0], "a run that came to its end is measured anew"
 
 
@@ -112,7 +114,7 @@ def test_a_complete_run_whose_reader_is_gone_is_not_continued_by_the_next(
         assert main(given) == READER_GONE
     first = read_result(out)
     assert {path.name for path in tmp_path.iterdir()} == {"run.json", "run.samples.npz"}, "the result is whole"
-    main(given)
+    main([*given, "--force"])
     assert read_result(out).cells != first.cells
 
 
