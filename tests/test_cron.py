@@ -42,6 +42,7 @@ def test_a_skipped_time_does_not_occur_and_a_repeated_one_once():
     assert hours == ["25 01:00", "25 02:00", "25 03:00"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "why"),
     [

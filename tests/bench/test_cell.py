@@ -217,6 +217,7 @@ def test_a_run_of_failures_has_no_number_that_is_none():
     json.dumps(shape, allow_nan=False)
 
 
+@pytest.mark.slow
 def test_the_command_writes_either_shape_and_names_what_is_missing(tmp_path, capsys):
     from bezel.bench.result.document import save
     from bezel.bench.result.sample_file import samples_path, write_samples

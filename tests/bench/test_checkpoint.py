@@ -189,6 +189,7 @@ class LosesWell(Loses):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("loads", "code"), [(1, 1), (2, 0)])
 def test_a_run_that_loses_its_server_is_no_success_however_the_repeats_before_went(
     server: Server, loads: int, code: int
@@ -197,6 +198,7 @@ def test_a_run_that_loses_its_server_is_no_success_however_the_repeats_before_we
     assert run(None, parse([*given, "--repeats", "2"]), LosesWell(loads)) == code  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_a_run_that_measured_nothing_leaves_nothing(server: Server, tmp_path: Path) -> None:
     out = tmp_path / "run.json"
     given = command(server, out)

@@ -85,6 +85,7 @@ def test_of_many_wrong_entries_the_first_are_shown_and_all_are_counted(tmp_path:
     assert len(refused.value.problems) == 5
 
 
+@pytest.mark.slow
 @given(st.text(min_size=1).filter(lambda text: text.strip()))
 def test_any_text_survives_as_json(text: str) -> None:
     entry = Entry((user(text),))

@@ -84,6 +84,7 @@ def test_rates_of_an_irregular_run_hold_the_truth_in_their_interval():
     assert found.value == pytest.approx(5, rel=0.02)
 
 
+@pytest.mark.slow
 def test_failed_requests_are_in_no_latency_and_no_rate():
     run = closed(4, 10)
     worse = measured([*run.samples, *(failed(100 + place, BEGAN + place * MS, "timeout") for place in range(20))])

@@ -123,6 +123,7 @@ def test_a_server_with_a_key_is_measured_and_no_file_or_line_has_the_key(
     assert KEY not in said.out + said.err
 
 
+@pytest.mark.slow
 def test_a_result_is_replaced_only_if_that_is_asked_for(
     vllm: Vllm, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -102,6 +102,7 @@ def test_stages_of_users_have_so_many_users_at_any_time(stages: tuple[Stage, ...
     assert all(b <= c for shown in windows for (_, b), (c, _) in itertools.pairwise(shown))
 
 
+@pytest.mark.slow
 @LIGHT
 @given(st.integers(1, 60), st.floats(0, 30))
 def test_users_ramp_up_one_after_the_other_and_then_stay(users: int, ramp: float) -> None:

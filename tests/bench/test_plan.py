@@ -44,6 +44,7 @@ def test_a_load_is_the_same_after_json(pattern: Any) -> None:
     assert from_json(to_json(given_load)) == given_load
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.builds(PromptPlan, kind=st.just("unique"), input_tokens=st.integers(1), run=st.text()))
 def test_any_prompt_plan_survives_json(plan: PromptPlan) -> None:

@@ -50,6 +50,7 @@ def length(server: TokenServer, prompts: Prompts, index: int, turn: int = 0) -> 
     return len(server.count(json.loads(prompts.bodies.body(index, turn).data)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("endpoint", ["chat", "completions"])
 @pytest.mark.parametrize("tokens", [23, 64, 3000])
 def test_every_prompt_has_the_length_that_was_asked_for(server: TokenServer, endpoint: str, tokens: int) -> None:

@@ -51,6 +51,7 @@ def server(shared: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
     return shared
 
 
+@pytest.mark.slow
 def test_a_run_is_written_whole_and_printed_and_can_be_read_again(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -81,6 +82,7 @@ def test_a_run_is_written_whole_and_printed_and_can_be_read_again(
     assert max(map(len, text.splitlines())) <= 120
 
 
+@pytest.mark.slow
 def test_a_run_in_which_something_is_wrong_ends_with_exit_code_1_and_says_what(
     server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -202,6 +204,7 @@ def test_without_a_server_the_command_line_is_wrong() -> None:
     assert parse(["bench", "run", "--url", "http://x"]).action == "run"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "pattern", "stop"),
     [

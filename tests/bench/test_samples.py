@@ -79,6 +79,7 @@ def test_rows_are_chosen_with_their_chunks():
     assert rows.where(np.zeros(6, np.bool_)).gaps().tolist() == []
 
 
+@pytest.mark.slow
 def test_a_request_takes_few_bytes(tmp_path):
     size, tokens = 20_000, 16
     dice = np.random.default_rng(3)

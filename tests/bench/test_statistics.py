@@ -62,6 +62,7 @@ def test_one_repeat_has_no_interval():
     assert statistics.of_sections(np.ones(19), np.mean) is None
 
 
+@pytest.mark.slow
 def test_neighbours_that_follow_each_other_widen_the_interval():
     """An autoregressive series: taken for independent, its mean would seem five times surer than it is."""
     dice = noise(3)
@@ -79,6 +80,7 @@ def test_neighbours_that_follow_each_other_widen_the_interval():
     assert naive < 38
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(-1, 1), min_size=8, max_size=16), st.floats(-1e6, 1e6), st.floats(-1e6, 1e6))
 def test_two_outliers_never_move_a_trimmed_mean_beyond_the_other_values(values, one, other):
     middle, low, high = statistics.of_trimmed([*values, one, other], 0.975)
@@ -86,6 +88,7 @@ def test_two_outliers_never_move_a_trimmed_mean_beyond_the_other_values(values, 
     assert low <= middle <= high
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(-1, 1), min_size=2, max_size=16), st.floats(-5, 5))
 def test_a_trimmed_mean_and_its_interval_move_with_the_values(values, shift):
     found = statistics.of_trimmed(values, 0.975)

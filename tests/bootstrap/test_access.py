@@ -26,6 +26,7 @@ def evaluated(expression: str, claims: dict[str, Any]) -> object:
     return parsed(expression, ("assertion", "google", "attribute"))({"assertion": claims})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("claims", "access"),
     [

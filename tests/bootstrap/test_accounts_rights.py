@@ -130,6 +130,7 @@ def test_what_a_deployment_needs_is_not_refused(accounts: tuple[Project, dict[st
     assert answer.is_success, answer.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "step", ["share a named secret", "delete a stack's state", "share a bucket of weights", "make an account"]
 )

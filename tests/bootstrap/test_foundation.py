@@ -81,6 +81,7 @@ def test_the_bucket_is_made_before_anything_that_another_project_could_not_take_
     assert [one.name for one in others if one is not bucket and not made.waits_for(one, bucket)] == []
 
 
+@pytest.mark.slow
 def test_only_tokens_of_the_repository_with_the_right_access_may_act_as_an_account() -> None:
     made = declared()
     (provider,) = made.of("WorkloadIdentityPoolProvider")

@@ -20,6 +20,7 @@ def problems(changes: dict[str, Any], project: str | None = PROJECT) -> list[str
     return [str(problem) for problem in refused.value.problems]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

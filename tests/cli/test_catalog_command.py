@@ -176,6 +176,7 @@ def test_a_refusal_that_passes_is_waited_for(api, file):
     assert "2027-01" in file.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answers", "words"),
     [
@@ -196,6 +197,7 @@ def test_a_list_that_is_not_read_whole_changes_nothing(api, file, answers, words
     assert file.read_text() == BEFORE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("service", [RUN, COMPUTE])
 def test_a_service_without_any_sku_is_reported_and_changes_nothing(api, file, service):
     api.skus[service] = []

@@ -58,6 +58,7 @@ def test_bash_completes(folder: Path, words: list[str], candidates: set[str]) ->
     assert candidates <= found if words[-1] == "" else candidates == found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_script_names_every_command_and_every_option(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", shell]) == 0

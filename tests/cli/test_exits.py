@@ -124,6 +124,7 @@ def test_a_name_that_no_stack_can_have_is_reported_with_the_rule(
     assert "or write" not in error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "code"),
     [

@@ -179,6 +179,7 @@ def test_every_command_of_bezel_parses() -> None:
     assert {command: places for command, places in commands_of("bezel").items() if not parses(command)} == {}
 
 
+@pytest.mark.slow
 def test_every_recipe_and_its_variables_exist() -> None:
     makefile = (ROOT / "Makefile").read_text()
     assert commands_of("make")
@@ -199,6 +200,7 @@ def test_every_command_of_pulumi_and_its_options_exist() -> None:
             assert is_key(key), (command, places)
 
 
+@pytest.mark.slow
 def test_every_repair_that_changes_something_is_run_by_a_test() -> None:
     told = [command for program in ("bezel", "make", "pulumi") for command in commands_of(program)]
     changing = [command for command in told if not command.startswith(READS)]

@@ -68,6 +68,7 @@ def test_the_attempt_stays_in_the_template_once_it_serves(run: FakeRun) -> None:
     assert inputs(gated=False, retries_failed=True)["template"]["annotations"] == {"bezel-attempt": "chat-2"}
 
 
+@pytest.mark.slow
 def test_a_service_that_stays_as_it_is_keeps_the_traffic_that_it_has(run: FakeRun) -> None:
     run.service = described(pinned("chat-2"), TAGGED, annotations=inputs()["annotations"])
     assert "traffics" not in inputs()

@@ -63,6 +63,7 @@ def test_an_empty_folder_is_found_in_a_preview_with_the_command_that_copies_the_
     assert ".venv/bin/bezel weights copy acme --from hf:google/gemma-4-12b-it" in reason
 
 
+@pytest.mark.slow
 def test_a_draft_model_is_whole_without_a_tokenizer(storage: FakeStorage) -> None:
     del storage.buckets["acme-models"][f"{FOLDER}/tokenizer.json"]
     assert reasons({**PROPS, "draft": True}) == []

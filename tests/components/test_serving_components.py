@@ -213,6 +213,7 @@ def test_one_instance_gets_as_many_requests_as_planned(concurrency: int) -> None
     assert service(request_concurrency=concurrency)["template"]["maxInstanceRequestConcurrency"] == concurrency
 
 
+@pytest.mark.slow
 def test_a_service_is_protected_unless_said_otherwise() -> None:
     assert service()["deletionProtection"] is True
     assert service(deletion_protection=False)["deletionProtection"] is False

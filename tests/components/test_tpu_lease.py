@@ -37,6 +37,7 @@ def left(stack: Stack) -> list[Any]:
     return LeaseHarness(stack.world, stack.kind).left()  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_up_leases_says_what_and_what_it_costs_and_an_unchanged_up_does_nothing(stack: Stack) -> None:
     stack.up()
     assert stack.node is not None
@@ -100,6 +101,7 @@ def test_what_is_not_known_yet_passes_the_check_and_differs(stack: Stack) -> Non
     assert (unchanged.changes, unchanged.replaces) == (False, [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "key", "told"),
     [

@@ -28,6 +28,7 @@ def exits(code):
     return ["--", sys.executable, "-S", "-c", f"raise SystemExit({code})"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [0, 3])
 def test_the_exit_code_is_the_command_s(bucket, code):
     assert main(["ci", "lock", "dev", *exits(code)]) == code
@@ -61,6 +62,7 @@ def test_the_lock_is_shown_and_removed_by_its_generation(bucket, capsys):
     assert bucket.objects == {}
 
 
+@pytest.mark.slow
 def test_the_forge_of_the_run_is_asked_whether_the_owner_has_ended(bucket, monkeypatch, capsys):
     with fake_forge("gitea") as forge:
         for name, value in (forge.environ() | {"GITHUB_RUN_ID": "8", "GITHUB_JOB": "deploy"}).items():

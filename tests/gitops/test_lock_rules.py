@@ -91,6 +91,7 @@ def test_a_record_is_read_as_it_was_written(lock):
     assert "\x1b" not in lock.text
 
 
+@pytest.mark.slow
 @given(st.binary() | st.sampled_from([b"{}", b"[]", b"null", b'{"version": 1}', to_json(LOCK).replace(b"1", b"2", 1)]))
 def test_any_other_content_is_no_lock_of_this_version(content):
     assert parse(content) is None

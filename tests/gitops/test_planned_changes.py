@@ -66,6 +66,7 @@ def test_the_order_of_resources_and_inputs_does_not_count(changes, dice):
     assert difference(planned_changes(changes), planned_changes(other)) == []
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(HEX, HEX)
 def test_generated_names_do_not_count_wherever_they_stand(first, second):

@@ -212,6 +212,7 @@ def test_a_dead_run_s_engine_that_ends_by_itself_is_not_waited_for_any_longer(bu
         assert time.now <= 25
 
 
+@pytest.mark.slow
 def test_a_taker_that_died_in_between_leaves_the_engine_s_lock_to_the_next(bucket, around):
     first = replace(DEAD, since="2026-11-01T11:00:00Z").taken_over(LOCK)
     bucket.objects |= {NAME: (to_json(first), 9), ENGINE: engine_lock()}
@@ -305,6 +306,7 @@ def test_of_several_takers_at_once_one_holds_the_lock_whatever_the_order(order, 
         assert (NAME in bucket.objects) == (first is not None and first != DEAD)
 
 
+@pytest.mark.slow
 def test_a_holder_that_was_taken_over_notices_and_interrupts(bucket, around):
     interrupted = threading.Event()
     with hold(bucket.client(), "bezel", "dev", 0, around) as held:
@@ -352,6 +354,7 @@ def test_the_command_of_a_run_that_lost_its_lock_is_ended(bucket, around):
     assert bucket.objects == {NAME: (to_json(LOCK), 99)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_reaches_the_command_and_the_lock_is_released(bucket, around, number):
     script = "import os, signal, time; os.kill(os.getppid(), int(os.environ['NUMBER'])); time.sleep(60)"

@@ -54,6 +54,7 @@ def test_another_account_is_refused_and_not_said_to_be_missing(project):
         assert "may not exist" in refusal["message"] or "does not have permission" in refusal["message"]
 
 
+@pytest.mark.slow
 def test_an_owner_of_the_project_has_no_right_to_the_account(project):
     email = f"owner@{PARENT.partition('/')[2]}.iam.gserviceaccount.com"
     as_account(project, email, "roles/owner")

@@ -139,6 +139,7 @@ def _in_hex(address):
     return f"{socket.inet_aton(host)[::-1].hex().upper()}:{int(port):04X}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_another_user_is_refused_at_every_port(doors, kind):
     address, path, lines = doors[kind]
@@ -159,6 +160,7 @@ def test_the_same_user_is_answered_at_every_port(doors, kind):
         assert status(told(address, get(path, host, lines))) in {200, 404}, (kind, host)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "a machine's vLLM"])
 @pytest.mark.parametrize(
     ("host", "line"),
@@ -292,6 +294,7 @@ def test_a_body_reaches_the_application_whole_or_is_refused(pieces, most, announ
     assert sum(message["type"] == "http.response.start" for message in sent) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunked", [False, True])
 @pytest.mark.parametrize("path", ["/token", "/localcloud/faults"])
 def test_a_port_reads_no_more_of_a_body_than_it_takes(world, chunked, path):

@@ -10,6 +10,7 @@ from bezel.localcloud.services.cloud_run.job_checks import UNSERVED
 from tools.traffic import discovery_data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "make"),
     [

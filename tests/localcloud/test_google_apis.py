@@ -116,6 +116,7 @@ def test_a_deleted_accounts_grants_do_not_pass_to_its_namesake(cloud):
     cloud.delete(f"{ACCOUNTS}/{email}")
 
 
+@pytest.mark.slow
 def test_a_secrets_versions_come_and_go_and_only_access_shows_the_payload(cloud):
     cloud.post(SECRETS, {"replication": {"automatic": {}}, "labels": {"a": "b"}}, secretId="versions")
     for text in (b"one", b"two"):

@@ -71,6 +71,7 @@ def test_a_condition_that_an_older_database_holds_grants_nothing(tmp_path):
     store.close()
 
 
+@pytest.mark.slow
 @given(st.text(alphabet='!&|()"=<. resource.nametimp', max_size=40))
 def test_no_text_is_more_than_not_understood(text):
     try:
@@ -192,6 +193,7 @@ def test_an_object_is_put_where_its_own_name_is_permitted_and_overwritten_only_b
     cloud.delete("/storage/v1/b/shared")
 
 
+@pytest.mark.slow
 def test_who_may_write_one_folder_changes_nothing_beside_it_in_any_way(cloud):
     """What keeps the machines of one stack from the compiled graphs of another."""
     cloud.post("/storage/v1/b", {"name": "caches"}, project="bezel-local")

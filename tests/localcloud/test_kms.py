@@ -53,6 +53,7 @@ def versions(kms):
     }
 
 
+@pytest.mark.slow
 def test_a_project_without_the_api_is_told_to_enable_it(tmp_path):
     project = Project(tmp_path / "cloud")
     error = project.refused(403, "GET", RINGS)
@@ -60,6 +61,7 @@ def test_a_project_without_the_api_is_told_to_enable_it(tmp_path):
     assert error["message"].startswith("Cloud Key Management Service (KMS) API has not been used in project")
 
 
+@pytest.mark.slow
 def test_rings_and_keys_are_made_once_listed_and_never_deleted(kms):
     assert kms.ok("GET", RING)["name"] == f"{PARENT}/locations/global/keyRings/states"
     assert [ring["name"] for ring in kms.ok("GET", RINGS)["keyRings"]] == [NAME.partition("/cryptoKeys")[0]]
@@ -118,6 +120,7 @@ def test_key_material_is_in_no_answer_and_survives_a_restart(kms):
     assert opened(kms, ciphertext) == b"state"
 
 
+@pytest.mark.slow
 def test_a_disabled_version_is_not_used_until_it_is_enabled(kms):
     ciphertext, version = sealed(kms), f"{KEY}/cryptoKeyVersions/1"
     kms.ok("PATCH", version, {"state": "DISABLED"}, updateMask="state")
@@ -129,6 +132,7 @@ def test_a_disabled_version_is_not_used_until_it_is_enabled(kms):
     kms.refused(400, "PATCH", version, {"state": "DESTROYED"}, updateMask="state")
 
 
+@pytest.mark.slow
 def test_a_destroyed_version_can_be_restored_in_its_time_and_then_is_gone_with_its_material(kms):
     ciphertext, version = sealed(kms), f"{KEY}/cryptoKeyVersions/1"
     scheduled = kms.ok("POST", f"{version}:destroy", {})

@@ -103,6 +103,7 @@ def test_what_is_no_filter_is_refused_with_its_place(cloud, text, said):
     assert said in answer.json()["error"]["message"]
 
 
+@pytest.mark.slow
 @given(st.text(alphabet='aORNDT ="()-:*<>!~\\.x', max_size=30))
 def test_no_text_is_more_than_refused(text):
     with contextlib.suppress(ApiError):

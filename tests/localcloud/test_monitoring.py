@@ -109,6 +109,7 @@ def test_a_point_is_made_where_something_changed_and_once_a_day(project):
     assert used(project) == []  # the next one cannot be read yet
 
 
+@pytest.mark.slow
 def test_a_point_can_be_read_half_a_minute_to_three_minutes_later(project):
     project.ok("POST", EAST, LEASE, queuedResourceId="lease")
     project.cloud.quota_use.sample()

@@ -30,6 +30,7 @@ def policy(**threshold):
     return POLICY | {"conditions": [{"displayName": "x", "conditionThreshold": THRESHOLD | threshold}]}
 
 
+@pytest.mark.slow
 def test_a_policy_is_made_changed_and_deleted_and_its_conditions_keep_their_names(project):
     made = project.ok("POST", POLICIES, POLICY)
     assert made["enabled"]
@@ -48,6 +49,7 @@ def test_a_policy_is_made_changed_and_deleted_and_its_conditions_keep_their_name
     project.refused(404, "GET", path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wrong", "status", "word"),
     [
@@ -95,6 +97,7 @@ def test_a_policy_in_promql_may_name_a_metric_that_nothing_has_written_yet(proje
     assert made["conditions"][0]["conditionPrometheusQueryLanguage"] == query
 
 
+@pytest.mark.slow
 def test_a_channel_that_a_policy_notifies_is_deleted_by_force_only(project):
     channel = project.ok("POST", CHANNELS, MAIL)["name"]
     number = channel.replace(PARENT, "projects/123456789012")

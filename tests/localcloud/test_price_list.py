@@ -119,6 +119,7 @@ def test_a_fault_changes_the_price_of_the_skus_that_it_names(project):
     assert skus(project) == before
 
 
+@pytest.mark.slow
 def test_a_fault_removes_the_skus_that_it_names(project):
     before = skus(project)
     gone = named(before, "Requests")["skuId"]

@@ -133,6 +133,7 @@ def test_a_request_that_would_leave_this_machine_is_not_sent_and_its_job_says_so
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("status", "code"), [(500, 13), (503, 14), (404, 5), (403, 7), (418, 2)])
 def test_a_failed_run_shows_its_code_and_waits_for_the_next_time(project, target, status, code):
     target.statuses = [status]
@@ -204,6 +205,7 @@ def test_a_change_keeps_the_times_of_a_job_whose_schedule_it_leaves(project, tar
     project.refused(404, "DELETE", ONE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wrong", "status", "word"),
     [

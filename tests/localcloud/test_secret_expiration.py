@@ -27,6 +27,7 @@ def test_an_expiration_is_shown_as_a_timestamp_however_it_was_given(made, form):
     assert "ttl" not in secret
 
 
+@pytest.mark.slow
 def test_a_secret_goes_with_its_versions_when_its_time_has_come_and_not_before(made):
     made.ok("POST", SECRETS, PLAIN | {"ttl": "3600s"}, secretId="one")
     made.ok("POST", SECRETS, PLAIN, secretId="two")

@@ -62,6 +62,7 @@ def test_an_assertion_that_does_not_hold_gets_no_token(key_file, changes):
     assert answer.json()["error"] == "invalid_grant"
 
 
+@pytest.mark.slow
 def test_an_assertion_signed_by_another_key_gets_no_token(key_file):
     answer = asserted(key_file | {"private_key": keys.private_pem(keys.new_key())})
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
@@ -124,6 +125,7 @@ def test_system_parameters_may_begin_with_a_dollar_and_enum_values_may_be_number
     assert get(**{"$nothing": "x"}).status_code == 400
 
 
+@pytest.mark.slow
 def test_every_api_refuses_a_missing_wrong_or_expired_token(endpoint, cloud):
     paths = ["/run/v2/projects/x/locations/y/services", "/storage/v1/b", f"/crm/v1/{PARENT}", "/localcloud/resources"]
     brief = cloud.post(f"{CREDENTIALS}/{DEPLOYER}:generateAccessToken", {"scope": ["x"], "lifetime": "0.05s"}).json()

@@ -227,6 +227,7 @@ def test_what_cannot_be_had_is_refused_at_once(refusing, status, change, says):
     assert "queuedResources" not in refusing.ok("GET", f"{EAST}/queuedResources")
 
 
+@pytest.mark.slow
 def test_a_zone_that_does_not_take_flex_start_says_so_and_one_without_tpus_is_not_there(project):
     zone = "us-central1-b"
     given = {"queuedResourceId": "lease"}

@@ -97,6 +97,7 @@ def test_a_whole_url_is_the_path_that_it_names_at_its_own_host(served, target, h
     assert plain == path.decode().replace("%20", " ")
 
 
+@pytest.mark.slow
 def test_a_whole_url_gets_nobody_past_the_door(served):
     served.seen.clear()
     assert b" 403 " in answer(served.port, request(b"GET http://page.example/v1/models HTTP/1.1")).split(b"\r\n")[0]

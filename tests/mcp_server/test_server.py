@@ -135,6 +135,7 @@ def test_an_unknown_tool_is_an_error_of_the_protocol(tmp_path: Path) -> None:
     ask(tmp_path, asked)
 
 
+@pytest.mark.slow
 def test_a_server_of_one_stack_answers_for_it_alone_and_by_default(cloud: Deployed) -> None:
     for stack in ("dev", "prod"):
         cloud.keep(stack, state_of(service_resource()))

@@ -80,6 +80,7 @@ def test_the_answer_is_marked_as_advice_and_the_rules_stand_beside_it(model: Mod
     assert "metric: " in model.message()
 
 
+@pytest.mark.slow
 def test_a_request_has_one_message_and_no_tools(model: Model) -> None:
     model.log.add(OUT_OF_MEMORY, 60)
     model.analyze(max_tokens=99)
@@ -90,6 +91,7 @@ def test_a_request_has_one_message_and_no_tools(model: Model) -> None:
     assert "OutOfMemoryError" not in json.dumps(control.json)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["advise", "analyze"])
 def test_no_planted_secret_reaches_the_model(model: Model, kind: str) -> None:
     model.context.environ["PULUMI_CONFIG_PASSPHRASE"] = PASSPHRASE
@@ -120,6 +122,7 @@ INJECTED = (
 )
 
 
+@pytest.mark.slow
 def test_text_in_logs_that_asks_the_model_to_act_is_data_and_changes_nothing(model: Model) -> None:
     for text in INJECTED:
         model.log.add(f"ERROR {text}", 60)
@@ -152,6 +155,7 @@ def test_the_word_that_delimits_the_data_is_another_one_each_time(model: Model) 
     assert first.splitlines()[2] != model.message().splitlines()[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("simulated", "control", "standing"),
     [
@@ -216,6 +220,7 @@ def test_a_server_that_refuses_leaves_the_rules(model: Model) -> None:
     assert model.advise().advice is None
 
 
+@pytest.mark.slow
 def test_a_server_that_sleeps_is_not_woken_and_the_rules_are_applied(cloud: Deployed) -> None:
     model = Model(cloud, minimum=0)
     model.log.add(OUT_OF_MEMORY, 60)

@@ -1,5 +1,7 @@
 """Analysis of a log: the same request as for advice, of the log alone."""
 
+import pytest
+
 from tests.operations.test_advise import OUT_OF_MEMORY, Model
 from tests.support.operations.deployed import Deployed
 
@@ -15,6 +17,7 @@ def test_the_log_alone_is_sent_and_judged(cloud: Deployed) -> None:
     assert (found.lines_read, found.revision, found.exit_code) == (1, "llm-00002-abc", 0)
 
 
+@pytest.mark.slow
 def test_a_log_without_a_problem_has_no_finding(cloud: Deployed) -> None:
     model = Model(cloud)
     model.log.add("(APIServer pid=1) INFO:     Application startup complete.", 60)

@@ -33,6 +33,7 @@ def cut(text: str, places: list[int]) -> list[str]:
     return [text[a:b] for a, b in zip([0, *ends], [*ends, len(text)], strict=True)]
 
 
+@pytest.mark.slow
 @given(TEXTS, st.lists(st.integers(0, 500), max_size=12))
 def test_what_is_shown_does_not_depend_on_where_the_pieces_end(text: str, places: list[int]) -> None:
     cleaning = Cleaning(SECRETS)
@@ -40,6 +41,7 @@ def test_what_is_shown_does_not_depend_on_where_the_pieces_end(text: str, places
     assert shown == clean(text, SECRETS)
 
 
+@pytest.mark.slow
 @given(TEXTS, st.sampled_from(TOKENS), TEXTS, st.lists(st.integers(0, 500), max_size=12))
 def test_no_credential_is_ever_shown(before: str, token: str, after: str, places: list[int]) -> None:
     assume(token not in before + after)  # where it may be a part of another word
@@ -55,6 +57,7 @@ def test_credentials_without_anything_in_between_are_hidden_too(token: str) -> N
     assert token not in clean(f"{token * 3} {token}", SECRETS)
 
 
+@pytest.mark.slow
 @given(st.lists(st.one_of(st.sampled_from(["words, ", "日本語 ", "x = 1; ", "\n"])), max_size=10).map("".join))
 def test_other_text_stays_as_it_is(text: str) -> None:
     assert clean(text, SECRETS) == text

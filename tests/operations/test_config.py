@@ -33,12 +33,14 @@ def read_list(text: str) -> list[str]:
     return text.split(",")
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(st.characters(codec="ascii", exclude_characters="@;"), min_size=1, max_size=9), min_size=1))
 def test_a_list_of_a_flag_is_read_as_it_was_meant(items: list[str]) -> None:
     if not items[0].startswith("^"):
         assert read_list(listed(items)) == items
 
 
+@pytest.mark.slow
 @given(st.text(max_size=12))
 def test_a_shell_reads_each_value_as_it_was_meant(value: str) -> None:
     flags = Flags({"a": {"b": value}})

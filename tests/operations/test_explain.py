@@ -46,6 +46,7 @@ def test_every_recorded_option_is_explained_by_its_recording(version: str) -> No
         ) or (option.name == "api-key")
 
 
+@pytest.mark.slow
 def test_every_other_known_name_is_explained() -> None:
     assert [name for name in options.names(VERSION) if not options.entries(name, VERSION)] == []
     assert [name for name in variables.names(VERSION) if not variables.entries(name, VERSION)] == []
@@ -138,6 +139,7 @@ def test_a_checkpoint_says_why_it_is_refused_where_the_catalogue_does() -> None:
         assert all(any(reason in why for why in entry.why) for _, reason in model.not_on)
 
 
+@pytest.mark.slow
 @hypothesis_settings(max_examples=25)
 @given(st.text(max_size=30))
 def test_any_other_text_is_refused_or_explained_by_its_own_name(text: str) -> None:

@@ -214,6 +214,7 @@ def test_a_server_that_sleeps_is_not_woken_and_its_log_still_tells(server: Model
     assert "--wake" in found.text()
 
 
+@pytest.mark.slow
 def test_a_server_that_reports_nothing_is_unknown_and_a_failure(server: ModelServer) -> None:
     LogServer(server.cloud)
     server.answers["/metrics"] = Answer(status=503, text="engine died")

@@ -81,6 +81,7 @@ def test_figures_are_of_the_interval_that_was_asked_for(cloud: Deployed, tmp_pat
     assert found.notes == ()
 
 
+@pytest.mark.slow
 def test_two_instances_behind_one_address_are_reported_and_not_subtracted(cloud: Deployed, tmp_path: Path) -> None:
     other = TEXT.replace("process_start_time_seconds 1.79521977258e+09", "process_start_time_seconds 1.6e+09")
     Vllm(cloud, tmp_path, TEXT, TEXT, TEXT, other)
@@ -90,6 +91,7 @@ def test_two_instances_behind_one_address_are_reported_and_not_subtracted(cloud:
     assert "2 server processes answered" in found.notes[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "points", [counted(0), {}, Answer(403, {"error": {"code": 403, "message": "no", "status": "PERMISSION_DENIED"}})]
 )
@@ -102,6 +104,7 @@ def test_a_service_that_is_not_known_to_run_is_not_started(cloud: Deployed, tmp_
     assert read(cloud, wake=True).is_read
 
 
+@pytest.mark.slow
 def test_a_running_instance_is_asked_though_the_service_may_scale_to_zero(cloud: Deployed, tmp_path: Path) -> None:
     vllm = Vllm(cloud, tmp_path, minimum=0, points=counted(2))
     found = read(cloud)

@@ -20,6 +20,7 @@ def of(cloud: Deployed, *entries: Any, minimum: int = 1, wake: bool = False) -> 
     return models(cloud.context, ModelsArguments(stack="dev", wake=wake)), server
 
 
+@pytest.mark.slow
 def test_a_server_s_models_are_listed_with_their_details(cloud: Deployed) -> None:
     found, server = of(cloud, ENTRY, {"id": "adapter", "parent": "gemma"})
     assert [(each.id, each.max_model_len, each.parent) for each in found.models] == [
@@ -37,6 +38,7 @@ def test_a_declared_model_that_is_not_served_fails(cloud: Deployed) -> None:
     assert "the stack declares gemma" in found.text()
 
 
+@pytest.mark.slow
 def test_no_instance_is_started_to_list_its_models(cloud: Deployed) -> None:
     found, server = of(cloud, ENTRY, minimum=0)
     assert (found.is_read, found.is_declared_served, found.exit_code, server.calls) == (False, None, 1, [])

@@ -43,6 +43,7 @@ def test_an_answer_comes_with_its_tokens_as_the_server_counts_them(server: Model
     assert "(simulated server)" in found.text()
 
 
+@pytest.mark.slow
 def test_figures_that_the_server_does_not_give_are_unknown(server: ModelServer) -> None:
     server.streams(piece("Red.", finish_reason="stop"))
     found = ask(server, stats=True)
@@ -51,6 +52,7 @@ def test_figures_that_the_server_does_not_give_are_unknown(server: ModelServer) 
     assert "tokens in, out   unknown, unknown" in found.text()
 
 
+@pytest.mark.slow
 def test_an_answer_is_shown_once_word_by_word_as_it_comes(server: ModelServer) -> None:
     server.streams(*(piece(text) for text in ("Red", "\nand", " blue", ".")), piece("", finish_reason="stop"))
     shown: list[str] = []
@@ -61,6 +63,7 @@ def test_an_answer_is_shown_once_word_by_word_as_it_comes(server: ModelServer) -
     assert ask(server).text() == "Red\nand blue.\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", range(1, 24))
 def test_a_secret_of_the_caller_is_hidden_wherever_the_server_cuts_it(server: ModelServer, cut: int) -> None:
     secret = "hf_PlantedPlantedPlanted"
@@ -97,6 +100,7 @@ def test_an_answer_that_breaks_off_is_a_failure_that_keeps_what_came(
     assert (found.finish_reason, found.exit_code) == (None, 1)
 
 
+@pytest.mark.slow
 def test_a_long_answer_is_cut_and_says_so(server: ModelServer) -> None:
     server.streams(*(piece("x" * 50_000) for _ in range(9)))
     found = ask(server)

@@ -36,6 +36,7 @@ def test_every_operation_is_a_command_and_every_such_command_an_operation() -> N
     assert len({each.name for each in OPERATIONS}) == len(OPERATIONS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("each", OPERATIONS, ids=lambda each: each.name)
 def test_the_command_has_the_arguments_of_the_operation(each: Operation) -> None:
     command = BY_COMMAND[each.command]

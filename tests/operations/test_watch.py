@@ -55,6 +55,7 @@ def test_a_service_without_an_instance_is_not_asked(cloud: Deployed) -> None:
     assert not found.metrics.is_read
 
 
+@pytest.mark.slow
 def test_metrics_that_cannot_be_read_are_a_note_and_the_state_is_shown(cloud: Deployed) -> None:
     server = serving(cloud)
     server.answers["/metrics"] = Answer(status=500, text="planted hf_AbcdefghijklmnopAbcdefgh " + "x" * 900)

@@ -78,6 +78,7 @@ def test_each_stack_file_names_the_schema_and_keeps_to_it(path):
     jsonschema.validate(yaml.safe_load(text), stack_file_schema())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [{"bezel:modle": "x"}, {"bezel:scaling": {"max_instances": 0}}, {"bezel:cost": {"limit": 1}}, {"bezel:model": 4}],

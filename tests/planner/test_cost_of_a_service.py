@@ -50,6 +50,7 @@ def test_instances_that_run_without_traffic_cost_all_month():
     assert cost_of(least=2, most=3).hourly_at_max.usd == 3 * cost_of().hourly.usd
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(sorted(accelerators())),
     st.sampled_from(REGIONS),

@@ -55,6 +55,7 @@ def test_the_engines_own_reckoning_is_that_of_a_recorded_start():
     assert round(64 * 1024**2 / needed, 2) == 48.76
 
 
+@pytest.mark.slow
 @given(st.sampled_from(sorted(models())), st.integers(1, 262_144), st.integers(1, 262_144), st.integers(1, 8192))
 def test_the_cache_never_shrinks_with_length_and_sliding_layers_stop_growing(name, shorter, longer, in_flight):
     shape = model(name).architecture
@@ -76,6 +77,7 @@ def test_the_parts_add_up_to_the_budget():
     assert fit.weight_bytes == 8_150_000_000
 
 
+@pytest.mark.slow
 @given(
     st.integers(1024, 262_144),
     st.integers(1, 256),

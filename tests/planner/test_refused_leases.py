@@ -58,6 +58,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("changes", "key", "repair"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
 def test_what_a_lease_may_not_ask_for_is_refused_by_its_key_with_a_repair(changes, key, repair):
     found = {problem.key: problem for problem in lease_problems(changed(V6E4_MOE, **changes))}

@@ -242,6 +242,7 @@ def test_a_misspelt_risk_is_named():
     assert "did you mean VLLM_SERVER_DEV_MODE?" in problem.repair
 
 
+@pytest.mark.slow
 def test_a_lease_has_to_accept_its_dangers_too():
     risky = {"variables": {"VLLM_SERVER_DEV_MODE": "1"}}
     (problem,) = lease_problems(changed(V6E4_MOE, **risky))

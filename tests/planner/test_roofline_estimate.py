@@ -32,6 +32,7 @@ def of(checkpoint, gpu, **load):
     return estimate(checkpoint, gpu_peaks(gpu, checkpoint), **{**LOAD, **load})
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(sorted(models())),
     st.sampled_from([L4, RTX]),

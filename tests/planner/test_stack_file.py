@@ -89,6 +89,7 @@ def test_what_is_merged_into_a_map_yields_to_its_own_keys() -> None:
     assert problems == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["a: b: c", "a: {b", "a: &a [*a]", "? [1]\n: 2", "\ta: 1", "a: " + "[" * 5000])
 def test_what_is_no_yaml_of_keys_and_values_is_named_with_its_file(text: str) -> None:
     with pytest.raises(StackFileError, match=r"Pulumi\.x\.yaml"):

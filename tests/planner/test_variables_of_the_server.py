@@ -98,6 +98,7 @@ def test_whatever_reads_a_number_is_given_one(name, number):
     assert not (wrong and OPTIONS.variables[name].kind in ("int", "float", "json", "text"))
 
 
+@pytest.mark.slow
 @given(st.sampled_from(sorted(OPTIONS.variables)))
 def test_the_words_of_a_switch_and_of_a_choice_are_taken(name):
     variable = OPTIONS.variables[name]

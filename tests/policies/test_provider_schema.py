@@ -79,6 +79,7 @@ def test_every_property_that_can_hold_an_accelerator_is_seen(holding: list[Prope
     assert len(holding) > 200  # the walk found the SDK
 
 
+@pytest.mark.slow
 def test_a_machine_without_accelerators_is_none_of_them(holding: list[Property]) -> None:
     machines = [each for each in holding if re.fullmatch(r"(instance_)?machine_types?", each.name)]
     assert len(machines) > 40

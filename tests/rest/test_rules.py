@@ -81,6 +81,7 @@ def test_a_token_is_taken_out_wherever_it_stands(before: str, token: str, after:
     assert "planted" not in redact(f"{before} {token} {after}")
 
 
+@pytest.mark.slow
 @given(st.text("abcdefgh :/-.\n", max_size=60))
 def test_ordinary_words_are_left_alone(text: str) -> None:
     assert redact(text) == text

@@ -37,6 +37,7 @@ def chat(client, body):
     return response
 
 
+@pytest.mark.slow
 def test_thoughts_stand_beside_the_answer_and_are_counted(parsing):
     answer = chat(parsing, THINKING).json()
     message, usage = answer["choices"][0]["message"], answer["usage"]
@@ -52,6 +53,7 @@ def test_without_thinking_there_are_no_thoughts(parsing):
     assert answer["usage"]["completion_tokens_details"] == {"reasoning_tokens": 0}
 
 
+@pytest.mark.slow
 def test_without_a_parser_thoughts_are_part_of_the_text(plain):
     answer = chat(plain, THINKING).json()
     assert answer["choices"][0]["message"]["content"].startswith("thought\n")
@@ -251,6 +253,7 @@ def test_a_response_has_an_item_of_thoughts_and_one_of_text(parsing):
     assert answer["incomplete_details"] is None
 
 
+@pytest.mark.slow
 def test_a_streamed_response_numbers_its_events_and_ends_with_the_whole(parsing):
     whole = parsing.post("/v1/responses", json=THOUGHTFUL).json()
     found = typed(parsing.post("/v1/responses", json=THOUGHTFUL | {"stream": True}).text)

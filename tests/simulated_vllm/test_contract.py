@@ -24,6 +24,7 @@ def ask(client, recorded):
     return client.request(recorded.method, recorded.path, content=recorded.body or None, headers=recorded.asked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("configuration", "name"), COMPARED)
 def test_an_answer_is_the_recorded_one(servers, record_property, configuration, name):
     response = ask(servers(configuration), sample(name))
@@ -39,6 +40,7 @@ def test_an_answer_is_the_recorded_one(servers, record_property, configuration, 
         assert committed.get(name, reasons).startswith(reasons), f"tools/vllm/contract.py --record: {reasons}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MORE)
 def test_a_further_answer_is_the_recorded_one(servers, name):
     recorded = sample(name)
@@ -75,6 +77,7 @@ def test_an_answer_of_a_given_form_has_it(servers):
     assert text.endswith("}") or choice["finish_reason"] == "length"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("configuration", ["plain", "plain-dead", "keyed"])
 def test_the_description_is_the_recorded_one_for_what_is_served(servers, configuration):
     recorded = sample("openapi")

@@ -101,6 +101,7 @@ def test_twice_as_many_users_as_places_show_as_waiting_and_in_latency(rig):
     assert crowd.value("num_requests_waiting") == 0
 
 
+@pytest.mark.slow
 def test_throughput_saturates_at_the_number_of_places(rig):
     rates = []
     for count in (1, 4, 8, 16):
@@ -254,6 +255,7 @@ def test_the_counters_agree_with_what_the_clients_saw(rig):
     assert one.value("inter_token_latency_seconds") == pytest.approx(sum(sum(outcome.gaps) for outcome in one.outcomes))
 
 
+@pytest.mark.slow
 def test_a_mixture_of_experts_decodes_faster_alone_than_in_a_crowd(rig):
     hardware = {"memory_gib": 64, "accelerator": "nvidia-rtx-pro-6000"}
     arguments = ("/mnt/models/moe", "--max-model-len=8192", "--max-num-seqs=64")

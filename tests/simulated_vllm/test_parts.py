@@ -23,6 +23,7 @@ def test_any_text_comes_back_from_its_tokens(text):
     assert decode(encode(text, specials=False)) == text
 
 
+@pytest.mark.slow
 @given(st.text(alphabet=" abcxyzABC0123456789.,\n", max_size=120))
 def test_ordinary_text_comes_back_too(text):
     assert decode(encode(text)) == text
@@ -66,6 +67,7 @@ def test_an_unknown_token_is_shown_as_such():
     assert decode([2**31]) == "\ufffd"
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 40)), max_size=40))
 def test_blocks_are_neither_lost_nor_invented(operations):

@@ -41,6 +41,7 @@ def test_whoever_says_otherwise_than_the_real_one_is_explained(said, who):
     assert not silent, REPAIR
 
 
+@pytest.mark.slow
 def test_the_table_of_the_documents_says_so(said):
     written = json.loads(TABLE.read_text(encoding="utf-8"))
     assert table(RECORDED, said, written["stamp"]) == written, REPAIR

@@ -188,6 +188,7 @@ def test_the_ids_of_a_stream_are_one(plain):
         assert len({(chunk["id"], chunk["created"], chunk["model"], chunk["object"]) for chunk in chunks[:-1]}) == 1
 
 
+@pytest.mark.slow
 def test_a_prompt_of_more_token_ids_than_fit_is_refused(plain):
     assert plain.post("/v1/completions", json=TEXT | {"prompt": [300] * 4090}).status_code == 200
     refused = plain.post("/v1/completions", json=TEXT | {"prompt": [300] * 4097})

@@ -59,6 +59,7 @@ def chats(project: Project) -> list[Any]:
     return [call.json for call in project.vllm.calls if call.path == "/v1/chat/completions"]
 
 
+@pytest.mark.slow
 def test_every_request_is_sent_once_with_a_prompt_of_its_own(opened: Project) -> None:
     found = run(props(opened))
     assert (found["requests"], found["completed"], found["failed"], found["concurrency"]) == (6, 6, {}, 2)

@@ -27,6 +27,7 @@ def template(**settings: Any) -> dict[str, Any]:
     return dict(deployed(**settings).one(SERVICE).inputs["template"])
 
 
+@pytest.mark.slow
 def test_the_plan_arrives_at_cloud_run() -> None:
     wanted = plan().service
     found = template()
@@ -125,6 +126,7 @@ def test_a_failed_operation_on_the_service_is_explained() -> None:
     assert deployed().one(SERVICE).hooks
 
 
+@pytest.mark.slow
 def test_the_checks_run_again_for_each_revision_that_was_made() -> None:
     declared = deployed()
     assert declared.one("HealthCheck").inputs["revision"] == CREATED
@@ -143,6 +145,7 @@ def test_a_stack_says_where_it_answers_what_it_costs_and_what_was_measured(monke
     assert outputs["simulated"] is True
 
 
+@pytest.mark.slow
 def test_without_the_sign_of_a_simulation_nothing_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("BEZEL_SIMULATED", raising=False)
     declared = deployed()
@@ -150,6 +153,7 @@ def test_without_the_sign_of_a_simulation_nothing_says_so(monkeypatch: pytest.Mo
     assert declared.one("ShortBenchmark").inputs["simulated"] is False
 
 
+@pytest.mark.slow
 def test_the_revision_in_the_outputs_is_the_one_that_answers() -> None:
     (component,) = deployed().of("CloudRunGpuService")
     assert component.outputs["revision"] == REVISION
@@ -186,6 +190,7 @@ def test_a_reserve_and_a_boost_arrive_at_cloud_run(run: FakeRun) -> None:
     assert "startupCpuBoost" not in template()["containers"][0]["resources"]
 
 
+@pytest.mark.slow
 def test_another_image_arrives_at_cloud_run() -> None:
     given = "sha256:" + "f" * 64
     chosen = {"registry": "ghcr.io", "repository": "acme/vllm", "tag": "prod-7", "digest": given, "options": "0.32.0"}

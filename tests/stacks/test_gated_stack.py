@@ -34,6 +34,7 @@ def test_the_traffic_moves_after_every_check_to_the_revision_that_was_checked() 
     assert all(declared.waits_for(switch, declared.one(token)) for token in SMOKE)
 
 
+@pytest.mark.slow
 def test_a_direct_rollout_has_one_address_moves_nothing_and_reads_the_service_only(
     run: FakeRun,
 ) -> None:
@@ -58,6 +59,7 @@ def test_the_revision_in_the_outputs_is_the_one_that_the_traffic_was_moved_to() 
     assert seen == [CREATED, REVISION]
 
 
+@pytest.mark.slow
 def test_in_a_first_preview_every_value_that_a_policy_judges_is_known() -> None:
     judged = [resource for resource in deployed(preview=True).all if resource.type.startswith("gcp:")]
     assert not [resource.name for resource in judged if has_unknown(resource.inputs)]

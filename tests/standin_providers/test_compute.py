@@ -60,6 +60,7 @@ def test_the_order_of_ranges_and_tags_means_nothing(gcp: Provider) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_an_operation_that_ends_with_an_error_fails_the_call_and_leaves_nothing_in_the_state(
     google: FakeGoogle, gcp: Provider
 ) -> None:

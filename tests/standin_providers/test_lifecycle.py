@@ -37,6 +37,7 @@ def test_a_resource_is_made_and_then_unchanged_until_it_is_gone(kind: str, googl
     gcp.delete(kind, resource_id, found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", PROGRAMS)
 def test_a_preview_asks_nobody_and_makes_nothing(kind: str, google: FakeGoogle, gcp: Provider) -> None:
     resource_id, foretold = gcp.create(kind, PROGRAMS[kind], preview=True)

@@ -120,6 +120,7 @@ def test_every_request_is_one_that_google_documents(token: str) -> None:
         assert {(request["request"], text) for text in odd(request)} <= ODD.keys()
 
 
+@pytest.mark.slow
 def test_every_oddity_is_still_sent() -> None:
     sent = {(request["request"], text) for token in LOG for request in requests(token) for text in odd(request)}
     assert sent == ODD.keys()

@@ -66,12 +66,14 @@ def test_a_program_is_built_once_and_again_when_its_pins_change(clone):
     assert run(clone, "actionlint").stdout not in {"", first.stdout}
 
 
+@pytest.mark.slow
 def test_the_forge_brings_the_files_that_it_reads_at_run_time(clone):
     folder = Path(run(clone, "gitea").stdout.strip())
     assert (folder / "templates" / "some").read_text() == "templates"
     assert (folder / "options" / "some").stat().st_mode & 0o200
 
 
+@pytest.mark.slow
 def test_a_failed_build_leaves_nothing_and_gives_the_reason(clone):
     (clone / "fails").touch()
     ended = run(clone, "act")
@@ -81,11 +83,13 @@ def test_a_failed_build_leaves_nothing_and_gives_the_reason(clone):
     assert [entry for entry in (clone / "cache" / "bezel").iterdir() if entry.is_dir()] == []
 
 
+@pytest.mark.slow
 def test_a_program_that_runs_gives_its_own_exit_code(clone):
     ended = run(clone, "actionlint", "--", "one", "two")
     assert (ended.returncode, ended.stdout) == (4, "called with one two\n")
 
 
+@pytest.mark.slow
 def test_where_go_is_missing_a_run_is_skipped_with_the_reason(clone):
     ended = run(clone, "actionlint", "--", "one", **without_go(clone))
     assert (ended.returncode, ended.stdout) == (0, "")
@@ -98,6 +102,7 @@ def test_in_ci_a_missing_go_is_an_error(clone):
     assert "Go is not installed" in ended.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [(), ("other",), ("act", "more")])
 def test_wrong_arguments_show_how_it_is_called(clone, arguments):
     ended = run(clone, *arguments)

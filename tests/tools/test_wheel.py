@@ -29,6 +29,7 @@ def test_every_file_of_the_packages_is_in_the_wheel(files: set[str]) -> None:
     assert set(tracked) - files == set()
 
 
+@pytest.mark.slow
 def test_each_package_says_that_it_is_typed(files: set[str]) -> None:
     assert {f"{package}/py.typed" for package in PACKAGES} <= files
 

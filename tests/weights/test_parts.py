@@ -111,6 +111,7 @@ def test_a_hub_that_a_token_could_leak_to_is_refused():
     assert Hub(Watch(1), environ={}).base == "https://huggingface.co"
 
 
+@pytest.mark.slow
 @given(st.binary(max_size=200), st.binary(min_size=1, max_size=200))
 def test_a_hash_holds_for_its_content_and_for_no_other(content, more):
     sha = Expected(SHA256, hashlib.sha256(content).hexdigest(), len(content))

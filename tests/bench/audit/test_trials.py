@@ -37,6 +37,7 @@ def test_a_clean_case_of_each_kind_is_not_accused(tmp_path: Path, kind: str) -> 
     assert not accusations(tmp_path / "a", HELD_OUT, kind)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", INJECTIONS)
 def test_each_way_of_a_fault_is_found_where_it_was_put(tmp_path: Path, fault: int) -> None:
     ways = len(INJECTIONS[fault])

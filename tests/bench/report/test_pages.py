@@ -120,6 +120,7 @@ def test_a_legend_names_only_what_the_map_has() -> None:
     assert "queueing" not in drawn
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [sweep, drafts, failed])
 def test_the_share_of_failed_requests_stands_in_every_caption_and_in_the_summary(make: type[Result]) -> None:
     report = report_of([make()])

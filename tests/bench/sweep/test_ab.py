@@ -50,6 +50,7 @@ def test_every_round_has_each_arm_once_with_the_same_prompts_and_other_rounds_ot
     assert len({tuple(one.variant for one in servers.asked[3 * turn : 3 * turn + 3]) for turn in range(4)}) > 1
 
 
+@pytest.mark.slow
 def test_a_difference_is_shown_though_rounds_differ_by_more() -> None:
     plan = Comparison(("a", "b"), WANTED, 6)
     cells = compare(plan, run_once(Servers({"a": 1.0, "b": 1.2}, 2).measure), lambda _: None).cells
@@ -71,6 +72,7 @@ def test_no_difference_is_said_to_be_none_shown() -> None:
     assert {one.name for one in findings} == {"no_difference_shown"}
 
 
+@pytest.mark.slow
 def test_equal_arms_differ_by_chance_no_more_often_than_stated() -> None:
     """Four arms and four figures: with intervals for one comparison alone, near half of all trials would show one."""
     plan = Comparison(("a", "b", "c", "d"), WANTED, 6)
@@ -96,6 +98,7 @@ def test_a_round_that_failed_is_left_out_and_too_few_are_no_comparison() -> None
     assert all("too few" in one.text for one in conclude(plan, cells))
 
 
+@pytest.mark.slow
 def test_one_slow_run_hides_no_difference_and_shows_none() -> None:
     def slowed(servers: Servers) -> list[Cell]:
         def measure(wanted: CellRequest) -> Cell:

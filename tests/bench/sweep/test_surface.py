@@ -107,6 +107,7 @@ def test_while_throughput_rises_no_knee_is_named(users: tuple[int, ...], values:
     assert knee(users, values) is None
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(1, 4096), min_size=1, max_size=12, unique=True), st.floats(0.3, 1.0))
 def test_no_server_whose_throughput_grows_with_the_users_has_a_knee(users: list[int], power: float) -> None:
     assert knee(sorted(users), [count**power for count in sorted(users)]) is None

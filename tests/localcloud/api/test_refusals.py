@@ -87,6 +87,7 @@ def test_what_a_method_cannot_do_is_refused_with_the_reason(kept, verb, path, qu
     assert (answer.status_code, word in said(answer)) == (status, True), answer.text
 
 
+@pytest.mark.slow
 def test_what_has_not_changed_is_not_sent_again(kept):
     for path in (SHELF, f"{SHELF}/o/a"):
         current = kept.get(path).json()["metageneration"]
@@ -139,6 +140,7 @@ def test_a_bucket_keeps_what_is_the_platforms_to_set(kept):
     assert {key: after[key] for key in theirs} == {key: before[key] for key in theirs} | {"metageneration": "2"}
 
 
+@pytest.mark.slow
 def test_validate_only_changes_nothing_and_shows_what_would_be(cloud):
     body = {"template": cloud.template()}
     answer = cloud.post(SERVICES, body, serviceId="dry", validateOnly="true").json()
@@ -152,6 +154,7 @@ def test_validate_only_changes_nothing_and_shows_what_would_be(cloud):
     cloud.remove("dry")
 
 
+@pytest.mark.slow
 def test_allow_missing_creates_for_who_may_create(cloud):
     body = {"template": cloud.template()}
     cloud.done("run/v2", cloud.patch(f"{SERVICES}/born", body, allowMissing="true"))
@@ -168,6 +171,7 @@ def test_allow_missing_creates_for_who_may_create(cloud):
     cloud.post(f"/crm/v1/{PARENT}:setIamPolicy", {"policy": {"bindings": policy["bindings"]}})
 
 
+@pytest.mark.slow
 def test_a_revisions_name_is_given_once(cloud):
     cloud.create("named", cloud.template(revision="named-blue"))
     again = cloud.patch(f"{SERVICES}/named", {"template": cloud.template("--b", revision="named-blue")})

@@ -47,6 +47,7 @@ def unsigned(token, **header):
     return f"{encoded(json.dumps({'typ': 'JWT'} | header).encode())}.{token.split('.')[1]}."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [{}, {"aud": "https://models.example"}, {"iat": 200}, {"exp": 30}],

@@ -149,6 +149,7 @@ def processes_of(execution):
     return marked("CLOUD_RUN_EXECUTION", execution.rpartition("/")[2])
 
 
+@pytest.mark.slow
 def test_a_deleted_job_takes_its_executions_and_their_processes_with_it(jobs):
     jobs.create("gone", "--silent", tasks=2)
     operation = jobs.run("gone")

@@ -54,6 +54,7 @@ def test_an_image_that_is_nowhere_fails_the_revision(cloud, outcome, image):
     assert terminal["reason"] == "CONTAINER_MISSING"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("image", ["docker.io/vllm/vllm-openai:v0.33.0", "vllm/vllm-openai:v0.32.0"])
 def test_an_image_of_the_upstream_registry_is_found_by_its_tag(cloud, outcome, image):
     operation, _ = outcome("upstream", cloud.template(image=image))
@@ -126,6 +127,7 @@ def mounted(bucket, *options):
     }
 
 
+@pytest.mark.slow
 def test_a_mounted_bucket_is_a_folder_with_its_objects(cloud, outcome):
     path = "/upload/storage/v1/b/models/o"
     cloud.http.post(path, params={"uploadType": "media", "name": "a/config.json"}, content=b"{}")
@@ -159,6 +161,7 @@ def test_a_bucket_that_cannot_be_mounted_fails_the_container_with_the_cause(clou
     assert any(said in entry.get("textPayload", "") for entry in cloud.log("unmounted", "severity=ERROR"))
 
 
+@pytest.mark.slow
 def test_the_repository_is_readable_for_the_platforms_agent_only_while_it_has_its_role(cloud, outcome):
     policy = cloud.post(f"/crm/v1/{PARENT}:getIamPolicy").json()
     kept = [binding for binding in policy["bindings"] if binding["role"] != "roles/run.serviceAgent"]

@@ -71,6 +71,7 @@ def test_a_container_that_is_killed_while_it_starts_is_tried_again_and_no_memory
     assert not [text for text in said if "Memory limit" in text]
 
 
+@pytest.mark.slow
 def test_a_container_that_was_out_of_memory_says_so_and_is_not_tried_again(cloud, made):
     operation = made("too-much", "--exit=137")
     assert operation["error"]["code"] == 9
@@ -196,6 +197,7 @@ def test_an_unknown_service_account_is_refused_at_once(cloud):
     assert "iam.serviceaccounts.actAs" in answer.json()["error"]["message"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "said"),
     [

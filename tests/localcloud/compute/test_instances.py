@@ -115,6 +115,7 @@ def test_the_providers_own_request_runs_for_its_time_and_is_then_deleted(project
     project.refused(404, "GET", f"{EAST}/instances/lease")
 
 
+@pytest.mark.slow
 def test_a_request_that_waits_is_pending_until_its_time_is_over_and_its_operation_says_why(project):
     project.ok("POST", "/localcloud/faults", {"kind": "lease-quota", "parameters": {"units": 8}})
     operation = project.ok("POST", f"{WEST}/instances", body("europe-west4-a", **WAITS))

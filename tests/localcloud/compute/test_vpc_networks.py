@@ -162,6 +162,7 @@ def test_a_patch_changes_what_it_names_and_refuses_what_is_fixed(made):
     assert made.refused(412, "PATCH", f"{SUBNETWORKS}/sub", stale)["errors"][0]["reason"] == "conditionNotMet"
 
 
+@pytest.mark.slow
 def test_a_range_is_expanded_and_keeps_the_rest_of_its_subnetwork(made):
     before = made.ok("GET", f"{SUBNETWORKS}/sub")
     larger = "10.10.0.0/20"

@@ -114,6 +114,7 @@ def test_a_change_of_an_old_reading_is_refused(project):
     project.refused(409, "PATCH", ROLE, {"title": "Newer", "etag": made["etag"]}, updateMask="title")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("role_id", "role", "text"),
     [

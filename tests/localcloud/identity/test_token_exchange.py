@@ -38,6 +38,7 @@ def issuer(project):
         yield issuer
 
 
+@pytest.mark.slow
 def test_a_token_of_the_issuer_becomes_a_federated_one(project, issuer):
     answer = at.exchange(project, issuer.token(AUDIENCE))
     assert answer.pop("access_token").count(".") == 2
@@ -225,6 +226,7 @@ def test_a_request_of_another_form_is_refused(field, value, error, text, project
     assert text in answer["error_description"]
 
 
+@pytest.mark.slow
 def test_keys_are_fetched_once_and_again_for_a_new_one(project, issuer):
     for _ in range(2):
         assert "access_token" in at.exchange(project, issuer.token(AUDIENCE))
@@ -283,6 +285,7 @@ MEMBERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("member", MEMBERS)
 def test_a_principal_acts_as_an_account_only_where_a_member_includes_it(member, project, issuer):
     at.let_in(project, member)
@@ -333,6 +336,7 @@ def test_a_token_ends_with_the_one_that_it_was_given_for(project, issuer):
     assert at.impersonate(project, token).status_code == 401
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "status"), list(zip(TARGETS, (401, 401, 200, 200), strict=True)))
 def test_a_token_that_is_there_ends_with_its_pool_and_not_with_its_provider(case, status, project, issuer):
     at.let_in(project, f"{SET}/*")

@@ -162,6 +162,7 @@ def metadata(store):
     return server, tokens
 
 
+@pytest.mark.slow
 def test_the_metadata_server_answers_as_googles_does(metadata):
     server, tokens = metadata
     _, http = server()
@@ -179,6 +180,7 @@ def test_the_metadata_server_answers_as_googles_does(metadata):
     assert http.get(f"{account}/identity").status_code == 400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("headers", [{}, FLAVOR | {"X-Forwarded-For": "1.2.3.4"}])
 def test_the_metadata_server_refuses_what_a_browser_might_send(metadata, headers):
     _, http = metadata[0]()
@@ -189,11 +191,13 @@ def test_the_metadata_server_refuses_what_a_browser_might_send(metadata, headers
         assert answered.status_code == 403
 
 
+@pytest.mark.slow
 def test_a_machine_without_an_account_has_no_token(metadata):
     _, http = metadata[0](service_account="")
     assert http.get("/computeMetadata/v1/instance/service-accounts/default/token").status_code == 404
 
 
+@pytest.mark.slow
 def test_guest_attributes_are_kept_only_where_they_are_turned_on(metadata):
     made, http = metadata[0]()
     path = "/computeMetadata/v1/instance/guest-attributes/bezel/network"

@@ -73,6 +73,7 @@ def test_packages_versions_and_tags_agree_with_the_protocol(registry):
     assert len(listed(registry, "packages/deep%2Fer/tags", "tags")) == 1
 
 
+@pytest.mark.slow
 def test_lists_come_in_pages(registry):
     for tag in ("a", "b", "c"):
         registry.image(tag)
@@ -131,6 +132,7 @@ def test_a_part_of_an_index_is_not_deleted_before_it(registry):
     assert "parent images" in error["message"]
 
 
+@pytest.mark.slow
 def test_several_versions_are_deleted_at_once(registry):
     digests = [registry.image(tag, tag.encode()) for tag in ("1", "2", "3")]
     names = [f"{REPOSITORY}/packages/app/versions/{digest}" for digest in digests[:2]]

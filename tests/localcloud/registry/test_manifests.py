@@ -183,6 +183,7 @@ def test_the_list_of_tags_has_artifact_registrys_manifests_and_children(registry
     assert body["manifest"][digest]["timeCreatedMs"] == "1767323045000"
 
 
+@pytest.mark.slow
 def test_a_moved_tag_points_to_the_new_manifest_and_the_old_one_stays(registry):
     old, new = registry.image("1", b"old"), registry.image("1", b"new")
     assert registry.send("HEAD", f"{APP}/manifests/1").headers["docker-content-digest"] == new
@@ -253,6 +254,7 @@ def test_a_remote_repository_serves_its_upstream_and_takes_no_push(registry):
     assert code(registry.send("POST", f"{path}/blobs/uploads/")) == (405, "UNSUPPORTED")
 
 
+@pytest.mark.slow
 def test_deleted_repositories_and_old_blobs_leave_no_file(registry):
     registry.image("1")
     registry.blob(b"of a push that ended early")

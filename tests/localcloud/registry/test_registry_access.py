@@ -37,6 +37,7 @@ def test_a_client_without_credentials_is_told_where_to_get_a_token(registry):
         assert (answer.status_code, answer.headers["www-authenticate"]) == (401, challenge)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["token", "key", "key_base64"])
 def test_credentials_are_exchanged_for_a_token_that_pulls(registry, kind):
     registry.image()

@@ -85,6 +85,7 @@ def test_bytes_with_another_digest_are_refused_and_leave_nothing(registry):
     assert registry.files() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("digest", ["", "sha256:abc", "md5:d41d8cd98f00b204e9800998ecf8427e", "../../cloud.db"])
 def test_a_text_that_is_no_digest_is_refused(registry, digest):
     assert code(registry.send("PUT", f"{start(registry)}?digest={digest}", BLOB)) == (400, "DIGEST_INVALID")

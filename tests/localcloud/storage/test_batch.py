@@ -37,6 +37,7 @@ def test_a_part_has_no_more_rights_than_its_token(project, put):
     assert project.call("GET", "/storage/v1/b/shelf/o/a").status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [

@@ -112,6 +112,7 @@ def test_copies_and_compositions_of_20_gib_of_zeros_take_neither_time_nor_room(p
     assert (tail.status_code, tail.content) == (206, b"\0\0\0")
 
 
+@pytest.mark.slow
 def test_runs_of_zeros_in_an_upload_take_no_room(project):
     content = b"head" + bytes(4092) + bytes(8 << 20) + b"tail"
 

@@ -40,6 +40,7 @@ def test_a_list_shows_the_objects_that_fit_a_filter(shelf, text, names):
     assert shown(shelf, text) == names
 
 
+@pytest.mark.slow
 def test_folded_prefixes_are_not_filtered_and_pages_go_on(shelf):
     page = shelf.ok("GET", OBJECTS, filter='contexts."team":*', delimiter="/")
     assert (page["prefixes"], [item["name"] for item in page["items"]]) == (["d/"], ["a", "b"])

@@ -14,6 +14,7 @@ def enable_versions(project):
     project.ok("PATCH", "/storage/v1/b/shelf", {"versioning": {"enabled": True}})
 
 
+@pytest.mark.slow
 def test_with_versioning_an_overwritten_or_deleted_object_stays_readable_by_its_generation(project, put):
     enable_versions(project)
     first, second = put("a", b"1"), put("a", b"2")

@@ -57,6 +57,7 @@ def send(project, verb, url, content=b"", headers=None):
     return project.raw(verb, url, content, headers, token=False)
 
 
+@pytest.mark.slow
 def test_a_signed_url_does_what_was_signed_and_nothing_else(project, signed):
     url = signed("GET", "/shelf/a%20b")
     assert send(project, "GET", url).content == b"signed"

@@ -38,6 +38,7 @@ def test_an_object_is_written_read_described_and_deleted_by_its_path(project):
     assert code(project.raw("GET", OBJECT)) == (404, "NoSuchKey")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("verb", "path", "headers", "expected"),
     [
