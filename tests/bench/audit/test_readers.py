@@ -33,7 +33,10 @@ def run(*words: object) -> int:
     return main(["bench", "audit", *map(str, words)])
 
 
-@pytest.mark.parametrize("kind", ["grid", "claims", "vllm", "vllm detailed", "vllm appended", "guidellm", "result"])
+@pytest.mark.parametrize(
+    "kind",
+    ["grid", "claims", "vllm", "vllm detailed", "vllm appended", "guidellm", "aiperf", "inference-perf", "result"],
+)
 def test_a_format_is_recognised_by_its_content_whatever_the_file_is_called(tmp_path: Path, kind: str) -> None:
     case = clean_case(3, kind)
     path = tmp_path / "measured.txt"
@@ -54,6 +57,35 @@ def test_what_a_real_vllm_wrote_is_read(tmp_path: Path) -> None:
         json.dumps(run_ | {"mean_tpot_ms": 15 * run_["mean_tpot_ms"], "mean_e2el_ms": 180})
     )
     assert {one.kind for one in audit_files([tmp_path / "sum.json"]).findings} == {SUMS}
+
+
+def test_what_a_real_aiperf_wrote_is_read(tmp_path: Path) -> None:
+    path = FIXTURES / "clients" / "aiperf-0.13.0.json"
+    (row,) = detect.read(path, path.name).rows
+    assert (row.users, row.completed, row.prompt_tokens, row.generated_tokens, row.planned) == (4, 20, 541, 320, 20)
+    assert row.figures["ttft"].value == pytest.approx(0.020715, rel=1e-4), "milliseconds become seconds"
+    assert not audit_files([path]).findings
+    run_ = json.loads(path.read_text())
+    (tmp_path / "sum.json").write_text(json.dumps(run_ | {"inter_token_latency": {"unit": "ms", "avg": 60.0}}))
+    assert {one.kind for one in audit_files([tmp_path / "sum.json"]).findings} == {SUMS}
+
+
+@pytest.mark.parametrize(("strategy", "users"), [({"type_": "synchronous"}, 1), ({"streams": 4}, 4), ({}, None)])
+def test_guidellm_sends_one_request_at_a_time_where_it_says_synchronous(
+    tmp_path: Path, strategy: dict[str, Any], users: int | None
+) -> None:
+    document = clean_case(3, "guidellm").files[0].document
+    document["benchmarks"][0]["config"]["strategy"] = strategy
+    (tmp_path / "report.json").write_text(json.dumps(document))
+    assert detect.read(tmp_path / "report.json", "report.json").rows[0].users == users
+
+
+def test_a_stage_at_a_rate_has_its_rate_and_no_users(tmp_path: Path) -> None:
+    document = clean_case(3, "inference-perf").files[0].document
+    document["load_summary"] = {"count": 9, "requested_rate": 6.0, "achieved_rate": 6.1}
+    (tmp_path / "stage_1_lifecycle_metrics.json").write_text(json.dumps(document))
+    (row,) = detect.read(tmp_path / "stage_1_lifecycle_metrics.json", "stage").rows
+    assert (row.users, row.rate, row.planned) == (None, 6.0, 9)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +190,7 @@ def _places(value: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...
         yield from _places(part, (*before, key))
 
 
-@pytest.mark.parametrize("kind", ["claims", "vllm", "guidellm", "result", "rich"])
+@pytest.mark.parametrize("kind", ["claims", "vllm", "guidellm", "aiperf", "inference-perf", "result", "rich"])
 def test_a_field_that_holds_anything_else_ends_in_no_traceback(tmp_path: Path, kind: str) -> None:
     for seed in range(5):
         dice = random.Random(seed)  # noqa: S311 - no secret

@@ -1,4 +1,4 @@
-"""Clean JSON: claims, `vllm bench serve`, guidellm and our own result, of simulated servers."""
+"""Clean JSON: claims, `vllm bench serve`, guidellm, aiperf, inference-perf and our own result, of simulated servers."""
 
 from __future__ import annotations
 
@@ -197,6 +197,77 @@ def _guidellm_load(served: Served, context: int, output: int, streams: int, dice
     }
 
 
+def _load_of(served: Served, dice: random.Random) -> tuple[Load, int, float]:
+    """One load of a report: what was measured, how many requests completed, and in how many seconds."""
+    users = dice.choice((1, 4, 16, 64, 256))
+    load = noisy(measure(served, dice.choice((128, 1024)), users, dice.choice((64, 128, 256))), dice, 0.01)
+    completed = users * dice.randint(6, 12)
+    return load, completed, completed / load.rate * dice.uniform(1.0, 1.03)
+
+
+def aiperf(served: Served, dice: random.Random) -> Document:
+    """The export of a run of aiperf, with the fields of version 0.13."""
+    load, completed, seconds = _load_of(served, dice)
+
+    def told(mean: float, unit: str) -> Document:
+        return {"unit": unit, "avg": mean, "p50": mean, "count": completed, "sum": mean * completed}
+
+    phase = {"name": "profiling", "type": "concurrency", "requests": completed, "concurrency": load.users}
+    return {
+        "schema_version": "1.4",
+        "aiperf_version": "0.13.0",
+        "request_throughput": {"unit": "requests/sec", "avg": completed / seconds},
+        "request_latency": told(load.e2e * 1e3, "ms"),
+        "request_count": {"unit": "requests", "avg": float(completed)},
+        "time_to_first_token": told(load.ttft * 1e3, "ms"),
+        "inter_token_latency": told(load.tpot * 1e3, "ms"),
+        "inter_chunk_latency": told(load.tpot * 1e3 * served.tokens_a_step, "ms"),
+        "output_token_throughput": {"unit": "tokens/sec", "avg": load.output * completed / seconds},
+        "input_token_throughput": {"unit": "tokens/sec", "avg": load.context * completed / seconds},
+        "total_token_throughput": {"unit": "tokens/sec", "avg": (load.context + load.output) * completed / seconds},
+        "output_sequence_length": told(float(load.output), "tokens"),
+        "input_sequence_length": told(float(load.context), "tokens"),
+        "benchmark_duration": {"unit": "sec", "avg": seconds},
+        "effective_concurrency": {"unit": "requests", "avg": load.users * 0.97},
+        "input_config": {
+            "models": {"items": [{"name": served.model.hub_id or served.model.id}]},
+            "phases": [phase],
+        },
+        "start_time": "2026-11-20T10:00:00.000000",
+    }
+
+
+def inference_perf(served: Served, dice: random.Random) -> Document:
+    """One stage of inference-perf at a number of users; rates are counted to the last response, times are seconds."""
+    load, completed, seconds = _load_of(served, dice)
+
+    def told(mean: float) -> Document:
+        return {"mean": mean, "min": mean, "median": mean, "max": mean}
+
+    return {
+        "load_summary": {"count": completed, "send_duration": seconds, "concurrency": load.users},
+        "successes": {
+            "count": completed,
+            "latency": {
+                "request_latency": told(load.e2e),
+                "normalized_time_per_output_token": told(load.e2e / load.output),
+                "time_per_output_token": told(load.tpot),
+                "time_to_first_token": told(load.ttft),
+                "inter_token_latency": told(load.tpot * served.tokens_a_step),
+            },
+            "throughput": {
+                "input_tokens_per_sec": load.context * completed / seconds,
+                "output_tokens_per_sec": load.output * completed / seconds,
+                "total_tokens_per_sec": (load.context + load.output) * completed / seconds,
+                "requests_per_sec": completed / seconds,
+            },
+            "prompt_len": told(float(load.context)),
+            "output_len": told(float(load.output)),
+        },
+        "failures": {"count": 0, "request_latency": None, "prompt_len": None},
+    }
+
+
 def result(served: Served, dice: random.Random, *, shared: bool) -> Document:
     """A sweep of our own: every cell with its state, queueing above what the platform lets in."""
     concurrency, instances = dice.choice(CONCURRENCY), dice.choice((1, 1, 3))
@@ -314,6 +385,8 @@ DOCUMENTS: dict[str, Callable[[Served, random.Random], Any]] = {
         vllm_run(served, dice, detailed=False, users=users) for users in (1, 16, 64)
     ],
     "guidellm": guidellm,
+    "aiperf": aiperf,
+    "inference-perf": inference_perf,
     "result": lambda served, dice: result(served, dice, shared=False),
     "result of a cache study": lambda served, dice: result(served, dice, shared=True),
 }

@@ -11,7 +11,7 @@ from typing import Any
 from bezel.bench.audit.labels import machine_in, shape_in
 from bezel.bench.audit.readers.claims import is_claims, read_claims
 from bezel.bench.audit.readers.grid import read_grid
-from bezel.bench.audit.readers.guidellm import is_guidellm, read_guidellm
+from bezel.bench.audit.readers.reports import is_report, read_report
 from bezel.bench.audit.readers.result import is_result, read_result
 from bezel.bench.audit.readers.vllm import is_vllm, read_vllm
 from bezel.bench.audit.table import ResultSource
@@ -20,12 +20,12 @@ from bezel.errors import Problem, UserError
 LARGEST_BYTES = 128 * 1024 * 1024
 KNOWN = (
     "a CSV grid (context_tokens, users, value, unit, success_pct, status), claims ({claims: [...]}), the JSON of "
-    "`vllm bench serve` (one object, or one a line), guidellm's JSON, or a result of `bezel bench`"
+    "`vllm bench serve` (one, or one a line), of guidellm, aiperf or inference-perf, or a result of `bezel bench`"
 )
 _READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any, str, str], ResultSource]], ...] = (
     (is_result, read_result),
     (is_claims, read_claims),
-    (is_guidellm, read_guidellm),
+    (is_report, read_report),
     (is_vllm, read_vllm),
 )
 
