@@ -20,6 +20,7 @@ from bezel.bench.prompts.prompts import make_prompts
 from bezel.bench.result import cell_status
 from bezel.bench.result.sample import Measured
 from bezel.bench.server.drain import drain, read_metrics
+from bezel.bench.server.sampling import MetricsSampler
 
 if TYPE_CHECKING:
     from bezel.bench.prompts.token_calibration import Vocabulary
@@ -60,7 +61,8 @@ def measure_cell(
     idle = drain(server.ask, show, clock=server.clock, deadline_seconds=server.drain_seconds)
     before = read_metrics(server.ask)
     started_at = datetime.now(UTC)
-    measured = send()
+    with MetricsSampler(server.ask, server.sample_seconds) as sampler:
+        measured = send()
     # A server without one successful response is sent nothing more: its last failures show the reason.
     after = None
     if any(not sample.failure for sample in measured.samples):
@@ -74,7 +76,10 @@ def measure_cell(
     counted = over(before, after, instances=server.manifest.platform.instances)
     columns = Columns.of(measured.samples)
     cell = recorded(plan, server, idle, counted, measured, columns)
-    return MeasuredCell(cell.model_copy(update={"started_at": started_at}), columns, measured.began)
+    # Each read reaches one instance of several, whose figures are no series together.
+    single = (server.manifest.platform.instances or 1) == 1
+    added = {"started_at": started_at, "server_series": sampler.series(measured.began) if single else None}
+    return MeasuredCell(cell.model_copy(update=added), columns, measured.began)
 
 
 def _rule_against(load: Load, server: ServerView) -> str:

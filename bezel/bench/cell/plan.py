@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bezel.bench.server.drain import DEADLINE_SECONDS, DrainClock
+from bezel.bench.server.sampling import EVERY_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +27,7 @@ class ServerView:
         served: The model and engine that serve; the manifest's where there are no variants.
         kv_cache_tokens: Tokens that its cache holds; None where unknown.
         drain_seconds: The longest wait for it to become idle.
+        sample_seconds: The time between two reads of its metrics during a load.
     """
 
     ask: Ask
@@ -33,6 +35,7 @@ class ServerView:
     served: ServedBy
     kv_cache_tokens: int | None = None
     drain_seconds: float = DEADLINE_SECONDS
+    sample_seconds: float = EVERY_SECONDS
     clock: DrainClock = field(default_factory=DrainClock)
 
 

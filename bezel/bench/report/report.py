@@ -9,6 +9,7 @@ from bezel.bench.report.figure import Figure, Table
 from bezel.bench.report.latency_figures import shape_figures
 from bezel.bench.report.load_figures import load_figures
 from bezel.bench.report.series import Subject, nature, subjects_of
+from bezel.bench.report.server_figures import server_figures
 from bezel.bench.report.sweep_figures import grid_figures
 from bezel.bench.result.document import Result
 
@@ -47,6 +48,7 @@ def report_of(results: Sequence[Result]) -> Report:
     grids, no_grids = grid_figures(subjects)
     loads, no_loads = load_figures(subjects)
     shapes, no_shapes = shape_figures(subjects)
+    server, no_server = server_figures(subjects)
     trouble = [facts.odd_cells(subjects), facts.failures(subjects), facts.fired(subjects)]
     titles = list(dict.fromkeys(result.manifest.title for result in results))
     return Report(
@@ -56,8 +58,8 @@ def report_of(results: Sequence[Result]) -> Report:
         warnings=_warnings(subjects),
         summary=facts.summary(subjects),
         findings=facts.findings(results),
-        figures=[*ab_figures(results), *grids, *loads, *shapes],
-        missing=[*no_grids, *no_loads, *no_shapes],
+        figures=[*ab_figures(results), *grids, *loads, *shapes, *server],
+        missing=[*no_grids, *no_loads, *no_shapes, *no_server],
         side_by_side=facts.side_by_side(subjects),
         trouble=[table for table in trouble if table],
         checks_summary=facts.checks_summary(subjects),

@@ -81,6 +81,35 @@ class Counters(_Record):
     why: str = ""
 
 
+class ServerSeries(_Record):
+    """Server's `/metrics` over a load: one value for each of `at_seconds`; null is a figure that it does not report.
+
+    Attributes:
+        every_seconds: Time between two reads.
+        at_seconds: Instants of the reads, from the load's start.
+        running: Requests that ran, and `waiting` that waited, over its engines.
+        kv_cache_used: Used share of the KV cache, 0 to 1, the mean of its engines.
+        prompt_tokens: Tokens counted since the first read, as `generated_tokens` and `preemptions` are.
+    """
+
+    every_seconds: Amount
+    at_seconds: list[Amount]
+    running: list[Count] | None = None
+    waiting: list[Count] | None = None
+    kv_cache_used: list[Amount] | None = None
+    prompt_tokens: list[int] | None = None
+    generated_tokens: list[int] | None = None
+    preemptions: list[int] | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        columns = (self.running, self.waiting, self.kv_cache_used)
+        counted = (self.prompt_tokens, self.generated_tokens, self.preemptions)
+        if any(column is not None and len(column) != len(self.at_seconds) for column in (*columns, *counted)):
+            raise ValueError("server_series: a list with another number of values than at_seconds")
+        return self
+
+
 class Window(_Record):
     """Part of a load that counts, in seconds from its start; `rule` is the rule that selected it."""
 
@@ -143,6 +172,8 @@ class Cell(_Record):
         failures: Number of failed requests, by kind; they are in no latency.
         failure_examples: Message of one failure of each kind.
         acceptance: Share of drafts whose token at each position was accepted; null without drafts.
+        server_series: Server's metrics over the load; null where it reports none, several processes did, or the load
+            was short.
         tokens_per_chunk: Generated tokens per chunk; null where unknown.
         cost_usd: Cost of the load's seconds, at the manifest's price.
         load: The load without its credentials; sending it again repeats the measurement.
@@ -168,6 +199,7 @@ class Cell(_Record):
     acceptance: list[float] | None = None
     tokens_per_chunk: float | None = None
     client: ClientFigures | None = None
+    server_series: ServerSeries | None = None
     slos: list[Slo] = []
     started_at: AwareDatetime | None = None
     seconds: Amount | None = None

@@ -1,4 +1,4 @@
-"""`bezel bench export`: writes a result as CSV, or in the format of `vllm bench serve`, for tools that read these."""
+"""`bezel bench export`: writes a result as CSV, as OpenMetrics, or as `vllm bench serve` does."""
 
 import argparse
 import json
@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from bezel.bench.report.export import as_csv, as_vllm
+from bezel.bench.report.open_metrics import as_open_metrics
 from bezel.bench.result.document import Cell, Result, load
 from bezel.bench.result.sample_file import read_samples
 from bezel.cli.exits import write_output
@@ -24,7 +25,8 @@ def run(_: Project, options: argparse.Namespace) -> int:
         text = _vllm(result, options.result, _cell(result, options.cell))
     else:
         cells = result.cells if options.cell is None else [_cell(result, options.cell)]
-        text = as_csv(result.model_copy(update={"cells": cells}))
+        selected = result.model_copy(update={"cells": cells})
+        text = as_csv(selected) if options.format == "csv" else as_open_metrics(selected)
     if options.out is None:
         sys.stdout.write(text)
     else:

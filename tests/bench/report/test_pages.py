@@ -22,7 +22,7 @@ from bezel.bench.report.page import as_page
 from bezel.bench.report.report import Report, report_of
 from bezel.bench.report.series import subjects_of
 from bezel.bench.report.sweep_figures import grid_figures
-from bezel.bench.result.document import Finding, Result
+from bezel.bench.result.document import Cell, Finding, Result, ServerSeries
 from bezel.bench.result.records import Histogram
 from tests.support.bench.colour_vision import SIGHTS, distance, perceived
 from tests.support.bench.results import HOSTILE, METRIC, bare, cell, drafts, failed, line, manifest, sweep
@@ -376,3 +376,33 @@ def test_answers_of_different_lengths_are_not_put_side_by_side_and_are_warned_of
     mixed = report_of([one, other.model_copy(update={"cells": short})])
     assert mixed.side_by_side is None
     assert any("Responses of 16, 128 tokens are mixed: they" in word for word in mixed.figures[0].caption)
+
+
+READ = ServerSeries(
+    every_seconds=1.0, at_seconds=[1.0, 2.0, 3.0], running=[4, 4, 3], waiting=[1, 0, 0], kv_cache_used=[0.2, 0.4, 0.5],
+    generated_tokens=[0, 100, 300],
+)  # fmt: skip
+
+
+def _run(*cells: Cell) -> Result:
+    return Result(kind="run", nature="simulated", manifest=manifest("t"), cells=list(cells))
+
+
+def test_the_servers_own_metrics_are_drawn_over_the_load() -> None:
+    cells = [cell(128, 4, server_series=READ), cell(128, 1)]
+    made = report_of([_run(*cells)])
+    figures = {figure.name: figure for figure in made.figures}
+    assert [row[2] for row in figures["server-requests"].table.rows] == ["4", "4", "3", "1", "0", "0"]
+    assert [row[2] for row in figures["server-tokens"].table.rows] == ["100", "200"]
+    assert [row[2] for row in figures["server-cache"].table.rows] == ["20 %", "40 %", "50 %"]
+    assert "4 users" in " ".join(figures["server-cache"].caption)
+
+
+def test_a_figure_that_the_server_does_not_report_is_not_drawn_and_a_single_read_is_no_line() -> None:
+    only = READ.model_copy(update={"kv_cache_used": None, "generated_tokens": None})
+    made = report_of([_run(cell(128, 4, server_series=only))])
+    assert {"server-requests"} == {figure.name for figure in made.figures if figure.name.startswith("server")}
+    single = ServerSeries(every_seconds=1.0, at_seconds=[1.0], running=[4])
+    made = report_of([_run(cell(128, 4, server_series=single))])
+    assert not [figure for figure in made.figures if figure.name.startswith("server")]
+    assert any("metrics over time" in text for text in made.missing)
