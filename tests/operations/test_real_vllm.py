@@ -3,16 +3,11 @@
 BEZEL_REAL_VLLM names a folder with `venv/bin/vllm` and `models/tiny-gemma4`; without it these are skipped.
 """
 
-import os
-import socket
-import subprocess
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from bezel.operations.diagnosis.advise import AdviseArguments, advise
@@ -21,6 +16,7 @@ from bezel.operations.metrics import MetricsArguments, metrics
 from bezel.operations.query import QueryArguments, query
 from tests.support.operations.deployed import SERVICE, Deployed, deployed, live_service, service_resource, state_of
 from tests.support.operations.log_server import LogServer
+from tests.support.real_vllm import real_vllm
 
 pytestmark = pytest.mark.slow
 SECONDS = 400.0
@@ -30,50 +26,8 @@ SECRET = "hf_Pl4ntedSecretValue0123456789abcdefghij"
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     """The address and the log of a running vLLM."""
-    folder = os.environ.get("BEZEL_REAL_VLLM")
-    if folder is None:
-        pytest.skip("BEZEL_REAL_VLLM names no folder with a real vLLM (see tools/vllm/contract.py)")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    log = tmp_path_factory.mktemp("vllm") / "serve.log"
-    command = [
-        *(f"{folder}/venv/bin/vllm", "serve", f"{folder}/models/tiny-gemma4", "--host=127.0.0.1", f"--port={port}"),
-        *("--served-model-name=tiny-gemma4", "--dtype=bfloat16", "--enforce-eager", "--max-model-len=4096"),
-        *("--max-num-seqs=8", "--kv-cache-memory-bytes=64M", "--generation-config=vllm"),
-    ]
-    variables = {
-        "VLLM_NO_USAGE_STATS": "1",
-        "DO_NOT_TRACK": "1",
-        "HF_HUB_OFFLINE": "1",
-        "TRANSFORMERS_OFFLINE": "1",
-        "OMP_NUM_THREADS": "1",
-        "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-        "TORCHDYNAMO_DISABLE": "1",
-        "PATH": f"{folder}/venv/bin:{os.environ['PATH']}",
-    }
-    with log.open("wb") as out:
-        process = subprocess.Popen(command, env=os.environ | variables, stdout=out, stderr=out, cwd=log.parent)
-    try:
-        url, end = f"http://127.0.0.1:{port}", time.monotonic() + SECONDS
-        while not _is_healthy(url):
-            assert process.poll() is None, log.read_text()[-2000:]
-            assert time.monotonic() < end, log.read_text()[-2000:]
-            time.sleep(0.5)
-        yield url, log
-    finally:
-        process.terminate()
-        try:
-            process.wait(60)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
-def _is_healthy(url: str) -> bool:
-    try:
-        return httpx.get(f"{url}/health", timeout=5).status_code == 200
-    except httpx.HTTPError:
-        return False
+    with real_vllm(tmp_path_factory.mktemp("vllm")) as running:
+        yield running
 
 
 @pytest.fixture

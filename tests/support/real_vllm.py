@@ -1,0 +1,72 @@
+"""A real vLLM of this machine, serving the tiny model of the folder that BEZEL_REAL_VLLM names.
+
+The folder has `venv/bin/vllm` and `models/tiny-gemma4`; without it a test that asks for one is skipped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import time
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SECONDS = 400.0
+
+
+@contextlib.contextmanager
+def real_vllm(folder: Path, *options: str) -> Iterator[tuple[str, Path]]:
+    """Run it until the end of the context; its address, and its log in the folder given."""
+    installed = os.environ.get("BEZEL_REAL_VLLM")
+    if installed is None:
+        pytest.skip("BEZEL_REAL_VLLM names no folder with a real vLLM (see tools/vllm/contract.py)")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    log = folder / "serve.log"
+    command = [
+        *(f"{installed}/venv/bin/vllm", "serve", f"{installed}/models/tiny-gemma4", "--host=127.0.0.1"),
+        *(f"--port={port}", "--served-model-name=tiny-gemma4", "--dtype=bfloat16", "--enforce-eager"),
+        *("--max-model-len=4096", "--max-num-seqs=8", "--kv-cache-memory-bytes=64M", "--generation-config=vllm"),
+        *options,
+    ]
+    variables = {
+        "VLLM_NO_USAGE_STATS": "1",
+        "DO_NOT_TRACK": "1",
+        "HF_HUB_OFFLINE": "1",
+        "TRANSFORMERS_OFFLINE": "1",
+        "OMP_NUM_THREADS": "1",
+        "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+        "TORCHDYNAMO_DISABLE": "1",
+        "PATH": f"{installed}/venv/bin:{os.environ['PATH']}",
+    }
+    with log.open("wb") as out:
+        process = subprocess.Popen(command, env=os.environ | variables, stdout=out, stderr=out, cwd=folder)
+    try:
+        url, end = f"http://127.0.0.1:{port}", time.monotonic() + SECONDS
+        while not _is_healthy(url):
+            assert process.poll() is None, log.read_text()[-2000:]
+            assert time.monotonic() < end, log.read_text()[-2000:]
+            time.sleep(0.5)
+        yield url, log
+    finally:
+        process.terminate()
+        try:
+            process.wait(60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _is_healthy(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/health", timeout=5).status_code == 200
+    except httpx.HTTPError:
+        return False
