@@ -188,7 +188,6 @@ def test_a_user_s_mistake_is_reported_in_a_sentence(
         (["goodput", "--slo", "ttft_p50=1s", "--out", "/"], "--out = /\n   the result would be lost"),
         (["sweep", "--out", "/"], "--out = /\n   the result would be lost"),
         (["sweep", "--out", "r.json", "--share", "0"], "--share = 0\n   expected a percentage"),
-        (["sweep", "--out", "r.json", "--error", "-3"], "--error = -3\n   expected a percentage"),
         (["sweep", "--out", "r.json"], "--url = http://127.0.0.1:9\n   no server responds there"),
     ],
 )

@@ -5,19 +5,17 @@ Pure. Leaves out the document that contains it (`bezel.bench.result.document`).
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from bezel.bench.result.document import Cell, Finding, Inferred, Numbers, State
-from bezel.bench.sweep import acquisition
 from bezel.bench.sweep.budget import notes as notes_of
 from bezel.bench.sweep.grid import Place
 from bezel.bench.sweep.knees import knees
+from bezel.bench.sweep.next_cell import beyond
 from bezel.bench.sweep.run import Ended, SweepStatus
-from bezel.bench.sweep.surface import Fit
+from bezel.bench.sweep.surface import Surface
 
 # With fewer cells an inferred one would be a guess.
 LEAST = 6
-_HOW = "saturation law with a Gaussian process through {} measured cells; 90 % of measurements would lie in the range"
+_HOW = "interpolated between {} measured cells; 90 % of measurements would lie in the range"
 
 
 @dataclass(frozen=True)
@@ -35,8 +33,8 @@ def conclude(ended: Ended) -> Conclusion:
     status = ended.status
     grid, known = status.sweep.grid, status.known
     values, excluded = status.judged
-    left = acquisition.beyond(known) if status.sweep.error is not None else {}
-    surface = status.fitted[0] if status.fitted and len(values) >= LEAST else None
+    left = {} if status.sweep.full else beyond(known)
+    surface = status.surface if len(values) >= LEAST else None
     open_places = sorted(place for place in known.askable if place not in known.asked and place not in left)
     inferred = open_places if surface else []
     cells: list[Cell] = []
@@ -53,9 +51,7 @@ def conclude(ended: Ended) -> Conclusion:
         elif place not in inferred:
             cells.append(_unasked(status, place, "not_asked", f"not requested: {ended.reason}"))
     findings = [
-        *knees(
-            grid, status.sweep.metric, values, {place: float(surface.value[place]) for place in inferred if surface}
-        ),
+        *knees(grid, status.sweep.metric, values),
         *_excluded(status, excluded),
         _surface(status, surface, inferred),
     ]
@@ -77,7 +73,7 @@ def _unasked(status: SweepStatus, place: Place, state: State, reason: str) -> Ce
     )
 
 
-def _inferred(status: SweepStatus, surface: Fit | None, places: list[Place]) -> list[Inferred]:
+def _inferred(status: SweepStatus, surface: Surface | None, places: list[Place]) -> list[Inferred]:
     if surface is None:
         return []
     grid, how = status.sweep.grid, _HOW.format(len(status.judged[0]))
@@ -108,7 +104,7 @@ def _excluded(status: SweepStatus, excluded: dict[Place, str]) -> list[Finding]:
     ]
 
 
-def _surface(status: SweepStatus, surface: Fit | None, inferred: list[Place]) -> Finding:
+def _surface(status: SweepStatus, surface: Surface | None, inferred: list[Place]) -> Finding:
     grid = status.sweep.grid
     share = status.sent / max(1, grid.full_requests(status.refused))
     numbers: Numbers = {
@@ -122,14 +118,8 @@ def _surface(status: SweepStatus, surface: Fit | None, inferred: list[Place]) ->
     }
     text = f"{len(status.cells)} cells measured with {status.sent} requests, {share:.1%} of a full sweep's"
     if surface is not None and inferred:
-        spread = np.array([surface.spread[place] for place in inferred])
-        numbers |= {
-            "error_median": float(np.median(spread)),
-            "error_p90": float(np.quantile(spread, 0.9)),
-            "noise": surface.noise,
-        }
+        numbers["noise"] = surface.noise
         text += (
-            f"; {len(inferred)} inferred, half of them to {numbers['error_median']:.1%}, nine in ten to "
-            f"{numbers['error_p90']:.1%} (standard error); two measurements of a cell differ by {surface.noise:.1%}"
+            f"; {len(inferred)} inferred; at the middle context the last doubling of users changed {surface.noise:.1%}"
         )
     return Finding(name="surface", text=f"{text}.", numbers=numbers)

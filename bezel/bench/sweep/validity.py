@@ -14,7 +14,7 @@ SUPERLINEAR = 1.3
 
 
 def usable_cells(grid: Grid, cells: Mapping[Place, Cell], metric: str) -> tuple[dict[Place, float], dict[Place, str]]:
-    """Return the values that enter the fit, and for each other cell the reason why it does not.
+    """Return the values that enter the surface, and for each other cell the reason why it does not.
 
     Args:
         grid: The grid.

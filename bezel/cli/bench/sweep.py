@@ -34,9 +34,9 @@ def run(project: Project, options: argparse.Namespace) -> int:
         UserError: Nothing can be measured, or the journal is of another sweep.
     """
     check_out(options.out, force=options.force)
-    for option, value in (("--error", options.error), ("--share", options.share)):
-        if not 0 < value <= 100:
-            raise UserError(Problem(option, f"{value:g}", "expected a percentage.", "give more than 0, up to 100."))
+    if not 0 < options.share <= 100:
+        problem = Problem("--share", f"{options.share:g}", "expected a percentage.", "give more than 0, up to 100.")
+        raise UserError(problem)
     grid = _grid(options)
     reached = reach(project, options)
     show, files = Line(sys.stderr), ResultFiles(options.out)
@@ -84,7 +84,7 @@ def _sweep(options: argparse.Namespace, grid: Grid, variant: Variant) -> Sweep:
     if not options.full:
         share = options.share / 100
         limits = replace(limits, requests=int(grid.full_requests(refusals(grid, bounds)) * share))
-    return Sweep(grid, bounds, limits, options.metric, None if options.full else options.error / 100)
+    return Sweep(grid, bounds, limits, options.metric, options.full)
 
 
 def _run_sweep(
@@ -109,7 +109,7 @@ def _run_sweep(
 
 
 def progress_bar(sweep: Sweep, now: Progress) -> str:
-    """Render a sweep's progress: cells done and known, time and cost so far and at most to come."""
+    """Render a sweep's progress: cells done, time and cost so far and at most to come."""
     limits = sweep.limits
     shares = [now.measured / max(1, now.measured + now.open)]
     if limits.requests:
@@ -117,7 +117,6 @@ def progress_bar(sweep: Sweep, now: Progress) -> str:
     if (left := limits.seconds_left(now.seconds)) is not None:
         shares.append(now.seconds / max(now.seconds + left, 1e-9))
     filled = min(_BAR, round(_BAR * max(shares)))
-    error = "" if now.error is None else f", error {now.error:.1%}"
     ahead = "" if now.seconds_left is None else f"; at most {amount(now.seconds_left, limits)} left"
-    bar = f"[{'#' * filled}{'.' * (_BAR - filled)}] {now.measured} cells{error}, {amount(now.seconds, limits)}{ahead}"
+    bar = f"[{'#' * filled}{'.' * (_BAR - filled)}] {now.measured} cells, {amount(now.seconds, limits)}{ahead}"
     return bar if now.place is None else f"{bar} | {sweep.grid.describe(now.place)}:"

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 GRID = Grid((64, 256, 1024, 4096, 8192), (1, 8, 32, 64, 128, 256), output_tokens=1)
 NO_BOUNDS, NO_LIMITS = Bounds(), Limits()
+HALF = Limits(requests=GRID.full_requests() // 2)
 
 
 def saturating(context: int, users: int) -> float:
@@ -37,17 +38,17 @@ def saturating(context: int, users: int) -> float:
 
 
 def swept(
-    folder: Path, oracle: Oracle, bounds: Bounds = NO_BOUNDS, limits: Limits = NO_LIMITS, error: float | None = 0.03
+    folder: Path, oracle: Oracle, bounds: Bounds = NO_BOUNDS, limits: Limits = NO_LIMITS, *, full: bool = False
 ) -> tuple[Ended, list[Progress]]:
     shown: list[Progress] = []
     with Journal(folder / "journal", {}, "run") as journal:
-        sweep = Sweep(GRID, bounds, limits, RATE, error)
+        sweep = Sweep(GRID, bounds, limits, RATE, full=full)
         return run_sweep(sweep, oracle.measure, journal, oracle.clock, shown.append), shown
 
 
 def test_a_full_sweep_asks_every_cell_once(tmp_path: Path) -> None:
     oracle = Oracle(saturating)
-    ended, _ = swept(tmp_path, oracle, error=None)
+    ended, _ = swept(tmp_path, oracle, full=True)
     assert sorted({(one.context_tokens, one.users) for one in oracle.asked}) == [
         (context, users) for context in GRID.contexts for users in GRID.users
     ]
@@ -57,12 +58,11 @@ def test_a_full_sweep_asks_every_cell_once(tmp_path: Path) -> None:
     assert len(told.cells) == len(GRID.places())
 
 
-@pytest.mark.slow
 def test_an_adaptive_sweep_asks_few_requests_and_infers_the_rest(tmp_path: Path) -> None:
     oracle = Oracle(saturating)
-    ended, _ = swept(tmp_path, oracle)
+    ended, _ = swept(tmp_path, oracle, limits=HALF)
     told = conclude(ended)
-    assert sum(one.requests for one in oracle.asked) <= 0.45 * GRID.full_requests(), "of a grid of five contexts"
+    assert sum(one.requests for one in oracle.asked) <= 0.5 * GRID.full_requests()
     assert len(told.cells) + len(told.inferred) == len(GRID.places()), "each cell is measured or inferred"
     errors = sorted(abs(one.value / saturating(one.context_tokens, one.users) - 1) for one in told.inferred)
     assert errors[len(errors) // 2] < 0.05
@@ -81,7 +81,7 @@ RISING = {
 def test_where_throughput_still_rises_no_knee_is_named_and_that_is_said() -> None:
     places = {(GRID.contexts.index(context), GRID.users.index(users)): value
               for (context, users), value in RISING.items()}  # fmt: skip
-    findings = knees(GRID, RATE, places, {})
+    findings = knees(GRID, RATE, places)
     assert not [one for one in findings if one.name == "knee"]
     texts = {one.numbers["context_tokens"]: one.text for one in findings if one.name == "no_plateau"}
     assert set(texts) == {64, 256, 1024}
@@ -95,25 +95,20 @@ def test_where_throughput_still_rises_no_knee_is_named_and_that_is_said() -> Non
     assert "of the plateau" not in shown
 
 
-def test_a_plateau_that_only_the_surface_knows_of_is_none() -> None:
-    """Inferred values saturate, as their law does: they show one between contexts that were measured to it, only."""
+def test_a_context_has_a_knee_where_its_own_cells_show_the_plateau_only() -> None:
     flat = {column: min(2.0 * users, 40.0) for column, users in enumerate(GRID.users)}
     rising = {(1, 0): 2.0, (1, 1): 16.0}
-    of_surface = {(1, column): value for column, value in flat.items() if column > 1}
 
     def named(*rows: int) -> list[object]:
         known = rising | {(row, column): value for row in rows for column, value in flat.items()}
-        found = knees(GRID, RATE, known, of_surface)
-        return [one.numbers["context_tokens"] for one in found if one.name == "knee"]
+        return [one.numbers["context_tokens"] for one in knees(GRID, RATE, known) if one.name == "knee"]
 
     assert named() == []
-    assert named(0) == [64]
-    assert named(2) == [1024]
-    assert named(0, 2) == [64, 256, 1024]
+    assert named(0, 2) == [64, 1024]
 
 
 def test_what_a_limit_left_out_was_not_asked_and_is_not_called_impossible(tmp_path: Path) -> None:
-    told = conclude(swept(tmp_path, Oracle(saturating), limits=Limits(seconds=12.0), error=None)[0])
+    told = conclude(swept(tmp_path, Oracle(saturating), limits=Limits(seconds=12.0), full=True)[0])
     unasked = [cell for cell in told.cells if not cell.requests]
     assert unasked
     assert {cell.state for cell in unasked} == {"not_asked"}
@@ -158,35 +153,46 @@ def test_a_sweep_that_is_ended_or_loses_its_server_tells_what_it_has(tmp_path: P
                 raise error
             return super().measure(wanted)
 
-    ended, _ = swept(tmp_path, Ends(saturating), error=None)
+    ended, _ = swept(tmp_path, Ends(saturating), full=True)
     assert ended.early
     told = conclude(ended)
     assert [cell.state for cell in told.cells].count("ok") == 3
     assert [cell.state for cell in told.cells].count("not_asked") == len(GRID.places()) - 3
     assert str(error).rstrip(".") in told.notes[0]
-    whole, _ = swept(tmp_path, Oracle(saturating), error=None)
+    whole, _ = swept(tmp_path, Oracle(saturating), full=True)
     assert not whole.early
     assert {cell.state for cell in conclude(whole).cells} == {"ok"}
     oracle = Ends(saturating)
     oracle.left = 0
     (tmp_path / "other").mkdir()
     with pytest.raises(type(error)):
-        swept(tmp_path / "other", oracle, error=None)
+        swept(tmp_path / "other", oracle, full=True)
 
 
-@pytest.mark.slow
-def test_users_beyond_the_knee_are_asked_far_out_only_at_either_end(tmp_path: Path) -> None:
+def test_the_most_users_are_asked_at_either_end_where_the_share_allows_it_and_the_fewest_first(tmp_path: Path) -> None:
     oracle = Oracle(saturating)
-    swept(tmp_path, oracle)
-    far = [one for one in oracle.asked if one.users == GRID.users[-1]]
-    assert len(far) <= 3
+    most = 6 * 768 + 100
+    swept(tmp_path, oracle, limits=Limits(requests=most))
+    asked = [(one.context_tokens, one.users) for one in oracle.asked]
+    assert asked[:4] == [(64, 256), (8192, 256), (64, 1), (256, 1)]
+    assert [users for _, users in asked[2:]] == sorted(users for _, users in asked[2:])
 
 
-@pytest.mark.parametrize("error", [None, pytest.param(0.03, marks=pytest.mark.slow)])
-def test_a_cell_that_cannot_be_is_never_asked_and_says_the_rule(tmp_path: Path, error: float | None) -> None:
+def test_far_cells_that_would_take_most_of_the_share_are_left_out(tmp_path: Path) -> None:
+    oracle = Oracle(saturating)
+    swept(tmp_path, oracle, limits=Limits(requests=3 * 768))
+    assert [(one.context_tokens, one.users) for one in oracle.asked][:2] == [(64, 256), (64, 1)]
+    (tmp_path / "less").mkdir()
+    less = Oracle(saturating)
+    swept(tmp_path / "less", less, limits=Limits(requests=3 * 768 - 1))
+    assert less.asked[0].users == 1
+
+
+@pytest.mark.parametrize("full", [True, False])
+def test_a_cell_that_cannot_be_is_never_asked_and_says_the_rule(tmp_path: Path, full: bool) -> None:
     oracle = Oracle(saturating)
     bounds = Bounds(max_model_len=8192, kv_tokens=5000, capacity=64, unmakable={64: "too short"})
-    told = conclude(swept(tmp_path, oracle, bounds, error=error)[0])
+    told = conclude(swept(tmp_path, oracle, bounds, full=full)[0])
     assert {one.context_tokens for one in oracle.asked} == {256, 1024, 4096}
     assert max(one.users or 0 for one in oracle.asked) == 64
     reasons = {(cell.context_tokens, cell.users): cell for cell in told.cells}
@@ -199,27 +205,25 @@ def test_a_cell_that_cannot_be_is_never_asked_and_says_the_rule(tmp_path: Path, 
 
 def test_what_just_fits_is_asked(tmp_path: Path) -> None:
     oracle = Oracle(saturating)
-    swept(tmp_path, oracle, Bounds(max_model_len=8193, kv_tokens=8193, capacity=256), error=None)
+    swept(tmp_path, oracle, Bounds(max_model_len=8193, kv_tokens=8193, capacity=256), full=True)
     assert len(oracle.asked) == len(GRID.places())
 
 
-@pytest.mark.slow
 def test_an_invalid_cell_is_left_out_and_listed(tmp_path: Path) -> None:
     def undrained(context: int, users: int) -> float:
         return 0.05 if (context, users) == (1024, 1) else saturating(context, users)
 
-    told = conclude(swept(tmp_path, Oracle(undrained), error=None)[0])
+    told = conclude(swept(tmp_path, Oracle(undrained), full=True)[0])
     (excluded,) = [one for one in told.findings if one.name == "excluded"]
     assert excluded.cells == ["c1024-u1"]
     assert "as much for each of more users" in excluded.text
     clean = tmp_path / "clean"
     clean.mkdir()
     assert not [
-        one for one in conclude(swept(clean, Oracle(saturating), error=None)[0]).findings if one.name == "excluded"
+        one for one in conclude(swept(clean, Oracle(saturating), full=True)[0]).findings if one.name == "excluded"
     ]
 
 
-@pytest.mark.slow
 def test_heavier_loads_than_one_that_failed_are_not_asked(tmp_path: Path) -> None:
     oracle = Oracle(lambda context, users: None if context >= 4096 and users >= 128 else saturating(context, users))
     told = conclude(swept(tmp_path, oracle)[0])
@@ -231,17 +235,16 @@ def test_heavier_loads_than_one_that_failed_are_not_asked(tmp_path: Path) -> Non
                 (one.context_tokens, one.users) in {(cell.context_tokens, cell.users) for cell in spared}]  # fmt: skip
 
 
-@pytest.mark.slow
 def test_a_failure_that_a_heavier_load_disproves_keeps_nothing_out(tmp_path: Path) -> None:
     oracle = Oracle(lambda context, users: None if (context, users) == (64, 8) else saturating(context, users))
-    told = conclude(swept(tmp_path, oracle)[0])
+    told = conclude(swept(tmp_path, oracle, limits=HALF)[0])
     assert not [cell for cell in told.cells if "failed already" in cell.reason]
     assert len(told.inferred) > 5
 
 
 def test_a_limit_of_time_is_kept_and_no_cell_begun_that_would_break_it(tmp_path: Path) -> None:
     oracle = Oracle(saturating)
-    ended, shown = swept(tmp_path, oracle, limits=Limits(seconds=120.0), error=None)
+    ended, shown = swept(tmp_path, oracle, limits=Limits(seconds=120.0), full=True)
     assert oracle.now <= 120.0
     assert "120" in ended.reason.replace("2 minutes", "120")
     assert len(oracle.asked) < len(GRID.places())
@@ -250,30 +253,29 @@ def test_a_limit_of_time_is_kept_and_no_cell_begun_that_would_break_it(tmp_path:
 
 def test_a_limit_in_dollars_is_that_of_time_at_the_price(tmp_path: Path) -> None:
     oracle = Oracle(saturating)
-    ended, shown = swept(tmp_path, oracle, limits=Limits(usd=0.05, usd_per_hour=1.5), error=None)
+    ended, shown = swept(tmp_path, oracle, limits=Limits(usd=0.05, usd_per_hour=1.5), full=True)
     assert 0 < oracle.now <= 120.0
     assert (shown[-1].usd or 0) <= 0.05
     assert "USD" in ended.reason
 
 
 def test_an_unknown_price_limits_nothing_and_is_said(tmp_path: Path) -> None:
-    ended, shown = swept(tmp_path, Oracle(saturating), limits=Limits(usd=0.0001), error=None)
+    ended, shown = swept(tmp_path, Oracle(saturating), limits=Limits(usd=0.0001), full=True)
     assert len(ended.status.cells) == len(GRID.places())
     assert shown[-1].usd is None
     assert any("is unknown" in note for note in conclude(ended).notes)
 
 
-@pytest.mark.slow
 def test_the_share_of_requests_is_kept(tmp_path: Path) -> None:
     oracle = Oracle(saturating)
     most = GRID.full_requests() // 5
-    swept(tmp_path, oracle, limits=Limits(requests=most), error=0.0001)
+    swept(tmp_path, oracle, limits=Limits(requests=most))
     assert sum(one.requests for one in oracle.asked) <= most
 
 
 def test_a_server_that_is_gone_ends_the_sweep(tmp_path: Path) -> None:
     oracle = Oracle(lambda _context, _users: None)
-    ended, _ = swept(tmp_path, oracle, error=None)
+    ended, _ = swept(tmp_path, oracle, full=True)
     assert LOST in ended.reason
     assert len(oracle.asked) == 6
     told = conclude(ended)
@@ -300,7 +302,7 @@ def test_cells_that_nobody_answered_are_asked_again_by_the_next_run_and_others_a
     def down(wanted: CellRequest) -> Cell:
         return cell_of(wanted, reason="refused").model_copy(update={"failures": {"refused": wanted.requests}})
 
-    sweep = Sweep(GRID, Bounds(), Limits(), RATE, None)
+    sweep = Sweep(GRID, Bounds(), Limits(), RATE, full=True)
     late = Oracle(lambda context, users: None if users == 256 else saturating(context, users))
     with Journal(tmp_path / "journal", {}, "run") as journal:
         ended = run_sweep(sweep, down, journal, late.clock, lambda _: None)
@@ -325,7 +327,7 @@ def test_no_two_cells_and_no_second_attempt_send_the_same_prompts(tmp_path: Path
             raise StoppedError
         return cell_of(wanted, **{RATE: saturating(wanted.context_tokens, wanted.users or 0)})
 
-    sweep = Sweep(GRID, Bounds(), Limits(), RATE, None)
+    sweep = Sweep(GRID, Bounds(), Limits(), RATE, full=True)
     with pytest.raises(StoppedError), Journal(tmp_path / "journal", {}, "run") as journal:
         run_sweep(sweep, stops, journal, oracle.clock, lambda _: None)  # type: ignore[arg-type]
     with Journal(tmp_path / "journal", {}, "run") as journal:

@@ -29,10 +29,10 @@ _RULE = Rule(
 def find(table: Table) -> Iterator[Finding]:
     """Yield findings for rows with a stated timeout, and for files whose failures one timeout explains."""
     for item, row in table.statements():
-        if row.timeout and (finding := _stated(item, row)):
+        if row.timeout and (finding := _explained(item, row)):
             yield finding
     for claim in table.claims:
-        if not claim.row.timeout and (finding := _usual(claim.item, claim.row)):
+        if not claim.row.timeout and (finding := _explained(claim.item, claim.row)):
             yield finding
     for source in table.sources:
         rows = [row for row in source.rows if _fits(row) and not row.timeout]
@@ -54,36 +54,22 @@ def _seconds(row: Row) -> tuple[float, float]:
     return share.low * users / rate.high, share.high * users / max(rate.low, 1e-9)
 
 
-def _stated(item: str, row: Row) -> Finding | None:
-    if not _fits(row) or row.timeout is None or row.success is None:
-        return None
-    low, high = _seconds(row)
-    if not (low <= row.timeout * (1 + 2 * _WITHIN) and high >= row.timeout * (1 - _WITHIN / 2)):
-        return None
-    rate = row.figures[REQUESTS].value
-    text = (
-        f"{row.timeout:g} s x {rate:g} requests/s / {row.users} users = {row.timeout * rate / (row.users or 1):.2f}; "
-        f"reported as a success of {row.success.value:.2f}"
-    )
-    return _RULE.finding("contradiction", item, text, [row])
-
-
-def _usual(item: str, row: Row) -> Finding | None:
-    """Report a single figure without a stated timeout that a round one would explain."""
+def _explained(item: str, row: Row) -> Finding | None:
+    """Report a success that the stated timeout explains, or, where none is stated, a round one."""
     if not _fits(row) or row.success is None:
         return None
     low, high = _seconds(row)
-    seconds = next(
-        (usual for usual in _ROUND if low <= usual * (1 + _WITHIN) and high >= usual * (1 - _WITHIN / 2)), None
-    )
+    known, over = ((row.timeout,), 2) if row.timeout else (_ROUND, 1)
+    fitting = (each for each in known if low <= each * (1 + over * _WITHIN) and high >= each * (1 - _WITHIN / 2))
+    seconds = next(fitting, None)
     if seconds is None:
         return None
-    rate = row.figures[REQUESTS].value
     text = (
-        f"{row.success.value:.2f} x {row.users} users / {rate:g} requests/s = {(low + high) / 2:.0f} s: the success "
-        f"is what a timeout of {seconds} s leaves of one request a user"
+        f"{seconds:g} s x {row.figures[REQUESTS].value:g} requests/s / {row.users} users = "
+        f"{seconds * row.figures[REQUESTS].value / (row.users or 1):.2f}; reported as a success of "
+        f"{row.success.value:.2f}" + ("" if row.timeout else f": what a timeout of {seconds:g} s would leave")
     )
-    return _RULE.finding("suspect", item, text, [row])
+    return _RULE.finding("contradiction" if row.timeout else "suspect", item, text, [row])
 
 
 def _concluded(source: ResultSource, rows: Sequence[Row]) -> Finding | None:

@@ -1,6 +1,6 @@
 """Accuracy of adaptive sweeps on sixty synthetic servers with a known truth: measured cells, errors of inferred ones.
 
-    .venv/bin/python -m tools.bench.sweep_servers [--write]
+    .venv/bin/python -m tools.bench.sweeps.servers [--write]
 
 The servers are those of `tests/support/bench/surfaces.py`, with other seeds than the tests', every second one with
 fewer users. With --write the text goes into docs/sweeps.md.
@@ -88,4 +88,4 @@ if __name__ == "__main__":
     made = text([fared(seed) for seed in SEEDS])
     print(made)
     if "--write" in sys.argv[1:]:
-        put(ROOT / "docs" / "sweeps.md", "tools.bench.sweep_servers", made)
+        put(ROOT / "docs" / "sweeps.md", "tools.bench.sweeps.servers", made)
