@@ -10,6 +10,7 @@ import pytest
 
 from bezel.errors import UserError
 from bezel.gitops.outcomes import LockedError
+from bezel.localcloud.core.paths import PROJECT
 from bezel.operations.changes.basis import ChangedError
 from bezel.operations.changes.plan import Plan
 from bezel.operations.context import Context, NotDeployedError
@@ -32,9 +33,25 @@ class Project:
         states.mkdir()
         self.pipeline.environment["PULUMI_BACKEND_URL"] = f"file://{states}"
         self.pipeline.seed(STACK)
+        self._request_gpus()
         self.file = self.pipeline.folder / f"Pulumi.{STACK}.yaml"
         self.locks = states / f".pulumi/locks/organization/bezel/{STACK}"
         assert apply_deploy(self.context(), self.deploy()).verdict == "done"
+
+    def _request_gpus(self) -> None:
+        """Request room for two instances beside those of older revisions, which hold theirs for 15 minutes.
+
+        It is granted after five minutes of the simulated clock, long before the restart.
+        """
+        path = f"/cloudquotas/v1/projects/{PROJECT}/locations/global/quotaPreferences"
+        body = {
+            "service": "run.googleapis.com",
+            "quotaId": "NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion",
+            "dimensions": {"region": "us-east4"},
+            "quotaConfig": {"preferredValue": "9"},
+            "contactEmail": "ada@example.com",
+        }
+        assert self.pipeline.cloud.post(path, body).status_code == 200
 
     def context(self) -> Context:
         return Context(self.pipeline.folder, self.pipeline.environment, show=lambda _line: None)
