@@ -397,3 +397,45 @@ def test_a_machine_that_is_taken_away_or_whose_time_is_over_ends_at_once(project
     assert project.ok("GET", f"{EAST}/nodes/lease")["state"] == node
     assert states(project, [40]) == ["SUSPENDED"]
     assert project.call("GET", f"{EAST}/nodes/lease").is_success == (node == "PREEMPTED")
+
+
+def patch(project, body, mask="metadata"):
+    return project.call("PATCH", f"{EAST}/nodes/lease", body, **({"updateMask": mask} if mask else {}))
+
+
+def test_a_patched_node_reads_its_new_metadata_and_its_request_stays_as_it_was(project):
+    ask(project)
+    project.passes(120)
+    assert patch(project, {"metadata": {"bezel-port": "8000", "bezel-container": "x"}}).is_success
+    (spec,) = project.nodes.running.values()
+    assert spec.metadata == {"bezel-port": "8000", "bezel-container": "x"}
+    node = project.ok("GET", f"{EAST}/nodes/lease")
+    assert node["metadata"] == spec.metadata
+    assert node["labels"] == {"managed-by": "bezel"}
+    request = project.ok("GET", f"{EAST}/queuedResources/lease")
+    assert request["tpu"]["nodeSpec"][0]["node"]["metadata"] == {"bezel-port": "8000"}
+    project.restart()
+    assert next(iter(project.nodes.running.values())).metadata["bezel-container"] == "x"
+    assert patch(project, {"labels": {}}, "labels").is_success
+    assert "labels" not in project.ok("GET", f"{EAST}/nodes/lease")
+
+
+def test_the_node_of_a_request_that_is_reset_is_made_as_it_was_requested(project):
+    ask(project)
+    project.passes(120)
+    assert patch(project, {"metadata": {"bezel-container": "x"}}).is_success
+    project.ok("DELETE", f"{EAST}/nodes/lease")
+    project.passes(60)
+    project.ok("POST", f"{EAST}/queuedResources/lease:reset", {})
+    project.passes(300)
+    assert project.ok("GET", f"{EAST}/nodes/lease")["metadata"] == {"bezel-port": "8000"}
+
+
+def test_a_patch_needs_a_mask_of_what_can_be_changed_and_a_node_that_is_ready(project):
+    ask(project)
+    project.passes(25)
+    assert patch(project, {"metadata": {}}).json()["error"]["status"] in {"NOT_FOUND", "FAILED_PRECONDITION"}
+    project.passes(120)
+    for mask, status in ((None, 400), ("acceleratorType", 400), ("nonsense", 400), ("tags", 501)):
+        assert patch(project, {"metadata": {}}, mask).status_code == status
+    assert project.ok("GET", f"{EAST}/nodes/lease")["metadata"] == {"bezel-port": "8000"}

@@ -56,7 +56,7 @@ _POLICIES = "getIamPolicy setIamPolicy testIamPermissions"
 _TPU = (
     *_under("tpu.projects.locations", "get list"),
     *_under("tpu.projects.locations.queuedResources", "create get list delete reset"),
-    *_under("tpu.projects.locations.nodes", "get list delete getGuestAttributes"),
+    *_under("tpu.projects.locations.nodes", "get list patch delete getGuestAttributes"),
     *_under("tpu.projects.locations.operations", "cancel delete get list"),
     "tpu.projects.locations.acceleratorTypes.list",
     "tpu.projects.locations.runtimeVersions.list",
@@ -168,7 +168,8 @@ SOURCES = (
         "compute.zoneOperations.get",
         "compute.zoneOperations.wait",
         *_under("compute.machineTypes", "get list"),
-        *_under("compute.instances", "insert get list aggregatedList delete getGuestAttributes getSerialPortOutput"),
+        *_under("compute.instances", "insert get list aggregatedList delete setMetadata"),
+        *_under("compute.instances", "getGuestAttributes getSerialPortOutput"),
         *_under("compute.networks", "insert get list patch delete"),
         *_under("compute.subnetworks", "insert get list patch delete setPrivateIpGoogleAccess expandIpCidrRange"),
         *_under("compute.firewalls", "insert get list patch update delete"),

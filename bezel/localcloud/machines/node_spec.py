@@ -49,6 +49,9 @@ class NodeHost(Protocol):
     def end(self, name: str) -> None:
         """End a machine and all that runs on it; do nothing if there is none."""
 
+    def set_metadata(self, name: str, metadata: Mapping[str, str]) -> None:
+        """Replace the attributes that a running machine reads; do nothing if there is none of that name."""
+
     def guest_attributes(self, name: str) -> Mapping[str, str]:
         """Guest attributes that it wrote, by `namespace/key`; {} if there is no such machine."""
 

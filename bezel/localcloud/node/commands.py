@@ -86,8 +86,8 @@ async def _container(engine: DockerDaemon, argv: Sequence[str]) -> CommandResult
         case ["rm", "--force", name]:
             await engine.remove(name)
             return CommandResult(out=name)
-        case ["stop", name]:
-            await engine.container(name).stop()
+        case ["stop" | "start" | "restart" as verb, name]:
+            await engine.change(name, verb)
             return CommandResult(out=name)
         case ["inspect", "--format", "{{.State.Status}} {{.RestartCount}} {{.State.ExitCode}}", name]:
             container = engine.container(name)

@@ -153,6 +153,21 @@ class DockerDaemon:
             raise RefusedError(f"Error response from daemon: No such container: {name}")
         return self._containers[name][0]
 
+    async def change(self, name: str, verb: str) -> None:
+        """Start, stop or restart an existing container; one that is so already stays as it is.
+
+        Raises:
+            RefusedError: There is none of that name, or it cannot be started.
+        """
+        container = self.container(name)
+        if verb in {"stop", "restart"}:
+            await container.stop()
+        if verb in {"start", "restart"} and container.status not in {"running", "restarting"}:
+            try:
+                await container.start()
+            except OSError as error:
+                raise RefusedError(f"Error response from daemon: {error}") from None
+
     async def remove(self, name: str) -> None:
         """End a container and forget it.
 

@@ -69,7 +69,7 @@ class Machine:
         self._ways = ways
         self._speed = speed
         self._folder = folder_of_all(cloud) / ".".join(spec.name.split("/")[3::2])
-        self._metadata = Metadata(spec, cloud.store, cloud.tokens)
+        self._metadata = Metadata(spec, cloud.store, cloud.tokens, speed)
         self._engine = DockerDaemon(cloud, spec, ways, launcher, speed, self._folder)
         self._key = secrets.token_urlsafe(32)
         self._server: HttpServer | None = None
@@ -80,6 +80,10 @@ class Machine:
     def guest(self) -> Mapping[str, str]:
         """Its guest attributes by `namespace/key`."""
         return self._metadata.guest
+
+    def set_metadata(self, metadata: Mapping[str, str]) -> None:
+        """Replace its attributes; readers that wait for a change of them are answered."""
+        self._metadata.replace(metadata)
 
     async def start(self) -> None:
         """Power on: start everything around the machine, then its startup script, if it has one.
@@ -223,6 +227,11 @@ class Nodes:
         """End a machine and all that runs on it; do nothing if there is none."""
         if machine := self._machines.pop(name, None):
             self._then(name, machine.stop)
+
+    def set_metadata(self, name: str, metadata: Mapping[str, str]) -> None:
+        """Replace a running machine's attributes; do nothing if there is none of that name."""
+        if machine := self._machines.get(name):
+            machine.set_metadata(metadata)
 
     def guest_attributes(self, name: str) -> Mapping[str, str]:
         """Guest attributes that a machine wrote, by `namespace/key`; {} if there is none of that name."""

@@ -1,4 +1,13 @@
-"""Metadata server of one machine: its attributes, its account's tokens, and the guest attributes that it writes."""
+"""Metadata server of one machine: its attributes, its account's tokens, and the guest attributes that it writes.
+
+A reader may wait for a change (`wait_for_change`, `last_etag`, `timeout_sec`), as with Google's; only the attributes
+change here. Source: Compute Engine's page on querying metadata.
+"""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Mapping
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -13,6 +22,7 @@ from bezel.localcloud.machines.node_spec import NodeSpec
 _ATTRIBUTES = "instance/attributes/"
 _GUEST = "instance/guest-attributes/"
 _LARGEST = 256 * 1024  # bytes of a guest attribute
+_SHORTEST_WAIT = 2.0  # real seconds: a machine that waits again and again would keep this computer busy
 
 
 class Metadata:
@@ -22,8 +32,11 @@ class Metadata:
         guest: Guest attributes that the machine wrote, by `namespace/key`.
     """
 
-    def __init__(self, spec: NodeSpec, store: Store, tokens: Tokens) -> None:
+    def __init__(self, spec: NodeSpec, store: Store, tokens: Tokens, speed: float = 1.0) -> None:
         self.guest: dict[str, str] = {}
+        self._attributes = dict(spec.metadata)
+        self._changed = asyncio.Event()
+        self._speed = speed
         self._spec = spec
         self._store = store
         self._tokens = tokens
@@ -36,6 +49,12 @@ class Metadata:
             "instance/network-interfaces/0/ip": spec.address,
         }
 
+    def replace(self, attributes: Mapping[str, str]) -> None:
+        """Replace the attributes, and answer the readers that wait for that."""
+        self._attributes = dict(attributes)
+        self._changed.set()
+        self._changed = asyncio.Event()
+
     def routes(self) -> list[Route]:
         """The server's routes."""
         return [
@@ -47,18 +66,47 @@ class Metadata:
         if refusal := stranger(request):
             return refusal
         path = str(request.path_params["path"])
-        if path == _ATTRIBUTES:
-            if request.query_params.get("recursive", "").lower() == "true":
-                return JSONResponse(dict(self._spec.metadata), headers=HEADERS)
-            return text("".join(f"{name}\n" for name in sorted(self._spec.metadata)))
+        if path.startswith(_ATTRIBUTES):
+            return await self._attributes_at(path.removeprefix(_ATTRIBUTES), request)
         if path.startswith(ACCOUNTS):
             account = path.removeprefix(ACCOUNTS)
             return answer_of_account(account, request, self._spec.service_account, self._store, self._tokens)
-        if path.startswith(_ATTRIBUTES):
-            return text(self._spec.metadata.get(path.removeprefix(_ATTRIBUTES)))
         if path.startswith(_GUEST):
             return text(self.guest.get(path.removeprefix(_GUEST))) if self._has_guest() else _disabled()
         return text(self._fixed.get(path))
+
+    async def _attributes_at(self, name: str, request: Request) -> Response:
+        """One attribute, or all of them for ""; at once, or once they differ from those of `last_etag`."""
+        query = request.query_params
+        if query.get("wait_for_change", "").lower() == "true":
+            seconds = query.get("timeout_sec", "")
+            if seconds and not (seconds.isascii() and seconds.isdigit()):
+                return text("timeout_sec is a number of seconds", 400)
+            await self._change(name, query.get("last_etag", ""), float(seconds) if seconds else None)
+        if name:
+            found = text(self._attributes.get(name))
+        elif query.get("recursive", "").lower() == "true":
+            found = JSONResponse(self._attributes, headers=HEADERS)
+        else:
+            found = text("".join(f"{each}\n" for each in sorted(self._attributes)))
+        found.headers["ETag"] = self._etag(name)
+        return found
+
+    async def _change(self, name: str, known: str, seconds: float | None) -> None:
+        """Wait until the attributes differ from those that the reader knows, at most for a time of the platform."""
+        known = known or self._etag(name)
+        limit = None if seconds is None else max(seconds / self._speed, min(seconds, _SHORTEST_WAIT))
+        try:
+            async with asyncio.timeout(limit):
+                while known == self._etag(name):
+                    await self._changed.wait()
+        except TimeoutError:
+            pass
+
+    def _etag(self, name: str) -> str:
+        """What differs where an attribute, or with "" any of them, differs."""
+        seen = self._attributes.get(name) if name else self._attributes
+        return hashlib.sha256(json.dumps(seen, sort_keys=True).encode()).hexdigest()[:16]
 
     async def _write(self, request: Request) -> Response:
         if refusal := stranger(request):
@@ -73,7 +121,7 @@ class Metadata:
         return text("")
 
     def _has_guest(self) -> bool:
-        return self._spec.metadata.get("enable-guest-attributes", "").upper() == "TRUE"
+        return self._attributes.get("enable-guest-attributes", "").upper() == "TRUE"
 
 
 def _disabled() -> Response:

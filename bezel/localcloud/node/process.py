@@ -131,11 +131,12 @@ class Container:
         self._life: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Start it.
+        """Start it, or start it again after its end; it then has all its restarts again.
 
         Raises:
             OSError: If its program cannot be started.
         """
+        self.restarts = 0
         self._process = await self._started()
         self._life = asyncio.create_task(self._live(self._process))
 

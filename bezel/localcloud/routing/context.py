@@ -104,6 +104,9 @@ class Machines(Protocol):
     def move(self, kind: str, name: str, row: Json, life: Life) -> None:
         """Move a request to another state now."""
 
+    def set_metadata(self, kind: str, name: str, row: Json, metadata: dict[str, str], **changes: Json) -> None:
+        """Store other attributes of a machine and other fields of its row, and hand the attributes to the machine."""
+
     def end_all(self, *, lost: bool) -> list[str]:
         """End every running machine and return their names."""
 

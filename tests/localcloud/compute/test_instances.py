@@ -267,3 +267,18 @@ def test_a_zone_has_the_machine_types_that_its_hardware_makes(project):
     assert project.ok("GET", f"{WEST}/machineTypes/g2-standard-96")["accelerators"][0]["guestAcceleratorCount"] == 8
     project.refused(404, "GET", f"{EAST}/machineTypes/g2-standard-96")
     assert "items" not in project.ok("GET", f"{COMPUTE}/zones/us-west2-a/machineTypes")
+
+
+def test_the_attributes_of_an_instance_are_set_by_who_read_the_present_ones(project):
+    project.ok("POST", f"{EAST}/instances", body())
+    project.passes(120)
+    found = project.ok("GET", f"{EAST}/instances/lease")["metadata"]
+    items = [*found["items"], {"key": "bezel-container", "value": "x"}]
+    given = {"fingerprint": found["fingerprint"], "items": items}
+    project.ok("POST", f"{EAST}/instances/lease/setMetadata", given)
+    (spec,) = project.nodes.running.values()
+    assert spec.metadata == {"startup-script": "#!/bin/bash", "bezel-container": "x"}
+    assert project.ok("GET", f"{EAST}/instances/lease")["metadata"]["items"] == items
+    error = project.refused(412, "POST", f"{EAST}/instances/lease/setMetadata", given)
+    assert error["errors"][0]["reason"] == "conditionNotMet"
+    project.refused(400, "POST", f"{EAST}/instances/lease/setMetadata", {"items": []})

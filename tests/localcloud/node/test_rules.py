@@ -210,6 +210,35 @@ def test_guest_attributes_are_kept_only_where_they_are_turned_on(metadata):
     assert made.guest == {}
 
 
+def test_who_waits_for_a_change_of_the_attributes_is_answered_with_it_and_not_before(metadata):
+    made, _ = metadata[0]()
+    root = "/computeMetadata/v1/instance/attributes"
+
+    async def trial():
+        transport = httpx.ASGITransport(Starlette(routes=made.routes()))
+        async with httpx.AsyncClient(transport=transport, base_url="http://machine", headers=FLAVOR) as http:
+            first = await http.get(f"{root}/?recursive=true&wait_for_change=true&last_etag=other")
+            assert first.json() == dict(spec().metadata)
+            wait = f"wait_for_change=true&last_etag={first.headers['etag']}"
+            every = asyncio.create_task(http.get(f"{root}/?recursive=true&{wait}"))
+            known = (await http.get(f"{root}/bezel-port")).headers["etag"]
+            one = asyncio.create_task(http.get(f"{root}/bezel-port?wait_for_change=true&last_etag={known}"))
+            for _ in range(10):
+                await asyncio.sleep(0)
+            made.replace(dict(spec().metadata) | {"bezel-container": "x"})
+            changed = await every
+            assert changed.json()["bezel-container"] == "x"
+            assert changed.headers["etag"] != first.headers["etag"]
+            assert not one.done()
+            made.replace({"bezel-port": "9000"})
+            assert (await one).text == "9000"
+            late = await http.get(f"{root}/?wait_for_change=true&timeout_sec=0")
+            assert (late.status_code, late.text) == (200, "bezel-port\n")
+            assert (await http.get(f"{root}/?wait_for_change=true&timeout_sec=soon")).status_code == 400
+
+    asyncio.run(trial())
+
+
 @pytest.mark.parametrize("words", [["ps"], ["run", "image"], ["run", "--detach", "--restart", "always", "image"]])
 def test_a_command_line_that_is_not_known_is_refused_and_named(words):
     engine = SimpleNamespace(installed=True, run=None, disk=Path.cwd())

@@ -5,6 +5,7 @@ import atexit
 import shutil
 import tempfile
 import threading
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -48,6 +49,11 @@ class Nodes:
     def end(self, name):
         self.calls.append(("end", name.rpartition("/")[2]))
         self.running.pop(name, None)
+
+    def set_metadata(self, name, metadata):
+        self.calls.append(("set_metadata", name.rpartition("/")[2]))
+        if name in self.running:
+            self.running[name] = replace(self.running[name], metadata=metadata)
 
     def guest_attributes(self, name):
         return self.attributes.get(name, {})

@@ -83,6 +83,9 @@ def queued(trial):
     attributes = ":getGuestAttributes"
     trial("POST", node + attributes, {"queryPath": "bezel/"}, missing=f"{TPU}/nodes/absent{attributes}")
     trial.refused(400, "POST", node + attributes, {"workerIds": ["7"]}, says="one worker")
+    trial("PATCH", node, {"metadata": {"key": "value"}}, updateMask="metadata", missing=f"{TPU}/nodes/absent")
+    trial.refused(400, "PATCH", node, {"metadata": {}}, says="update_mask")
+    trial.refused(501, "PATCH", node, {"tags": ["t"]}, updateMask="tags", says="tags")
     trial.refused(400, "DELETE", one, says="force")
     trial.refused(400, "POST", f"{one}:reset", {}, says="neither SUSPENDED nor FAILED")
     trial("GET", f"{TPU}/operations", pageSize=1)
@@ -129,6 +132,10 @@ def instances(trial):
     trial.refused(501, "GET", base, filter="id > 5", says="filter")
     trial("GET", f"{COMPUTE}/aggregated/instances", maxResults=1)
     trial("GET", f"{one}/serialPort", start=1, missing=f"{none}/serialPort")
+    attributes = {"fingerprint": trial.owner.get(one).json()["metadata"]["fingerprint"], "items": []}
+    trial("POST", f"{one}/setMetadata", attributes, missing=f"{none}/setMetadata")
+    trial.refused(400, "POST", f"{one}/setMetadata", {"items": []}, says="fingerprint")
+    trial.refused(412, "POST", f"{one}/setMetadata", attributes | {"fingerprint": "c3RhbGU="}, says="fingerprint")
     # No machine of this daemon writes anything.
     trial.refused(404, "GET", f"{one}/getGuestAttributes", queryPath="bezel/")
     trial("DELETE", one, missing=none)

@@ -176,6 +176,13 @@ class RunningCloud:
         self.do(self.cloud.store.delete, "router", ROUTER)
 
     def phases(self) -> dict[str, dict]:
+        return {key: value for key, value in self._told().items() if key in PHASES}
+
+    def container(self) -> dict:
+        """What the machine told of its container, {} before the end of its boot."""
+        return self._told().get("container", {})
+
+    def _told(self) -> dict[str, dict]:
         told = self.do(self.nodes.guest_attributes, NAME)
         return {key.removeprefix("bezel/"): json.loads(value) for key, value in told.items()}
 

@@ -15,11 +15,11 @@ from bezel.localcloud.http.update_mask import merged
 from bezel.localcloud.machines import capacity
 from bezel.localcloud.machines.lifecycle import Life, moved
 from bezel.localcloud.routing.router import Api, Call
-from bezel.localcloud.services.compute.errors import already_exists, not_found, wrong
+from bezel.localcloud.services.compute.errors import already_exists, missing, not_found, wrong
 from bezel.localcloud.services.compute.instance_json import instance
 from bezel.localcloud.services.compute.instance_requests import check_sold, parse
-from bezel.localcloud.services.compute.links import with_links
-from bezel.localcloud.services.compute.operations import metadata_of, once, root
+from bezel.localcloud.services.compute.links import fingerprint, with_links
+from bezel.localcloud.services.compute.operations import metadata_of, once, root, timed
 from bezel.localcloud.services.compute.vpc_api import listed, row_of, serves
 from bezel.localcloud.services.machines.reconciler import INSTANCE, external_address
 from bezel.localcloud.services.machines.requests import begin, guest_attributes, new_row
@@ -27,6 +27,7 @@ from bezel.localcloud.services.machines.requests import begin, guest_attributes,
 api = Api("compute.googleapis.com", "Compute Engine API", legacy=True)
 _INSTANCES = "/zones/{zone:id}/instances"
 _ONE = _INSTANCES + "/{instance:id}"
+_SET_SECONDS = 2.0  # of the platform's time; localcloud's own
 _LISTS = "maxResults pageToken returnPartialSuccess"
 # Terms of a filter: the label, the name or the status has a value, or is present.
 _TERM = re.compile(r'\(?\s*(?P<field>labels\.[\w-]+|name|status)\s*(?P<sign>=|:)\s*"?(?P<value>[\w*-]+)"?\s*\)?')
@@ -93,6 +94,31 @@ def _deleted(call: Call) -> str:
     call.cloud.operations.finish(row["operation"], error=canceled)
     call.cloud.machines.move(INSTANCE, name, row, moved(life, "DELETING", call.cloud.pace.now(), by_user=True))
     return str(row["deletion"])
+
+
+@_serves("POST", _ONE + "/setMetadata", "compute.instances.setMetadata", "requestId")
+def set_metadata(call: Call) -> Json:
+    """Replace the attributes of an instance, which its machine reads at once.
+
+    Raises:
+        ApiError: CONDITION_NOT_MET where the fingerprint is not that of the present attributes.
+    """
+    return once(call, lambda: _metadata_set(call))
+
+
+def _metadata_set(call: Call) -> str:
+    name, row = _found(call)
+    present, given = row["request"].get("metadata", {}), call.body.get("fingerprint")
+    if not given:
+        raise missing("fingerprint")
+    if given != fingerprint(present):
+        text = "Supplied fingerprint does not match current metadata fingerprint."
+        raise ApiError("FAILED_PRECONDITION", text, status=412, reason="conditionNotMet")
+    items = [{"key": item["key"], "value": item.get("value", "")} for item in call.body.get("items", [])]
+    request = row["request"] | {"metadata": {"items": items}}
+    attributes = {item["key"]: item["value"] for item in items}
+    call.cloud.machines.set_metadata(INSTANCE, name, row, attributes, request=request)
+    return timed(call, "setMetadata", name, row["number"], _SET_SECONDS)
 
 
 @_serves("GET", _ONE + "/getGuestAttributes", "compute.instances.getGuestAttributes", "queryPath variableKey")

@@ -61,6 +61,12 @@ class MachineReconciler:
         """Move a request to a state that a user, or the platform, requests now."""
         self._settle(kind, name, row, life)
 
+    def set_metadata(self, kind: str, name: str, row: Json, metadata: dict[str, str], **changes: Json) -> None:
+        """Store other attributes of a machine, and hand them to it where it runs."""
+        machine = row["machine"] | {"metadata": metadata}
+        self._cloud.store.put(kind, name, row | changes | {"machine": machine})
+        self._cloud.nodes.set_metadata(machine["name"], metadata)
+
     def end_all(self, *, lost: bool) -> list[str]:
         """End every running machine, as if its time were over or the platform reclaimed it, and return their names."""
         self.advance()

@@ -34,7 +34,9 @@ def node(name: str, node_row: Json, row: Json, address_of_external: str) -> Json
         address_of_external: Its external address, "" for none.
     """
     life = Life(**row["life"])
-    requested = dict(row["request"]["tpu"]["nodeSpec"][0]["node"])
+    patched = row.get("patched", {})
+    requested = dict(row["request"]["tpu"]["nodeSpec"][0]["node"]) | patched
+    requested = {key: value for key, value in requested.items() if value or key not in patched}
     endpoint: Json = {"ipAddress": loopback(node_row["place"]["address"]), "port": _PORT}
     if address_of_external:
         endpoint["accessConfig"] = {"externalIp": address_of_external}

@@ -9,6 +9,7 @@ from bezel.localcloud.core.json_types import Json, timestamp
 from bezel.localcloud.core.operations import EMPTY
 from bezel.localcloud.core.paths import PROJECT
 from bezel.localcloud.http.methods import method_of
+from bezel.localcloud.http.update_mask import masked
 from bezel.localcloud.machines import capacity
 from bezel.localcloud.machines.lifecycle import Life, begun, moved
 from bezel.localcloud.routing import idempotency
@@ -31,8 +32,12 @@ _QUEUED = _LOCATION + "/queuedResources/{queuedResource:id}"
 _NODE = _LOCATION + "/nodes/{node:id}"
 _PARENT = "projects/{project}/locations/{location}"
 _LISTS = "pageSize pageToken"
+# Fields of a node that a PATCH changes. Source: the reference of UpdateNodeRequest; tags and external addresses, which
+# it names too, change a machine's network, and are not served.
+_PATCHED: Json = {"description": "", "labels": {}, "metadata": {}}
 _CREATE, _CREATE_QUERY = "tpu.queuedResources.create", "queuedResourceId requestId"
 # States in which a request accepts no calls: it has to settle first.
+_UPDATE_SECONDS = 5.0  # of the platform's time; localcloud's own
 _UNSETTLED = {"CREATING", "PROVISIONING"}
 _WITHOUT_NODES = {"ACCEPTED", "WAITING_FOR_RESOURCES", "FAILED", "SUSPENDED"}
 
@@ -104,7 +109,10 @@ def reset_queued(call: Call) -> Json:
     valid_until = None if life.valid_until is None else now + life.valid_until - life.created
     again = begun(now, valid_until, life.run_seconds)
     operation = call.cloud.operations.begin(call.name(_PARENT), _metadata(call, name, "reset"))
-    call.cloud.machines.move(QUEUED, name, row | {"operation": operation, "said": ""}, again)
+    # The next node is made as it was requested, without what was patched of the last one.
+    requested = row["request"]["tpu"]["nodeSpec"][0]["node"].get("metadata", {})
+    fresh = {"operation": operation, "said": "", "patched": {}, "machine": row["machine"] | {"metadata": requested}}
+    call.cloud.machines.move(QUEUED, name, row | fresh, again)
     return call.cloud.operations.get(operation)
 
 
@@ -119,6 +127,29 @@ def list_nodes(call: Call) -> Json:
 def get_node(call: Call) -> Json:
     """One node."""
     return _node_shown(call, *_node(call))
+
+
+@api.route("PATCH", _NODE, needs="tpu.nodes.update", query="updateMask", body="node")
+def patch_node(call: Call) -> Json:
+    """Change fields of a node: its machine reads new metadata at once; its queued resource stays as it was requested.
+
+    Raises:
+        ApiError: INVALID_ARGUMENT without a mask or for other fields, FAILED_PRECONDITION for a node that is not ready.
+    """
+    name, node = _node(call)
+    row: Json = call.cloud.store.get(QUEUED, node["queuedResource"]) or {}
+    if not (mask := call.mask()):
+        raise invalid("update_mask is required.", ("update_mask", "must be set"))
+    if unserved := sorted(set(mask) & {"tags", "networkConfig.enable_external_ips", "networkConfig.enableExternalIps"}):
+        raise ApiError("UNIMPLEMENTED", f"localcloud does not serve changes of a node's {', '.join(unserved)}.")
+    if (state := row["life"]["state"]) != "ACTIVE":
+        raise _unfit(f"Cannot update node '{name}' while its queued resource is in state {state}.")
+    requested = row["request"]["tpu"]["nodeSpec"][0]["node"] | row.get("patched", {})
+    patched = _PATCHED | masked(requested, call.body, mask, "tpu.Node", _PATCHED.keys())
+    call.cloud.machines.set_metadata(QUEUED, node["queuedResource"], row, patched["metadata"], patched=patched)
+    response = {"@type": f"type.googleapis.com/google.cloud.tpu.{_version(call)}.Node"} | _node_shown(call, name, node)
+    metadata = _metadata(call, name, "update")
+    return call.cloud.operations.timed(call.name(_PARENT), metadata, response, _UPDATE_SECONDS)
 
 
 @api.route("DELETE", _NODE, needs="tpu.nodes.delete", query="requestId")
