@@ -3,9 +3,11 @@
 #
 # Always the same text. What differs it reads from the metadata attributes bezel-*, none of which is secret. It tells
 # how far it is by guest attributes (bezel/<phase>) and on the serial console. A reboot runs it again: it then finds
-# the image, and starts the container anew.
+# the image, and starts the container anew. Once the container serves, this never ends: it starts, stops and restarts
+# the container as the attribute bezel-container asks, and tells how it is by the guest attribute bezel/container.
 #
-# Owns what happens from the power button to the first healthy answer. Leaves out who waits for it.
+# Owns what happens from the power button to the first healthy answer, and the container's life. Leaves out who waits
+# for either.
 #
 # Environment, for tests and the embedded cloud only: BEZEL_ROOT (a folder in place of /), GCE_METADATA_HOST and
 # GOOGLE_<API>_CUSTOM_ENDPOINT as Google's own clients read them.
@@ -25,6 +27,8 @@ readonly CONTAINER=vllm
 readonly RESTARTS=10        # of the container, all its life long
 readonly BOOT_RESTARTS=2    # before it was healthy once: what fails three times fails always, and the lease costs
 readonly HEALTHY_SECONDS=5400
+readonly LOOK_SECONDS=60                  # between two looks at the container, where no request comes
+readonly DONE="$ROOT/var/lib/bezel/request" # on the disk: the last request, which a reboot must not repeat
 
 phase=network
 told=''       # whether the user knows why this ends
@@ -47,13 +51,25 @@ redacted() {
 report() {
   local detail=${2//$'\n'/ } value
   say "$phase $1: $detail"
-  detail=$(redacted "${detail:0:1000}")
-  detail=${detail//\\/\\\\}
-  detail=${detail//\"/\\\"}
-  printf -v value '{"state": "%s", "at": %(%s)T, "detail": "%s"}' "$1" -1 "${detail//[[:cntrl:]]/ }"
-  retry 5 http --request PUT --header 'Metadata-Flavor: Google' --data "$value" \
-    "$METADATA/instance/guest-attributes/bezel/$phase" ||
-    say "the guest attribute bezel/$phase could not be written: $(last_line)"
+  printf -v value '{"state": "%s", "at": %(%s)T, "detail": "%s"}' "$1" -1 "$(json_text "$detail")"
+  write_attribute "$phase" "$value" || true
+}
+
+# json_text TEXT: the inside of a JSON text, bounded and without what is private.
+json_text() {
+  local text
+  text=$(redacted "${1:0:1000}")
+  text=${text//\\/\\\\}
+  text=${text//\"/\\\"}
+  printf '%s' "${text//[[:cntrl:]]/ }"
+}
+
+# write_attribute NAME VALUE: a guest attribute of this machine.
+write_attribute() {
+  retry 5 http --request PUT --header 'Metadata-Flavor: Google' --data "$2" \
+    "$METADATA/instance/guest-attributes/bezel/$1" && return
+  say "the guest attribute bezel/$1 could not be written: $(last_line)"
+  return 1
 }
 
 fail() {
@@ -383,6 +399,125 @@ show_last_words() {
   said=$errors
 }
 
+# Serves the requests of an operator for as long as the machine runs.
+#
+# A request is the attribute bezel-container, {"id": 32 hexadecimal digits, "verb": start, stop or restart}; each id is
+# done once. A start is done when the server answers, and another request may come before that.
+serve_requests() {
+  local etag=NONE id='' verb='' result='' detail='' waited=0 # of the request
+  local state=unknown restarts=0 code=0 healthy=false        # of the container
+  local told_last=''
+  told=yes # what ends this from here on is no failed boot
+  rm -rf "$RUN"
+  if [[ -f $DONE ]]; then
+    { read -r id verb result && IFS= read -r detail; } <"$DONE" || true
+  fi
+  while true; do
+    look_at_container
+    judge_request
+    tell_container
+    await_request
+  done
+}
+
+# Sets $state, $restarts, $code and $healthy of serve_requests.
+look_at_container() {
+  state=unknown restarts=0 code=0 healthy=false
+  if said=$(timeout 60 docker inspect --format '{{.State.Status}} {{.RestartCount}} {{.State.ExitCode}}' \
+    "$CONTAINER" 2>&1); then
+    read -r state restarts code <<<"$said"
+  fi
+  if [[ $state == running ]] &&
+    curl --silent --fail --output /dev/null --max-time 5 "http://127.0.0.1:$port/health"; then
+    healthy=true
+  fi
+}
+
+# The end of a start: the server answers, or never will.
+judge_request() {
+  if [[ $result != running ]]; then return; fi
+  if [[ $healthy == true ]]; then
+    result='done' detail='vLLM answers /health'
+  elif [[ $state == exited || $state == dead ]] || ((restarts > BOOT_RESTARTS)); then
+    show_last_words
+    result=failed
+    detail="vLLM ended with exit code $code before it served, $restarts restarts ($(last_line)): nothing serves"
+  elif ((waited >= HEALTHY_SECONDS)); then
+    show_last_words
+    result=failed detail="vLLM does not answer /health after $waited s ($(last_line)): nothing serves"
+  else
+    return
+  fi
+  remember_request
+}
+
+remember_request() {
+  detail=${detail//[[:cntrl:]]/ }
+  if ! mkdir -p "${DONE%/*}" ||
+    ! printf '%s %s %s\n%s\n' "$id" "$verb" "$result" "$(redacted "$detail")" >"$DONE"; then
+    say "the request $id cannot be stored in $DONE: a reboot would repeat it"
+  fi
+}
+
+# The guest attribute bezel/container, whenever any of it has changed.
+tell_container() {
+  local value
+  printf -v value '{"id": "%s", "verb": "%s", "result": "%s", "detail": "%s", "state": "%s", "exit": %d, "restarts": %d, '\
+'"healthy": %s' "$id" "$verb" "$result" "$(json_text "$detail")" "$state" "$code" "$restarts" "$healthy"
+  if [[ $value == "$told_last" ]]; then return; fi
+  say "container $state, exit code $code, $restarts restarts, healthy: $healthy${id:+; request $id: $verb $result, $detail}"
+  if write_attribute container "$value, \"at\": $(printf '%(%s)T' -1)}"; then told_last=$value; fi
+}
+
+# The request among the attributes, after the headers of an answer: its id and its verb, or nothing; or what is wrong.
+readonly REQUEST='
+import json, re, sys
+try:
+    text = json.loads(re.split("\r?\n\r?\n", sys.stdin.read(), maxsplit=1)[-1]).get("bezel-container", "")
+    request = json.loads(text) if text else {}
+except (ValueError, AttributeError):
+    request = None
+if request == {}:
+    sys.exit()
+if not isinstance(request, dict) or request.keys() != {"id", "verb"} or not isinstance(request["id"], str):
+    sys.exit("it is no JSON object of an id and a verb")
+if not re.fullmatch("[0-9a-f]{32}", request["id"]) or request["verb"] not in ("start", "stop", "restart"):
+    sys.exit("its id has to be 32 hexadecimal digits, its verb start, stop or restart")
+print(request["id"], request["verb"])'
+
+# Waits for another request, LOOK_SECONDS at most, and does it.
+await_request() {
+  local seconds=$LOOK_SECONDS seen asked
+  local -r header=$'\n''[Ee][Tt][Aa][Gg]: *([^[:space:]]+)'
+  if [[ $result == running ]]; then seconds=$((waited < 600 ? 10 : 30)); fi
+  waited=$((waited + seconds))
+  if ! said=$(curl --silent --show-error --fail --include --connect-timeout 5 --max-time $((seconds + 30)) \
+    --header 'Metadata-Flavor: Google' "$METADATA/instance/attributes/?recursive=true&alt=json&wait_for_change=true\
+&timeout_sec=$seconds&last_etag=$etag" 2>&1) || [[ ! $said =~ $header ]]; then
+    say "the metadata server cannot be asked for requests ($(last_line)): asking again in $seconds s"
+    sleep "$seconds"
+    return
+  fi
+  seen=${BASH_REMATCH[1]}
+  if [[ $seen == "$etag" ]]; then return; fi
+  etag=$seen
+  if ! asked=$(printf '%s' "$said" | python3 -c "$REQUEST" 2>&1); then
+    say "the attribute bezel-container is refused: ${asked:0:400}; nothing is done"
+    return
+  fi
+  if [[ -z $asked || ${asked% *} == "$id" ]]; then return; fi
+  id=${asked% *} verb=${asked#* } result=running detail="docker $verb" waited=0
+  tell_container
+  if ! retry 1 timeout 300 docker "$verb" "$CONTAINER"; then
+    result=failed detail="docker $verb failed: $(last_line)"
+  elif [[ $verb == stop ]]; then
+    result='done' detail='the container is stopped'
+  else
+    detail='waiting for /health'
+  fi
+  remember_request
+}
+
 main() {
   trap finish EXIT
   rm -rf "$RUN"
@@ -394,6 +529,7 @@ main() {
   start_container
   wait_until_healthy
   save_cache
+  serve_requests || true # nothing that fails in it ends it
 }
 
 main

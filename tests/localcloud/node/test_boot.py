@@ -75,6 +75,34 @@ def test_a_machine_boots_serves_behind_its_firewall_and_leaves_nothing(world):
     assert [path for path in kept if SECRET.encode() in path.read_bytes()] == []
 
 
+def test_a_container_is_stopped_and_started_as_the_attribute_asks(world):
+    address = own_address(13)
+    spec = world.spec(address)
+    world.boot(spec)
+    assert world.settled("healthy") == "done", world.console()
+
+    def asks(number, verb):
+        request = {"id": f"{number:032x}", "verb": verb}
+        metadata = dict(spec.metadata) | {"bezel-container": json.dumps(request)}
+        world.do(world.nodes.set_metadata, NAME, metadata)
+
+        def ended():
+            found = world.container()
+            return found if found.get("id") == request["id"] and found["result"] != "running" else None
+
+        return until(ended, 60)
+
+    assert asked(f"http://{address}:8000/health", "gateway")
+    stopped = asks(1, "stop")
+    assert (stopped["result"], stopped["state"], stopped["healthy"]) == ("done", "exited", False)
+    assert asked(f"http://{address}:8000/health", "gateway") == ""
+    for number, verb in ((2, "start"), (3, "restart")):
+        told = asks(number, verb)
+        assert (told["result"], told["state"], told["healthy"]) == ("done", "running", True)
+        assert asked(f"http://{address}:8000/health", "gateway")
+    assert SECRET not in world.console() + repr(world.container())
+
+
 def test_a_machine_without_a_way_to_google_says_how_to_give_it_one(world):
     world.network(private=False)
     world.boot(world.spec(own_address(6)))

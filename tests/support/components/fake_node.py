@@ -3,10 +3,13 @@
 import base64
 import http.server
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 SCRIPT = Path(__file__).parents[3] / "components" / "node" / "startup.sh"
@@ -25,11 +28,14 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *_):
         pass
 
-    def answer(self, status, content):
+    def answer(self, status, content, etag=""):
         self.send_response(status)
+        if etag:
+            self.send_header("ETag", etag)
         self.send_header("content-length", str(len(content)))
         self.end_headers()
-        self.wfile.write(content)
+        with suppress(BrokenPipeError):  # the machine was switched off
+            self.wfile.write(content)
 
     def do_GET(self):
         self.answer(*self.server.node.get(self.path, self.headers))
@@ -46,7 +52,9 @@ class Node:
         attributes: What its metadata holds.
         told: (phase, state, detail) in the order in which the guest attributes were written.
         broken: path -> (status, how often): what a server answers instead.
-        healthy_after: Looks at /health until it is well.
+        healthy_after: Looks at /health until it is well, after each start of the container.
+        container: What it told of its container, in order.
+        waits: How often it has waited for another request.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -56,7 +64,8 @@ class Node:
         for name in ("docker", "gsutil", "apt-get", "wget", "nvidia-ctk", "systemctl", "sleep", "curl", "python3"):
             shutil.copy(COMMANDS, folder / "bin" / name)
             (folder / "bin" / name).chmod(0o755)
-        self.told, self.broken, self.healthy_after, self.looks = [], {}, 2, 0
+        self.told, self.broken, self.healthy_after, self.looks = [], {}, 2, (0, 0)
+        self.container, self.version, self.waits, self.changed = [], 0, 0, threading.Condition()
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
         self.server.node = self
         threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
@@ -89,18 +98,56 @@ class Node:
         }
 
     def boot(self) -> subprocess.CompletedProcess:
-        self.told, self.looks = [], 0
+        """A boot to its end: a failure, or a machine that waits for requests, which is then switched off."""
+        with self.running() as process:
+            self.until(lambda: self.waits or process.poll() is not None)
+            code = process.poll()
+        return subprocess.CompletedProcess(process.args, code or 0, (self.fake / "console").read_text())
+
+    @contextmanager
+    def running(self):
+        """The machine from its start to when it is switched off."""
+        self.told, self.container, self.waits = [], [], 0
         (self.fake / "calls").write_text("")
-        return subprocess.run(
-            ["/bin/bash", str(SCRIPT)],
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=100,
-            check=False,
-        )
+        with (self.fake / "console").open("w") as console:
+            process = subprocess.Popen(
+                ["/bin/bash", str(SCRIPT)],
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=console,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        threading.Thread(target=self._watch, args=(process,), daemon=True).start()
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait(10)
+
+    def _watch(self, process) -> None:
+        process.wait()
+        with self.changed:
+            self.changed.notify_all()
+
+    def until(self, true, seconds: float = 100) -> None:
+        """Wait until something is so; it is looked at whenever the machine asks or tells something."""
+        with self.changed:
+            assert self.changed.wait_for(true, seconds), (self.fake / "console").read_text()
+
+    def ask(self, request: object) -> None:
+        """Set the attribute of a request, as an operator does."""
+        with self.changed:
+            self.attributes["bezel-container"] = request if isinstance(request, str) else json.dumps(request)
+            self.version += 1
+            self.changed.notify_all()
+
+    def settled(self) -> dict:
+        """What it told last of its container, once it waits for another request."""
+        before = self.waits
+        self.until(lambda: self.waits > before)
+        return self.container[-1]
 
     def close(self) -> None:
         self.server.shutdown()
@@ -141,9 +188,12 @@ class Node:
             self.broken[path] = (status, left - 1)
             return status, json.dumps({"error": {"code": status, "message": "refused for a test"}}).encode()
         if path == "/health":
-            self.looks += 1
-            well = (self.fake / "running").exists() and self.looks > self.healthy_after
-            return (200 if well else 503), b""
+            try:
+                started = (self.fake / "running").stat().st_mtime_ns
+            except FileNotFoundError:
+                return 503, b""
+            self.looks = (started, self.looks[1] + 1 if self.looks[0] == started else 1)
+            return (200 if self.looks[1] > self.healthy_after else 503), b""
         if path.startswith("/computeMetadata/v1/"):
             return self._metadata(path.removeprefix("/computeMetadata/v1/"), headers)
         if path == "/secretmanager/v1/projects/p/secrets/hf-token/versions/latest:access":
@@ -155,6 +205,8 @@ class Node:
     def _metadata(self, path, headers):
         if headers["metadata-flavor"] != "Google":
             return 403, b"Missing Metadata-Flavor:Google header."
+        if "wait_for_change=true" in path:
+            return self._change(path)
         fixed = {
             "project/project-id": "p",
             "instance/service-accounts/default/token": json.dumps({"access_token": TOKEN, "expires_in": 3599}),
@@ -162,10 +214,30 @@ class Node:
         found = (fixed | {"instance/attributes/?recursive=true&alt=json": json.dumps(self.attributes)}).get(path)
         return (404, b"<html>404</html>") if found is None else (200, found.encode())
 
+    def _change(self, path):
+        """The attributes once they have changed; of a short wait at once, as if its time had gone by."""
+        known = path.rpartition("&last_etag=")[2]
+        with self.changed:
+            if known == self.etag and "&timeout_sec=60&" in path:
+                self.waits += 1
+                self.changed.notify_all()
+                self.changed.wait_for(lambda: self.etag != known, 100)
+            return 200, json.dumps(self.attributes).encode(), self.etag
+
+    @property
+    def etag(self) -> str:
+        """The version of its attributes, as its metadata server names it."""
+        return f"e{self.version}"
+
     def put(self, path, headers, content):
         if headers["metadata-flavor"] != "Google":
             return 403, b""
-        told = json.loads(content)
-        assert told.keys() == {"state", "at", "detail"}
-        self.told.append((path.rpartition("/bezel/")[2], told["state"], told["detail"]))
+        told, name = json.loads(content), path.rpartition("/bezel/")[2]
+        with self.changed:
+            if name == "container":
+                self.container.append(told)
+            else:
+                assert told.keys() == {"state", "at", "detail"}
+                self.told.append((name, told["state"], told["detail"]))
+            self.changed.notify_all()
         return 200, b""

@@ -45,8 +45,22 @@ case $step in
     cp "$2" "$FAKE/environment"
     stat -c %a "$2" >"$FAKE/environment.mode"
     : >"$FAKE/running"
+    rm -f "$FAKE/stopped"
     ;;
-  docker-inspect) if [ -f "$FAKE/state" ]; then cat "$FAKE/state"; else echo running 0 0; fi ;;
+  docker-start | docker-restart)
+    : >"$FAKE/running"
+    rm -f "$FAKE/state" "$FAKE/stopped"
+    if [ -f "$FAKE/start.state" ]; then cp "$FAKE/start.state" "$FAKE/state"; fi
+    ;;
+  docker-stop)
+    rm -f "$FAKE/running"
+    : >"$FAKE/stopped"
+    ;;
+  docker-inspect)
+    if [ -f "$FAKE/stopped" ]; then echo exited 0 137; elif [ -f "$FAKE/state" ]; then cat "$FAKE/state"; else
+      echo running 0 0
+    fi
+    ;;
   docker-logs) cat "$FAKE/logs" ;;
   gsutil-rsync | gsutil-restore | gsutil-save)
     from=$(local_path "$3")
