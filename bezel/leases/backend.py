@@ -9,10 +9,11 @@ import re
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
+from bezel.leases.observation import phases_of
 from bezel.rest import ApiError, GoogleClient, RestError, UnreachableError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from bezel.leases.observation import Observation, Phase
 
@@ -61,8 +62,20 @@ class BackEnd(ABC):
         """Begin to delete it, with all that runs on it; it is no error if it is gone already."""
 
     @abstractmethod
+    def guest_attributes(self, zone: str, name: str) -> Sequence[Mapping[str, Any]]:
+        """What its machine wrote below `bezel/`, each as namespace, key and value; empty before the first."""
+
     def phases(self, zone: str, name: str) -> Mapping[str, Phase]:
-        """Boot phases that its node reports, by name; {} before the first."""
+        """Boot phases that its machine reports, by name; {} before the first."""
+        return phases_of(self.guest_attributes(zone, name))
+
+    @abstractmethod
+    def attributes(self, zone: str, name: str) -> Mapping[str, str]:
+        """Metadata attributes of its machine, by name; {} where there is none."""
+
+    @abstractmethod
+    def set_attribute(self, zone: str, name: str, key: str, value: str) -> str:
+        """Set one attribute and leave the others as they are; returns the name of the operation, "" without one."""
 
     @abstractmethod
     def serial_output(self, zone: str, name: str) -> str:

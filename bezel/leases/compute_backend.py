@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any
 from bezel.leases.backend import NOT_FOUND, BackEnd, no_such_zone
 from bezel.leases.clock import unix
 from bezel.leases.names import LEASE
-from bezel.leases.observation import NAMESPACE, Observation, Phase, State, phases_of
+from bezel.leases.observation import NAMESPACE, Observation, State
 from bezel.rest import ApiError, endpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 KIND = "flex_start_vm"
+_ATTEMPTS = 5
+_CHANGED = 412  # the fingerprint is that of earlier metadata
 _STATES = {
     "PENDING": State.WAITING,
     "PROVISIONING": State.PROVISIONING,
@@ -65,11 +67,34 @@ class ComputeBackEnd(BackEnd):
         """DELETE the instance; its disk goes with it."""
         self._call("DELETE", self._instance(zone, name))
 
-    def phases(self, zone: str, name: str) -> Mapping[str, Phase]:
-        """GET the guest attributes; {} before the first is written."""
+    def guest_attributes(self, zone: str, name: str) -> Sequence[Mapping[str, Any]]:
+        """GET the guest attributes."""
         url, params = f"{self._instance(zone, name)}/getGuestAttributes", {"queryPath": f"{NAMESPACE}/"}
         answer = self._call("GET", url, params=params) or {}
-        return phases_of((answer.get("queryValue") or {}).get("items") or [])
+        return (answer.get("queryValue") or {}).get("items") or []
+
+    def attributes(self, zone: str, name: str) -> Mapping[str, str]:
+        """GET the instance."""
+        instance = self._call("GET", self._instance(zone, name)) or {}
+        return _by_key((instance.get("metadata") or {}).get("items") or [])
+
+    def set_attribute(self, zone: str, name: str, key: str, value: str) -> str:
+        """POST setMetadata with the fingerprint of what was read; read again where another caller was faster."""
+        for left in reversed(range(_ATTEMPTS)):
+            metadata = self._client.get(self._instance(zone, name)).get("metadata") or {}
+            items = _by_key(metadata.get("items") or [])
+            if items.get(key) == value:  # a repeated request finds what the first one has set
+                return ""
+            both = [{"key": each, "value": text} for each, text in {**items, key: value}.items()]
+            body = {"fingerprint": metadata.get("fingerprint", ""), "items": both}
+            try:
+                answer = self._client.post(f"{self._instance(zone, name)}/setMetadata", json=body, idempotent=True)
+            except ApiError as error:
+                if error.status != _CHANGED or not left:
+                    raise
+            else:
+                return str(answer.get("name") or "")
+        raise AssertionError  # the last attempt returns or raises
 
     def serial_output(self, zone: str, name: str) -> str:
         """GET the first serial port."""
@@ -126,6 +151,10 @@ class ComputeBackEnd(BackEnd):
             kind=KIND,
             provisioning_model=str((instance.get("scheduling") or {}).get("provisioningModel") or ""),
         )
+
+
+def _by_key(items: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    return {str(item["key"]): str(item.get("value") or "") for item in items if "key" in item}
 
 
 def _error_text(error: Mapping[str, Any]) -> str:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.leases.backend import NOT_FOUND, BackEnd, no_such_zone
 from bezel.leases.clock import unix
-from bezel.leases.observation import NAMESPACE, Observation, Phase, State, phases_of
+from bezel.leases.observation import NAMESPACE, Observation, State
 from bezel.rest import ApiError, endpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 KIND = "queued_resource"
 _STATES = {
@@ -74,12 +74,22 @@ class TpuBackEnd(BackEnd):
         if self._call("DELETE", url, params={"force": "true"}) is None:
             self._call("DELETE", f"{self._parent(zone)}/nodes/{name}")
 
-    def phases(self, zone: str, name: str) -> Mapping[str, Phase]:
+    def guest_attributes(self, zone: str, name: str) -> Sequence[Mapping[str, Any]]:
         """POST getGuestAttributes of the node; a single-host node has one worker."""
         url, body = f"{self._parent(zone)}/nodes/{name}:getGuestAttributes", {"queryPath": f"{NAMESPACE}/"}
         answer = self._call("POST", url, json=body, idempotent=True) or {}
         workers = answer.get("guestAttributes") or []
-        return phases_of(entry for worker in workers for entry in (worker.get("queryValue") or {}).get("items") or [])
+        return [entry for worker in workers for entry in (worker.get("queryValue") or {}).get("items") or []]
+
+    def attributes(self, zone: str, name: str) -> Mapping[str, str]:
+        """GET the node."""
+        return (self._call("GET", f"{self._parent(zone)}/nodes/{name}") or {}).get("metadata") or {}
+
+    def set_attribute(self, zone: str, name: str, key: str, value: str) -> str:
+        """PATCH the node's metadata: all of it, as last read, since the API changes it as a whole."""
+        body = {"metadata": {**self.attributes(zone, name), key: value}}
+        url, params = f"{self._parent(zone)}/nodes/{name}", {"updateMask": "metadata"}
+        return str(self._client.request("PATCH", url, json=body, params=params, idempotent=True).get("name") or "")
 
     def serial_output(self, zone: str, name: str) -> str:
         """The API has no console output."""

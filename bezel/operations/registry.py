@@ -299,6 +299,14 @@ OPERATIONS: tuple[Operation, ...] = (
         "stack_edits.restart:apply_restart",
     ),
     Operation(
+        "container",
+        "node.container:plan_container",
+        "changing",
+        "start, stop or restart the container of a stack's leased machines, which are billed as before",
+        "container",
+        "node.container:apply_container",
+    ),
+    Operation(
         "destroy",
         "destroy:plan_destroy",
         "changing",

@@ -73,6 +73,7 @@ RUN_BY = {
     "bezel ci lock": "tests/gitops/test_lock_command.py",
     "bezel ci preview": "tests/gitops/test_review_run.py",
     "bezel ci rehearse": "tests/gitops/test_rehearsal.py",
+    "bezel container start": "tests/e2e/test_container.py",
     "bezel deploy": "tests/operations/test_deploy.py",
     "bezel restart": "tests/operations/test_scale.py",
     "bezel init": "tests/e2e/test_project_setup.py",

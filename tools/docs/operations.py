@@ -37,7 +37,7 @@ SEED_TOOLS: dict[str, str | tuple[str, str] | None] = {
     "describe a queued resource": "tpu_describe",
     "destroy a queued resource": "tpu_delete",
     "reservation status": "status",
-    "start, stop and restart the container": None,
+    "start, stop and restart the container": "container",
     "status of the container": "status",
     "log of the container": "logs",
     "system logs": "logs",

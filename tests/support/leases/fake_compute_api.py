@@ -37,7 +37,7 @@ class _Compute:
             return Answer(json={"name": name}) if name in self.world.zone(zone).hardware else error(404, "not found")
         if kind == "operations":
             return self._operation(name)
-        if call.method == "POST":
+        if call.method == "POST" and not name:
             return self._create(zone, call)
         if not name:
             return Answer(json={"items": [self._instance(one) for one in self._all(zone)]})
@@ -52,6 +52,12 @@ class _Compute:
         if verb == "getGuestAttributes":
             items = self.world.guest_attributes(one)
             return Answer(json={"queryValue": {"items": items}}) if items else error(404, "no guest attributes")
+        if verb == "setMetadata":
+            if call.json["fingerprint"] != self._instance(one)["metadata"]["fingerprint"]:
+                return error(412, "Supplied fingerprint does not match current metadata fingerprint.")
+            items = {item["key"]: item["value"] for item in call.json["items"]}
+            one.set_attributes(self.world.now, items)
+            return Answer(json={"name": one.operation, "status": "RUNNING"})
         if verb == "serialPort":
             return Answer(json={"contents": "bezel: starting\n"})
         return Answer(json=self._instance(one))
@@ -100,8 +106,13 @@ class _Compute:
         phase, since = self.world.phase_of(one)
         started = {"lastStartTimestamp": stamp(since)} if phase == "active" else {}
         interfaces = [{**nic, "networkIP": f"10.64.0.{one.number}"} for nic in one.body["networkInterfaces"]]
+        metadata = dict(one.body["metadata"])
+        if one.attributes:
+            metadata["items"] = [{"key": key, "value": value} for key, value in one.attributes.items()]
+        metadata["fingerprint"] = f"f{len(one.requests)}-{len(metadata['items'])}"
         return {
             **{key: value for key, value in one.body.items() if key != "params"},
+            "metadata": metadata,
             **started,
             "id": str(one.number),
             "creationTimestamp": stamp(one.created),

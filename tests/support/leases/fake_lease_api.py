@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from bezel.leases.clock import PlatformClock
+from bezel.leases.container import ATTRIBUTE
+from tests.support.leases.fake_machine import FakeMachine
 from tests.support.rest.fake_google import Answer, Call, Server, serving
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ class Zone:
         delete_seconds: From asked for to gone.
         late_seconds: The next request is not answered, and stored that much later.
         deletable_early: Whether it can be deleted while it is provisioned.
+        machine: What its machines do with requests for their containers.
     """
 
     refusal: tuple[int, str] | None = None
@@ -53,12 +56,18 @@ class Zone:
     delete_seconds: float = 5.0
     late_seconds: float | None = None
     deletable_early: bool = False
+    machine: FakeMachine = field(default_factory=FakeMachine)
     hardware: tuple[str, ...] = ("v6e-4", "ct6e-standard-4t")
 
 
 @dataclass
 class Lease:
-    """A request that a zone took."""
+    """A request that a zone took.
+
+    Attributes:
+        attributes: Metadata of its machine that was set later.
+        requests: Requests for its container: when each came, and what it says.
+    """
 
     zone: str
     name: str
@@ -71,6 +80,15 @@ class Lease:
     labels: dict[str, str]
     operation: str
     deleted: float | None = None
+    attributes: dict[str, str] = field(default_factory=dict)
+    requests: list[tuple[float, str]] = field(default_factory=list)
+
+    def set_attributes(self, now: float, attributes: dict[str, str]) -> None:
+        """Replace the machine's metadata; it takes another request from it."""
+        asked = attributes.get(ATTRIBUTE, "")
+        if asked != self.attributes.get(ATTRIBUTE, ""):
+            self.requests.append((now, asked))
+        self.attributes = attributes
 
 
 @dataclass
@@ -154,7 +172,9 @@ class FakeLeaseApi:
             value = json.dumps({"state": state, "at": self.active_at(one) + number * step, "detail": detail})
             found.append({"namespace": "bezel", "key": name, "value": value})
             if state == "failed":
-                break
+                return found
+        if elapsed >= script.boot_seconds and (report := script.machine.report(self.now, one.requests)):
+            found.append({"namespace": "bezel", "key": "container", "value": json.dumps(report)})
         return found
 
     def take(self, lease: Lease) -> None:

@@ -150,4 +150,9 @@ class _Tpu:
         if verb == "getGuestAttributes":
             items = self.world.guest_attributes(nodes[0][0])
             return Answer(json={"guestAttributes": [{"queryPath": "bezel/", "queryValue": {"items": items}}]})
-        return Answer(json=nodes[0][1])
+        one, node = nodes[0]
+        if call.method == "PATCH":
+            assert call.query["updateMask"] == "metadata"
+            one.set_attributes(self.world.now, call.json["metadata"])
+            return Answer(json={"name": one.operation})
+        return Answer(json={**node, "metadata": one.attributes or node["metadata"]})

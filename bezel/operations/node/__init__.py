@@ -1,0 +1,1 @@
+"""Operations on the machines of a lease while they run."""

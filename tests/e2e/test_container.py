@@ -1,0 +1,73 @@
+"""The container of a leased machine, stopped and started by the command on a deployed stack: what callers see of it."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.e2e.lease_harness import STACK, LeaseFaultHarness
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.support.e2e.rehearsal import Run
+
+pytestmark = pytest.mark.slow
+SECONDS = 60.0
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LeaseFaultHarness]:
+    with LeaseFaultHarness.deploy(tmp_path_factory.mktemp("container")) as made:
+        yield made
+
+
+def container(stage: LeaseFaultHarness, *words: str) -> Run:
+    return stage.rehearsal.bezel("container", *words, **stage.rehearsal.variables())
+
+
+def until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + SECONDS
+    while not true():
+        assert time.monotonic() < end
+
+
+def test_a_stopped_container_serves_nobody_until_it_is_started_and_no_deploy_sees_a_change(
+    stage: LeaseFaultHarness,
+) -> None:
+    with stage.invoker() as caller:
+        assert caller.get("/v1/models").status_code == 200
+
+        # Without its name nothing is stopped.
+        refused = container(stage, "stop", STACK, "--yes")
+        assert (refused.code, "nothing was changed" in refused.text) == (3, True), refused.text
+        assert caller.get("/v1/models").status_code == 200
+
+        stopped = container(stage, "stop", STACK, "--name", STACK)
+        assert stopped.code == 0, stopped.text
+        assert "is billed as before while it is stopped" in stopped.text
+        assert "the server works on 0 requests now, and 0 wait" in stopped.text
+        until(lambda: caller.get("/v1/models").status_code == 503)
+        stage.nothing_left()
+        assert stage.one_lease()
+
+        again = container(stage, "stop", STACK, "--name", STACK, "--json")
+        assert json.loads(again.text[again.text.index("{\n") :])["outcome"]["verdict"] == "unchanged", again.text
+
+        for action in ("start", "restart"):
+            done = container(stage, action, STACK, "--yes")
+            assert done.code == 0, done.text
+            assert "running, serves" in done.text
+            until(lambda: caller.get("/v1/models").status_code == 200)
+        stage.nothing_left()
+
+    # What was preempted takes no request, and the command says what to do.
+    stage.add("lease-preempted")
+    until(lambda: "ACTIVE" not in stage.there())
+    ended = container(stage, "start", STACK, "--yes")
+    assert ended.code == 1, ended.text
+    assert "its machine does not run, so there is no container" in ended.text
+    assert "{renew: true}" in ended.text
