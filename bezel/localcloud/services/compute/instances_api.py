@@ -108,6 +108,8 @@ def set_metadata(call: Call) -> Json:
 
 def _metadata_set(call: Call) -> str:
     name, row = _found(call)
+    if account := row["machine"]["service_account"]:
+        call.act_as(account)  # with new metadata a machine does other things, as its account
     present, given = row["request"].get("metadata", {}), call.body.get("fingerprint")
     if not given:
         raise missing("fingerprint")
