@@ -13,19 +13,23 @@ from typing import Any, Literal
 from pydantic import Field
 
 from bezel.console import aligned
+from bezel.leases.backend import BackEnd
 from bezel.leases.clock import format_duration, unix
+from bezel.leases.container import ContainerReport, report_of
 from bezel.leases.inventory import back_end_of
 from bezel.leases.observation import Observation, State
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import DeployedLease, DeployedService, Deployment
+from bezel.operations.redaction import cleaned
 from bezel.operations.results import Arguments, Result, Usd, lines, utc
 from bezel.operations.service_use import InstancesNow, ServiceCost, service_use
 from bezel.planner.base.money import Priced
 from bezel.resource_cost.stack_cost import resources_in, stack_cost
 from bezel.rest import ApiError
 
-Verdict = Literal["ready", "deploying", "waiting", "failed", "ended", "gone", "unfinished"]
+Verdict = Literal["ready", "deploying", "waiting", "stopped", "failed", "ended", "gone", "unfinished"]
 _READERS = 8
+_WORD = 100
 
 
 class StatusArguments(Arguments):
@@ -51,6 +55,11 @@ class LeaseStatus(Result):
     left_seconds: int | None = Field(description="time until its end; None without an end")
     usd_per_hour: Usd | None = Field(description="price of an hour in its zone; None if unknown")
     usd_so_far: Usd | None = Field(description="cost of its accelerators until now; None if unknown")
+    container: str | None = Field(
+        description="state of its container, e.g. running or exited, a minute old at most; None before the end of the "
+        "boot, and where it cannot be read"
+    )
+    serves: bool | None = Field(description="whether the container's server answers; None where that is unknown")
 
 
 class StackStatus(Result):
@@ -192,6 +201,7 @@ def _lease_status(context: Context, lease: DeployedLease) -> LeaseStatus:
     end = now if ends_at is None else min(now, ends_at)
     hours = None if active_at is None else Decimal(str(max(0.0, end - active_at))) / 3600
     is_gone = observed is None and (ends_at is None or ends_at > now)
+    report = None if observed is None else _container(back_end, observed)
     return LeaseStatus(
         name=lease.name,
         zone=zone or None,
@@ -201,7 +211,19 @@ def _lease_status(context: Context, lease: DeployedLease) -> LeaseStatus:
         usd_per_hour=price,
         # When a lease that is gone early was billed last is not known.
         usd_so_far=None if price is None or hours is None or is_gone else price * hours,
+        container=None if report is None else cleaned(report.state, _WORD),
+        serves=None if report is None else report.is_healthy,
     )
+
+
+def _container(back_end: BackEnd, lease: Observation) -> ContainerReport | None:
+    """The container as its machine reports it; None without a report, and for a caller who may not read it."""
+    if lease.state is not State.ACTIVE:
+        return None
+    try:
+        return report_of(back_end.guest_attributes(lease.zone, lease.name))
+    except ApiError:
+        return None
 
 
 def _times(lease: DeployedLease, observed: Observation | None) -> tuple[float | None, float | None]:
@@ -222,6 +244,11 @@ def _verdict(
     for states, verdict in _LEASE_VERDICTS:
         if concerned := [f"lease {lease.name} is {lease.state}" for lease in leases if lease.state in states]:
             return verdict, tuple(concerned)
+    if stopped := [lease for lease in leases if lease.container not in {None, "running", "restarting"}]:
+        repair = f"`bezel container start {deployment.stack}` starts it"
+        return "stopped", tuple(f"the container of {lease.name} is {lease.container}: {repair}" for lease in stopped)
+    if starting := [lease.name for lease in leases if lease.serves is False]:
+        return "deploying", tuple(f"the container of {name} does not serve yet" for name in starting)
     return _service_verdict(live or {})
 
 
@@ -295,7 +322,8 @@ def _lease_line(lease: LeaseStatus) -> str:
     left = "without an end" if lease.ends_at is None else "ended"
     if lease.left_seconds:
         left = f"{format_duration(lease.left_seconds)} left"
-    return f"{lease.state}, {lease.zone or 'no zone yet'}, {left}, {_usd(lease.usd_so_far)} so far"
+    container = f", container {lease.container}" if lease.container else ""
+    return f"{lease.state}, {lease.zone or 'no zone yet'}{container}, {left}, {_usd(lease.usd_so_far)} so far"
 
 
 def _row(stack: StackStatus) -> tuple[str, ...]:

@@ -51,6 +51,10 @@ def test_a_stopped_container_serves_nobody_until_it_is_started_and_no_deploy_see
         assert "is billed as before while it is stopped" in stopped.text
         assert "the server works on 0 requests now, and 0 wait" in stopped.text
         until(lambda: caller.get("/v1/models").status_code == 503)
+        status = stage.rehearsal.bezel("status", STACK, **stage.rehearsal.variables())
+        assert status.code == 1
+        assert "container exited" in status.text, status.text
+        assert f"`bezel container start {STACK}` starts it" in status.text
         stage.nothing_left()
         assert stage.one_lease()
 

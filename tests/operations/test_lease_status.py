@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from bezel.leases.clock import PlatformClock, rfc3339
+from bezel.leases.container import ATTRIBUTE, request_text
 from bezel.operations.context import Context
 from bezel.operations.status import StackStatus, StatusArguments, status
-from tests.support.leases.fake_lease_api import START
+from tests.support.leases.fake_lease_api import START, answers, error
 from tests.support.leases.harness import NAME, ZONES, LeaseHarness
 from tests.support.operations.deployed import Deployed, state_of
 
+NO_GATEWAY = ("no condition yet",)  # the stack has no service, so its verdict is `deploying` at best
 KIND = "pulumi-python:dynamic/components"
 
 
@@ -52,6 +54,32 @@ def test_an_active_lease_is_shown_with_its_zone_the_time_left_and_its_cost(trial
     assert (lease.state, lease.zone) == ("active", ZONES[0])
     assert 0 < lease.left_seconds < 14400
     assert Decimal("10.8") <= lease.usd_so_far <= Decimal("11.2")
+
+
+def test_a_container_that_was_stopped_or_loads_its_model_is_not_ready(trial: LeaseHarness, read: Any) -> None:
+    trial.run()
+    machine = trial.world.zone(ZONES[0]).machine
+    found = read()
+    assert (found.reasons, found.leases[0].container, found.leases[0].serves) == (NO_GATEWAY, "running", True)
+    (lease,) = trial.left()
+    lease.set_attributes(trial.world.now, {ATTRIBUTE: request_text("1" * 32, "stop")})
+    trial.world.now += machine.take_seconds
+    found = read()
+    assert (found.verdict, found.leases[0].container, found.leases[0].serves) == ("stopped", "exited", False)
+    assert found.reasons == (f"the container of {NAME} is exited: `bezel container start v6e4` starts it",)
+    lease.set_attributes(trial.world.now, {ATTRIBUTE: request_text("2" * 32, "start")})
+    trial.world.now += machine.take_seconds
+    found = read()
+    assert (found.verdict, found.reasons) == ("deploying", (f"the container of {NAME} does not serve yet",))
+    trial.world.now += machine.load_seconds
+    assert read().reasons == NO_GATEWAY
+
+
+def test_a_container_that_cannot_be_read_is_unknown(trial: LeaseHarness, read: Any) -> None:
+    trial.run()
+    trial.world.faults.append(answers(9, error(403, "denied"), path="getGuestAttributes"))
+    (lease,) = read().leases
+    assert (lease.state, lease.container, lease.serves) == ("active", None, None)
 
 
 def test_a_lease_that_is_gone_before_its_end_has_an_unknown_cost(read: Any) -> None:
