@@ -107,6 +107,7 @@ class Machine:
     async def stop(self) -> None:
         """Power off and remove everything of the machine."""
         await self._script.stop()
+        self._metadata.close()
         await self._engine.close()
         for relay in self._relays:
             await relay.close()

@@ -36,6 +36,7 @@ class Metadata:
         self.guest: dict[str, str] = {}
         self._attributes = dict(spec.metadata)
         self._changed = asyncio.Event()
+        self._is_closed = False
         self._speed = speed
         self._spec = spec
         self._store = store
@@ -54,6 +55,11 @@ class Metadata:
         self._attributes = dict(attributes)
         self._changed.set()
         self._changed = asyncio.Event()
+
+    def close(self) -> None:
+        """Answer every reader that waits: the machine ends."""
+        self._is_closed = True
+        self._changed.set()
 
     def routes(self) -> list[Route]:
         """The server's routes."""
@@ -98,7 +104,7 @@ class Metadata:
         limit = None if seconds is None else max(seconds / self._speed, min(seconds, _SHORTEST_WAIT))
         try:
             async with asyncio.timeout(limit):
-                while known == self._etag(name):
+                while known == self._etag(name) and not self._is_closed:
                     await self._changed.wait()
         except TimeoutError:
             pass

@@ -235,6 +235,12 @@ def test_who_waits_for_a_change_of_the_attributes_is_answered_with_it_and_not_be
             late = await http.get(f"{root}/?wait_for_change=true&timeout_sec=0")
             assert (late.status_code, late.text) == (200, "bezel-port\n")
             assert (await http.get(f"{root}/?wait_for_change=true&timeout_sec=soon")).status_code == 400
+            last = asyncio.create_task(http.get(f"{root}/?wait_for_change=true"))
+            for _ in range(10):
+                await asyncio.sleep(0)
+            assert not last.done()
+            made.close()
+            assert (await last).status_code == 200
 
     asyncio.run(trial())
 
