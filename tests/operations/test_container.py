@@ -4,6 +4,7 @@ import json
 import os
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from bezel.operations.results import utc
 from bezel.rest import ApiError
 from tests.support.leases.fake_lease_api import START, answers, error
 from tests.support.leases.fake_machine import FakeMachine
-from tests.support.leases.harness import NAME, STACK, ZONES, LeaseHarness
+from tests.support.leases.harness import NAME, STACK, ZONES, LeaseHarness, body_of
 from tests.support.operations.deployed import service_resource, state_of
 
 KIND = "pulumi-python:dynamic/components"
@@ -46,16 +47,20 @@ class Machines:
         (lease,) = self.trial.left()
         return lease.attributes
 
-    def keep(self, **node: Any) -> None:
-        """The stack's state; its arguments are outputs of the machine."""
+    def keep(self, *names: str) -> None:
+        """The stack's state, with these leases."""
         file = self.folder / f"state/.pulumi/stacks/bezel/{STACK}.json"
         file.parent.mkdir(parents=True, exist_ok=True)
         zones = [{"zone": zone, "patience_seconds": 300} for zone in ZONES]
-        request = {"name": NAME, "project": "acme", "zones": zones, "back_end": self.trial.kind}
-        found = {**request, "zone": ZONES[0], "hourly_usd": {ZONES[0]: 5.4}, "active_at": None, "ends_at": None, **node}
+        asked = {"project": "acme", "zones": zones, "back_end": self.trial.kind}
+        granted = {**asked, "zone": ZONES[0], "hourly_usd": {ZONES[0]: 5.4}, "active_at": None, "ends_at": None}
         resources = [
-            {"urn": f"urn:{number}", "type": type_, "custom": True, "id": "a", "inputs": {}, "outputs": outputs}
-            for number, (type_, outputs) in enumerate([(f"{KIND}:TpuRequest", request), (f"{KIND}:TpuNode", found)])
+            {"urn": f"{name}/{type_}", "type": type_, "custom": True, "id": "a", "inputs": {}, "outputs": outputs}
+            for name in names
+            for type_, outputs in (
+                (f"{KIND}:TpuRequest", {**asked, "name": name}),
+                (f"{KIND}:TpuNode", {**granted, "name": name}),
+            )
         ]
         file.write_text(json.dumps(state_of(*resources, url=URL)))
 
@@ -79,7 +84,7 @@ class Machines:
 @pytest.fixture
 def machines(tmp_path: Path, trial: LeaseHarness) -> Iterator[Machines]:
     made = Machines(tmp_path, trial)
-    made.keep()
+    made.keep(NAME)
     return made
 
 
@@ -181,13 +186,13 @@ def test_a_machine_that_takes_no_request_is_given_up_after_its_deadline(machines
 def test_a_request_that_another_one_replaced_is_said_to_be_lost(machines: Machines) -> None:
     machines.machine.is_deaf = True
 
-    def replace(line: str) -> None:
+    def overwrite(line: str) -> None:
         machines.shown.append(line)
         machines.attributes[ATTRIBUTE] = json.dumps({"id": "1" * 32, "verb": "start"})
 
     plan = machines.plan("stop")
     with Context(
-        machines.folder, machines.context().environ, clock=machines.trial.world.clock, show=replace
+        machines.folder, machines.context().environ, clock=machines.trial.world.clock, show=overwrite
     ) as context:
         outcome = apply_container(context, plan)
     assert "another request has replaced this one" in outcome.problems[0]
@@ -244,6 +249,49 @@ def test_a_caller_that_gives_up_takes_nothing_back(machines: Machines) -> None:
     machines.trial.world.now += 10
     machines.cancelled.clear()
     assert machines.plan("stop").is_empty
+
+
+OTHER = f"{NAME}-1"
+
+
+@pytest.fixture
+def fleet(machines: Machines) -> Machines:
+    """The stack with two machines."""
+    spec = machines.trial.spec()
+    machines.trial.run(spec=replace(spec, name=OTHER, body=body_of(machines.trial.kind, name=OTHER)))
+    machines.keep(NAME, OTHER)
+    return machines
+
+
+def test_a_fleet_is_restarted_one_machine_after_the_other_once_each_serves_again(fleet: Machines) -> None:
+    plan = fleet.plan("restart")
+    assert [change.name for change in plan.changes] == [f"{ZONES[0]}/{NAME}", f"{ZONES[0]}/{OTHER}"]
+    assert [text for text in plan.warnings if "503" in text] == []  # the other machine serves
+    assert len(fleet.apply(plan).changes) == 2
+    first, second = (lease.requests[0][0] for lease in fleet.trial.left())
+    assert second - first >= fleet.machine.load_seconds
+    assert any("503" in text for text in fleet.plan("stop").warnings)
+
+
+def test_a_fleet_whose_first_machine_fails_keeps_the_others_as_they_are(fleet: Machines) -> None:
+    fleet.machine.failure = "vLLM ended with exit code 1"
+    outcome = fleet.do("restart")
+    assert (outcome.verdict, outcome.changes) == ("failed", ())
+    assert outcome.problems[1] == f"not asked: {ZONES[0]}/{OTHER}"
+    assert [len(lease.requests) for lease in fleet.trial.left()] == [1, 0]
+
+
+def test_one_machine_of_a_fleet_is_stopped_by_its_own_name_and_a_start_is_for_those_that_do_not_run(
+    fleet: Machines,
+) -> None:
+    plan = fleet.plan("stop", lease=OTHER)
+    assert plan.confirm_name == OTHER
+    assert [text for text in plan.warnings if "503" in text] == []  # the other machine may serve
+    outcome = fleet.apply(plan)
+    assert f"`bezel container start {STACK} --lease {OTHER}`" in outcome.details[1]
+    assert [change.name for change in fleet.plan("start").changes] == [f"{ZONES[0]}/{OTHER}"]
+    assert [change.name for change in fleet.plan("stop").changes] == [f"{ZONES[0]}/{NAME}"]
+    assert [len(lease.requests) for lease in fleet.trial.left()] == [0, 1]
 
 
 REFUSALS = {

@@ -171,7 +171,7 @@ def _warnings(
         return
     serving = [machine for machine in machines if machine.report.is_healthy]
     is_all = action == "stop" and all(machine in interrupted for machine in serving)
-    if deployment.url and (is_all or len(machines) == 1):
+    if deployment.url and len(machines) == len(deployment.leases) and (is_all or len(machines) == 1):
         until = "until it is started" if action == "stop" else "while the model is loaded again"
         yield f"callers of {deployment.url} get 503 {until}"
     if len(deployment.leases) == 1:
