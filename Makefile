@@ -18,7 +18,7 @@ export MYPY_CACHE_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bezel/mypy
 export HYPOTHESIS_STORAGE_DIRECTORY ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bezel/hypothesis
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview outputs down recover check test test-long clients lint types reports gitops contract
+.PHONY: help setup up preview outputs down recover check test test-long clients lint types reports gitops truth
 
 help: ## list the recipes
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -73,5 +73,5 @@ reports: setup ## regenerate docs/fidelity.md and docs/reliability.md from tests
 gitops: setup ## run the workflow files on a forge and a runner of this machine (needs Go, once 3 minutes)
 	@.venv/bin/pytest -q --timeout 600 -m gitops tests/gitops
 
-contract: setup ## run the vLLM contract tests against a real vLLM in FOLDER (see tools/vllm/contract.py)
-	@.venv/bin/python -m tools.vllm.contract $(FOLDER) --record
+truth: setup ## prove the load client against a server that knows the truth (needs Go; 3 minutes)
+	@.venv/bin/python -m tools.bench.truth

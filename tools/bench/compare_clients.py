@@ -1,12 +1,11 @@
-"""Measure the load engine beside its peers, against a mock server that knows the truth; write docs/benchmarks.md.
+"""Measure the load engine beside its peers, against a server that knows the truth; write docs/benchmarks.md.
 
-  .venv/bin/python -m tools.bench.compare_clients --mock MOCKSRV [--vllm VENV/bin] [--guidellm VENV/bin]
-    [--tokenizer DIR] [--add]
+  .venv/bin/python -m tools.bench.compare_clients [--vllm VENV/bin] [--guidellm VENV/bin] [--tokenizer DIR] [--add]
 
-The mock server (docs/benchmarks.md describes its installation) runs on one core, the client's whole process tree on
-another. In each round the clients take turns, and each figure is the best of the rounds: other work of the machine
-makes a client look worse than it is, never better. CPU time is that of the process tree; the difference of a long run
-and a short one excludes a client's start.
+The server (tools/bench/truth) runs on one core, the client's whole process tree on another. In each round the clients
+take turns, and each figure is the best of the rounds: other work of the machine makes a client look worse than it is,
+never better. CPU time is that of the process tree; the difference of a long run and a short one excludes a client's
+start.
 """
 
 from __future__ import annotations
@@ -26,9 +25,10 @@ from pathlib import Path
 from typing import Any
 
 from bezel.bench.result.cell_status import CPU_SHARE, LATE_MS
+from tools.bench.client_errors import Answered, Errors, errors
 from tools.bench.client_tables import written
 from tools.bench.load_clients import Client, Guidellm, Load, Own, Seen, Vllm
-from tools.bench.truth_server import Errors, Mock, errors
+from tools.bench.truth.server import TruthServer
 from tools.docs.generated_sections import ROOT, put
 
 DOCUMENT = ROOT / "docs/benchmarks.md"
@@ -42,8 +42,8 @@ IDLE_LOAD = 0.5
 class Bench:
     """All measurements of one call."""
 
-    def __init__(self, mock: Path, folder: Path, peers: list[Client], rounds: int, earlier: dict[str, Any]) -> None:
-        self._mock, self._folder, self._peers, self._rounds = mock, folder, peers, rounds
+    def __init__(self, folder: Path, peers: list[Client], rounds: int, earlier: dict[str, Any]) -> None:
+        self._folder, self._peers, self._rounds = folder, peers, rounds
         self._earlier = earlier
         self._tls = certificate(folder)
 
@@ -104,19 +104,21 @@ class Bench:
         imports = [float(subprocess.check_output([sys.executable, "-c", code], cwd=ROOT)) for _ in range(5)]
         firsts = []
         for _ in range(5):
-            mock = Mock(self._mock, self._folder, SERVER_CORE)
-            with mock:
-                began = time.time_ns()
-                Own().run(Load(mock.url, 1, 1, 1), CLIENT_CORE)
-            firsts.append((mock.truth()[0].arrival - began) / 1e9)
+            server = TruthServer(self._folder, SERVER_CORE)
+            with server:
+                began = time.monotonic_ns()
+                Own().run(Load(server.url, 1, 1, 1), CLIENT_CORE)
+            firsts.append((server.records()[0].arrival - began) / 1e9)
         return {"import": min(imports), "first_request": min(firsts)}
 
     def _one(self, client: Client, load: Load, *flags: str, tls: bool = False) -> tuple[Seen, Errors]:
-        mock = Mock(self._mock, self._folder, SERVER_CORE, *flags, tls=self._tls if tls else None)
-        with mock:
+        server = TruthServer(self._folder, SERVER_CORE, *flags, tls=self._tls if tls else None)
+        with server:
             ca_file = str(self._tls[0]) if tls else ""
-            measured = client.run(replace(load, url=mock.url, ca_file=ca_file), CLIENT_CORE)
-        return measured, errors(measured, mock.truth())
+            measured = client.run(replace(load, url=server.url, ca_file=ca_file), CLIENT_CORE)
+        records = [record for record in server.records() if record.outcome == "ok"]
+        truth = [Answered(one.arrival, one.first, one.last, one.done, one.tokens) for one in records]
+        return measured, errors(measured, truth)
 
 
 def limited(measured: Seen) -> bool | None:
@@ -152,7 +154,6 @@ def log(text: str) -> None:
 def main() -> None:
     """Measure all, and write both files."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--mock", type=Path, required=True, help="binary of the mock server")
     parser.add_argument("--vllm", type=Path, help="folder with `vllm` and its python; left out: not compared")
     parser.add_argument("--guidellm", type=Path, help="folder with `guidellm` and its python; left out: not compared")
     parser.add_argument("--tokenizer", type=Path, help="folder of a tokenizer, which both of them need")
@@ -177,7 +178,7 @@ def main() -> None:
     with contextlib.suppress(PermissionError):
         os.setpriority(os.PRIO_PROCESS, 0, -20)
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(options.mock.absolute(), Path(folder), peers, options.rounds, earlier)
+        bench = Bench(Path(folder), peers, options.rounds, earlier)
         results = {
             "document": "benchmarks",
             "measured": dt.date.today().isoformat(),  # noqa: DTZ011 - a day, for the reader

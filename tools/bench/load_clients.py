@@ -10,9 +10,12 @@ import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tools.docs.generated_sections import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 LONGEST_SECONDS = 500
 OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
@@ -20,7 +23,7 @@ OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "VLLM_NO_USAGE_ST
 
 @dataclass(frozen=True)
 class Load:
-    """A closed loop against the mock server.
+    """A load on the server that knows the truth.
 
     Attributes:
         url: Address of the server.
@@ -29,6 +32,7 @@ class Load:
         tokens: Tokens of each response.
         ramp: Seconds in which the users begin, one after the other; 0: all at once.
         ca_file: Certificate that the client trusts for the server.
+        rate: Requests per second of an open loop with Poisson's arrivals, in place of the users; 0: a closed loop.
     """
 
     url: str
@@ -37,6 +41,7 @@ class Load:
     tokens: int
     ramp: float = 0.0
     ca_file: str = ""
+    rate: float = 0.0
 
 
 @dataclass
@@ -71,11 +76,13 @@ class Client:
         name: Name in the tables.
         short: Requests of a run that consists mostly of its start.
         long: Requests of a run of one token each: some seconds where the machine is idle.
+        variables: Added to the environment.
     """
 
     name = ""
     short = 100
     long = 60_000
+    variables: ClassVar[Mapping[str, str]] = OFFLINE
 
     def command(self, load: Load, folder: Path) -> list[str]:
         """The command line."""
@@ -96,7 +103,7 @@ class Client:
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
             done = subprocess.run(
                 ["taskset", "-c", str(core), *self.command(load, folder)],
-                env=os.environ | OFFLINE,
+                env=os.environ | self.variables,
                 cwd=ROOT,
                 capture_output=True,
                 text=True,
@@ -105,7 +112,7 @@ class Client:
             )
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             if done.returncode:
-                raise SystemExit(f"{self.name} ended with {done.returncode}:\n{done.stderr[-2000:]}")
+                raise SystemExit(f"{self.name} ended with {done.returncode}:\n{(done.stdout + done.stderr)[-2000:]}")
             measured = self.read(done.stdout, folder)
         measured.cpu_seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         return measured
@@ -161,11 +168,12 @@ class Vllm(Client):
     def command(self, load: Load, folder: Path) -> list[str]:
         """The documented form of a closed loop; evenly spaced requests are its way to begin users one by one."""
         rate = f"--request-rate {load.users / load.ramp} --burstiness inf " if load.ramp else ""
+        limit = f"--request-rate {load.rate} " if load.rate else f"--max-concurrency {load.users} {rate}"
         flags = (
             f"--backend openai-chat --endpoint /v1/chat/completions --base-url {load.url} --model mock "
             f"--tokenizer {self.tokenizer} --dataset-name random --random-input-len 16 "
-            f"--random-output-len {load.tokens} --num-prompts {load.requests} --max-concurrency {load.users} "
-            f"{rate}--ignore-eos --temperature 0 --disable-tqdm --save-result --save-detailed "
+            f"--random-output-len {load.tokens} --num-prompts {load.requests} "
+            f"{limit}--ignore-eos --temperature 0 --disable-tqdm --save-result --save-detailed "
             f"--result-dir {folder} --result-filename result.json"
         )
         return [str(self.folder / "vllm"), "bench", "serve", *flags.split()]
@@ -231,6 +239,47 @@ class Guidellm(Client):
                 for request in good
                 if request["output_tokens"] > 1
             ],
+        )
+
+
+@dataclass
+class Aiperf(Client):
+    """aiperf."""
+
+    folder: Path
+    tokenizer: Path
+    # Offline it takes a folder's path for a name on the Hub.
+    variables: ClassVar[Mapping[str, str]] = {"DO_NOT_TRACK": "1"}
+
+    def __post_init__(self) -> None:
+        """Ask for its version."""
+        self.name = f"aiperf {version(self.folder, 'aiperf')}"
+
+    def command(self, load: Load, folder: Path) -> list[str]:
+        """Its profile of one load, with the tokens that the server counts."""
+        pace = f"--request-rate {load.rate}" if load.rate else f"--concurrency {load.users}"
+        if load.ramp:
+            pace += f" --concurrency-ramp-duration {load.ramp}"
+        flags = (
+            f"--model mock --url {load.url} --endpoint-type chat --streaming --tokenizer {self.tokenizer} "
+            f"--use-server-token-count {pace} --request-count {load.requests} --prompt-input-tokens-mean 16 "
+            f"--prompt-output-tokens-mean {load.tokens} --extra-inputs ignore_eos:true --ui none "
+            f"--output-artifact-dir {folder}"
+        )
+        return [str(self.folder / "aiperf"), "profile", *flags.split()]
+
+    def read(self, output: str, folder: Path) -> Seen:
+        """Its records of single requests."""
+        del output
+        lines = (folder / "profile_export.jsonl").read_text().splitlines()
+        good = [record["metrics"] for record in map(json.loads, lines) if not record.get("error")]
+        report = json.loads((folder / "profile_export_aiperf.json").read_text())
+        return Seen(
+            len(good),
+            report["benchmark_duration"]["avg"],
+            round(report["total_osl"]["avg"]),
+            [metrics["time_to_first_token"]["value"] for metrics in good],
+            [metrics["inter_token_latency"]["value"] for metrics in good if "inter_token_latency" in metrics],
         )
 
 

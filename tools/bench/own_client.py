@@ -1,7 +1,7 @@
 """Send one load with the project's engine and print its figures as one line of JSON: a child of `compare_clients`.
 
 A process of its own, so that its CPU time and memory are measured like those of any other client. With --samples it
-writes each request's instants to a file, by wall clock, as the server's log does.
+writes each request's instants to a file, by the monotonic clock, as the server's log does.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import resource
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -60,8 +59,7 @@ def main() -> None:
     measured = run_load(load, Bodies(options.tokens), dict, lambda _: None)
     samples = [sample for sample in measured.samples if not sample.failure]
     if options.samples:
-        offset = time.time_ns() - time.monotonic_ns()
-        rows = [[s.sent + offset, s.first + offset, s.last + offset, s.output_tokens] for s in samples]
+        rows = [[s.sent, s.first, s.last, s.output_tokens] for s in samples]
         options.samples.write_text(json.dumps(rows))
     health = measured.client
     line = {

@@ -1,80 +1,22 @@
-"""Mock server that knows the truth of what tools/bench/compare_clients.py measures: run it, read its log, compare."""
+"""Errors of any client's own figures against the log of the server that knows the truth. Pure."""
 
 from __future__ import annotations
 
-import csv
-import signal
-import socket
-import subprocess
-import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from pathlib import Path
-    from types import TracebackType
-
     from tools.bench.load_clients import Seen
 
 
 class Answered(NamedTuple):
-    """One response by the server's own clock: ns of the day, and tokens."""
+    """One response by the server's own clock: ns of CLOCK_MONOTONIC, and tokens."""
 
     arrival: int
     first: int
     last: int
     done: int
     tokens: int
-
-
-class Mock:
-    """The server, on one core, while the context lasts; `truth` afterwards."""
-
-    def __init__(
-        self, binary: Path, folder: Path, core: int, *flags: str, tls: tuple[Path, Path] | None = None
-    ) -> None:
-        self._log = folder / "truth.csv"
-        self._log.unlink(missing_ok=True)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self._port = free.getsockname()[1]
-        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self._port}"
-        files = ["-cert", str(tls[0]), "-key", str(tls[1])] if tls else []
-        self._command = ["taskset", "-c", str(core), str(binary), "-addr", f"127.0.0.1:{self._port}", "-procs", "1"]
-        self._command += ["-log", str(self._log), *files, *flags]
-
-    def __enter__(self) -> Self:
-        """Start it, and wait until it listens."""
-        self._process = subprocess.Popen(self._command, stderr=subprocess.DEVNULL)
-        until = time.monotonic() + 20
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self._port), timeout=1).close()
-            except OSError:
-                if time.monotonic() > until or self._process.poll() is not None:
-                    raise SystemExit(f"the mock server does not start: {' '.join(self._command)}") from None
-                time.sleep(0.05)
-            else:
-                return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stop it: it writes its log."""
-        self._process.send_signal(signal.SIGTERM)
-        self._process.wait(30)
-
-    def truth(self) -> list[Answered]:
-        """Its responses, in order of the requests' arrival."""
-        with self._log.open() as file:
-            anchor = int(file.readline().split("=")[1])
-            rows = [
-                Answered(
-                    *(anchor + int(row[f"{name}_ns"]) for name in ("arrival", "first", "last", "done")),
-                    int(row["tokens"]),
-                )
-                for row in csv.DictReader(file)
-            ]
-        return sorted(rows)
 
 
 @dataclass(frozen=True)

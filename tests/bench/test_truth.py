@@ -1,0 +1,148 @@
+"""Comparison with the server that knows the truth: exact figures pass, wrong ones are found, of the real server too."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bezel.bench.result.columns import Columns
+from bezel.bench.result.sample import CLIENT, HTTP_5XX, TRUNCATED, Sample
+from tests.support.bench.runs import BEGAN, MS, SECOND, answered, failed
+from tools.bench.truth.compare import Compared, compared
+from tools.bench.truth.loads import LOADS, TruthLoad
+from tools.bench.truth.server import Record
+
+TTFT, TOKENS, EVERY = 100 * MS, 11, 20 * MS
+
+
+def samples(count: int = 200) -> list[Sample]:
+    return [answered(index, BEGAN + index * EVERY, ttft=TTFT + index % 7 * MS) for index in range(count)]
+
+
+def record(sample: Sample, **other: Any) -> Record:
+    """What a server knows of a request that arrived as it was sent."""
+    outcome = {"": "ok", HTTP_5XX: "error", TRUNCATED: "reset"}[sample.failure]
+    known = Record(sample.index, sample.sent, sample.sent, sample.first, sample.last, sample.done, TOKENS, outcome)
+    return replace(known, **other)
+
+
+def cell(rows: list[Sample], **figures: float) -> dict[str, Any]:
+    """The client's figures of these requests, in a window of two seconds."""
+    good = [one for one in rows if not one.failure]
+    begins, ends = BEGAN + SECOND, BEGAN + 3 * SECOND
+    inside = [one for one in good if begins < one.done <= ends]
+    ttft = sorted((one.first - one.sent) / MS for one in inside)
+    seconds = (ends - begins) / SECOND
+    known = {
+        "requests_per_second": len(inside) / seconds,
+        "output_tokens_per_second": TOKENS * len(inside) / seconds,
+        "ttft_p50": ttft[len(ttft) // 2],
+        "ttft_p99": ttft[-1],
+        "tpot_mean": 10.0,
+    }
+    return {
+        "state": "ok",
+        "users": 8,
+        "window": {"begins": 1.0, "ends": 3.0},
+        "metrics": {name: {"value": value} for name, value in (known | figures).items()},
+    }
+
+
+def found(rows: list[Sample], truth: list[Record] | None = None, **figures: float) -> Compared:
+    return compared(cell(rows, **figures), Columns.of(rows), BEGAN, truth or [record(one) for one in rows])
+
+
+def test_exact_figures_have_no_fault() -> None:
+    rows = samples()
+    result = found(rows)
+    assert result.faults("ok") == []
+    assert (result.requests, result.ttft_p99_ms, result.paired_p99_ms) == (200, pytest.approx(0, abs=0.01), 0)
+    assert result.rate == pytest.approx(0, abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("figures", "told"),
+    [
+        ({"requests_per_second": 51.0}, "requests/s are +"),
+        ({"output_tokens_per_second": 500.0}, "tokens/s are -"),
+        ({"ttft_p99": 107.5}, "TTFT p99 is +1.5"),
+    ],
+)
+def test_a_wrong_figure_is_found(figures: dict[str, float], told: str) -> None:
+    (fault,) = found(samples(), **figures).faults("ok")
+    assert told in fault
+
+
+def test_what_the_client_measures_late_is_found_though_its_own_figures_agree() -> None:
+    rows = samples()
+    truth = [record(one, first=one.first - 3 * MS) for one in rows]
+    result = found(rows, truth)
+    assert result.ttft_p50_ms == pytest.approx(3, abs=0.1)
+    assert any("TTFT p99 is +3" in fault for fault in result.faults("ok"))
+
+
+def test_a_client_that_says_that_it_was_the_limit_is_not_accused_of_its_latencies_but_of_its_counts() -> None:
+    rows = samples()
+    limited = cell(rows, ttft_p99=900.0) | {"state": "client_limited"}
+    truth = [record(one) for one in rows]
+    assert compared(limited, Columns.of(rows), BEGAN, truth).faults("client_limited") == []
+    assert compared(limited, Columns.of(rows), BEGAN, truth[1:]).faults("client_limited") != []
+
+
+def test_another_state_than_that_of_the_load_is_a_fault() -> None:
+    assert found(samples()).faults("saturated") == ["the state is ok, not saturated"]
+
+
+def test_failures_are_compared_by_their_kind() -> None:
+    rows = samples()
+    rows[3] = failed(3, rows[3].sent, HTTP_5XX)
+    rows[5] = failed(5, rows[5].sent, TRUNCATED)
+    assert found(rows).faults("ok") == []
+    swapped = [record(one) for one in rows]
+    swapped[3], swapped[5] = replace(swapped[3], outcome="reset"), replace(swapped[5], outcome="reset")
+    assert any(
+        "1 requests counted as http_5xx, 0 ended by error" in fault for fault in found(rows, swapped).faults("ok")
+    )
+    rows[7] = failed(7, rows[7].sent, CLIENT)
+    truth = [record(one) for one in rows if one.failure != CLIENT]
+    told = " ".join(found(rows, truth).faults("ok"))
+    assert "200 requests sent, 199 arrived" in told
+    assert "failures that the server did not make: client" in told
+
+
+def test_an_open_loops_truth_counts_from_the_planned_instant() -> None:
+    rows = samples()
+    for one in rows:
+        one.planned -= 5 * MS
+    closed = cell(rows, ttft_p50=108.0, ttft_p99=111.0)
+    open_loop = compared(closed | {"users": None}, Columns.of(rows), BEGAN, [record(one) for one in rows])
+    assert open_loop.ttft_p99_ms == pytest.approx(0, abs=0.1)
+    by_arrival = compared(closed, Columns.of(rows), BEGAN, [record(one) for one in rows])
+    assert by_arrival.ttft_p99_ms == pytest.approx(5, abs=0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "sent"),
+    [
+        ("closed loop, 64 users", ("--users", "4", "--requests", "80", "--output-tokens", "4")),
+        ("open loop, 70 % of saturation", ("--rate", "60", "--requests", "120", "--output-tokens", "4")),
+        ("5 % connections reset among their tokens", ("--users", "4", "--requests", "80", "--output-tokens", "4")),
+        ("TLS, closed loop, 64 users", ("--users", "4", "--requests", "80", "--output-tokens", "4")),
+    ],
+)
+def test_the_client_counts_what_the_server_did(name: str, sent: tuple[str, ...], tmp_path: Path) -> None:
+    """Counts only: latencies of a busy machine are a benchmark's."""
+    if shutil.which("go") is None:
+        pytest.skip("Go, which builds the server, is not on PATH")
+    from tools.bench.compare_clients import certificate
+    from tools.bench.truth.__main__ import own
+
+    (load,) = [one for one in LOADS if one.name == name]
+    small = TruthLoad(name, ("-ttft", "10ms", "-itl", "2ms", *load.server[4:]), sent, tls=load.tls)
+    result = own(small, tmp_path, certificate(tmp_path), (None, None))
+    assert result.miscounted == ()
+    assert result.requests in {80, 120}
+    assert result.state in {"ok", "failed", "client_limited", "saturated"}

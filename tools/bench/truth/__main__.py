@@ -1,0 +1,196 @@
+"""Prove the load client: `bezel bench run` against a server that knows the truth, through and beyond saturation.
+
+    make truth
+    .venv/bin/python -m tools.bench.truth [--only WORDS] [--write] [--vllm VENV/bin] [--aiperf VENV/bin]
+      [--tokenizer DIR]
+
+The server runs on one core, the client on another, over loopback. A load is right where the client's rates are within
+1 % of those of the server's log and its TTFT p99 within 1 ms, or where the client says that it was the limit. Exit code
+1 if any is not, three times in a row: other work of the machine disturbs both ends. --vllm and --aiperf send the same
+loads by these clients and show their errors beside. With --write the tables go into docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime as dt
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bezel.bench.result.sample_file import read_samples
+from tools.bench.client_errors import Answered, errors
+from tools.bench.client_tables import table
+from tools.bench.compare_clients import CLIENT_CORE, SERVER_CORE, certificate, machine
+from tools.bench.load_clients import Aiperf, Client, Load, Vllm
+from tools.bench.truth.compare import RATE_WITHIN, TTFT_WITHIN_MS, Compared, compared
+from tools.bench.truth.loads import LOADS, TruthLoad
+from tools.bench.truth.server import TruthServer
+from tools.docs.generated_sections import ROOT, put
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+DOCUMENT = ROOT / "docs" / "benchmarks.md"
+SECONDS = 180
+# Other work of the machine makes a client look worse than it is, never better.
+ATTEMPTS = 3
+
+
+def own(load: TruthLoad, folder: Path, tls: tuple[Path, Path], cores: tuple[int | None, int | None]) -> Compared:
+    """Send a load with `bezel bench run`, and compare its result with the server's log.
+
+    Raises:
+        SystemExit: The client wrote no result.
+    """
+    out = folder / "result.json"
+    server = TruthServer(folder, cores[0], *load.server, tls=tls if load.tls else None)
+    with server:
+        bezel = str(Path(sys.executable).with_name("bezel"))
+        trusted = ["--ca-file", str(tls[0])] if load.tls else []
+        pinned = [] if cores[1] is None else ["taskset", "-c", str(cores[1])]
+        ended = subprocess.run(
+            [
+                *(*pinned, bezel, "bench", "run", "--url", server.url, "--public", *load.sent),
+                *(*trusted, "--input-tokens", "32", "--out", str(out), "--force"),
+            ],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    if not out.exists():
+        raise SystemExit(f"{load.name}: bezel bench run ended with {ended.returncode}:\n{ended.stderr[-2000:]}")
+    (cell,) = json.loads(out.read_text("utf-8"))["cells"]
+    rows, began = read_samples(folder / "result.samples.npz")[cell["id"]]
+    found = compared(cell, rows, began, server.records())
+    out.unlink()
+    return found
+
+
+def peer(client: Client, load: TruthLoad, folder: Path) -> list[str]:
+    """Send a load with another client, and return its row: its own figures against the server's log."""
+    assert load.beside is not None  # noqa: S101 - the others are left out
+    users, rate, requests, tokens = load.beside
+    server = TruthServer(folder, SERVER_CORE, *load.server)
+    with server:
+        ramp = 0.0 if rate else 0.005 * users
+        seen = client.run(Load(server.url, users, requests, tokens, ramp=ramp, rate=rate), CLIENT_CORE)
+    truth = [
+        Answered(record.arrival, record.first, record.last, record.done, record.tokens)
+        for record in server.records()
+        if record.outcome == "ok"
+    ]
+    off = errors(seen, truth)
+    return [
+        client.name,
+        load.name,
+        f"{seen.answered:,}",
+        f"{(seen.answered / seen.seconds) / (len(truth) / span(truth)) - 1:+.2%}",
+        f"{off.throughput:+.2%}",
+        f"{off.ttft_ms_p50:.2f} / {off.ttft_ms_p99:.2f}",
+        "" if off.tpot is None else f"{off.tpot:+.2%}",
+    ]
+
+
+def span(truth: Sequence[Answered]) -> float:
+    """Seconds from the first arrival to the last end."""
+    return (max(answer.done for answer in truth) - min(answer.arrival for answer in truth)) / 1e9
+
+
+def row(load: TruthLoad, found: Compared, attempt: int) -> list[str]:
+    """The row of the table."""
+
+    def told(value: float | None, form: str) -> str:
+        return "" if value is None else format(value, form)
+
+    faults = problems(load, found)
+    return [
+        load.name,
+        f"{found.requests:,}",
+        found.state,
+        told(found.rate, "+.2%"),
+        told(found.tokens, "+.2%"),
+        f"{told(found.ttft_p50_ms, '+.2f')} / {told(found.ttft_p99_ms, '+.2f')}",
+        told(found.paired_p99_ms, ".2f"),
+        told(found.tpot, "+.3%"),
+        ("; ".join(faults) or ("it says so" if found.state == "client_limited" else "right"))
+        + (f" (attempt {attempt})" if attempt > 1 else ""),
+    ]
+
+
+def problems(load: TruthLoad, found: Compared) -> list[str]:
+    """What is wrong with the client's figures of a load."""
+    faults = found.faults(found.state if found.state in load.states else load.states[0])
+    if found.state == "client_limited" and "client_limited" not in load.states:
+        faults.append("the client was the limit: this machine has other work, or is too slow for the load")
+    return faults
+
+
+HEADS = [
+    *("load", "requests", "state", "requests/s error", "tokens/s error", "TTFT p50 / p99 error, ms"),
+    *("request by request p99, ms", "TPOT error", "verdict"),
+]
+PEER_HEADS = [
+    *("client", "load", "answered", "requests/s error", "tokens/s error", "TTFT p50 / p99 apart, ms", "TPOT error"),
+]
+
+
+def main() -> int:
+    """Run all loads, print and write the tables; 1 where a figure is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", help="loads whose name holds these words")
+    parser.add_argument("--vllm", type=Path, help="folder with `vllm` and its python")
+    parser.add_argument("--aiperf", type=Path, help="folder with `aiperf` and its python")
+    parser.add_argument("--tokenizer", type=Path, help="folder of a tokenizer, which both of them need")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/benchmarks.md")
+    options = parser.parse_args()
+    peers: list[Client] = []
+    if (options.vllm or options.aiperf) and not options.tokenizer:
+        parser.error("the other clients make their prompts with a tokenizer: give --tokenizer DIR")
+    if options.vllm:
+        peers.append(Vllm(options.vllm.absolute(), options.tokenizer.absolute()))
+    if options.aiperf:
+        peers.append(Aiperf(options.aiperf.absolute(), options.tokenizer.absolute()))
+    # Server and clients inherit it. A user who may not raise it measures the machine's other work, too.
+    with contextlib.suppress(PermissionError):
+        os.setpriority(os.PRIO_PROCESS, 0, -20)
+    cores = (SERVER_CORE, CLIENT_CORE) if (os.cpu_count() or 1) > 1 else (None, None)
+    rows, beside, wrong = [], [], 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        tls = certificate(folder)
+        for load in [load for load in LOADS if options.only in load.name]:
+            found, attempt = own(load, folder, tls, cores), 1
+            while problems(load, found) and attempt < ATTEMPTS:
+                found, attempt = own(load, folder, tls, cores), attempt + 1
+            rows.append(row(load, found, attempt))
+            wrong += bool(problems(load, found))
+            print(": ".join((load.name, rows[-1][-1])), file=sys.stderr, flush=True)
+            for client in peers if load.beside else []:
+                beside.append(peer(client, load, folder))
+                print(f"{client.name}: {load.name}", file=sys.stderr, flush=True)
+    text = (
+        f"Measured {dt.date.today().isoformat()} on {machine()}.\n\n"  # noqa: DTZ011 - a day, for the reader
+        f"{table(HEADS, rows)}\n"
+    )
+    if beside:
+        text += f"\n{table(PEER_HEADS, beside)}\n"
+    print(text)
+    print(
+        f"{len(rows) - wrong} of {len(rows)} loads right: rates within {RATE_WITHIN:.0%}, TTFT p99 within "
+        f"{TTFT_WITHIN_MS:g} ms, or the client says that it was the limit"
+    )
+    if options.write:
+        put(DOCUMENT, "tools.bench.truth", text)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
