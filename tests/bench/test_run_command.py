@@ -261,3 +261,39 @@ def test_a_trace_is_replayed(tmp_path: Path) -> None:
 def test_options_that_cannot_be_meant_are_refused(arguments: list[str], told: str) -> None:
     with pytest.raises(UserError, match=told):
         planned(*arguments)
+
+
+@pytest.mark.slow
+def test_a_warm_up_is_sent_first_with_other_words_and_counts_in_no_figure(server: Server, tmp_path: Path) -> None:
+    out = tmp_path / "run.json"
+    given = [
+        "--url",
+        server.url,
+        "--public",
+        "--users",
+        "2",
+        "--requests",
+        "8",
+        "--output-tokens",
+        "6",
+        "--warmup",
+        "5",
+    ]
+    main(["bench", "run", *given, "--repeats", "2", "--out", str(out)])
+    result = read_result(out)
+    assert [cell.requests for cell in result.cells] == [8, 8]
+    assert "5 warm-up requests were sent before the load, and count in no figure" in result.notes
+    bodies = [call.body for call in server.calls if call.path == "/v1/chat/completions"]
+    assert len(bodies) == 5 + 8 + 8
+    assert len({str(body) for body in bodies}) == 21
+
+
+def test_a_warm_up_of_less_than_nothing_is_refused(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "run", "--url", server.url, "--public", "--warmup", "-1"]) != 0
+    assert "--warmup = -1" in capsys.readouterr().err
+    assert server.calls == []
+
+
+def test_users_of_a_rate_do_not_think() -> None:
+    with pytest.raises(UserError, match="give users instead of a rate"):
+        planned("--rate", "4", "--think-time", "1")

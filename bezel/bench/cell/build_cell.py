@@ -39,7 +39,7 @@ def recorded(
     steady = _steady(load, columns, measured)
     facts = MetricInputs(columns, steady, not is_closed(load.pattern), counted.gained, price, plan.slos)
     metrics = measure(facts)
-    looked_at = beginnings(plan.bodies, len(columns)) if load.prompts.kind in ("unique", "file") else []
+    looked_at = beginnings(plan.bodies, len(columns)) if load.prompts.kind in ("unique", "lengths", "file") else []
     found = check_all(Evidence(load, facts, metrics, counted, idle, server.manifest, server.served, looked_at))
     client = client_figures(measured.client, columns)
     failures, examples = columns.failures(), _examples(measured.samples)
@@ -48,6 +48,7 @@ def recorded(
         found,
         interrupted=client.interrupted,
         silent_seconds=client.silent_seconds,
+        failing_requests=client.failing_requests,
         requests=len(columns),
         failures=failures,
         examples=examples,
@@ -93,7 +94,8 @@ def client_figures(health: ClientHealth, columns: Columns) -> ClientFigures:
     delays = (begun["begun"] - begun["planned"]) / 1e6
     late = max(0.0, statistics.percentile(delays, 0.99)) if len(delays) else None
     same = {name: getattr(health, name) for name in ClientFigures.model_fields if hasattr(health, name)}
-    return ClientFigures(**same | {"schedule_delay_p99_ms": late, "silent_seconds": health.silent_seconds or None})
+    ends = {"silent_seconds": health.silent_seconds or None, "failing_requests": health.failing_requests or None}
+    return ClientFigures(**same | ends | {"schedule_delay_p99_ms": late})
 
 
 def achieved(columns: Columns) -> float | None:
@@ -123,14 +125,16 @@ def planned(plan: CellPlan) -> dict[str, Any]:
     pattern = record["pattern"]
     if len(pattern.get("instants", ())) > _INSTANTS:
         pattern["instants"] = f"{len(pattern['instants'])} instants: see `planned` in the samples"
-    of_file = load.prompts.kind in ("file", "trace")
+    of_file = load.prompts.kind in ("file", "trace") or load.prompts.input_lengths
     return {
         "id": plan.id,
         "variant": plan.variant,
         "context_tokens": None if of_file else load.prompts.input_tokens,
         "users": load.pattern.users if isinstance(load.pattern, Closed) else None,
         "rate": load.pattern.rate if isinstance(load.pattern, Constant | Poisson | Burst) else None,
-        "output_tokens": None if load.prompts.kind == "trace" else load.prompts.output_tokens,
+        "output_tokens": None
+        if load.prompts.kind == "trace" or load.prompts.output_lengths
+        else load.prompts.output_tokens,
         "pattern": pattern["kind"],
         "prompts": load.prompts.kind,
         "repeat": plan.repeat,

@@ -85,8 +85,8 @@ def measure_cell(
 def _rule_against(load: Load, server: ServerView) -> str:
     """Return the rule by which the load's longest request can never be served, "" where there is none."""
     prompts = load.prompts
-    # Requests of a file have any length: the server refuses one that is too long.
-    if prompts.kind in ("file", "trace"):
+    # Requests of a file or a distribution have any length: the server refuses one that is too long.
+    if prompts.kind in ("file", "lengths", "trace"):
         return ""
     earlier = prompts.turns - 1 if prompts.kind == "multi_turn" else 0
     return cell_status.infeasible(

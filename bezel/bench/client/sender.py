@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Iterator
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from time import monotonic_ns
 from typing import Final
@@ -36,6 +37,9 @@ from bezel.errors import Problem, UserError
 _SECOND: Final = 1_000_000_000
 # After a failure without a response a user waits, so that requests to a lost server are not sent in a tight loop.
 _PAUSE_NS: Final = 100_000_000
+# So many failures in a row, and of every user so many, end a load: the rest would say nothing else.
+_FAILURES_IN_A_ROW: Final = 200
+_FAILURES_A_USER: Final = 4
 # Idle connections that an open loop holds ready beyond those in use.
 _SPARE: Final = 16
 _MOST_AHEAD: Final = 1024
@@ -87,6 +91,9 @@ class Sender:
         self._interrupted = False
         self._silence = Silence(round(load.deadline_seconds * _SECOND))
         self._hangs = False
+        self._failing, self._fails = 0, False
+        self._most_failing = max(_FAILURES_IN_A_ROW, _FAILURES_A_USER * len(self._users))
+        self._think = round(load.think_seconds * _SECOND)
 
     def run(self) -> Measured:
         """Connect, then send at once: the whole life of a load's only sender."""
@@ -140,6 +147,7 @@ class Sender:
             backlog=self._backlog.most,
             interrupted=self._interrupted,
             silent_seconds=self._silence.lasted / _SECOND if self._hangs else 0.0,
+            failing_requests=self._failing if self._fails else 0,
         )
         return Measured(sorted(self.samples, key=lambda sample: sample.index), began, ended, health)
 
@@ -175,8 +183,8 @@ class Sender:
 
     @property
     def _ends(self) -> bool:
-        """Whether no more is sent: the load was interrupted, or the server hangs."""
-        return self._interrupted or self._hangs
+        """Whether no more is sent: the load was interrupted, or the server hangs or fails every request."""
+        return self._interrupted or self._hangs or self._fails
 
     # Notifications of a connection.
 
@@ -305,13 +313,18 @@ class Sender:
 
     def _ended(self, answer: ResponseBuffer) -> None:
         self._done += 1
+        if answer.sample.status == HTTPStatus.OK and not (answer.cut or answer.failure[0]):
+            self._failing = 0
+        else:
+            self._failing += 1
+            self._fails = self._fails or (self._failing >= self._most_failing and self._has_more(answer))
         if self._rest:
             self._rest = self._loop.rest = rest_after(self._rest, answer.sample, answer.at)
         if user := answer.user:
-            if answer.sample.status:
+            if answer.sample.status and not self._think:
                 self._next(user, answer.at)
             else:
-                ready = answer.at + _PAUSE_NS
+                ready = answer.at + max(self._think, 0 if answer.sample.status else _PAUSE_NS)
                 self._loop.at(ready, partial(self._next, user, ready))
         self._backlog.add(answer)
 
@@ -346,6 +359,8 @@ class Sender:
         if self._interrupted:
             return kinds.CLIENT, "interrupted by the user"
         kind = kinds.TIMEOUT if answer.sample.status else kinds.NO_ANSWER
+        if self._fails:
+            return kind, f"given up, as the last {self._failing} requests had all failed"
         return kind, f"given up, as no request at all was answered for {self._silence.lasted / _SECOND:.3g} s"
 
 

@@ -28,7 +28,7 @@ Progress = tuple[int, int, int, int]
 _SUMS: Final = ("workers", "cpu_seconds", "connections", "reconnections", "connect_failures")
 _MAXIMA: Final = (
     *("busiest_cpu_share", "loop_lag_p99_ms", "loop_lag_max_ms"),
-    *("backlog", "interrupted", "silent_seconds"),
+    *("backlog", "interrupted", "silent_seconds", "failing_requests"),
 )
 
 

@@ -16,7 +16,7 @@ from bezel.errors import UserError
 # Returns the headers that authorise a request, called for each one; the source renews them in time.
 TokenSource = Callable[[], Mapping[str, str]]
 Endpoint = Literal["chat", "completions"]
-PromptKind = Literal["unique", "shared_prefix", "multi_turn", "file", "trace"]
+PromptKind = Literal["unique", "lengths", "shared_prefix", "multi_turn", "file", "trace"]
 PATHS: Mapping[str, str] = {"chat": "/v1/chat/completions", "completions": "/v1/completions"}
 
 
@@ -123,13 +123,15 @@ class PromptPlan:
     """Content of the requests.
 
     Attributes:
-        kind: `unique`: no two begin alike; `shared_prefix`: those of one group begin with the same
-            `prefix_tokens`; `multi_turn`: conversations of `turns`, each turn repeating the earlier ones;
-            `file`: the entries of `file`, in their order, over and over; `trace`: lengths and shared prefixes of the
-            trace in `file`.
+        kind: `unique`: no two begin alike; `lengths`: the same, of lengths drawn for each; `shared_prefix`: those of
+            one group begin with the same `prefix_tokens`; `multi_turn`: conversations of `turns`, each turn repeating
+            the earlier ones; `file`: the entries of `file`, in their order, over and over; `trace`: lengths and shared
+            prefixes of the trace in `file`.
         input_tokens: Exact length of a prompt as the server counts it, chat template included; of a multi-turn
             conversation, of its first turn and of what each later one adds. Unused by `file`.
         output_tokens: Exact length of a response: generation continues past the end of the text.
+        input_lengths: Of `lengths`: distribution of the prompts' lengths, as of `bezel.bench.prompts.lengths`; "" is
+            `input_tokens` for all; `output_lengths` of the responses'.
         prefix_tokens: Of `shared_prefix`: the part of `input_tokens` that a group shares, template included.
         groups: Of `shared_prefix`: number of different prefixes.
         turns: Of `multi_turn`: requests in a conversation.
@@ -143,6 +145,8 @@ class PromptPlan:
     kind: PromptKind = "unique"
     input_tokens: int = 128
     output_tokens: int = 128
+    input_lengths: str = ""
+    output_lengths: str = ""
     prefix_tokens: int = 0
     groups: int = 1
     turns: int = 1
@@ -158,6 +162,7 @@ class Load:
     Attributes:
         deadline_seconds: Deadline of one request from its sending; if incomplete by then it fails as `timeout`.
         ramp_seconds: In a closed loop, the time over which the users start, one after the other.
+        think_seconds: In a closed loop, the time from a response to its user's next request.
         workers: Processes that send it; each takes every `workers`-th request or user.
         extra_body: Additional fields of every request's body; they override the plan's.
     """
@@ -168,6 +173,7 @@ class Load:
     prompts: PromptPlan
     deadline_seconds: float = 300.0
     ramp_seconds: float = 0.0
+    think_seconds: float = 0.0
     workers: int = 1
     extra_body: Mapping[str, Any] = field(default_factory=dict)
 

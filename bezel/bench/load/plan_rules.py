@@ -67,6 +67,11 @@ def _limit_problems(load: Load) -> Iterator[Problem]:
         yield Problem("--deadline", f"{load.deadline_seconds:g}", consequence, "give more than 0, e.g. 300.")
     if not 0 <= load.ramp_seconds < math.inf:
         yield Problem("--ramp", f"{load.ramp_seconds:g}", "the users could not start in that time.", "give 0 or more.")
+    if not 0 <= load.think_seconds < math.inf:
+        yield Problem("--think-time", f"{load.think_seconds:g}", "no user could wait so long.", "give 0 or more.")
+    if load.think_seconds and not is_closed(load.pattern):
+        consequence = "requests of a rate wait for no response, so no user thinks about one."
+        yield Problem("--think-time", f"{load.think_seconds:g}", consequence, "give users instead of a rate.")
     if load.workers < 1:
         yield Problem("--workers", load.workers, "no process would send the load.", _ONE_OR_MORE)
     if load.prompts.kind == "multi_turn" and not is_closed(load.pattern):

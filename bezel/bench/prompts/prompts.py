@@ -20,6 +20,7 @@ from typing import Any
 
 from bezel.bench.load.plan import Bodies, Body, Load, PromptPlan
 from bezel.bench.prompts.datasets import read_entries, read_text
+from bezel.bench.prompts.lengths import Lengths, lengths_of
 from bezel.bench.prompts.token_calibration import LEAD, Tokenizer, Vocabulary
 from bezel.bench.prompts.traces import BLOCK_TOKENS, Traced, read_trace
 from bezel.bench.server.http_probe import Ask
@@ -138,6 +139,33 @@ class _Single:
 
 
 @dataclass(frozen=True)
+class _Varied:
+    """Prompts and responses of lengths drawn for each number; None is the same length for all.
+
+    `begin` ends where the number of `max_tokens` follows. `least` words make a prompt distinct.
+    """
+
+    begin: bytes
+    frame: Frame
+    words: _Words
+    overhead: int
+    least: int
+    seed: str
+    inputs: Lengths | None
+    outputs: Lengths | None
+    input_tokens: int
+    turns: int = 1
+
+    def body(self, index: int, turn: int = 0) -> Body:  # noqa: ARG002 - see Bodies
+        asked = self.outputs.of(index, f"{self.seed}/out") if self.outputs else self.frame.asked_tokens
+        room = (self.inputs.of(index, f"{self.seed}/in") if self.inputs else self.input_tokens) - self.overhead
+        own = max(self.least, min(_OWN, room))
+        text = _LEAD + self.words.own(own, index) + self.words.fill(max(0, room - own), 7, index)
+        begin = self.begin + str(asked).encode() + self.frame.begin
+        return Body(replace(self.frame, begin=begin).body((text,)), asked)
+
+
+@dataclass(frozen=True)
 class _Conversation:
     """Several turns a number; each repeats the earlier ones."""
 
@@ -209,6 +237,8 @@ def make_prompts(load: Load, ask: Ask, vocabulary: Vocabulary | None = None) -> 
     plan, made = load.prompts, frame(load)
     if plan.kind == "trace":
         return _of_trace(load, vocabulary or learn(load, ask), Tokenizer(ask, load))
+    if plan.kind == "lengths":
+        return _of_lengths(load, vocabulary or learn(load, ask), Tokenizer(ask, load))
     if plan.kind == "file":
         return _of_file(load, made)
     tokenizer = Tokenizer(ask, load)
@@ -261,9 +291,7 @@ def _of_trace(load: Load, known: Vocabulary, tokenizer: Tokenizer) -> Prompts:
     entries = read_trace(file, read_text(file, "--trace"))
     lengths = {entry.output_tokens for entry in entries}
     frames = {each: frame(replace(load, prompts=replace(load.prompts, output_tokens=each))) for each in lengths}
-    words = _Words(
-        _key(load), known.words, tuple(f" {known.words[at % len(known.words)]}".encode() for at in range(256))
-    )
+    words = _words(load, known)
     recorded = _Recorded(frames, words, entries, known.head + known.tail)
     doubt = known.doubt
     if not doubt:
@@ -278,12 +306,44 @@ def _of_trace(load: Load, known: Vocabulary, tokenizer: Tokenizer) -> Prompts:
     return Prompts(recorded, (note, *([f"prompt lengths are approximate: {doubt}"] if doubt else [])))
 
 
+def _of_lengths(load: Load, known: Vocabulary, tokenizer: Tokenizer) -> Prompts:
+    """Prompts whose lengths are drawn, those of their responses too.
+
+    Raises:
+        UserError: A distribution cannot be read, or a field of every request fixes the responses' length.
+    """
+    plan = load.prompts
+    fixed = [name for name in ("max_tokens", "max_completion_tokens") if name in load.extra_body]
+    if fixed and plan.output_lengths:
+        consequence = f"{fixed[0]} of --extra-body gives all responses one length."
+        raise UserError(Problem("--output-lengths", plan.output_lengths, consequence, "leave one of them out."))
+    made = frame(load)
+    before, found, after = made.begin.partition(b'"max_tokens": ')
+    split = (before + found, replace(made, begin=after.lstrip(b"0123456789"))) if found else (b"", made)
+    inputs = lengths_of("--input-lengths", plan.input_lengths) if plan.input_lengths else None
+    outputs = lengths_of("--output-lengths", plan.output_lengths) if plan.output_lengths else None
+    words = _words(load, known)
+    least = math.ceil(_BITS / math.log2(len(known.words)))
+    varied = _Varied(
+        *split, words, known.head + known.tail, least, f"{plan.seed}/{plan.run}", inputs, outputs, plan.input_tokens
+    )
+    notes = [f"lengths are drawn for each request; a prompt has at least {known.head + known.tail + least} tokens"]
+    doubt = known.doubt
+    if not doubt:
+        counted = tokenizer.tokens(varied.body(0).data)
+        doubt = counted if isinstance(counted, str) else ""
+    return Prompts(varied, (*notes, *([f"prompt lengths are approximate: {doubt}"] if doubt else [])))
+
+
+def _words(load: Load, known: Vocabulary) -> _Words:
+    table = tuple(f" {known.words[at % len(known.words)]}".encode() for at in range(256))
+    return _Words(_key(load), known.words, table)
+
+
 def _bodies(load: Load, made: Frame, known: Vocabulary, tokenizer: Tokenizer) -> tuple[Bodies, int]:
     """Return the bodies, and the tokens of the last turn of each."""
     plan = load.prompts
-    words = _Words(
-        _key(load), known.words, tuple(f" {known.words[at % len(known.words)]}".encode() for at in range(256))
-    )
+    words = _words(load, known)
     room = plan.input_tokens - known.head - known.tail
     if plan.kind == "multi_turn" and plan.turns > 1:
         more = _turn_frame(made, known, tokenizer)

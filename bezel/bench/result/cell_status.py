@@ -54,6 +54,7 @@ def state_of(
     queueing: str,
     saturated: str = "",
     silent_seconds: float | None = None,
+    failing_requests: int | None = None,
 ) -> tuple[State, str]:
     """Return the state of a measured cell, and why it is not ok.
 
@@ -67,6 +68,7 @@ def state_of(
         queueing: The result of `queued`.
         saturated: The result of `backlogged`.
         silent_seconds: The time without any response after which the load was ended; None if it was not.
+        failing_requests: The failures in a row after which the load was ended; None if it was not.
     """
     failed = sum(failures.values())
     if interrupted:
@@ -77,18 +79,19 @@ def state_of(
             f"(--deadline), so the load was ended after {requests - failed} answers. Look at the server's log, then "
             "run it again"
         )
+    ended = f"; the load was ended after {failing_requests} failures in a row" if failing_requests else ""
     if requests and failed == requests:
         too_long = [text for text in examples.values() if any(word in text for word in _TOO_LONG)]
         if too_long and len(too_long) == len(examples):
             return "infeasible", f"the server refuses every request: {too_long[0]}"
         kinds = ", ".join(f"{kind}: {count}" for kind, count in sorted(failures.items()))
         reasons = next((text for text in examples.values() if text), "")
-        return "failed", f"no request succeeded ({kinds}){f': {reasons}' if reasons else ''}"
+        return "failed", f"no request succeeded ({kinds}){f': {reasons}' if reasons else ''}{ended}"
     if not requests:
         return "failed", "no request was sent"
     if apart := _failed_apart(checks, requests, failures):
         also = f"; the client fell short, too: {'; '.join(client_limits)}" if client_limits else ""
-        return "failed", f"{apart.name}: {apart.text}{also}"
+        return "failed", f"{apart.name}: {apart.text}{ended}{also}"
     # Before all other checks: figures limited by the client are no evidence about the server.
     if client_limits:
         return "client_limited", f"the client was measured, not the server: {'; '.join(client_limits)}"

@@ -130,6 +130,7 @@ class ClientFigures(_Record):
         schedule_delay_p99_ms: Delay from the planned instant to the beginning of the request.
         interrupted: Whether the user ended the load early.
         silent_seconds: Time without any response after which the load was ended; null if it was not.
+        failing_requests: Failures in a row after which the load was ended; null if it was not.
     """
 
     workers: Count
@@ -144,6 +145,7 @@ class ClientFigures(_Record):
     connect_failures: Count
     interrupted: bool
     silent_seconds: Amount | None = None
+    failing_requests: Count | None = None
 
 
 class Slo(_Record):

@@ -119,6 +119,7 @@ class ClientHealth:
         backlog: The most complete responses that waited to be parsed.
         interrupted: The load was ended by the user (Ctrl-C, SIGTERM).
         silent_seconds: The time without any response after which the load was ended; 0 if it was not.
+        failing_requests: The failures in a row after which the load was ended; 0 if it was not.
     """
 
     workers: int = 1
@@ -133,6 +134,7 @@ class ClientHealth:
     backlog: int = 0
     interrupted: bool = False
     silent_seconds: float = 0.0
+    failing_requests: int = 0
 
 
 @dataclass(slots=True)

@@ -79,6 +79,11 @@ def _fleet(options: argparse.Namespace) -> Fleet:
         problems.append(Problem("--tasks", options.tasks, "nothing would be sent.", "give 1 or more."))
     if options.workers != 1:
         problems.append(Problem("--workers", options.workers, "a task is one process.", "raise --tasks instead."))
+    for option in ("input_lengths", "output_lengths"):
+        if getattr(options, option).startswith("file:"):
+            name = f"--{option.replace('_', '-')}"
+            consequence = "the file is on this machine, not on those of the tasks."
+            problems.append(Problem(name, getattr(options, option), consequence, "use normal or lognormal."))
     if options.ca_file:
         consequence = "the file is on this machine, not on those of the tasks."
         problems.append(Problem("--ca-file", options.ca_file, consequence, "use a server with a public certificate."))

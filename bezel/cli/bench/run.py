@@ -16,9 +16,10 @@ from typing import Any, Protocol
 
 from bezel.bench.cell.cell import measure_load
 from bezel.bench.client.load_engine import run_load
-from bezel.bench.load.plan import Bodies, Load, TokenSource, to_json
+from bezel.bench.load.plan import Bodies, Closed, Load, Stop, TokenSource, to_json
 from bezel.bench.metrics.statistics import CONFIDENCE, of_repeats
-from bezel.bench.prompts.prompts import learn
+from bezel.bench.prompts.prompts import learn, make_prompts
+from bezel.bench.prompts.token_calibration import Vocabulary
 from bezel.bench.result.document import Cell, Finding, Result, Slo
 from bezel.bench.result.sample import Measured
 from bezel.bench.sweep.journal import Ledger, Taken
@@ -32,6 +33,8 @@ from bezel.cli.bench.render.tables import run_text
 from bezel.errors import Problem, UserError, one_line
 from bezel.pulumi_engine.project import Project
 
+# Users of a warm-up where the load has a rate.
+_WARM_USERS = 8
 # Figures whose spread over the repeats is reported.
 _REPEATED = (
     *("requests_per_second", "output_tokens_per_second", "input_tokens_per_second"),
@@ -61,6 +64,10 @@ def run(project: Project, options: argparse.Namespace, sender: LoadSender | None
         UserError: Nothing could be measured.
     """
     slos = [_slo(text) for text in options.slo]
+    if options.warmup < 0:
+        raise UserError(
+            Problem("--warmup", options.warmup, "no such number of requests can be sent.", "give 0 or more.")
+        )
     if options.repeats < 1:
         raise UserError(Problem("--repeats", options.repeats, "nothing would be measured.", "give 1 or more."))
     check_out(options.out, force=options.force)
@@ -99,6 +106,8 @@ def _measure(
     server = view(project, options, reached, title=f"{load.target.model}: one load")
     vocabulary = None if load.prompts.kind == "file" else learn(load, reached.ask)
     known = {taken.cell.id: taken.cell for taken in ledger.taken}
+    if options.warmup and len(known) < options.repeats:
+        ledger.note(_warm_up(load, options.warmup, reached, vocabulary, show, sender))
     cells: list[Cell] = []
     ended = ""
     for repeat in range(options.repeats):
@@ -152,6 +161,32 @@ def _measure(
         notes=[*([ended] if ended else []), *ledger.notes, *renewals(reached.headers)],
     )
     return sender.described(result) if sender else result, bool(ended)
+
+
+def _warm_up(
+    load: Load,
+    requests: int,
+    reached: TargetConnection,
+    vocabulary: Vocabulary | None,
+    show: Line,
+    sender: LoadSender | None,
+) -> str:
+    """Send requests like those of the load, with prompts of their own, that count in no figure; return a note.
+
+    Raises:
+        UserError: They cannot be sent.
+    """
+    show(f"warms the server up with {requests} requests")
+    users = load.pattern.users if isinstance(load.pattern, Closed) else _WARM_USERS
+    # Other words: warm-up prompts are in no cache that the load could use.
+    prompts = replace(load.prompts, run=f"{load.prompts.run}/warmup")
+    stop, pattern = Stop(requests=requests), Closed(min(users, requests))
+    warm = replace(load, pattern=pattern, stop=stop, prompts=prompts, ramp_seconds=0.0, think_seconds=0.0)
+    bodies = make_prompts(warm, reached.ask, vocabulary).bodies
+    measured = (sender.send if sender else run_load)(warm, bodies, reached.headers, show)
+    failed = sum(bool(sample.failure) for sample in measured.samples)
+    note = f"{len(measured.samples)} warm-up requests were sent before the load, and count in no figure"
+    return f"{note}; {failed} of them failed" if failed else note
 
 
 def _settings(load: Load, options: argparse.Namespace) -> dict[str, Any]:

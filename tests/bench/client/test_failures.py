@@ -254,3 +254,47 @@ def test_a_server_that_is_gone_ends_a_load_after_a_deadline() -> None:
     assert measured.samples[0].failure == ""
     assert len(measured.samples) < 100
     assert measured.client.silent_seconds >= 0.4
+
+
+def failing(*, but: int = 0) -> "Answering":
+    """Answers with a status 500, but each so many-th request well."""
+
+    async def answer(asked: WireRequest, writer: asyncio.StreamWriter) -> None:
+        if but and asked.number % but == but - 1:
+            await good(asked, writer)
+        else:
+            writer.write(document(b'{"error":"out of memory"}', "500 Internal Server Error"))
+
+    return answer
+
+
+@pytest.mark.parametrize("pattern", [Closed(4), Constant(4000.0)])
+def test_a_load_whose_requests_all_fail_ends_long_before_the_last(pattern: "Pattern") -> None:
+    with serving(failing()) as wire:
+        measured = send(wire.url, 3000, pattern)
+    assert 200 <= len(measured.samples) < 2000
+    assert 200 <= measured.client.failing_requests <= len(measured.samples)
+    assert {sample.failure for sample in measured.samples} <= {"http_5xx", "no_answer"}
+
+
+def test_many_users_may_each_fail_some_times_before_their_load_ends() -> None:
+    with serving(failing()) as wire:
+        measured = send(wire.url, 3000, Closed(100))
+    assert len(measured.samples) >= 400
+
+
+def test_failures_with_successes_among_them_end_no_load() -> None:
+    with serving(failing(but=50)) as wire:
+        measured = send(wire.url, 1000, Closed(4))
+    assert len(measured.samples) == 1000
+    assert measured.client.failing_requests == 0
+
+
+def test_users_think_between_a_response_and_their_next_request() -> None:
+    with serving(good) as wire:
+        measured = send(wire.url, 6, Closed(2), think_seconds=0.05)
+    by_user = [[one for one in measured.samples if one.user == user] for user in (0, 1)]
+    for samples in by_user:
+        for one, later in itertools.pairwise(samples):
+            assert later.planned - one.done >= 49_000_000
+            assert later.sent >= later.planned

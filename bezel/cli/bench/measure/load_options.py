@@ -43,6 +43,8 @@ def load_of(options: argparse.Namespace, target: Target) -> Load:
         kind="trace" if recorded is not None else _kind(options),
         input_tokens=options.input_tokens,
         output_tokens=options.output_tokens,
+        input_lengths=options.input_lengths,
+        output_lengths=options.output_lengths,
         prefix_tokens=options.prefix_tokens,
         groups=options.groups,
         turns=options.turns,
@@ -58,6 +60,7 @@ def load_of(options: argparse.Namespace, target: Target) -> Load:
             plan,
             deadline_seconds=options.deadline,
             ramp_seconds=options.ramp,
+            think_seconds=options.think_time,
             workers=options.workers,
             extra_body=_object(options.extra_body),
         )
@@ -75,11 +78,9 @@ def _recorded(options: argparse.Namespace) -> tuple[Traced, ...] | None:
     text = read_text(options.trace, "--trace")
     if not is_trace(text):
         return None
-    if options.file or options.turns != 1 or options.prefix_tokens:
+    if _kind(options) != "unique":
         consequence = "the trace has lengths and shared prefixes of its own."
-        raise UserError(
-            Problem("--trace", str(options.trace), consequence, "leave out --file, --turns, --prefix-tokens.")
-        )
+        raise UserError(Problem("--trace", str(options.trace), consequence, "leave out the options of other prompts."))
     return read_trace(options.trace, text)
 
 
@@ -88,10 +89,12 @@ def _kind(options: argparse.Namespace) -> PromptKind:
         "file": bool(options.file),
         "multi_turn": options.turns != 1,
         "shared_prefix": options.prefix_tokens != 0,
+        "lengths": bool(options.input_lengths or options.output_lengths),
     }
     kinds = [kind for kind, given in requested.items() if given]
     if len(kinds) > 1:
-        consequence = "each of --file, --turns and --prefix-tokens defines another set of prompts."
+        named = "--file, --turns, --prefix-tokens, and --input-lengths or --output-lengths"
+        consequence = f"each of {named} defines another set of prompts."
         raise UserError(Problem("prompts", ", ".join(kinds), consequence, "give one of them."))
     return kinds[0] if kinds else "unique"
 
