@@ -41,13 +41,13 @@ class ResponseBuffer:
 
     __slots__ = ("_reader", "alike", "at", "body", "cut", "failure", "instants", "pieces", "queued", "sample", "user")
 
-    def __init__(self, sample: Sample, body: bytes, user: User | None = None) -> None:
+    def __init__(self, sample: Sample, body: bytes, user: User | None = None, *, keeps: bool = False) -> None:
         self.sample, self.body, self.user = sample, body, user
         self.queued = False
         self.at = 0
         self.cut = False
         self.failure = ("", "")
-        self._reader = AnswerReader(sample)
+        self._reader = AnswerReader(sample, keeps=keeps)
         self.instants = array("q")
         self.pieces: list[bytes] = []
         self.alike: Alike | None = None
@@ -64,9 +64,16 @@ class ResponseBuffer:
         self.pieces.append(piece)
         return len(self.pieces) >= MANY or len(piece) >= LARGE
 
+    @property
+    def text(self) -> str:
+        """Return the text of a response that was read to its end; "" unless it keeps texts."""
+        return "".join(self._reader.texts or ())
+
     def read(self) -> None:
-        """Read the stored pieces, and finish the sample if the response has ended."""
+        """Read the stored pieces, and finish the sample if the response has ended; once."""
         self.queued = False
+        if self.sample.done:
+            return
         reader = self._reader
         if self.pieces:
             instants, pieces = self.instants, self.pieces

@@ -27,7 +27,17 @@ from bezel.bench.client.response_buffer import Backlog, ResponseBuffer
 from bezel.bench.client.route import Route
 from bezel.bench.client.silence import Silence
 from bezel.bench.load.patterns import User, instants, user_windows
-from bezel.bench.load.plan import Bodies, Burst, Constant, Load, Poisson, Staged, TokenSource, is_closed
+from bezel.bench.load.plan import (
+    Bodies,
+    Burst,
+    Constant,
+    Load,
+    Poisson,
+    ReplyingBodies,
+    Staged,
+    TokenSource,
+    is_closed,
+)
 from bezel.bench.result import sample as kinds
 from bezel.bench.result.failures import of_connecting, short
 from bezel.bench.result.sample import ClientHealth, Measured, Sample
@@ -87,6 +97,7 @@ class Sender:
         self._coming = 0
         self._began = 0
         self._done = 0
+        self._replying = bodies if isinstance(bodies, ReplyingBodies) else None
         self._rest = LONGEST_NS
         self._interrupted = False
         self._silence = Silence(round(load.deadline_seconds * _SECOND))
@@ -251,11 +262,14 @@ class Sender:
         if index >= self._limit:
             self._coming -= 1
             return
-        body = self._bodies.body(user.conversation, user.turn)
+        if self._replying:
+            body = self._replying.reply(user.conversation, user.turn, user.said)
+        else:
+            body = self._bodies.body(user.conversation, user.turn)
         sample = Sample(index, self._worker, user.number, user.turn, body.group, planned)
         sample.asked_tokens = body.asked_tokens
         user.turn = (user.turn + 1) % self._bodies.turns
-        self._send(ResponseBuffer(sample, body.data, user))
+        self._send(ResponseBuffer(sample, body.data, user, keeps=self._replying is not None))
 
     def _prepare(self, plan: Iterator[float]) -> None:
         """Make the open loop's next request, before it is due."""
@@ -321,12 +335,23 @@ class Sender:
         if self._rest:
             self._rest = self._loop.rest = rest_after(self._rest, answer.sample, answer.at)
         if user := answer.user:
+            if self._replying:
+                self._hear(user, answer)
             if answer.sample.status and not self._think:
                 self._next(user, answer.at)
             else:
                 ready = answer.at + max(self._think, 0 if answer.sample.status else _PAUSE_NS)
                 self._loop.at(ready, partial(self._next, user, ready))
         self._backlog.add(answer)
+
+    def _hear(self, user: User, answer: ResponseBuffer) -> None:
+        """Keep a response for the next turn; without one its conversation ends."""
+        answer.read()
+        if answer.sample.failure or not user.turn:
+            user.turn = 0
+            user.said.clear()
+        else:
+            user.said.append(answer.text)
 
     def _expire(self, now: int) -> None:
         """Give up requests past their deadline."""

@@ -27,7 +27,8 @@ class AnswerReader:
     An event counts at the instant of the piece that completed its line. Of several failures the first is recorded.
 
     Attributes:
-        alike: The template of the stream's events, once known.
+        alike: The template of the stream's events, once known; None where texts are kept.
+        texts: The response's texts in order; None where they are not needed, which is faster.
         rest: The beginning of an unfinished line.
         sample: The sample to fill.
     """
@@ -44,10 +45,12 @@ class AnswerReader:
         "alike",
         "rest",
         "sample",
+        "texts",
     )
 
-    def __init__(self, sample: Sample) -> None:
+    def __init__(self, sample: Sample, *, keeps: bool = False) -> None:
         self.sample = sample
+        self.texts: list[str] | None = [] if keeps else None
         self._is_stream = False
         self._document: list[bytes] = []
         self.rest = b""
@@ -58,7 +61,7 @@ class AnswerReader:
         self._wordless = 0
         self._chunk = sample.chunks.append
         self.alike: Alike | None = None
-        self._lessons = _LESSONS
+        self._lessons = 0 if keeps else _LESSONS
 
     def feed(self, instants: Iterable[int], pieces: Iterable[bytes]) -> None:
         """Read pieces of the body, in order, each with the instant (ns) of its arrival; no piece is empty."""
@@ -145,6 +148,8 @@ class AnswerReader:
         content = text = call = False
         for choice in choices:
             delta = choice.get("delta")
+            if self.texts is not None:
+                self.texts.append(str((choice.get("text") if delta is None else delta.get("content")) or ""))
             if delta is None:
                 content = content or bool(choice.get("text"))
             elif delta.get("content"):
@@ -184,6 +189,8 @@ class AnswerReader:
             content = text = call = False
             for choice in answer.get("choices") or ():
                 message = choice.get("message") or {"content": choice.get("text")}
+                if self.texts is not None:
+                    self.texts.append(str(message.get("content") or ""))
                 content = content or bool(message.get("content"))
                 text = text or bool(message.get("reasoning") or message.get("reasoning_content"))
                 call = call or bool(message.get("tool_calls"))

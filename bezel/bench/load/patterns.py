@@ -24,12 +24,14 @@ class User:
         number: The user's number in the load, from 0.
         conversation: The current conversation.
         turn: Its next turn.
+        said: The responses to its earlier turns, where later ones repeat them.
     """
 
-    __slots__ = ("_windows", "conversation", "number", "turn")
+    __slots__ = ("_windows", "conversation", "number", "said", "turn")
 
     def __init__(self, number: int, windows: Iterable[Window]) -> None:
         self.number, self.conversation, self.turn = number, 0, 0
+        self.said: list[str] = []
         self._windows = [(round(begin * _SECOND), until * _SECOND) for begin, until in windows]
 
     def present(self, at: int) -> int | None:

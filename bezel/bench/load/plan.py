@@ -7,9 +7,9 @@ only, because worker processes and jobs begin with it.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, NamedTuple, Protocol, get_args
+from typing import Any, Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
 from bezel.errors import UserError
 
@@ -135,6 +135,8 @@ class PromptPlan:
         prefix_tokens: Of `shared_prefix`: the part of `input_tokens` that a group shares, template included.
         groups: Of `shared_prefix`: number of different prefixes.
         turns: Of `multi_turn`: requests in a conversation.
+        served_answers: Of `multi_turn`: whether the model's turns are the server's own responses; else they are
+            generated words, the same in every run.
         file: Of `file`: texts, messages or conversations, as of `bezel.bench.prompts.datasets`; of `trace`: as of
             `bezel.bench.prompts.traces`.
         seed: Seed of the words.
@@ -150,6 +152,7 @@ class PromptPlan:
     prefix_tokens: int = 0
     groups: int = 1
     turns: int = 1
+    served_answers: bool = False
     file: str = ""
     seed: int = 0
     run: str = ""
@@ -203,6 +206,14 @@ class Bodies(Protocol):
 
     def body(self, index: int, turn: int = 0) -> Body:
         """Return the `turn`-th request of conversation `index`, both from 0."""
+
+
+@runtime_checkable
+class ReplyingBodies(Bodies, Protocol):
+    """Conversations that hold the server's own responses."""
+
+    def reply(self, index: int, turn: int, said: Sequence[str]) -> Body:
+        """Return the `turn`-th request of a conversation whose earlier requests got the responses `said`."""
 
 
 def is_closed(pattern: Pattern) -> bool:

@@ -146,5 +146,7 @@ def _prompt_problems(plan: PromptPlan) -> Iterator[Problem]:
         yield Problem("--groups", plan.groups, "there would be no prefix to share.", _ONE_OR_MORE)
     if plan.kind == "multi_turn" and plan.turns < 1:
         yield Problem("--turns", plan.turns, "a conversation would have no turn.", _ONE_OR_MORE)
+    if plan.served_answers and (plan.kind != "multi_turn" or plan.turns < 2):
+        yield Problem("--answers", "served", "only conversations repeat answers.", "add --turns, 2 or more.")
     if plan.kind == "file" and not plan.file:
         yield Problem("--file", NOT_SET, "there would be no prompt.", "give the path of a file with texts.")

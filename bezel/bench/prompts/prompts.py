@@ -5,8 +5,9 @@ up. Its own words are picked by a digest of seed, run, every setting that shapes
 another run differ. A word is one token (`bezel.bench.prompts.token_calibration`), so lengths are counted in words;
 the server counts the longest prompt of each load before it is sent.
 
-In a conversation the model's turns are generated words too, not the server's responses: every run of a plan sends the
-same requests, and a server that cached its own response matches the prompt before it, not the response.
+In a conversation the model's turns are generated words too, unless the server's own responses are asked for: every run
+of a plan sends the same requests, and a server that cached its own response matches the prompt before it, not the
+response.
 """
 
 import json
@@ -178,10 +179,21 @@ class _Conversation:
     answer: bytes
 
     def body(self, index: int, turn: int = 0) -> Body:
+        return self._turn(index, turn, [_LEAD + self.answer] * turn)
+
+    def _turn(self, index: int, turn: int, answers: Sequence[bytes]) -> Body:
         texts = [_LEAD + self.words.own(self.own, index, 0) + self.first]
-        for number in range(1, turn + 1):
-            texts += [_LEAD + self.answer, _LEAD + self.words.own(self.own, index, number) + self.later]
+        for number, answer in enumerate(answers, 1):
+            texts += [answer, _LEAD + self.words.own(self.own, index, number) + self.later]
         return Body(self.frame.body(texts), self.frame.asked_tokens, turn)
+
+
+@dataclass(frozen=True)
+class _Replies(_Conversation):
+    """The same with the server's own responses."""
+
+    def reply(self, index: int, turn: int, said: Sequence[str]) -> Body:
+        return self._turn(index, turn, [quoted(text) for text in said])
 
 
 @dataclass(frozen=True)
@@ -251,6 +263,8 @@ def make_prompts(load: Load, ask: Ask, vocabulary: Vocabulary | None = None) -> 
             doubt = counted
         elif len(counted) != wanted:
             doubt = f"the server counts {len(counted)} tokens in a prompt made for {wanted}"
+    if load.prompts.served_answers and not doubt:
+        doubt = "later turns hold the server's own responses"
     notes = (f"prompt lengths are approximate: {doubt}",) if doubt else ()
     return Prompts(bodies, notes)
 
@@ -348,7 +362,7 @@ def _bodies(load: Load, made: Frame, known: Vocabulary, tokenizer: Tokenizer) ->
     if plan.kind == "multi_turn" and plan.turns > 1:
         more = _turn_frame(made, known, tokenizer)
         own = _own(plan, min(room, plan.input_tokens - more), known)
-        conversation = _Conversation(
+        conversation = (_Replies if plan.served_answers else _Conversation)(
             made,
             words,
             plan.turns,

@@ -48,6 +48,7 @@ def load_of(options: argparse.Namespace, target: Target) -> Load:
         prefix_tokens=options.prefix_tokens,
         groups=options.groups,
         turns=options.turns,
+        served_answers=options.answers == "served",
         file=options.file if recorded is None else str(options.trace),
         seed=options.seed,
         run=options.run_id or secrets.token_hex(4),
