@@ -137,6 +137,8 @@ class PromptPlan:
         turns: Of `multi_turn`: requests in a conversation.
         served_answers: Of `multi_turn`: whether the model's turns are the server's own responses; else they are
             generated words, the same in every run.
+        images: Images of each prompt, made of `image_size` ("WIDTHxHEIGHT", pixels); of a chat with one text a request.
+        audio_seconds: Length of the audio of each prompt; 0 is none.
         file: Of `file`: texts, messages or conversations, as of `bezel.bench.prompts.datasets`; of `trace`: as of
             `bezel.bench.prompts.traces`.
         seed: Seed of the words.
@@ -153,6 +155,9 @@ class PromptPlan:
     groups: int = 1
     turns: int = 1
     served_answers: bool = False
+    images: int = 0
+    image_size: str = "512x512"
+    audio_seconds: float = 0.0
     file: str = ""
     seed: int = 0
     run: str = ""

@@ -22,6 +22,7 @@ from bezel.bench.load.plan import (
 from bezel.errors import NOT_SET, Problem, UserError
 
 _STAGES = {"users": "--user-stages", "rate": "--rate-stages"}
+_LONGEST_AUDIO = 600.0
 _NOTHING = "no request would be sent."
 _ONE_OR_MORE = "give 1 or more."
 _ADDRESS = "give an address, e.g. http://127.0.0.1:8000."
@@ -51,6 +52,7 @@ def problems(load: Load) -> list[Problem]:
         *_pattern_problems(load.pattern),
         *_prompt_problems(load.prompts),
         *_limit_problems(load),
+        *_media_problems(load),
     ]
 
 
@@ -77,6 +79,21 @@ def _limit_problems(load: Load) -> Iterator[Problem]:
     if load.prompts.kind == "multi_turn" and not is_closed(load.pattern):
         consequence = "turns wait for each other, so no rate can be promised for them."
         yield Problem("--turns", load.prompts.turns, consequence, "give users instead of a rate.")
+
+
+def _media_problems(load: Load) -> Iterator[Problem]:
+    plan = load.prompts
+    if plan.images < 0:
+        yield Problem("--images", plan.images, "no prompt has fewer than none.", "give 0 or more.")
+    if not 0 <= plan.audio_seconds <= _LONGEST_AUDIO:
+        consequence = f"expected 0 to {_LONGEST_AUDIO:g} seconds of audio."
+        yield Problem("--audio-seconds", f"{plan.audio_seconds:g}", consequence, "give fewer.")
+    if (plan.images or plan.audio_seconds) and plan.kind in ("multi_turn", "file", "trace"):
+        consequence = "images and audio are made for generated prompts of one text."
+        yield Problem("--images, --audio-seconds", None, consequence, "leave out --turns, --file and --trace.")
+    if (plan.images or plan.audio_seconds) and load.target.endpoint != "chat":
+        consequence = "only the chat endpoint takes images and audio."
+        yield Problem("--endpoint", load.target.endpoint, consequence, "leave --endpoint out.")
 
 
 def target_problems(target: Target) -> list[Problem]:

@@ -22,6 +22,7 @@ from typing import Any
 from bezel.bench.load.plan import Bodies, Body, Load, PromptPlan
 from bezel.bench.prompts.datasets import read_entries, read_text
 from bezel.bench.prompts.lengths import Lengths, lengths_of
+from bezel.bench.prompts.media import with_media
 from bezel.bench.prompts.token_calibration import LEAD, Tokenizer, Vocabulary
 from bezel.bench.prompts.traces import BLOCK_TOKENS, Traced, read_trace
 from bezel.bench.server.http_probe import Ask
@@ -246,7 +247,14 @@ def make_prompts(load: Load, ask: Ask, vocabulary: Vocabulary | None = None) -> 
     Raises:
         UserError: A prompt would be too short for its required words, or the file cannot be read.
     """
-    plan, made = load.prompts, frame(load)
+    plan = load.prompts
+    if plan.images or plan.audio_seconds:
+        texts = make_prompts(replace(load, prompts=replace(plan, images=0, audio_seconds=0.0)), ask, vocabulary)
+        told = [f"{plan.images} images of {plan.image_size} pixels"] if plan.images else []
+        told += [f"{plan.audio_seconds:g} s of audio"] if plan.audio_seconds else []
+        note = f"each prompt has {' and '.join(told)} beside its text; the requested length is the text's"
+        return Prompts(with_media(texts.bodies, plan), (*texts.notes, note))
+    made = frame(load)
     if plan.kind == "trace":
         return _of_trace(load, vocabulary or learn(load, ask), Tokenizer(ask, load))
     if plan.kind == "lengths":
