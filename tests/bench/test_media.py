@@ -14,6 +14,7 @@ from bezel.bench.load.plan_rules import LoadError, checked
 from bezel.bench.prompts.media import WithMedia, png, size_of, wav
 from bezel.bench.prompts.prompts import make_prompts
 from bezel.bench.server.http_probe import asker
+from bezel.bench.validity.checks import beginnings
 from bezel.errors import UserError
 from tests.support.bench.tokenizer import TokenServer, counting
 
@@ -90,6 +91,11 @@ def test_generated_prompts_keep_the_length_of_their_text() -> None:
         text = message["content"][-1]["text"]
         assert len(server.count({"messages": [{"role": "user", "content": text}]})) == 64
     assert "each prompt has 1 images of 16x8 pixels and 0.1 s of audio beside its text" in made.notes[0]
+
+
+def test_prompts_with_one_image_size_are_compared_by_their_text() -> None:
+    bodies = WithMedia(Texts(), 1, 8, 8, 0.0, b"")
+    assert beginnings(bodies, 3) == ['0 "content":" 0', '1 "content":" 0', '2 "content":" 0']
 
 
 @pytest.mark.parametrize("text", ["512", "0x5", "axb", "9999x1", "-1x2", ""])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bezel.bench.cell.plan import CellPlan, ServerView
-from bezel.bench.load.plan import Burst, Closed, Constant, Load, Poisson, Replay, Staged, is_closed, to_json
+from bezel.bench.load.plan import GENERATING, Burst, Closed, Constant, Load, Poisson, Replay, Staged, is_closed, to_json
 from bezel.bench.metrics import statistics
 from bezel.bench.metrics.definitions import distributions, measure
 from bezel.bench.metrics.metric_inputs import MetricInputs
@@ -126,15 +126,15 @@ def planned(plan: CellPlan) -> dict[str, Any]:
     if len(pattern.get("instants", ())) > _INSTANTS:
         pattern["instants"] = f"{len(pattern['instants'])} instants: see `planned` in the samples"
     of_file = load.prompts.kind in ("file", "trace") or load.prompts.input_lengths
+    drawn = load.prompts.kind == "trace" or load.prompts.output_lengths
+    unknown_output = drawn or load.target.endpoint not in GENERATING
     return {
         "id": plan.id,
         "variant": plan.variant,
         "context_tokens": None if of_file else load.prompts.input_tokens,
         "users": load.pattern.users if isinstance(load.pattern, Closed) else None,
         "rate": load.pattern.rate if isinstance(load.pattern, Constant | Poisson | Burst) else None,
-        "output_tokens": None
-        if load.prompts.kind == "trace" or load.prompts.output_lengths
-        else load.prompts.output_tokens,
+        "output_tokens": None if unknown_output else load.prompts.output_tokens,
         "pattern": pattern["kind"],
         "prompts": load.prompts.kind,
         "repeat": plan.repeat,

@@ -19,6 +19,8 @@ from bezel.bench.result.sample import Sample
 # An event stream begins with a comment or a field (data, event, id, retry); anything else is one document.
 _BEGINS_STREAM: Final = b":deir"
 _LESSONS: Final = 4
+# Fields of documents whose values are computed of the prompt: embeddings, and ranks.
+_COMPUTED: Final = ("data", "results")
 
 
 class AnswerReader:
@@ -35,6 +37,7 @@ class AnswerReader:
 
     __slots__ = (
         "_chunk",
+        "_computed",
         "_document",
         "_ended",
         "_failure",
@@ -55,6 +58,8 @@ class AnswerReader:
         self._document: list[bytes] = []
         self.rest = b""
         self._ended = False
+        # Embeddings or ranks came, of a request for no token.
+        self._computed = False
         self._failure = ("", "")
         self._usage: Any = None
         # Chunks with a token but without text.
@@ -204,6 +209,8 @@ class AnswerReader:
                 self._token(at, content=content, text=content or text)
             elif answer.get("choices"):
                 self.sample.last = at
+            elif not self.sample.asked_tokens and any(isinstance(answer.get(name), list) for name in _COMPUTED):
+                self.sample.last, self._computed = at, True
 
     def _count(self) -> None:
         """Take the counts of `usage`, and record contradictions among them."""
@@ -213,6 +220,13 @@ class AnswerReader:
             sample.output_tokens = _number(usage.get("completion_tokens"))
             sample.cached_tokens = _detail(usage.get("prompt_tokens_details"), "cached_tokens")
             sample.reasoning_tokens = _detail(usage.get("completion_tokens_details"), "reasoning_tokens")
+        if self._computed:
+            total = _number(usage.get("total_tokens")) if isinstance(usage, dict) else -1
+            sample.prompt_tokens = sample.prompt_tokens if sample.prompt_tokens > 0 else total
+            sample.output_tokens = 0
+            if sample.prompt_tokens < 1:
+                self._fail(kinds.BAD_USAGE, short(f"usage counts no tokens: {usage}"))
+            return
         # Tokens without a text count too, as the server generated them: only the arrival of the first is unknown.
         if not sample.chunks and (sample.output_tokens < 1 or not sample.last):
             self._fail(kinds.NO_TOKEN, "the answer is complete and holds no token")

@@ -15,9 +15,16 @@ from bezel.errors import UserError
 
 # Returns the headers that authorise a request, called for each one; the source renews them in time.
 TokenSource = Callable[[], Mapping[str, str]]
-Endpoint = Literal["chat", "completions"]
+Endpoint = Literal["chat", "completions", "embeddings", "rerank"]
 PromptKind = Literal["unique", "lengths", "shared_prefix", "multi_turn", "file", "trace"]
-PATHS: Mapping[str, str] = {"chat": "/v1/chat/completions", "completions": "/v1/completions"}
+PATHS: Mapping[str, str] = {
+    "chat": "/v1/chat/completions",
+    "completions": "/v1/completions",
+    "embeddings": "/v1/embeddings",
+    "rerank": "/v1/rerank",
+}
+GENERATING = ("chat", "completions")
+"""Endpoints whose responses are generated tokens; the others compute something of the prompts alone."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +144,7 @@ class PromptPlan:
         turns: Of `multi_turn`: requests in a conversation.
         served_answers: Of `multi_turn`: whether the model's turns are the server's own responses; else they are
             generated words, the same in every run.
+        documents: Of the endpoint `rerank`: texts of `input_tokens` each that a request ranks.
         images: Images of each prompt, made of `image_size` ("WIDTHxHEIGHT", pixels); of a chat with one text a request.
         audio_seconds: Length of the audio of each prompt; 0 is none.
         file: Of `file`: texts, messages or conversations, as of `bezel.bench.prompts.datasets`; of `trace`: as of
@@ -155,6 +163,7 @@ class PromptPlan:
     groups: int = 1
     turns: int = 1
     served_answers: bool = False
+    documents: int = 1
     images: int = 0
     image_size: str = "512x512"
     audio_seconds: float = 0.0

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from bezel.bench.load.plan import (
+    GENERATING,
     PATHS,
     Burst,
     Closed,
@@ -53,6 +54,7 @@ def problems(load: Load) -> list[Problem]:
         *_prompt_problems(load.prompts),
         *_limit_problems(load),
         *_media_problems(load),
+        *_computing_problems(load),
     ]
 
 
@@ -94,6 +96,23 @@ def _media_problems(load: Load) -> Iterator[Problem]:
     if (plan.images or plan.audio_seconds) and load.target.endpoint != "chat":
         consequence = "only the chat endpoint takes images and audio."
         yield Problem("--endpoint", load.target.endpoint, consequence, "leave --endpoint out.")
+
+
+def _computing_problems(load: Load) -> Iterator[Problem]:
+    """Yield what embeddings and reranking cannot be asked for."""
+    plan, endpoint = load.prompts, load.target.endpoint
+    if plan.documents < 1 or (plan.documents > 1 and endpoint != "rerank"):
+        yield Problem(
+            "--documents", plan.documents, "only --endpoint rerank ranks documents, 1 or more.", "correct it."
+        )
+    if endpoint in GENERATING or endpoint not in PATHS:
+        return
+    if plan.kind not in ("unique", "shared_prefix", "lengths") or plan.output_lengths:
+        consequence = f"{endpoint} takes generated texts without responses of a length."
+        repair = "leave out --turns, --file, --trace and --output-lengths."
+        yield Problem("--endpoint", endpoint, consequence, repair)
+    if endpoint == "rerank" and plan.kind != "unique":
+        yield Problem("--endpoint", endpoint, "it ranks generated texts of one length.", "leave out other prompts.")
 
 
 def target_problems(target: Target) -> list[Problem]:

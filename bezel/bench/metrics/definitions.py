@@ -14,7 +14,14 @@ from pathlib import Path
 import numpy as np
 
 from bezel.bench.metrics import figures, statistics
-from bezel.bench.metrics.metric_inputs import NO_SUCCESS, NO_TEXT, Figure, MetricInputs, NotMeasurableError
+from bezel.bench.metrics.metric_inputs import (
+    NO_GENERATION,
+    NO_SUCCESS,
+    NO_TEXT,
+    Figure,
+    MetricInputs,
+    NotMeasurableError,
+)
 from bezel.bench.result.columns import Floats
 from bezel.bench.result.records import Distribution, Metric
 
@@ -72,6 +79,8 @@ def _latency(name: str, statistic: str, share: float | None, inputs: MetricInput
     values = inputs.latencies[name]
     if len(inputs.counted) == 0:
         raise NotMeasurableError(NO_SUCCESS)
+    if len(values) == 0 and not inputs.generates:
+        raise NotMeasurableError(NO_GENERATION)
     if len(values) == 0:
         raise NotMeasurableError(_NO_LATENCY[name] if (inputs.counted["first"] > 0).any() else NO_TEXT)
     needed = statistics.needed(share) if share else 1

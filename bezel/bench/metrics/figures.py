@@ -15,7 +15,15 @@ from collections.abc import Callable
 import numpy as np
 
 from bezel.bench.metrics import statistics
-from bezel.bench.metrics.metric_inputs import NO_SUCCESS, NO_TEXT, Figure, MetricInputs, NotMeasurableError, meets
+from bezel.bench.metrics.metric_inputs import (
+    NO_GENERATION,
+    NO_SUCCESS,
+    NO_TEXT,
+    Figure,
+    MetricInputs,
+    NotMeasurableError,
+    meets,
+)
 from bezel.bench.metrics.steady import Steady
 from bezel.bench.result.columns import Columns, Floats
 from bezel.bench.result.document import Reading
@@ -72,6 +80,8 @@ def offered_requests_per_second(inputs: MetricInputs) -> Figure:
 
 def output_tokens_per_second(inputs: MetricInputs) -> Figure:
     """Compute the rate of generated tokens."""
+    if not inputs.generates:
+        raise NotMeasurableError(NO_GENERATION)
     return _rate(lambda rows: rows["output_tokens"].astype(np.float64), ("first", "last"), inputs, at_end=False)
 
 
@@ -165,13 +175,16 @@ def tokens_per_chunk(inputs: MetricInputs) -> Figure:
     """Compute the tokens per chunk."""
     rows = inputs.counted.where(inputs.counted.chunk_counts > 0)
     if not (chunks := int(rows.chunk_counts.sum())):
-        raise NotMeasurableError(NO_SUCCESS if len(inputs.counted) == 0 else NO_TEXT)
+        why = NO_TEXT if inputs.generates else NO_GENERATION
+        raise NotMeasurableError(NO_SUCCESS if len(inputs.counted) == 0 else why)
     return Figure(float(rows["output_tokens"].sum()) / chunks, len(rows))
 
 
 def _mean_length(name: str, inputs: MetricInputs) -> Figure:
     """Compute the mean of a count of tokens."""
     lengths = inputs.counted[name]
+    if name == "output_tokens" and not inputs.generates:
+        raise NotMeasurableError(NO_GENERATION)
     if len(lengths) == 0 or (lengths < 0).any():
         raise NotMeasurableError(NO_SUCCESS if len(lengths) == 0 else "usage does not report it")
     return Figure(float(lengths.mean()), len(lengths))

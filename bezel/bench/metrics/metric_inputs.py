@@ -17,6 +17,7 @@ from bezel.bench.result.document import Reading, Slo
 
 NO_SUCCESS = "no request of the part that counts succeeded"
 NO_TEXT = "no response held a text: all of its tokens were special ones, or parts of a character"
+NO_GENERATION = "the endpoint generates no token"
 
 
 class NotMeasurableError(Exception):
@@ -60,6 +61,11 @@ class MetricInputs:
     def counted(self) -> Columns:
         """Return the successful requests that ended in the part that counts."""
         return self.good.where(self.steady.counts(self.good))
+
+    @property
+    def generates(self) -> bool:
+        """Whether any request asked for a token."""
+        return bool((self.columns["asked_tokens"] != 0).any()) or len(self.columns) == 0
 
     @functools.cached_property
     def latencies(self) -> dict[str, Floats]:

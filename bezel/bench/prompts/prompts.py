@@ -19,7 +19,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from bezel.bench.load.plan import Bodies, Body, Load, PromptPlan
+from bezel.bench.load.plan import GENERATING, Bodies, Body, Load, PromptPlan
 from bezel.bench.prompts.datasets import read_entries, read_text
 from bezel.bench.prompts.lengths import Lengths, lengths_of
 from bezel.bench.prompts.media import with_media
@@ -32,6 +32,7 @@ _OWN = 12  # own words at the beginning of a prompt
 _FILLERS = 8
 # With fewer bits two of some thousand prompts may begin alike.
 _BITS = 32
+_RANKED = b', "query": "Which of these texts is about the harbour?", "documents": ["'
 _USER, _MODEL, _END = b'{"role":"user","content":"', b'{"role":"assistant","content":"', b'"}'
 
 
@@ -43,18 +44,20 @@ class Frame:
         begin: The JSON before the texts.
         end: The JSON after them.
         chat: Whether texts are messages, alternately of the user and of the model; else one prompt, a text a line.
-        asked_tokens: The requested `max_tokens`.
+        asked_tokens: The requested `max_tokens`; 0 where nothing is generated.
+        between: The JSON between two texts, unless they are messages.
     """
 
     begin: bytes
     end: bytes
     chat: bool
     asked_tokens: int
+    between: bytes = b"\\n"
 
     def body(self, texts: Sequence[bytes]) -> bytes:
         """Return the request with these texts, each escaped as in a JSON string."""
         if not self.chat:
-            return self.begin + b"\\n".join(texts) + self.end
+            return self.begin + self.between.join(texts) + self.end
         if len(texts) == 1:
             return self.begin + _USER + texts[0] + _END + self.end
         said = b",".join((_MODEL if at % 2 else _USER) + text + _END for at, text in enumerate(texts))
@@ -67,6 +70,11 @@ class Frame:
 
 def frame(load: Load) -> Frame:
     """Return the frame of a load's requests: streamed, with `usage`, of an exact length unless overridden."""
+    if load.target.endpoint not in GENERATING:
+        given = json.dumps({"model": load.target.model, **load.extra_body})[:-1].encode()
+        if load.target.endpoint == "rerank":
+            return Frame(given + _RANKED, b'"]}', chat=False, asked_tokens=0, between=b'","')
+        return Frame(given + b', "input": "', b'"}', chat=False, asked_tokens=0)
     fields: dict[str, Any] = {
         "model": load.target.model,
         "max_tokens": load.prompts.output_tokens,
@@ -124,7 +132,7 @@ class _Words:
 
 @dataclass(frozen=True)
 class _Single:
-    """One request a number: its group's prefix (or none), its own words, words that fill it up."""
+    """One request a number, of `texts`: each its group's prefix (or none), its own words, words that fill it up."""
 
     frame: Frame
     words: _Words
@@ -132,12 +140,17 @@ class _Single:
     grouped: bool
     own: int
     fillers: tuple[bytes, ...]
+    texts: int = 1
     turns: int = 1
 
     def body(self, index: int, turn: int = 0) -> Body:  # noqa: ARG002 - see Bodies
-        group = index % len(self.prefixes)
-        text = self.prefixes[group] + self.words.own(self.own, index) + self.fillers[index % _FILLERS]
-        return Body(self.frame.body((text,)), self.frame.asked_tokens, 0, group if self.grouped else -1)
+        texts = [self._text(index * self.texts + number) for number in range(self.texts)]
+        group = index % len(self.prefixes) if self.grouped else -1
+        return Body(self.frame.body(texts), self.frame.asked_tokens, 0, group)
+
+    def _text(self, number: int) -> bytes:
+        group = self.prefixes[number % len(self.prefixes)]
+        return group + self.words.own(self.own, number) + self.fillers[number % _FILLERS]
 
 
 @dataclass(frozen=True)
@@ -390,7 +403,7 @@ def _bodies(load: Load, made: Frame, known: Vocabulary, tokenizer: Tokenizer) ->
     groups = plan.groups if plan.kind == "shared_prefix" else 1
     prefixes = tuple(_LEAD + words.fill(max(0, shared), 3, group) for group in range(groups))
     fillers = tuple(words.fill(max(0, room - shared - own), 4, number) for number in range(_FILLERS))
-    single = _Single(made, words, prefixes, plan.kind == "shared_prefix", own, fillers)
+    single = _Single(made, words, prefixes, plan.kind == "shared_prefix", own, fillers, plan.documents)
     return single, plan.input_tokens
 
 

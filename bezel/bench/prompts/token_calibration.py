@@ -63,6 +63,8 @@ class Tokenizer:
         """Return the ids of a request's prompt, or the reason why they are unavailable."""
         request = json.loads(body)
         prompt = {name: request[name] for name in ("messages", "prompt") if name in request}
+        if not prompt:
+            prompt = {"prompt": request["input"] if "input" in request else request["documents"][0]}
         response = self._ask("/tokenize", {"model": self._model, **self._shaping, **prompt})
         tokens = response.json().get("tokens")
         if not isinstance(tokens, list) or not tokens:

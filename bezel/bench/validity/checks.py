@@ -161,5 +161,10 @@ def beginnings(bodies: Bodies, requests: int) -> list[str]:
 
 def _beginning(data: bytes) -> str:
     body = json.loads(data)
-    said = body["messages"][-1]["content"] if "messages" in body else body["prompt"]
+    if "messages" in body:
+        said = body["messages"][-1]["content"]
+        if isinstance(said, list):
+            said = next((part["text"] for part in reversed(said) if "text" in part), said)
+    else:
+        said = next(body[name] for name in ("prompt", "input", "documents") if name in body)
     return str(said)[:_BEGINNING]

@@ -49,6 +49,7 @@ def load_of(options: argparse.Namespace, target: Target) -> Load:
         groups=options.groups,
         turns=options.turns,
         served_answers=options.answers == "served",
+        documents=options.documents,
         images=options.images,
         image_size=options.image_size,
         audio_seconds=options.audio_seconds,

@@ -1,0 +1,155 @@
+"""Embeddings and reranking: requests, tokens and latencies are counted; nothing that only generation has is made up."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bezel.bench.load.plan import Closed, Load, PromptPlan, Stop, Target
+from bezel.bench.load.plan_rules import LoadError, checked
+from bezel.bench.prompts.prompts import make_prompts
+from bezel.bench.result.document import load as read_result
+from bezel.bench.server.http_probe import asker
+from bezel.cli.main import main
+from tests.support.bench.tokenizer import TokenServer, counting
+from tests.support.bench.wire import WireRequest, document, send, serving
+from tests.support.rest.fake_google import Answer, Call, Server
+from tests.support.rest.fake_google import serving as serving_http
+
+EMBEDDED = {
+    "object": "list",
+    "data": [{"object": "embedding", "index": 0, "embedding": [0.1, 0.2]}],
+    "usage": {"prompt_tokens": 64, "total_tokens": 64},
+}
+RANKED = {"id": "r", "results": [{"index": 0, "relevance_score": 0.5}], "usage": {"total_tokens": 90}}
+
+
+def target(endpoint: str, url: str = "http://127.0.0.1:1") -> Target:
+    return Target(url, "m", endpoint=endpoint, public=True)  # type: ignore[arg-type]
+
+
+def answering(body: Any) -> Any:
+    async def answer(_: WireRequest, writer: asyncio.StreamWriter) -> None:
+        writer.write(document(json.dumps(body).encode()))
+
+    return answer
+
+
+class Computing:
+    """Requests that ask for no token."""
+
+    turns = 1
+
+    def body(self, index: int, turn: int = 0) -> Any:
+        from bezel.bench.load.plan import Body
+
+        return Body(json.dumps({"input": f"{index} {turn}"}).encode(), 0)
+
+
+@pytest.mark.parametrize(("body", "tokens"), [(EMBEDDED, 64), (RANKED, 90)])
+def test_a_computed_response_is_a_success_with_its_tokens_and_no_first_one(body: Any, tokens: int) -> None:
+    with serving(answering(body)) as wire:
+        (sample,) = send(wire.url, 1, Closed(1), bodies=Computing()).samples
+    assert (sample.failure, sample.prompt_tokens, sample.output_tokens) == ("", tokens, 0)
+    assert (sample.first, len(sample.chunks)) == (0, 0)
+    assert sample.sent < sample.last <= sample.done
+
+
+@pytest.mark.parametrize(
+    ("body", "failure"),
+    [
+        (EMBEDDED | {"usage": {}}, "bad_usage"),
+        ({"object": "list", "data": []}, "bad_usage"),
+        ({"object": "list"}, "no_token"),
+        ({"error": {"message": "too long"}}, "error_in_body"),
+    ],
+)
+def test_a_response_without_what_was_asked_for_is_a_failure(body: Any, failure: str) -> None:
+    with serving(answering(body)) as wire:
+        (sample,) = send(wire.url, 1, Closed(1), bodies=Computing()).samples
+    assert sample.failure == failure
+
+
+def test_a_chat_that_answers_with_embeddings_is_a_failure() -> None:
+    with serving(answering(EMBEDDED)) as wire:
+        (sample,) = send(wire.url, 1, Closed(1)).samples
+    assert sample.failure == "no_token"
+
+
+@pytest.fixture
+def server() -> Iterator[TokenServer]:
+    with counting(TokenServer(before=(1,))) as server:
+        yield server
+
+
+def test_a_request_for_an_embedding_has_its_text_of_the_requested_length(server: TokenServer) -> None:
+    plan = PromptPlan(input_tokens=64, run="r")
+    where = target("embeddings", server.url)
+    made = make_prompts(
+        Load(where, Closed(1), Stop(requests=9), plan, extra_body={"dimensions": 8}), asker(where, dict)
+    )
+    body = made.bodies.body(3)
+    fields = json.loads(body.data)
+    assert fields.keys() == {"model", "dimensions", "input"}
+    assert body.asked_tokens == 0
+    assert len(server.count({"prompt": fields["input"]})) == 64
+    assert made.notes == ()
+
+
+def test_a_request_that_ranks_has_a_query_and_documents_of_the_requested_length(server: TokenServer) -> None:
+    plan = PromptPlan(input_tokens=32, documents=3, run="r")
+    where = target("rerank", server.url)
+    made = make_prompts(Load(where, Closed(1), Stop(requests=9), plan), asker(where, dict))
+    documents = [text for index in range(4) for text in json.loads(made.bodies.body(index).data)["documents"]]
+    assert len(set(documents)) == 12
+    assert {len(server.count({"prompt": text})) for text in documents} == {32}
+    assert json.loads(made.bodies.body(0).data)["query"]
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "plan", "told"),
+    [
+        ("embeddings", PromptPlan("multi_turn", turns=3), "leave out --turns"),
+        ("embeddings", PromptPlan("lengths", output_lengths="normal:5,1"), "--output-lengths"),
+        ("embeddings", PromptPlan(images=1), "only the chat endpoint takes images"),
+        ("embeddings", PromptPlan(documents=2), "only --endpoint rerank ranks documents"),
+        ("rerank", PromptPlan(documents=0), "--documents = 0"),
+        ("rerank", PromptPlan("shared_prefix", prefix_tokens=8), "generated texts of one length"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_refused(endpoint: str, plan: PromptPlan, told: str) -> None:
+    with pytest.raises(LoadError, match=told):
+        checked(Load(target(endpoint), Closed(1), Stop(requests=9), plan))
+
+
+@pytest.fixture(scope="module")
+def pooling() -> Iterator[Server]:
+    def answer(call: Call) -> Answer | None:
+        if call.path == "/v1/models":
+            return Answer(json={"object": "list", "data": [{"id": "m", "object": "model", "max_model_len": 4096}]})
+        return Answer(json=EMBEDDED) if call.path == "/v1/embeddings" else None
+
+    with serving_http() as server:
+        server.routes[:] = [answer]
+        yield server
+
+
+@pytest.mark.slow
+def test_a_run_has_rates_and_latencies_and_says_what_it_cannot_have(
+    pooling: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run.json"
+    given = ["--url", pooling.url, "--public", "--endpoint", "embeddings", "--users", "2", "--requests", "60"]
+    main(["bench", "run", *given, "--out", str(out)])
+    (cell,) = read_result(out).cells
+    assert (cell.output_tokens, cell.failures) == (None, {})
+    assert (cell.value("requests_per_second") or 0) > 0
+    assert (cell.value("e2e_p50") or 0) > 0
+    assert cell.value("prompt_tokens_mean") == 64
+    for name in ("ttft_p50", "tpot_p50", "itl_p50", "output_tokens_per_second", "output_tokens_mean"):
+        assert (cell.metrics[name].value, cell.metrics[name].why) == (None, "the endpoint generates no token")
+    assert [check.name for check in cell.checks if check.state == "failed"] == []
+    assert "Traceback" not in capsys.readouterr().err
