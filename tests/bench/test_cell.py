@@ -165,6 +165,30 @@ def test_a_load_that_a_hanging_server_ended_has_failed_and_keeps_what_was_seen()
     assert record(measured(run.samples)).cell.state == "ok", "one of 401, were it not for the server"
 
 
+def test_a_load_that_ended_after_failures_in_a_row_says_so():
+    whole = closed(4, 10)
+    broken = [failed(40 + number, whole.ended, "http_5xx") for number in range(200)]
+    run = measured([*whole.samples, *broken])
+    run.client.failing_requests = 200
+    cell = record(run).cell
+    assert cell.state == "failed"
+    assert "ended after 200 failures in a row" in cell.reason
+    assert cell.client.failing_requests == 200
+    run.client.failing_requests = 0
+    assert "in a row" not in record(run).cell.reason
+
+
+def test_an_open_loop_that_reached_its_limit_of_requests_under_way_is_saturated():
+    run = closed(4, 10)
+    wanted = replace(plan(), load=replace(plan().load, pattern=Constant(20.0)))
+    run.client.crowd = 500
+    cell = record(run, wanted).cell
+    assert (cell.state, cell.client.crowd) == ("saturated", 500)
+    assert "500 requests were under way" in cell.reason
+    run.client.crowd = 0
+    assert record(run, wanted).cell.state != "saturated"
+
+
 def test_a_cell_without_a_single_request_is_recorded():
     cell = record(measured([])).cell
     assert (cell.state, cell.reason) == ("failed", "no request was sent")

@@ -297,3 +297,10 @@ def test_a_warm_up_of_less_than_nothing_is_refused(server: Server, capsys: pytes
 def test_users_of_a_rate_do_not_think() -> None:
     with pytest.raises(UserError, match="give users instead of a rate"):
         planned("--rate", "4", "--think-time", "1")
+
+
+@pytest.mark.parametrize(("words", "told"), [(("--users", "4"), "give a --rate"), (("--rate", "4"), "give 1 or more")])
+def test_a_limit_of_requests_under_way_needs_a_rate_and_a_number(words: tuple[str, ...], told: str) -> None:
+    with pytest.raises(UserError, match=told):
+        planned(*words, "--max-in-flight", "0")
+    assert planned("--rate", "4", "--max-in-flight", "9").max_in_flight == 9

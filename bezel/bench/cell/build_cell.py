@@ -57,7 +57,8 @@ def recorded(
             None if is_closed(load.pattern) else achieved(columns),
             metrics["ttft_p50"].value or metrics["e2e_p50"].value,
         ),
-        saturated=cell_status.backlogged(
+        saturated=cell_status.crowded(client.crowd)
+        or cell_status.backlogged(
             completed_share(load, columns, measured.began),
             metrics["offered_requests_per_second"].value,
             metrics["requests_per_second"].value,
@@ -95,6 +96,7 @@ def client_figures(health: ClientHealth, columns: Columns) -> ClientFigures:
     late = max(0.0, statistics.percentile(delays, 0.99)) if len(delays) else None
     same = {name: getattr(health, name) for name in ClientFigures.model_fields if hasattr(health, name)}
     ends = {"silent_seconds": health.silent_seconds or None, "failing_requests": health.failing_requests or None}
+    ends["crowd"] = health.crowd or None
     return ClientFigures(**same | ends | {"schedule_delay_p99_ms": late})
 
 

@@ -103,6 +103,8 @@ class Sender:
         self._silence = Silence(round(load.deadline_seconds * _SECOND))
         self._hangs = False
         self._failing, self._fails = 0, False
+        self._crowd = 0
+        self._most_at_once = math.inf if load.max_in_flight is None else load.max_in_flight / load.workers
         self._most_failing = max(_FAILURES_IN_A_ROW, _FAILURES_A_USER * len(self._users))
         self._think = round(load.think_seconds * _SECOND)
 
@@ -159,6 +161,7 @@ class Sender:
             interrupted=self._interrupted,
             silent_seconds=self._silence.lasted / _SECOND if self._hangs else 0.0,
             failing_requests=self._failing if self._fails else 0,
+            crowd=self._crowd,
         )
         return Measured(sorted(self.samples, key=lambda sample: sample.index), began, ended, health)
 
@@ -274,6 +277,8 @@ class Sender:
     def _prepare(self, plan: Iterator[float]) -> None:
         """Make the open loop's next request, before it is due."""
         at = next(plan, None)
+        if len(self._asking) + len(self._pool.waiting) >= self._most_at_once and at is not None:
+            self._crowd, at = len(self._asking) + len(self._pool.waiting), None
         if at is None or self._ends:
             self._coming = 0
             return

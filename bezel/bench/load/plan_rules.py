@@ -53,6 +53,7 @@ def problems(load: Load) -> list[Problem]:
         *_pattern_problems(load.pattern),
         *_prompt_problems(load.prompts),
         *_limit_problems(load),
+        *_crowd_problems(load),
         *_media_problems(load),
         *_computing_problems(load),
     ]
@@ -81,6 +82,17 @@ def _limit_problems(load: Load) -> Iterator[Problem]:
     if load.prompts.kind == "multi_turn" and not is_closed(load.pattern):
         consequence = "turns wait for each other, so no rate can be promised for them."
         yield Problem("--turns", load.prompts.turns, consequence, "give users instead of a rate.")
+
+
+def _crowd_problems(load: Load) -> Iterator[Problem]:
+    most = load.max_in_flight
+    if most is None:
+        return
+    if most < 1:
+        yield Problem("--max-in-flight", most, _NOTHING, _ONE_OR_MORE)
+    if is_closed(load.pattern):
+        consequence = "users of a closed loop never have more requests under way than there are users."
+        yield Problem("--max-in-flight", most, consequence, "give a --rate, or leave it out.")
 
 
 def _media_problems(load: Load) -> Iterator[Problem]:

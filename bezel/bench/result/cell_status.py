@@ -153,6 +153,16 @@ def queued(in_flight: int, *, instances: int | None, concurrency: int | None) ->
     )
 
 
+def crowded(in_flight: int | None) -> str:
+    """Return that an open loop ended at its limit of requests under way, "" where it did not."""
+    if not in_flight:
+        return ""
+    return (
+        f"{in_flight} requests were under way, the most that were allowed (--max-in-flight), so no more were sent: the "
+        "server completes fewer than are offered. Send at a lower rate, or allow more"
+    )
+
+
 def backlogged(share: float | None, offered: float | None, completed: float | None) -> str:
     """Return how an open loop's queue grew, "" where it did not.
 

@@ -131,6 +131,7 @@ class ClientFigures(_Record):
         interrupted: Whether the user ended the load early.
         silent_seconds: Time without any response after which the load was ended; null if it was not.
         failing_requests: Failures in a row after which the load was ended; null if it was not.
+        crowd: Requests under way when an open loop reached its limit and sent no more; null if it did not.
     """
 
     workers: Count
@@ -146,6 +147,7 @@ class ClientFigures(_Record):
     interrupted: bool
     silent_seconds: Amount | None = None
     failing_requests: Count | None = None
+    crowd: Count | None = None
 
 
 class Slo(_Record):

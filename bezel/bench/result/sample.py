@@ -120,6 +120,7 @@ class ClientHealth:
         interrupted: The load was ended by the user (Ctrl-C, SIGTERM).
         silent_seconds: The time without any response after which the load was ended; 0 if it was not.
         failing_requests: The failures in a row after which the load was ended; 0 if it was not.
+        crowd: Requests under way when an open loop reached its limit and sent no more; 0 if it did not.
     """
 
     workers: int = 1
@@ -135,6 +136,7 @@ class ClientHealth:
     interrupted: bool = False
     silent_seconds: float = 0.0
     failing_requests: int = 0
+    crowd: int = 0
 
 
 @dataclass(slots=True)

@@ -298,3 +298,21 @@ def test_users_think_between_a_response_and_their_next_request() -> None:
         for one, later in itertools.pairwise(samples):
             assert later.planned - one.done >= 49_000_000
             assert later.sent >= later.planned
+
+
+def test_an_open_loop_sends_no_more_once_so_many_are_under_way_and_awaits_those() -> None:
+    async def slow(asked: WireRequest, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.2)
+        await good(asked, writer)
+
+    with serving(slow) as wire:
+        measured = send(wire.url, 2000, Constant(1000.0), max_in_flight=20)
+    assert {sample.failure for sample in measured.samples} == {""}
+    assert 20 <= len(measured.samples) <= 25
+    assert measured.client.crowd >= 20
+
+
+def test_an_open_loop_that_stays_below_its_limit_sends_all() -> None:
+    with serving(good) as wire:
+        measured = send(wire.url, 60, Constant(200.0), max_in_flight=50)
+    assert (len(measured.samples), measured.client.crowd) == (60, 0)

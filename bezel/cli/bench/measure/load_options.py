@@ -66,6 +66,7 @@ def load_of(options: argparse.Namespace, target: Target) -> Load:
             deadline_seconds=options.deadline,
             ramp_seconds=options.ramp,
             think_seconds=options.think_time,
+            max_in_flight=options.max_in_flight,
             workers=options.workers,
             extra_body=_object(options.extra_body),
         )
