@@ -1,14 +1,18 @@
 """docs/bench.md shows what a run prints: the same lines with other numbers, on a simulated server."""
 
+import json
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from bezel.bench.result.document import load
 from bezel.cli.bench.measure.load_options import load_of
 from bezel.cli.main import main, parse
 from tests.support.docs.markdown import ROOT, after, blocks
+from tests.support.rest.fake_google import Answer, serving
 from tests.support.simulated_vllm.process import simulated_vllm
 
 DOCUMENT = ROOT / "docs" / "bench.md"
@@ -36,6 +40,70 @@ def test_every_load_that_it_shows_can_be_sent(tmp_path: Path, monkeypatch: pytes
     for command in commands():
         options = parse(command)
         assert load_of(options, Target("http://127.0.0.1:8000", "m", endpoint=options.endpoint)).stop
+
+
+# What would take minutes is shortened; everything else is sent as it stands there.
+SHORT = {
+    "--requests": "4", "--seconds": "0.4", "--users": "2", "--rate": "20", "--repeats": "1", "--warmup": "2",
+    "--turns": "2", "--think-time": "0.01", "--user-stages": "1:0.2,2:0.2", "--input-tokens": "128",
+    "--prefix-tokens": "64", "--documents": "3", "--audio-seconds": "0.1",
+}  # fmt: skip
+ANSWERED = {
+    "/v1/embeddings": {"data": [{"index": 0, "embedding": [0.5]}], "usage": {"prompt_tokens": 9, "total_tokens": 9}},
+    "/v1/rerank": {"results": [{"index": 0, "relevance_score": 0.5}], "usage": {"total_tokens": 9}},
+    "/v1/models": {"object": "list", "data": [{"id": "m", "object": "model", "max_model_len": 4096}]},
+}
+
+
+def shortened(command: list[str], url: str) -> list[str]:
+    """The command for another server, with small numbers."""
+    given = [url if word.startswith("http") else word for word in command]
+    for place, word in enumerate(given[:-1]):
+        given[place + 1] = SHORT.get(word, given[place + 1])
+    if not {"--requests", "--seconds", "--user-stages", "--trace"} & set(given):
+        given += ["--requests", "4"]
+    return [*given, "--simulated"]
+
+
+@pytest.fixture(scope="module")
+def generating(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    arguments = ("--max-model-len=4096", "--api-key=sk-tested", "--enable-prompt-tokens-details")
+    with simulated_vllm(tmp_path_factory.mktemp("models"), *arguments, serving_speed=50.0, multimodal=True) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def computing() -> Iterator[str]:
+    with serving() as server:
+        server.routes[:] = [lambda call: Answer(json=ANSWERED[call.path]) if call.path in ANSWERED else None]
+        yield server.url
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(len([one for one in commands() if "--url" in one])))
+def test_every_load_that_it_shows_is_measured(
+    number: int, generating: str, computing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = [one for one in commands() if "--url" in one][number]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("VLLM_API_KEY", "sk-tested")
+    trace = {"timestamp": 0, "input_length": 99, "output_length": 4, "hash_ids": [1]}
+    Path("conversation_trace.jsonl").write_text(json.dumps(trace))
+    questions = [{"conversations": [{"from": "human", "value": f"Question {number}?"}]} for number in range(4)]
+    Path("sharegpt.json").write_text(json.dumps(questions))
+    computes = {"embeddings", "rerank"} & set(command)
+    given = shortened(command, computing if computes else generating)
+    if not computes and "--api-key-env" not in given:
+        given += ["--api-key-env", "VLLM_API_KEY"]
+    out = tmp_path / "shown.json"
+    if "--out" in given:
+        given[given.index("--out") + 1] = str(out)
+    else:
+        given += ["--out", str(out)]
+    main(given)
+    for cell in load(out).cells:
+        assert cell.requests > 0, given
+        assert cell.failures == {}, (given, cell.failure_examples)
 
 
 @pytest.mark.slow

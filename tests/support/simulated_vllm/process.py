@@ -39,17 +39,21 @@ MODEL = {
 
 
 @contextlib.contextmanager
-def simulated_vllm(folder: Path, *arguments: str, serving_speed: float = 1.0) -> Iterator[str]:
+def simulated_vllm(
+    folder: Path, *arguments: str, serving_speed: float = 1.0, multimodal: bool = False
+) -> Iterator[str]:
     """A server of the model `tiny`; its address once it is healthy.
 
     Args:
         folder: Empty or not there; the model is written into it.
         arguments: Of `vllm serve`, after the model.
         serving_speed: Divides the engine's step times.
+        multimodal: Whether the model takes images and audio.
     """
     model = folder / NAME
     model.mkdir(parents=True, exist_ok=True)
-    (model / "config.json").write_text(json.dumps(MODEL))
+    parts = {"vision_config": {"model_type": "gemma4_vision"}, "audio_config": {"model_type": "gemma4_audio"}}
+    (model / "config.json").write_text(json.dumps(MODEL | (parts if multimodal else {})))
     (model / "model.safetensors").write_bytes(b"\0" * 400_000)
     port = free_port()
     environment = os.environ | {
