@@ -179,6 +179,7 @@ def _observability(plan: Plan, service: CloudRunGpuService) -> None:
         max_error_share=chosen.max_error_share,
         max_cold_starts=chosen.max_cold_starts,
         idle_hours=chosen.idle_hours if planned.min_instances else None,
+        logs_statistics="--disable-log-stats" not in planned.arguments,
         uptime=uptime if chosen.uptime else None,
         budget=budget,
         labels=planned.labels,

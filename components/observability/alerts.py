@@ -1,8 +1,9 @@
 """Conditions of a service's alerts, as plain values. Pure.
 
-Owns what each alert measures. Only metrics that Cloud Run itself writes are used: of vLLM's own metrics, such as the
-use of the KV cache, Cloud Monitoring knows nothing unless a collector runs beside the server, and an alert on a metric
-that is never written never opens. Names of metrics are looked up in the catalogue, so a wrong one fails here.
+Owns what each alert measures. Only metrics that Cloud Run itself writes are used: vLLM's own are in Cloud Monitoring
+only where a collector runs beside the server, and an alert on a metric that is never written never opens. The use of
+the KV cache is read from the line that vLLM logs every ten seconds while it works. Names of metrics are looked up in
+the catalogue, so a wrong one fails here.
 """
 
 import re
@@ -15,6 +16,8 @@ REQUESTS = "run.googleapis.com/request_count"
 PENDING = "run.googleapis.com/pending_queue/pending_requests"
 INSTANCES = "run.googleapis.com/container/instance_count"
 STARTS = "run.googleapis.com/container/startup_latencies"
+# Of the line of vLLM's statistics (loggers.py of vLLM 0.32): requests wait while the cache is full.
+FULL_CACHE = r"Waiting: [1-9][0-9]* reqs.* KV cache usage: (9[5-9]|100)\.[0-9]%"
 _ERRORS_FOR = 300  # seconds
 _DAY = 86_400
 _EVALUATION = 600
@@ -49,12 +52,20 @@ class Query:
 
 
 @dataclass(frozen=True)
+class LogMatch:
+    """A condition that holds where a line of the log matches; it notifies once in `every_seconds` at most."""
+
+    filter: str
+    every_seconds: int = 3600
+
+
+@dataclass(frozen=True)
 class Alert:
     """One alert: id, name, condition, severity, and what to do."""
 
     id: str
     name: str
-    condition: Threshold | Query
+    condition: Threshold | Query | LogMatch
     severity: str
     repair: str
 
@@ -67,6 +78,7 @@ def service_alerts(
     start_seconds: int,
     max_cold_starts: int | None,
     idle_hours: int | None,
+    logs_statistics: bool = True,
 ) -> tuple[Alert, ...]:
     """Return the alerts of a service.
 
@@ -77,6 +89,7 @@ def service_alerts(
         start_seconds: Time that an instance may take to start: requests that wait longer have no healthy instance.
         max_cold_starts: Starts of instances within 24 hours above which an alert opens; None for none.
         idle_hours: Hours that instances may run without a request; None where none runs without traffic.
+        logs_statistics: Whether vLLM logs its statistics (`--disable-log-stats` turns it off).
     """
     failed = series_filter(REQUESTS, service, location, 'metric.labels.response_code_class="5xx"')
     minutes = -(-start_seconds // 60)
@@ -97,6 +110,17 @@ def service_alerts(
             "Look at the request log for responses 5xx: 503 is the server's or Cloud Run's, 504 a time limit.",
         ),
     ]
+    if logs_statistics:
+        found.append(
+            Alert(
+                "cache-full",
+                f"{service}: requests wait for a full KV cache",
+                LogMatch(log_filter(service, location, FULL_CACHE)),
+                "WARNING",
+                "Requests wait at the server although it could compute more: allow more instances, a shorter "
+                "max-model-len, a KV cache of fewer bits, or fewer requests at once (scaling.concurrency).",
+            )
+        )
     if max_cold_starts is not None:
         starts = promql(f"{prometheus_name(STARTS)}_count", service, location)
         found.append(
@@ -131,6 +155,15 @@ def series_filter(metric: str, service: str, location: str, *more: str) -> str:
     terms = [f'metric.type="{metric}"', f'resource.type="{_RESOURCE}"']
     terms += [f'resource.labels.service_name="{service}"', f'resource.labels.location="{location}"', *more]
     return " AND ".join(terms)
+
+
+def log_filter(service: str, location: str, pattern: str) -> str:
+    """A filter of a service's log lines that match a pattern of RE2."""
+    quoted = pattern.replace("\\", "\\\\").replace('"', '\\"')
+    return (
+        f'resource.type="{_RESOURCE}" AND resource.labels.service_name="{service}" AND '
+        f'resource.labels.location="{location}" AND textPayload=~"{quoted}"'
+    )
 
 
 def prometheus_name(metric: str) -> str:

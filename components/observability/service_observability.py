@@ -25,7 +25,7 @@ import pulumi
 from pulumi_gcp import monitoring
 
 from components.base.arguments import ComponentArgs, child_options
-from components.observability.alerts import Alert, Threshold, service_alerts
+from components.observability.alerts import Alert, LogMatch, Threshold, service_alerts
 from components.observability.budget import StackBudget, StackBudgetArgs
 from components.observability.charts import dashboard
 from components.observability.uptime import PERIOD_SECONDS, UptimeCheck, UptimeCheckArgs
@@ -53,6 +53,8 @@ class ServiceObservabilityArgs(ComponentArgs):
     max_error_share: float = 0.05
     max_cold_starts: int | None = None
     idle_hours: int | None = None
+    logs_statistics: bool = True
+    """Whether vLLM logs its statistics, which one alert reads."""
     uptime: UptimeCheckArgs | None = None
     """A check from outside; None for none. Its alert is made with the others."""
     budget: StackBudgetArgs | None = None
@@ -85,6 +87,7 @@ class ServiceObservability(pulumi.ComponentResource):
             start_seconds=args.start_seconds,
             max_cold_starts=args.max_cold_starts,
             idle_hours=args.idle_hours,
+            logs_statistics=args.logs_statistics,
         )
         for alert in alerts if args.alerts else ():
             monitoring.AlertPolicy(
@@ -96,7 +99,7 @@ class ServiceObservability(pulumi.ComponentResource):
                 severity=alert.severity,
                 notification_channels=channels,
                 documentation=monitoring.AlertPolicyDocumentationArgs(content=alert.repair),
-                alert_strategy=monitoring.AlertPolicyAlertStrategyArgs(auto_close=_AUTO_CLOSE),
+                alert_strategy=_strategy(alert),
                 user_labels=args.labels,
                 opts=options,
             )
@@ -139,8 +142,18 @@ def _unreachable(results: pulumi.Output[str]) -> monitoring.AlertPolicyCondition
     return monitoring.AlertPolicyConditionArgs(display_name="unreachable", condition_threshold=threshold)
 
 
+def _strategy(alert: Alert) -> monitoring.AlertPolicyAlertStrategyArgs:
+    if not isinstance(alert.condition, LogMatch):
+        return monitoring.AlertPolicyAlertStrategyArgs(auto_close=_AUTO_CLOSE)
+    limit = monitoring.AlertPolicyAlertStrategyNotificationRateLimitArgs(period=f"{alert.condition.every_seconds}s")
+    return monitoring.AlertPolicyAlertStrategyArgs(auto_close=_AUTO_CLOSE, notification_rate_limit=limit)
+
+
 def _condition(alert: Alert) -> monitoring.AlertPolicyConditionArgs:
     wanted = alert.condition
+    if isinstance(wanted, LogMatch):
+        matched = monitoring.AlertPolicyConditionConditionMatchedLogArgs(filter=wanted.filter)
+        return monitoring.AlertPolicyConditionArgs(display_name=alert.id, condition_matched_log=matched)
     if not isinstance(wanted, Threshold):
         query = monitoring.AlertPolicyConditionConditionPrometheusQueryLanguageArgs(
             query=wanted.query, duration=f"{wanted.seconds}s", evaluation_interval=f"{wanted.every_seconds}s"

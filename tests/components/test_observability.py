@@ -2,6 +2,8 @@
 
 import json
 import re
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +12,9 @@ from bezel.catalog.metrics import metrics
 from bezel.localcloud.core.errors import ApiError
 from bezel.localcloud.services.monitoring.conditions import check_condition
 from components.observability.alerts import (
+    FULL_CACHE,
     Alert,
+    LogMatch,
     Query,
     Threshold,
     prometheus_name,
@@ -23,6 +27,7 @@ from components.observability.service_observability import ServiceObservability,
 from components.observability.uptime import UptimeCheckArgs, results_of
 from tests.support.components.fake_engine import Declarations, declare
 
+ROOT = Path(__file__).parents[2]
 POLICY = "monitoring/alertPolicy:AlertPolicy"
 CHANNEL = "monitoring/notificationChannel:NotificationChannel"
 DASHBOARD = "monitoring/dashboard:Dashboard"
@@ -48,6 +53,9 @@ def condition(alert: Threshold) -> dict[str, Any]:
 def test_each_alert_uses_metrics_that_exist_as_they_can_be_used(alert: Alert) -> None:
     if isinstance(alert.condition, Threshold):
         check_condition(condition(alert.condition), "x", alone=True, rate_limited=False)
+        return
+    if isinstance(alert.condition, LogMatch):
+        check_condition({"conditionMatchedLog": {"filter": alert.condition.filter}}, "x", alone=True, rate_limited=True)
         return
     named = re.findall(r"\b\w+_googleapis_com:\w+", alert.condition.query)
     known = {prometheus_name(metric): metric for metric in metrics()}
@@ -86,8 +94,12 @@ def test_the_list_of_metrics_names_its_source_and_date() -> None:
 
 
 def test_an_alert_that_has_no_bound_is_left_out() -> None:
-    assert [alert.id for alert in alerts()] == ["unhealthy", "errors", "cold-starts", "idle"]
-    assert [alert.id for alert in alerts(max_cold_starts=None, idle_hours=None)] == ["unhealthy", "errors"]
+    assert [alert.id for alert in alerts()] == ["unhealthy", "errors", "cache-full", "cold-starts", "idle"]
+    assert [alert.id for alert in alerts(max_cold_starts=None, idle_hours=None)] == [
+        "unhealthy",
+        "errors",
+        "cache-full",
+    ]
     (idle,) = [alert for alert in alerts(idle_hours=3) if alert.id == "idle"]
     assert isinstance(idle.condition, Query)
     assert "[3h]" in idle.condition.query
@@ -105,6 +117,15 @@ def test_alerts_are_mailed_to_the_address_and_without_one_to_nobody() -> None:
     quiet = declared()
     assert quiet.of(CHANNEL) == []
     assert all(not policy.inputs.get("notificationChannels") for policy in quiet.of(POLICY))
+
+
+def test_only_the_alert_on_a_log_limits_its_notifications_as_google_asks() -> None:
+    limited = {
+        one.name: "notificationRateLimit" in one.inputs["alertStrategy"]
+        for one in declared(max_cold_starts=5).of(POLICY)
+    }
+    assert [name for name, has in limited.items() if has] == ["observability-cache-full"]
+    assert len(limited) == 4
 
 
 def test_alerts_and_dashboard_are_made_each_by_itself() -> None:
@@ -167,3 +188,39 @@ def test_a_budget_counts_what_has_the_stack_s_label_and_mails_to_the_address() -
     assert len(inputs["thresholdRules"]) == 4
     assert len(inputs["allUpdatesRule"]["monitoringNotificationChannels"]) == 1
     assert "allUpdatesRule" not in declared(budget=budget).one("billing/budget:Budget").inputs
+
+
+LINE = tomllib.loads((ROOT / "bezel/simulated_vllm/configuration/log_lines.toml").read_text())["statistics"]["text"]
+
+
+def logged(waiting: int, usage: float) -> str:
+    return str(LINE).format(read=1.0, written=2.0, running=9, waiting=waiting, usage=usage, hits=0.5)
+
+
+@pytest.mark.parametrize(
+    ("waiting", "usage", "opens"),
+    [
+        (1, 0.95, True),
+        (30, 0.997, True),
+        (2, 1.0, True),
+        (0, 0.99, False),
+        (3, 0.949, False),
+        (0, 0.0, False),
+        (12, 0.09, False),
+    ],
+)
+def test_a_full_cache_is_told_by_the_line_that_vllm_logs(waiting: int, usage: float, opens: bool) -> None:
+    assert bool(re.search(FULL_CACHE, logged(waiting, usage))) is opens
+
+
+def test_the_log_of_another_service_opens_no_alert_and_the_pattern_is_quoted_for_the_filter() -> None:
+    (alert,) = [alert for alert in alerts() if alert.id == "cache-full"]
+    assert isinstance(alert.condition, LogMatch)
+    for part in ('resource.labels.service_name="chat"', 'resource.labels.location="us-east4"'):
+        assert part in alert.condition.filter
+    quoted = alert.condition.filter.partition('textPayload=~"')[2].removesuffix('"')
+    assert quoted.replace("\\\\", "\\") == FULL_CACHE
+
+
+def test_without_the_line_there_is_no_alert_on_it() -> None:
+    assert "cache-full" not in [alert.id for alert in alerts(logs_statistics=False)]

@@ -18,7 +18,7 @@ def test_alerts_and_a_dashboard_are_made_changed_and_destroyed(rehearsal: Rehear
     assert first.code == 0, first.text
     made = rehearsal.exists()
     assert {kind: len(made[kind]) for kind in KINDS} == {
-        "alertPolicies": 5,
+        "alertPolicies": 6,
         "dashboards": 1,
         "notificationChannels": 1,
         "uptimeCheckConfigs": 1,
@@ -36,6 +36,9 @@ def test_alerts_and_a_dashboard_are_made_changed_and_destroyed(rehearsal: Rehear
         policies = api.get(POLICIES).json()["alertPolicies"]
     (errors,) = [policy for policy in policies if "of requests fail" in policy["displayName"]]
     assert errors["conditions"][0]["conditionThreshold"]["thresholdValue"] == 0.2
+    (full,) = [policy for policy in policies if "full KV cache" in policy["displayName"]]
+    assert "KV cache usage" in full["conditions"][0]["conditionMatchedLog"]["filter"]
+    assert full["alertStrategy"]["notificationRateLimit"] == {"period": "3600s"}
     assert {policy["name"] for policy in policies} == set(made["alertPolicies"])
     with rehearsal.api() as api:
         (budget,) = api.get(f"/billingbudgets/v1/{BILLING_ACCOUNT}/budgets").json()["budgets"]

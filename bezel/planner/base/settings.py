@@ -217,7 +217,8 @@ class Observability(_Section):
 
     alerts: bool = Field(
         default=False,
-        description="make alerts: requests wait without an instance, requests fail, many cold starts, idle instances",
+        description="make alerts: requests wait without an instance or for the KV cache, requests fail, many cold "
+        "starts, idle instances",
     )
     dashboard: bool = Field(default=False, description="make a dashboard: requests, latency, instances, starts, GPU")
     uptime: bool = Field(
