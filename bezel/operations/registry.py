@@ -106,7 +106,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "metrics",
-        "metrics:metrics",
+        "serving.metrics:metrics",
         "reading",
         "show a server's load, latencies and failures, what is unhealthy about them and what to do",
         "metrics",
@@ -127,21 +127,21 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "endpoint",
-        "endpoint:endpoint",
+        "serving.endpoint:endpoint",
         "reading",
         "show where callers reach a stack, as whom, and by which command",
         "endpoint",
     ),
     Operation(
         "models",
-        "models:models",
+        "serving.models:models",
         "reading",
         "list the models that a stack's server serves",
         "models",
     ),
     Operation(
         "query",
-        "query:query",
+        "serving.query:query",
         "reading",
         "ask a stack's server one prompt, with an image too, and show its answer and times",
         "query",
@@ -162,7 +162,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "zones",
-        "zones:zones",
+        "zone_choice.zones:zones",
         "reading",
         "show in which zones a stack's leased hardware exists, is accepted, has quota, and at what price",
         "zones",

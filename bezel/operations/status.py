@@ -22,7 +22,7 @@ from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import DeployedLease, DeployedService, Deployment
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Arguments, Result, Usd, lines, utc
-from bezel.operations.service_use import InstancesNow, ServiceCost, service_use
+from bezel.operations.service_use.service_use import InstancesNow, ServiceCost, service_use
 from bezel.planner.base.money import Priced
 from bezel.resource_cost.stack_cost import resources_in, stack_cost
 from bezel.rest import ApiError

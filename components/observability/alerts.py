@@ -118,7 +118,7 @@ def service_alerts(
                 LogMatch(log_filter(service, location, FULL_CACHE)),
                 "WARNING",
                 "Requests wait at the server although it could compute more: allow more instances, a shorter "
-                "max-model-len, a KV cache of fewer bits, or fewer requests at once (scaling.concurrency).",
+                "max-model-len, a KV cache of fewer bits, or fewer requests at once (`scaling.request_concurrency`).",
             )
         )
     if max_cold_starts is not None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bezel.errors import UserError
-from bezel.operations.endpoint import Endpoint, EndpointArguments, endpoint
+from bezel.operations.serving.endpoint import Endpoint, EndpointArguments, endpoint
 from tests.support.operations.deployed import Deployed, service_resource, state_of
 
 URL = "https://llm.example"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bezel.operations.metrics import Metrics, MetricsArguments, metrics
-from bezel.operations.server import ServerError
+from bezel.operations.serving.metrics import Metrics, MetricsArguments, metrics
+from bezel.operations.serving.server import ServerError
 from bezel.operations.vllm_metrics import sample as names
 from tests.support.operations.deployed import SERVICE, Deployed, live_service, service_resource, state_of
 from tests.support.rest.fake_google import ACCESS_TOKEN, Answer, Call, key_file, token_route

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from bezel.operations.models import Models, ModelsArguments, models
-from bezel.operations.server import ServerError
+from bezel.operations.serving.models import Models, ModelsArguments, models
+from bezel.operations.serving.server import ServerError
 from tests.support.operations.deployed import Deployed
 from tests.support.operations.model_server import ModelServer
 from tests.support.rest.fake_google import Answer

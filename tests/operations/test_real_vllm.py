@@ -12,8 +12,8 @@ import pytest
 
 from bezel.operations.diagnosis.advise import AdviseArguments, advise
 from bezel.operations.memory_layout.memory import MemoryArguments, memory
-from bezel.operations.metrics import MetricsArguments, metrics
-from bezel.operations.query import QueryArguments, query
+from bezel.operations.serving.metrics import MetricsArguments, metrics
+from bezel.operations.serving.query import QueryArguments, query
 from tests.support.operations.deployed import SERVICE, Deployed, deployed, live_service, service_resource, state_of
 from tests.support.operations.log_server import LogServer
 from tests.support.real_vllm import real_vllm

@@ -44,10 +44,11 @@ def test_the_command_has_the_arguments_of_the_operation(each: Operation) -> None
     required = [name for name in positional if command["arguments"][name].get("nargs") not in ("?", "*")]
     named = [name for name, option in command.get("arguments", {}).items() if option.get("required")]
     named += [next(iter(SPEC["tables"][name]["arguments"])) for name in command.get("require", ())]
-    given = [*("x" for _ in required), *(word for name in named for word in (name, "x"))]
+    words = [command["arguments"][name].get("choices", ["x"])[0] for name in required]
+    given = [*words, *(word for name in named for word in (name, "x"))]
     options = vars(root_parser().read([*each.command.split(), *given]))
     extra = CHANGE if each.kind == "changing" else set()
-    own = set(options) - COMMON - extra
+    own = set(options) - (COMMON - set(each.arguments().model_fields)) - extra
     # A command with a runner of its own may offer more than an agent needs, e.g. all patterns of a load.
     left_out = own - set(each.arguments().model_fields) if command.get("run") != RUNNER else set()
     assert own - left_out == set(each.arguments().model_fields) - FACE.get(each.name, set())

@@ -7,8 +7,8 @@ import pytest
 
 from bezel.leases.clock import rfc3339
 from bezel.operations.deployment.deployment import DeployedService
-from bezel.operations.service_metrics import Instances, billed_time, running_instances
-from bezel.operations.service_use import service_use
+from bezel.operations.service_use.service_metrics import Instances, billed_time, running_instances
+from bezel.operations.service_use.service_use import service_use
 from bezel.operations.status import StatusArguments, status
 from tests.support.operations.deployed import (
     NOW,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bezel.catalog.vllm.options import vllm_options
-from bezel.operations.metrics import choose
+from bezel.operations.serving.metrics import choose
 from bezel.operations.vllm_metrics import sample as names
 from bezel.operations.vllm_metrics.figures import Figure, figures_of, outcomes_of, shown
 from bezel.operations.vllm_metrics.sample import Sample, parse, why_not_comparable

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from bezel.errors import UserError
 from bezel.operations.context import Context
-from bezel.operations.zones import ZoneOffer, Zones, ZonesArguments, zones
+from bezel.operations.zone_choice.zones import ZoneOffer, Zones, ZonesArguments, zones
 from tests.support.cli.tpu_cloud import OTHER, ZONE, Cloud, running
 from tests.support.rest.fake_google import Answer
 

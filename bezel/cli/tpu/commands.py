@@ -1,7 +1,8 @@
 """`bezel tpu find|list|describe|delete|sweep`: finds capacity for leases, shows a project's leases, deletes leftovers.
 
 Owns printing, the confirmation before a deletion, and the list of zones. Leaves listing, deleting and sweeping
-to `bezel.leases`, and finding to `bezel.operations.zone_search`. The same as operations: `bezel.operations.leases`.
+to `bezel.leases`, and finding to `bezel.operations.zone_choice.zone_search`. The same as operations:
+`bezel.operations.leases`.
 """
 
 import argparse
@@ -16,7 +17,7 @@ from bezel.errors import NOT_SET, Problem, UserError
 from bezel.leases.clock import clock_of, rfc3339
 from bezel.leases.inventory import LeaseInventory, Leftover, new_client, sweep_plan
 from bezel.leases.observation import Observation
-from bezel.operations.zone_search import FINDING_COLUMNS, find
+from bezel.operations.zone_choice.zone_search import FINDING_COLUMNS, find
 from bezel.planner import LeasePlan, make_plan
 from bezel.planner.base.quantities import duration_text, parse_duration
 from bezel.pulumi_engine.lease_zones import lease_zones

@@ -15,11 +15,11 @@ from bezel.operations.diagnosis.asking import Advice, advice_of
 from bezel.operations.diagnosis.evidence import evidence_of
 from bezel.operations.diagnosis.prompt import data_lines
 from bezel.operations.diagnosis.rules import Finding, findings_of
-from bezel.operations.instances import instances_of
-from bezel.operations.metrics import asleep
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Arguments, Result
-from bezel.operations.server import DeployedServer
+from bezel.operations.service_use.instances import instances_of
+from bezel.operations.serving.metrics import asleep
+from bezel.operations.serving.server import DeployedServer
 
 _SECONDS, _WAKE_SECONDS = 300.0, 900.0
 _NOTE = 500

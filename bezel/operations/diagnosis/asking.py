@@ -16,8 +16,8 @@ from bezel.operations.deployment.deployment import Deployment
 from bezel.operations.diagnosis.prompt import MAX_CHARACTERS, request_text, secrets_of
 from bezel.operations.redaction import cleaned, printable, redacted
 from bezel.operations.results import Result
-from bezel.operations.server import DeployedServer, ServerError
-from bezel.operations.streams import Stream, streamed
+from bezel.operations.serving.server import DeployedServer, ServerError
+from bezel.operations.serving.streams import Stream, streamed
 
 _PATH = "/v1/chat/completions"
 _MAX_MODELS = 1 << 20

@@ -13,9 +13,9 @@ from bezel.operations.deployment.deployment import Deployment
 from bezel.operations.log_reading.bounds import LogsError
 from bezel.operations.log_reading.lines import LogLine
 from bezel.operations.logs import recent_lines
-from bezel.operations.metrics import read_samples
 from bezel.operations.redaction import cleaned
-from bezel.operations.server import DeployedServer
+from bezel.operations.serving.metrics import read_samples
+from bezel.operations.serving.server import DeployedServer
 from bezel.operations.status import read_service
 from bezel.operations.vllm_metrics.figures import Figure, Outcome, figures_of, outcomes_of
 from smoke.platform import Condition, ServiceState

@@ -15,7 +15,7 @@ from bezel.leases.names import BY_HAND, labels
 from bezel.leases.requests import BackEndName, LeaseSpec, ProvisioningModel, ZoneChoice, instance_body, queued_body
 from bezel.operations.leases.records import Name
 from bezel.operations.results import Arguments
-from bezel.operations.zones import Zone
+from bezel.operations.zone_choice.zones import Zone
 from bezel.planner.base.hardware import LeasedHardware, leased, leased_hardware
 from bezel.planner.base.quantities import parse_duration
 from bezel.rest import ApiError, GoogleClient, endpoint

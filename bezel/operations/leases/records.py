@@ -19,7 +19,7 @@ from bezel.operations.context import Context
 from bezel.operations.leases.stopping import stopping_clock, stopping_show
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Arguments, Result, Usd, utc
-from bezel.operations.zones import Zone
+from bezel.operations.zone_choice.zones import Zone
 from bezel.planner.base.hardware import leased, leased_hardware
 from bezel.planner.base.money import Amount, Priced, Unpriced
 from bezel.planner.cost.lease_cost import Provisioning, lease_cost

@@ -15,7 +15,6 @@ from bezel.console import aligned
 from bezel.errors import UserError, one_line
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import Deployment
-from bezel.operations.instances import instances_of
 from bezel.operations.logs import LogsArguments, logs
 from bezel.operations.memory_layout.comparison import MemoryFigure, figures_of, findings_of, number
 from bezel.operations.memory_layout.reported import (
@@ -26,11 +25,12 @@ from bezel.operations.memory_layout.reported import (
     reported_by_log,
     reported_by_metrics,
 )
-from bezel.operations.metrics import asleep
 from bezel.operations.plan import plan_of
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Arguments, Result
-from bezel.operations.server import DeployedServer
+from bezel.operations.service_use.instances import instances_of
+from bezel.operations.serving.metrics import asleep
+from bezel.operations.serving.server import DeployedServer
 from bezel.operations.vllm_metrics.sample import MAX_BYTES, parse
 
 if TYPE_CHECKING:

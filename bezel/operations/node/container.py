@@ -23,11 +23,11 @@ from bezel.operations.deploy import price_of
 from bezel.operations.deployment.deployment import Deployment
 from bezel.operations.leases.records import NODE_TYPE, TYPES, Name
 from bezel.operations.leases.stopping import stopping_clock, stopping_show
-from bezel.operations.metrics import read_samples
 from bezel.operations.node.machines import Machine, machines_of
 from bezel.operations.node.request import RequestFailedError, carry_out
 from bezel.operations.results import Arguments
-from bezel.operations.server import DeployedServer
+from bezel.operations.serving.metrics import read_samples
+from bezel.operations.serving.server import DeployedServer
 from bezel.operations.vllm_metrics.sample import RUNNING, WAITING
 from bezel.resource_cost.stack_cost import resources_in, stack_cost
 from bezel.rest import RestError

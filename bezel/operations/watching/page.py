@@ -15,9 +15,9 @@ from pydantic import Field
 from bezel.errors import UserError, one_line
 from bezel.leases.clock import format_duration
 from bezel.operations.context import Context
-from bezel.operations.metrics import Metrics, MetricsArguments, metrics
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Arguments, Result
+from bezel.operations.serving.metrics import Metrics, MetricsArguments, metrics
 from bezel.operations.status import StackStatus, stack_status
 from bezel.operations.vllm_metrics.figures import Figure, shown
 

@@ -2,7 +2,7 @@
 
 Owns one request and its answer, whole and cut where it is too long, or line by line. Leaves out retries, and what the
 answers mean.
-Nothing here decides whether a request may start an instance: see bezel.operations.instances.
+Nothing here decides whether a request may start an instance: see bezel.operations.service_use.instances.
 """
 
 from __future__ import annotations

@@ -8,11 +8,11 @@ from pydantic import Field
 
 from bezel.console import aligned
 from bezel.operations.context import Context
-from bezel.operations.instances import instances_of
-from bezel.operations.metrics import asleep
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Arguments, Result, utc
-from bezel.operations.server import DeployedServer
+from bezel.operations.service_use.instances import instances_of
+from bezel.operations.serving.metrics import asleep
+from bezel.operations.serving.server import DeployedServer
 
 _PATH = "/v1/models"
 _MAX_BYTES = 1 << 20

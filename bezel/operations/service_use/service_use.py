@@ -1,6 +1,7 @@
 """Use of a Cloud Run service with a GPU: instances now, and what its instances have cost so far.
 
-Owns the price of billed time. Leaves out the questions to Cloud Monitoring (bezel.operations.service_metrics).
+Owns the price of billed time. Leaves out the questions to Cloud Monitoring
+(bezel.operations.service_use.service_metrics).
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,7 @@ from bezel.errors import one_line
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import DeployedService
 from bezel.operations.results import Result, Usd, utc
-from bezel.operations.service_metrics import Billed, Instances, billed_time, running_instances
+from bezel.operations.service_use.service_metrics import Billed, Instances, billed_time, running_instances
 from bezel.planner.base.money import Amount, Priced, Unpriced
 from bezel.resource_cost.gpu_service import GpuService
 from bezel.resource_cost.inputs import InputError, Inputs

@@ -13,7 +13,7 @@ from bezel.operations.context import Context
 from bezel.operations.plan import plan_of
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Arguments, Result
-from bezel.operations.zone_search import find
+from bezel.operations.zone_choice.zone_search import find
 from bezel.planner import LeasePlan
 
 _HEADS = ("zone", "hardware", "provisioning model", "quota", "USD per hour")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bezel.operations.redaction import cleaned
-from bezel.operations.server import DeployedServer
+from bezel.operations.serving.server import DeployedServer
 
 _DATA = "data:"
 _DONE = "[DONE]"

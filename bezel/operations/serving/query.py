@@ -15,12 +15,12 @@ from bezel.errors import Problem, UserError
 from bezel.operations.answer_text.cleaning import Cleaning
 from bezel.operations.context import Context
 from bezel.operations.diagnosis.prompt import secrets_of
-from bezel.operations.instances import instances_of
-from bezel.operations.metrics import asleep
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Arguments, Result, lines
-from bezel.operations.server import DeployedServer
-from bezel.operations.streams import Stream, streamed
+from bezel.operations.service_use.instances import instances_of
+from bezel.operations.serving.metrics import asleep
+from bezel.operations.serving.server import DeployedServer
+from bezel.operations.serving.streams import Stream, streamed
 
 _PATH = "/v1/chat/completions"
 _SECONDS, _WAKE_SECONDS = 300.0, 900.0

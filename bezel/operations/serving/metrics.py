@@ -13,9 +13,9 @@ from pydantic import Field
 
 from bezel.console import aligned
 from bezel.operations.context import Context
-from bezel.operations.instances import Instances, instances_of
 from bezel.operations.results import Arguments, Result, utc
-from bezel.operations.server import DeployedServer
+from bezel.operations.service_use.instances import Instances, instances_of
+from bezel.operations.serving.server import DeployedServer
 from bezel.operations.vllm_metrics.figures import Figure, Outcome, figures_of, outcomes_of, shown
 from bezel.operations.vllm_metrics.sample import MAX_BYTES, Sample, parse, why_not_comparable
 

@@ -1,7 +1,8 @@
 """Instances of a service, as far as Google says: whether a request to it would start one, which costs money.
 
 Owns the decision. Google samples the count once a minute and shows it up to two minutes later; an instance may have
-ended since. Leaves out the reading of the count (bezel.operations.service_metrics) and what is asked of the server.
+ended since. Leaves out the reading of the count (bezel.operations.service_use.service_metrics) and what is
+asked of the server.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bezel.leases.clock import rfc3339
-from bezel.operations.service_metrics import INSTANCE_COUNT, running_instances
+from bezel.operations.service_use.service_metrics import INSTANCE_COUNT, running_instances
 from bezel.operations.status import min_instances, read_service
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Operations that ask a deployed model server: address, models, metrics, queries."""

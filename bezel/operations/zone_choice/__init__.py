@@ -1,0 +1,1 @@
+"""Zones that have an accelerator, and the search through them."""
