@@ -12,7 +12,6 @@ import math
 import time
 from collections.abc import Iterator
 from functools import partial
-from http import HTTPStatus
 from pathlib import Path
 from time import monotonic_ns
 from typing import Final
@@ -45,6 +44,7 @@ from bezel.bench.result.spill import Spill
 from bezel.errors import Problem, UserError
 
 _SECOND: Final = 1_000_000_000
+_OK: Final = 200
 # After a failure without a response a user waits, so that requests to a lost server are not sent in a tight loop.
 _PAUSE_NS: Final = 100_000_000
 # So many failures in a row, and of every user so many, end a load: the rest would say nothing else.
@@ -332,7 +332,7 @@ class Sender:
 
     def _ended(self, answer: ResponseBuffer) -> None:
         self._done += 1
-        if answer.sample.status == HTTPStatus.OK and not (answer.cut or answer.failure[0]):
+        if answer.sample.status == _OK and not (answer.cut or answer.failure[0]):
             self._failing = 0
         else:
             self._failing += 1
