@@ -70,6 +70,8 @@ class IdentityGatewayArgs(CloudRunServiceArgs):
     """Id of the account that is made for it: 6 to 30 characters, unique in the project."""
     nodes: tuple[Text, ...] = Field(min_length=1)
     """Internal addresses of the nodes; one that resolves to "" is a missing node."""
+    machines: int | None = None
+    """Nodes at a time, where `nodes` are all addresses that they may get; None where each is that of a node."""
     port: int = 8000
     """vLLM's port on each node."""
     network: str
@@ -156,7 +158,7 @@ def _configuration(args: IdentityGatewayArgs) -> pulumi.Input[str]:
 
     def write(addresses: Sequence[Any]) -> str:
         try:
-            return gateway_configuration(addresses, args.port)
+            return gateway_configuration(addresses, args.port, args.machines)
         except NodeAddressError as error:
             raise pulumi.RunError(f"{args.service}: {error}") from None
 

@@ -32,7 +32,7 @@ import pulumi
 from pydantic import Field, field_validator
 
 from components.base.arguments import ComponentArgs, child_options
-from components.config.subnet_ranges import gateway_range, node_range
+from components.config.subnet_ranges import gateway_range, node_range, small_range, usable_addresses
 
 TAG = "bezel-node"
 _NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
@@ -55,6 +55,8 @@ class NodeNetworkArgs(ComponentArgs):
     """Network tag of the nodes."""
     nat: bool = False
     """Whether nodes reach the internet."""
+    machines: int | None = Field(default=None, ge=1, le=126)
+    """Most machines of a region at a time, to keep `addresses` few; None for as many as a region's range holds."""
 
     @field_validator("network")
     @classmethod
@@ -80,6 +82,7 @@ class NodeNetwork(pulumi.ComponentResource):
     Attributes:
         network: `projects/P/global/networks/N`, known in every preview.
         subnetworks: Region -> `projects/P/regions/R/subnetworks/S` of its nodes, known in every preview.
+        addresses: Region -> every address that a node may get there; empty where `machines` is None.
         gateway_subnetwork: The same of the gateway's subnetwork.
         gateway_range: The addresses that the gateway sends from.
         tag: The network tag that a node must have to be reached.
@@ -90,8 +93,16 @@ class NodeNetwork(pulumi.ComponentResource):
         self._project, self._opts, self._prefix = args.project, opts, name
         regions = tuple(dict.fromkeys(args.regions))
         self.network = f"projects/{args.project}/global/networks/{args.network}"
+        # Another subnetwork, not another range of the same one: it is made before the other is deleted.
+        names = {region: f"{args.network}-{'small' if args.machines else region}" for region in regions}
         self.subnetworks: Mapping[str, str] = {
-            region: self._path(region, "subnetworks", f"{args.network}-{region}") for region in regions
+            region: self._path(region, "subnetworks", names[region]) for region in regions
+        }
+        ranges = {
+            region: small_range(region, args.machines) if args.machines else node_range(region) for region in regions
+        }
+        self.addresses: Mapping[str, tuple[str, ...]] = {
+            region: usable_addresses(ranges[region]) if args.machines else () for region in regions
         }
         self.gateway_subnetwork = self._path(args.gateway_region, "subnetworks", f"{args.network}-gateway")
         self.gateway_range = gateway_range(args.gateway_region)
@@ -100,11 +111,13 @@ class NodeNetwork(pulumi.ComponentResource):
             "network:Network", "network", {"name": args.network, "autoCreateSubnetworks": False}, wait=None
         )
         for region in regions:
-            subnetwork = {"ipCidrRange": node_range(region), "privateIpGoogleAccess": True}
-            self._in_network(f"{args.network}-{region}", region, subnetwork, network)
+            subnetwork = {"ipCidrRange": ranges[region], "privateIpGoogleAccess": True}
+            role = f"small-{region}" if args.machines else region
+            self._in_network(role, names[region], region, subnetwork, network)
             if args.nat:
                 self._translate(f"{args.network}-{region}", region, network)
-        self._in_network(f"{args.network}-gateway", args.gateway_region, {"ipCidrRange": self.gateway_range}, network)
+        gateway = {"ipCidrRange": self.gateway_range}
+        self._in_network("gateway", f"{args.network}-gateway", args.gateway_region, gateway, network)
         rule = {
             "name": f"{args.network}-gateway",
             "network": self.network,
@@ -127,8 +140,7 @@ class NodeNetwork(pulumi.ComponentResource):
     def _path(self, region: str, kind: str, name: str) -> str:
         return f"projects/{self._project}/regions/{region}/{kind}/{name}"
 
-    def _in_network(self, name: str, region: str, more: Mapping[str, Any], network: pulumi.Resource) -> None:
-        role = name.removeprefix(f"{self.network.rpartition('/')[2]}-")
+    def _in_network(self, role: str, name: str, region: str, more: Mapping[str, Any], network: pulumi.Resource) -> None:
         inputs = {"name": name, "region": region, "network": self.network, **more}
         self._make("subnetwork:Subnetwork", role, inputs, wait=network)
 

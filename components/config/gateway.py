@@ -15,6 +15,8 @@ the invokers (IAM, before a request gets here) and the service around it (`Ident
   be busy. The kernel's keep-alive probes detect within a minute a machine that vanished without closing connections.
 - A fleet shares its load by least connections, not by session: vLLM has none (a prefix cached on another node costs
   only time), and long conversations would pile up at one node.
+- Where nodes come and go by the hour, every address that they may get is a server. HAProxy takes each in at its start,
+  and one without a node out at its first check, which is soon; a request that comes before is sent on to the others.
 - `/metrics` of a fleet requires the node, `/metrics?node=0`: counters from a different node at each request are worse
   than none. The request is sent even to an unhealthy node; that is when its metrics matter.
 
@@ -51,7 +53,7 @@ class NodeAddressError(UserError):
     """An invalid node address."""
 
 
-def gateway_configuration(addresses: Sequence[str | None], port: int) -> str:
+def gateway_configuration(addresses: Sequence[str | None], port: int, machines: int | None = None) -> str:
     """Write the configuration for some nodes.
 
     It reads two environment variables: `PORT` and `GATEWAY_ADDRESS`, the port and the address to listen at (by default
@@ -61,13 +63,16 @@ def gateway_configuration(addresses: Sequence[str | None], port: int) -> str:
         addresses: IPv4 addresses of the nodes, "" or None for a missing one (not there yet, or any more); a node's
             number is its index here.
         port: vLLM's port on each of them.
+        machines: How many nodes there are at a time, where these are all addresses that they may have; None where each
+            address is that of a node.
 
     Raises:
         NodeAddressError: A text is no IPv4 address, or the sequence is empty.
     """
     _check(addresses)
     present = [number for number, address in enumerate(addresses) if address]
-    lines = [*_PROCESS, *_frontend(len(addresses), present), *_backend(len(addresses))]
+    nodes = len(addresses) if machines is None else machines
+    lines = [*_PROCESS, *_frontend(nodes, present), *_backend(nodes, len(present))]
     servers = [f"    server node-{number} {addresses[number]}:{port}" for number in present]
     return "\n".join([*lines, *servers, ""])
 
@@ -130,14 +135,14 @@ def _frontend(nodes: int, present: Sequence[int]) -> list[str]:
     return [
         "frontend gateway",
         '    bind "${GATEWAY_ADDRESS-*}:${PORT}"',
-        *_errors(nodes),
+        *_errors(nodes, len(present)),
         # `url` is the unchanged request target; `path` is also set for a target that is a whole URL.
         "    acl plain url -m beg /",
         f"    acl served path -m reg {_SERVED}",
         f"    acl startup path -m str {PROBE_PATH}",
         f"    {not_served} unless plain served or plain startup",
         f"    {not_accepted} hdr Allow 'GET, POST' unless {{ method GET POST }}",
-        *(_metrics_by_node(present) if nodes > 1 and present else ()),
+        *(_metrics_by_node(present, nodes) if nodes > 1 and present else ()),
         "    http-request set-var(proc.attempts) var(proc.attempts),add(1) if startup",
         f"    acl patient var(proc.attempts) -m int le {PROBE_ATTEMPTS}",
         "    http-request return status 200 content-type text/plain string 'no node yet' if startup !patient",
@@ -148,9 +153,10 @@ def _frontend(nodes: int, present: Sequence[int]) -> list[str]:
     ]
 
 
-def _metrics_by_node(present: Sequence[int]) -> tuple[str, ...]:
+def _metrics_by_node(present: Sequence[int], nodes: int) -> tuple[str, ...]:
     numbers = [str(number) for number in present]
-    text = f"Each node has its own metrics: request /metrics?node=N, where N is {' or '.join(numbers)}."
+    some = f"; {nodes} of them have a node" if len(present) > nodes else ""
+    text = f"Each node has its own metrics: request /metrics?node=N, where N is {' or '.join(numbers)}{some}."
     return (
         "    acl metrics path -m str /metrics",
         f"    acl known url_param(node) -m str {' '.join(numbers)}",
@@ -158,7 +164,8 @@ def _metrics_by_node(present: Sequence[int]) -> tuple[str, ...]:
     )
 
 
-def _backend(nodes: int) -> list[str]:
+def _backend(nodes: int, servers: int) -> list[str]:
+    interval, retries = ("2s", servers) if servers > nodes else ("5s", 3)
     metrics_by_node = [
         "    acl metrics path -m str /metrics",
         "    force-persist if metrics",
@@ -167,7 +174,7 @@ def _backend(nodes: int) -> list[str]:
     return [
         "backend nodes",
         "    balance leastconn",
-        "    retries 3",
+        f"    retries {retries}",
         "    option redispatch 1",
         "    option abortonclose",
         "    option srvtcpka",
@@ -178,13 +185,15 @@ def _backend(nodes: int) -> list[str]:
         "    http-check send meth GET uri /health ver HTTP/1.1 hdr Host node",
         "    http-check expect status 200",
         *(metrics_by_node if nodes > 1 else ()),
-        "    default-server check inter 5s fastinter 1s downinter 2s fall 3 rise 1 tcp-ut 60s",
+        f"    default-server check inter {interval} fastinter 1s downinter 2s fall 3 rise 1 tcp-ut 60s",
     ]
 
 
-def _errors(nodes: int) -> list[str]:
+def _errors(nodes: int, servers: int) -> list[str]:
     """Errors that HAProxy itself returns, in the format of vLLM's."""
     healthy = f"%[nbsrv(nodes)] of {nodes} passed the last health checks"
+    if servers > nodes:  # one that was not checked yet counts as healthy
+        healthy = f"it has {nodes} at a time, at {servers} possible addresses"
     texts = {
         400: "The request is not valid HTTP.",
         408: "The request was not received in time.",

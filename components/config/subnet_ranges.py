@@ -12,6 +12,9 @@ import ipaddress
 
 BLOCK = ipaddress.IPv4Network("10.64.0.0/12")
 _NODE_PREFIX = 20  # 4,092 machines of a region
+_RESERVED = 4  # addresses of each range that Google keeps
+_SMALLEST = 29  # the smallest range of a subnetwork
+_SMALL_PREFIX = 24
 _GATEWAY_PREFIX = 24  # Cloud Run needs /26 at least, and holds up to twice as many addresses as it has instances
 
 # Add only at the end: a region's index is its range. Source: Google Cloud's list of locations, 2026-11.
@@ -39,6 +42,32 @@ def node_range(region: str) -> str:
         NoRangeError: The region is not in the table.
     """
     return str(_part(region, 0))
+
+
+def small_range(region: str, machines: int) -> str:
+    """The smallest range of a subnetwork that holds so many machines and as many successors, e.g. "10.64.31.0/29".
+
+    An address may stay taken for a while after its machine is deleted. The range overlaps none of the others.
+
+    Args:
+        region: The region.
+        machines: Most machines there at a time, 1 to 126.
+
+    Raises:
+        NoRangeError: The region is not in the table.
+    """
+    *_, last = _part(region, 1).subnets(new_prefix=_SMALL_PREFIX)
+    length = (2 * machines + _RESERVED - 1).bit_length()
+    return str(next(last.subnets(new_prefix=min(_SMALLEST, 32 - length))))
+
+
+def usable_addresses(ip_range: str) -> tuple[str, ...]:
+    """Addresses of a range that Google gives to machines: all but the first two and the last two.
+
+    Source: Google Cloud's documentation of subnets, "unusable addresses in IPv4 subnet ranges", 2026-11.
+    """
+    addresses = [str(address) for address in ipaddress.IPv4Network(ip_range)]
+    return tuple(addresses[2:-2])
 
 
 def gateway_range(region: str) -> str:

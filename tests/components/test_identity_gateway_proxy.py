@@ -257,6 +257,38 @@ def test_a_node_that_is_not_there_keeps_its_number() -> None:
     node.close()
 
 
+def test_a_node_is_found_at_whichever_of_its_possible_addresses_it_is() -> None:
+    places = nodes(4)
+    for other in (places[0], places[1], places[3]):
+        other.close()
+    with Gateway(places, machines=1) as gateway:
+        answers = [gateway.ask("/v1/chat/completions", "POST", b"{}") for _ in range(6)]
+        assert [(status, told.get("node")) for status, told in answers] == [(200, places[2].address)] * 6
+        # There is one at a time, so its metrics need no number.
+        assert gateway.ask("/metrics")[0] == 200
+
+        places[2].close()
+        until(lambda: gateway.ask("/version")[0] == 503, "the node is out", gateway.log)
+        assert gateway.ask("/version")[1]["error"]["message"].endswith(": it has 1 at a time, at 4 possible addresses.")
+        places[0].listen()
+        until(lambda: gateway.ask("/version")[0] == 200, "the next one is there", gateway.log)
+        assert gateway.ask("/version")[1]["node"] == places[0].address
+    places[0].close()
+
+
+def test_metrics_of_machines_with_more_possible_addresses_name_the_address() -> None:
+    places = nodes(4)
+    for other in places[2:]:
+        other.close()
+    with Gateway(places, machines=2) as gateway:
+        assert gateway.ask("/metrics?node=1")[1]["node"] == places[1].address
+        assert gateway.ask("/metrics?node=3")[0] == 503
+        message = gateway.ask("/metrics")[1]["error"]["message"]
+        assert message.endswith("where N is 0 or 1 or 2 or 3; 2 of them have a node.")
+    for one in places[:2]:
+        one.close()
+
+
 @pytest.mark.parametrize("places", [1, 2])
 def test_without_any_node_the_caller_gets_an_error(places: int) -> None:
     with Gateway([], absent=places) as gateway:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from components.config.subnet_ranges import BLOCK, REGIONS, NoRangeError, gateway_range, node_range
+from components.config.subnet_ranges import BLOCK, REGIONS, NoRangeError, gateway_range, node_range, small_range
 from components.node_network import NodeNetwork, NodeNetworkArgs
 from tests.support.components.fake_engine import Declarations, declare, has_unknown
 
@@ -84,6 +84,31 @@ def test_what_others_need_is_known_in_a_first_preview() -> None:
     assert not has_unknown(outputs)
 
 
+@pytest.mark.parametrize(
+    ("machines", "ip_range", "count"),
+    [(1, "10.64.31.0/29", 4), (2, "10.64.31.0/29", 4), (3, "10.64.31.0/28", 12), (6, "10.64.31.0/28", 12),
+     (7, "10.64.31.0/27", 28), (16, "10.64.31.0/26", 60), (126, "10.64.31.0/24", 252)],
+)  # fmt: skip
+def test_a_range_of_few_machines_holds_twice_as_many_and_all_their_addresses_are_known(
+    machines: int, ip_range: str, count: int
+) -> None:
+    made: list[NodeNetwork] = []
+    declared = declare(lambda: made.append(network(machines=machines)))
+    (nodes,) = [one for one in declared.of("Subnetwork") if one.name.endswith("small-us-east5")]
+    assert (nodes.inputs["name"], nodes.inputs["ipCidrRange"]) == ("bezel-v6e4-small", ip_range)
+    assert made[0].subnetworks["us-east5"].endswith("/us-east5/subnetworks/bezel-v6e4-small")
+    addresses = made[0].addresses["us-east5"]
+    assert len(addresses) == count >= 2 * machines
+    # Google keeps the first two and the last two.
+    assert addresses == tuple(map(str, ipaddress.ip_network(ip_range)))[2:-2]
+
+
+def test_a_range_of_any_number_of_machines_names_no_addresses() -> None:
+    made: list[NodeNetwork] = []
+    declare(lambda: made.append(network()))
+    assert set(made[0].addresses.values()) == {()}
+
+
 def test_a_zone_twice_in_one_region_makes_one_subnetwork() -> None:
     assert len(declare(lambda: network(("us-east5", "us-east5"))).of("Subnetwork")) == 2
 
@@ -92,7 +117,8 @@ def test_a_zone_twice_in_one_region_makes_one_subnetwork() -> None:
 @settings(deadline=None)
 @given(st.lists(st.sampled_from(REGIONS), min_size=1, unique=True), st.sampled_from(REGIONS))
 def test_no_two_ranges_overlap_whatever_the_regions(regions: list[str], gateway: str) -> None:
-    found = [ipaddress.ip_network(text) for text in (*map(node_range, regions), gateway_range(gateway))]
+    small = [small_range(region, 126) for region in regions]
+    found = [ipaddress.ip_network(text) for text in (*map(node_range, regions), *small, gateway_range(gateway))]
     assert not any(one.overlaps(other) for one, other in itertools.combinations(found, 2))
     assert all(one.subnet_of(BLOCK) for one in found)
 

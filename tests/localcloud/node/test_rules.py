@@ -20,7 +20,7 @@ from bezel.localcloud.node.docker import machines
 from bezel.localcloud.node.metadata import Metadata
 from bezel.localcloud.node.reachability import NODE_VARIABLE, Ways
 from bezel.localcloud.services.cloud_run.runtime.instance import INSTANCE_VARIABLE
-from bezel.localcloud.services.compute.vpc import FIRST_ADDRESS, free_address
+from bezel.localcloud.services.compute.vpc import FIRST_ADDRESS, free_address, with_loopback
 from bezel.loopback.plain_http import NO_TLS
 from bezel.simulated_vllm.configuration.hardware import accelerators
 
@@ -148,6 +148,20 @@ def test_two_clouds_of_one_computer_begin_at_different_addresses_and_give_out_al
     plain = given()
     store.set_setting(FIRST_ADDRESS, "4006")  # of four addresses the third
     assert given() == [*plain[2:], *plain[:2]]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("server node-0 10.64.0.2:8000", "server node-0 127.64.0.2:8000"),
+        ("10.64.0.2 10.64.15.9,10.64.16.3", "127.64.0.2 127.64.15.9,127.64.16.3"),
+        ("10.65.0.2, 192.0.2.1", "10.65.0.2, 192.0.2.1"),  # of no network here
+        ("1.10.64.0.2 10.64.0.2.5 v10.64.0.999", "1.10.64.0.2 10.64.0.2.5 v10.64.0.999"),  # no addresses
+        ("", ""),
+    ],
+)
+def test_an_address_of_a_network_is_reached_at_the_loopback_that_stands_for_it(store, text, shown):
+    assert with_loopback(store, text) == shown
 
 
 @pytest.fixture

@@ -158,12 +158,15 @@ def nodes(count: int) -> list[Node]:
 
 
 class Gateway:
-    """The proxy as a process, before so many nodes that are not there and before these; a context."""
+    """The proxy as a process, before so many nodes that are not there and before these; a context.
 
-    def __init__(self, behind: list[Node], absent: int = 0) -> None:
+    With `machines`, these are the addresses that so many nodes may have.
+    """
+
+    def __init__(self, behind: list[Node], absent: int = 0, machines: int | None = None) -> None:
         self.port = free_port()
         addresses = [*[""] * absent, *(node.address for node in behind)]
-        text = gateway_configuration(addresses, behind[0].port if behind else 8000)
+        text = gateway_configuration(addresses, behind[0].port if behind else 8000, machines)
         environment = {"PATH": PATH, "PORT": str(self.port), "GATEWAY_ADDRESS": "127.0.0.1", CONFIGURATION: text}
         self._process = subprocess.Popen(
             ["sh", "-c", SCRIPT], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

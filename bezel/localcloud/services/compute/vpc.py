@@ -5,6 +5,7 @@ no connection here.
 """
 
 import ipaddress
+import re
 from collections.abc import Iterable, Iterator
 
 from bezel.localcloud.core.json_types import Json
@@ -14,6 +15,7 @@ from bezel.localcloud.services.compute.links import full_name
 # The setting with the first address that a cloud assigns. Addresses are bound on this computer in the end, and two
 # clouds on it, with networks of the same ranges, would otherwise collide at each first one.
 FIRST_ADDRESS = "first address"
+_ADDRESS = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])")
 _RESERVED = 2  # the first two addresses of a range: the network's and the gateway's
 
 
@@ -69,6 +71,20 @@ def has_nat(store: Store, subnetwork: str) -> bool:
 def loopback(address: str) -> str:
     """The loopback address that stands for an address of a network: 127.64.0.5 for 10.64.0.5."""
     return f"127.{address.partition('.')[2]}"
+
+
+def with_loopback(store: Store, text: str) -> str:
+    """A text in which each address of a subnetwork is the loopback address that stands for it."""
+    ranges = [ipaddress.IPv4Network(found["ipCidrRange"]) for _, found in store.rows("subnetwork")]
+
+    def stands_for(match: re.Match[str]) -> str:
+        try:
+            address = ipaddress.IPv4Address(match[0])
+        except ValueError:
+            return match[0]
+        return loopback(match[0]) if any(address in each for each in ranges) else match[0]
+
+    return _ADDRESS.sub(stands_for, text)
 
 
 def free_address(store: Store, subnetwork: str) -> str | None:

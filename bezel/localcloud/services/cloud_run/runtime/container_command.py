@@ -22,6 +22,7 @@ from bezel.localcloud.services.artifact_registry.registry import pushed_entrypoi
 from bezel.localcloud.services.cloud_run.failures import ContainerFailureError
 from bezel.localcloud.services.cloud_run.references import resolve_environment, resolve_mounts
 from bezel.localcloud.services.cloud_run.spec import GIB, RevisionSpec
+from bezel.localcloud.services.compute.vpc import with_loopback
 
 # Commands that serve in a vLLM image; its own entrypoint is the first.
 _ENTRYPOINTS = (("vllm", "serve"), ("python3", "-m", "vllm.entrypoints.openai.api_server"))
@@ -142,6 +143,12 @@ def real(container: Container) -> Command:
     return Command(tuple(argv), defaults | environment_of(container), tuple(notes))
 
 
+def _in_network(cloud: Context, container: Container) -> Container:
+    """The container with the addresses of machines that reach them on this computer."""
+    environment = {name: with_loopback(cloud.store, text) for name, text in container.environment.items()}
+    return replace(container, environment=environment)
+
+
 def _program_of(cloud: Context, spec: RevisionSpec) -> str:
     """The program of this machine that stands for a container's image, "" for a vLLM.
 
@@ -193,5 +200,5 @@ def container_command(
         address=address,
         speed=speed,
     )
-    command = program(container, runs) if runs else launcher(container)
+    command = program(_in_network(cloud, container), runs) if runs else launcher(container)
     return replace(command, notes=(*command.notes, *notes_of_withheld(given)))
