@@ -12,6 +12,7 @@ from bezel.resource_cost import accelerators, leases
 from bezel.resource_cost.gpu_service import GpuService, has_gpu
 from bezel.resource_cost.inputs import Inputs
 from bezel.resource_cost.leases import Lease
+from bezel.resource_cost.scheduled_leases import JOB, lease_of_job
 
 SERVICE = "gcp:cloudrunv2/service:Service"
 INSTANCE = "gcp:compute/instance:Instance"
@@ -69,6 +70,8 @@ def hardware_of(token: str, inputs: Inputs) -> Hardware | None:
         return leases.lease_of_vm(inputs)
     if token == QUEUED_RESOURCE:
         return leases.lease_of_queue(inputs)
+    if token == JOB and (lease := lease_of_job(inputs)):
+        return lease
     if token.startswith(DYNAMIC) and (lease := leases.lease_of_request(inputs)):
         return lease
     requested = accelerators.requested_by(token, inputs.values)

@@ -9,14 +9,18 @@ pulumi-gcp 10).
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import prod
+from typing import TypeGuard
 
+from bezel.cron import CronError
 from bezel.planner.base.hardware import leased
+from bezel.planner.base.hours import Window, share_of_time
 from bezel.planner.base.money import Amount, Unpriced, most_expensive, times, total
 from bezel.planner.cost.lease_cost import Provisioning, lease_cost
+from bezel.planner.cost.service_cost import HOURS_PER_MONTH
 from bezel.resource_cost.inputs import Inputs, plainly
 
 MACHINE = re.compile(r"(?:.*/)?(?:ct6e-standard-(?P<chips>\d+)t|(?P<gpus>g2-standard-96))")
@@ -55,7 +59,8 @@ class Node:
 class Lease:
     """Lease of one resource: nodes that are bought together and end together.
 
-    `name` is the lease's name where two resources share one lease: the one that requests it, and the one that waits.
+    `name` is the lease's name where several resources share one lease: those that request it, and the one that waits.
+    `monthly_hours` are the hours of a month where it is leased again and again; None where it ends for good.
     """
 
     nodes: tuple[Node, ...]
@@ -64,6 +69,7 @@ class Lease:
     run_key: str
     run_seconds: int | None
     name: str | None = None
+    monthly_hours: Decimal | None = None
 
     @property
     def labels(self) -> Inputs:
@@ -176,7 +182,22 @@ def lease_of_request(inputs: Inputs) -> Lease | None:
     else:
         return None
     name = inputs.values.get("name") if isinstance(inputs.values, Mapping) else None
-    return replace(lease, name=name) if lease and isinstance(name, str) else lease
+    if lease is None or not isinstance(name, str):
+        return lease
+    return replace(lease, name=name, monthly_hours=_monthly_hours(inputs))
+
+
+def _monthly_hours(inputs: Inputs) -> Decimal | None:
+    """Hours of a month in the hours of a lease; all of them where they cannot be read, None without hours."""
+    windows = [Window(*map(str, entry.values)) for entry in inputs.each("hours") if _is_window(entry.values)]
+    try:
+        return share_of_time(windows) * HOURS_PER_MONTH if windows else None
+    except CronError:
+        return Decimal(HOURS_PER_MONTH)
+
+
+def _is_window(value: object) -> TypeGuard[Sequence[object]]:
+    return isinstance(value, Sequence) and not isinstance(value, str) and len(value) == len(Window._fields)
 
 
 def zones_of(inputs: Inputs) -> tuple[str, ...]:

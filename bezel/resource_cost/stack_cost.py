@@ -70,7 +70,7 @@ class StackCost:
 
     Attributes:
         hourly: with everything running.
-        monthly: at most: all instances for 730 hours, and a lease that ends by itself until its end.
+        monthly: at most: all instances for 730 hours, a lease in its hours of a month, any other until its end.
         idle_hourly: without traffic: the minimum of instances, and all leased machines.
         missing: what is unknown: price rows that the catalogue does not hold, and inputs.
         count: number of services and leases with accelerators.
@@ -138,9 +138,11 @@ def stack_cost(resources: Iterable[AnyResource]) -> StackCost:
 
 
 def monthly_of(hardware: Hardware) -> Amount:
-    """Cost of a month, or of a lease that ends earlier: a lease is requested again only on request."""
+    """Cost of a month, or of a lease that ends earlier: without hours a lease is requested again only on request."""
     hours = Decimal(HOURS_PER_MONTH)
-    if hardware.run_seconds is not None:
+    if isinstance(hardware, Lease) and hardware.monthly_hours is not None:
+        hours = min(hours, hardware.monthly_hours)
+    elif hardware.run_seconds is not None:
         hours = min(hours, Decimal(hardware.run_seconds) / 3600)
     return times(hardware.hourly, hours)
 

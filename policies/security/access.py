@@ -9,6 +9,7 @@ from bezel.resource_cost.anywhere import Value, describes_only, values
 from bezel.resource_cost.hardware import INSTANCE, SERVICE, TPU_VM, hardware_of
 from bezel.resource_cost.inputs import UNKNOWN, Inputs, not_known
 from bezel.resource_cost.leases import Lease
+from bezel.resource_cost.scheduled_leases import JOB
 from policies.config import PolicyConfig
 
 _GOOGLE = ("gcp:", "google-native:")
@@ -32,7 +33,7 @@ _MEMBERS = frozenset(
 # Accounts that Google creates by itself, with rights over the whole project or owned outside this stack.
 _SHARED_ACCOUNT = re.compile(r"(\d+-compute@developer|.*@appspot|.*@cloudservices)\.gserviceaccount\.com|default")
 RUN_JOB = "gcp:cloudrunv2/job:Job"
-SCHEDULED = "gcp:cloudscheduler/job:Job"
+SCHEDULED = JOB
 WORKER_POOL = "gcp:cloudrunv2/workerPool:WorkerPool"
 _ACCOUNTS = {
     SERVICE: ("template", "serviceAccount"),
@@ -112,8 +113,8 @@ def own_service_account(token: str, inputs: Inputs, _config: PolicyConfig) -> It
     elif token == SCHEDULED:
         tokens = [("httpTarget", kind) for kind in ("oauthToken", "oidcToken")]
         places = [(inputs, (*path, "serviceAccountEmail")) for path in tokens if inputs.get(*path) is not None]
-    elif isinstance(hardware := hardware_of(token, inputs), Lease):
-        places = [account for node in hardware.nodes for account in _accounts(node.inputs)]
+    if isinstance(hardware := hardware_of(token, inputs), Lease) and token not in _ACCOUNTS:
+        places += [account for node in hardware.nodes for account in _accounts(node.inputs)]
     for place, path in places:
         account = place.text(*path)
         if account is None or _SHARED_ACCOUNT.fullmatch(account):

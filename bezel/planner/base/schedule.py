@@ -22,6 +22,8 @@ ANNOTATION = "bezel-scheduled-minimum"
 # it by chance.
 _START = datetime(2027, 1, 4, tzinfo=UTC)
 _SPAN = timedelta(days=28)
+FOUR_WEEKS = (_START, _START + _SPAN)
+"""Begin and end of the four weeks over which a schedule's mean is taken."""
 # How far the last occurrence is looked for: a day, a week, a month, a year.
 _BACK = (timedelta(days=1), timedelta(days=8), timedelta(days=32), timedelta(days=366))
 
@@ -47,7 +49,7 @@ def minimum_at(entries: Sequence[Entry], instant: datetime) -> int:
         CronError: A schedule or a time zone is none.
     """
     for back in _BACK:
-        last = max(((at, number) for at, number, _ in _occurrences(entries, instant - back, instant)), default=None)
+        last = max(((at, number) for at, number, _ in occurrences(entries, instant - back, instant)), default=None)
         if last is not None:
             return entries[last[1]].minimum
     return 0
@@ -64,14 +66,14 @@ def average_minimum(entries: Sequence[Entry], least: int) -> Decimal:
         CronError: A schedule or a time zone is none.
     """
     present, since, summed = minimum_at(entries, _START), _START, Decimal(0)
-    changes = sorted(_occurrences(entries, _START, _START + _SPAN))
+    changes = sorted(occurrences(entries, _START, _START + _SPAN))
     for at, _, minimum in [*changes, (_START + _SPAN, 0, 0)]:
         summed += max(present, least) * Decimal((at - since).total_seconds())
         present, since = minimum, at
     return summed / Decimal(_SPAN.total_seconds())
 
 
-def _occurrences(entries: Sequence[Entry], start: datetime, end: datetime) -> Iterator[tuple[datetime, int, int]]:
+def occurrences(entries: Sequence[Entry], start: datetime, end: datetime) -> Iterator[tuple[datetime, int, int]]:
     """Occurrences after `start` and not after `end`: time, number of the entry, minimum."""
     for number, entry in enumerate(entries):
         for at in parse_cron(entry.cron).between(start, end, time_zone(entry.zone)):
