@@ -16,14 +16,14 @@ Example:
         weights="gs://acme-llm-models/gemma-4-12b-it", model_folder="/dev/shm/models/gemma-4-12b-it",
         compile_cache="gs://acme-llm-models/compile-cache/gemma-4-12b-it", port=8000, device="tpu", packages="",
     )
+    body = queued_body("bezel-v6e4", accelerator_type="v6e-4", runtime_version="v2-alpha-tpuv6e",
+                       labels=labels("bezel-v6e4", "v6e4"), metadata=metadata, service_account=identity.email,
+                       network=network.network, tags=(network.tag,), run_seconds=14400)
     lease = TpuLease("lease", TpuLeaseArgs(
         project="acme-llm", name="bezel-v6e4", stack="v6e4", back_end="queued_resource",
         zones=(ZoneChoice("us-east5-a", 7200), ZoneChoice("europe-west4-a", 7200)),
         subnetworks=network.subnetworks,
-        body=queued_body("bezel-v6e4", accelerator_type="v6e-4", runtime_version="v2-alpha-tpuv6e",
-                         labels=labels("bezel-v6e4", "v6e4"), metadata=metadata, service_account=identity.email,
-                         network=network.network, tags=(network.tag,), run_seconds=14400),
-        hourly_usd={"us-east5-a": 5.4, "europe-west4-a": None}, run_seconds=14400,
+        body=body, hourly_usd={"us-east5-a": 5.4, "europe-west4-a": None}, run_seconds=14400,
     ), opts=pulumi.ResourceOptions(depends_on=[network, identity]))
     pulumi.export("lease_ends_at", lease.ends_at)
     ```
@@ -36,6 +36,7 @@ import pulumi
 from pulumi.dynamic import Resource
 
 from bezel.leases.requests import BackEndName, ZoneChoice
+from bezel.planner.base.hours import Window
 from components.base.arguments import ComponentArgs, Text, child_options
 from components.base.dynamic import own_urn
 from components.providers.tpu_node import TpuNodeProvider
@@ -68,6 +69,10 @@ class TpuLeaseArgs(ComponentArgs):
     run_seconds: int | None = None
     """The longest run duration; None without an end. It is in the body too."""
     port: int = 8000
+    hours: tuple[Window, ...] = ()
+    """Hours in which `LeaseHours` leases it; a deploy then takes it as it is, there or not. Empty without hours."""
+    checked: Text = ""
+    """With hours: another text when the server is to be checked, for which a lease is requested at any time."""
 
 
 class TpuRequest(Resource, module="components", name="TpuRequest"):
@@ -75,7 +80,7 @@ class TpuRequest(Resource, module="components", name="TpuRequest"):
 
     Attributes:
         asked: Identity of this request; another one after a replacement.
-        state: `asked`, or `expired` or `gone` once a refresh saw that.
+        state: `asked`, or `expired` or `gone` once a refresh saw that. With hours always `asked`.
         former_zones: Zones beside the listed ones that may hold the lease.
     """
 
@@ -93,9 +98,10 @@ class TpuNode(Resource, module="components", name="TpuNode"):
     """The node of a lease, once its server answers.
 
     Attributes:
-        lease: Identity of the lease; another one when it was bought again.
+        lease: Identity of the lease; another one when it was bought again. With hours that of the request.
         zone: Zone that granted it.
-        state: `active`, or `expired` or `gone` once a refresh saw that.
+        state: `active`, or `expired` or `gone` once a refresh saw that. With hours `scheduled`, as of then no output
+            depends on the time.
         address: Its internal address.
         ends_at: The end of its run duration, RFC 3339; None without an end.
         cost: usd_per_hour, so_far_usd, at_end_usd, as_of; "unknown" where no price is known.
@@ -119,9 +125,10 @@ class TpuLease(pulumi.ComponentResource):
     """A leased machine that serves.
 
     Attributes:
+        request: Identity of its request.
         lease: Identity of this lease; its smoke checks take it as the revision.
         zone: Zone that granted it.
-        state: `active`, `expired` or `gone`.
+        state: `active`, `expired` or `gone`; `scheduled` with hours.
         address: Internal address of its node.
         ends_at: Its end.
         cost: Its cost so far and at its end.
@@ -140,6 +147,7 @@ class TpuLease(pulumi.ComponentResource):
             "run_seconds": args.run_seconds,
             "provisioning_deadline_seconds": args.provisioning_deadline_seconds,
             "boot_deadline_seconds": args.boot_deadline_seconds,
+            **({"hours": [list(window) for window in args.hours]} if args.hours else {}),
         }
         request = TpuRequest(f"{name}-request", shared, child_options(self, opts))
         own = {
@@ -148,8 +156,10 @@ class TpuLease(pulumi.ComponentResource):
             "renew": args.renew,
             "hourly_usd": {zone: price for zone, price in args.hourly_usd.items() if price is not None},
             "port": args.port,
+            **({"checked": args.checked} if args.hours else {}),
         }
         node = TpuNode(f"{name}-node", {**shared, **own}, child_options(self, opts))
+        self.request = request.asked
         self.lease = node.lease
         self.zone = node.zone
         self.state = node.state

@@ -52,7 +52,7 @@ def deploy(plan: Plan) -> dict[str, Any]:
         # Without a gate there is one address, and the state of older stacks holds no other.
         audience=service.url if gated else None,
         revision=service.created_revision,
-        earlier=service,
+        earlier=(service,),
     )
     revision: pulumi.Output[str] = service.revision
     if gated:

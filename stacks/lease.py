@@ -3,8 +3,13 @@
 The code declares resources in order. Requests for machines are in the state before the wait for them begins;
 the gateway is created once the machines respond, and the checks go through it as any caller does. A lease that ended is
 reported and not renewed, and the gateway then returns an error that no machine is there.
+
+With hours (`lease.hours`) machines come and go between deploys. So the gateway is created first, for every address that
+they may get, and a lease is requested for whatever makes the checks run again; after these it is returned, if the
+present time is outside its hours.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import pulumi
@@ -13,6 +18,7 @@ from bezel.leases.names import labels
 from bezel.leases.requests import PROVISIONING_MODELS, ZoneChoice, instance_body, queued_body
 from bezel.planner import LeasePlan
 from bezel.planner.base.money import Priced
+from components.base.arguments import Text
 from components.config.node_metadata import node_metadata
 from components.container_image import ContainerImage
 from components.enabled_apis import EnabledApis, EnabledApisArgs
@@ -21,6 +27,7 @@ from components.node_network import NodeNetwork, NodeNetworkArgs
 from components.runtime_identity import RuntimeIdentity
 from components.tpu_lease import TpuLease, TpuLeaseArgs
 from stacks import config, quota
+from stacks.lease_hours import checks_of, schedule
 from stacks.prerequisites import INGRESS, after, container_image, refuse, runtime_identity, weights
 from stacks.smoke_tests import check_and_measure, shared_outputs
 
@@ -32,6 +39,7 @@ def deploy(plan: LeasePlan) -> dict[str, Any]:
         The stack's outputs: url, leases, image, model, arguments, plan, smoke, simulated.
     """
     refuse(plan, quota.lease_problems(plan))
+    hours = plan.terms.hours
     apis = EnabledApis("apis", EnabledApisArgs(project=plan.project, services=plan.apis))
     identity = runtime_identity(plan, plan.service_account_id, plan.stack, apis)
     shared: dict[str, Any] = {
@@ -53,17 +61,22 @@ def deploy(plan: LeasePlan) -> dict[str, Any]:
             gateway_region=plan.gateway.region,
             port=plan.node.port,
             nat=plan.network.nat,
+            machines=len(plan.terms.names) if hours else None,
         ),
         opts=after(apis),
     )
     cache = plan.node.compile_cache.removeprefix(f"gs://{plan.weights.bucket}/")
     bucket = weights(plan, identity, apis, location=plan.gateway.region, labels=plan.labels, written_folder=cache)
     earlier = (identity, image, network, *bucket)
-    leases = {name: _lease(plan, name, network, image, identity, earlier) for name in plan.terms.names}
-    gateway = _gateway(plan, network, proxy, leases)
-    # A new lease or a new gateway has to be checked again.
+    bodies = {name: _body(plan, name, network, image, identity) for name in plan.terms.names}
+    gateway = _gateway(plan, network, proxy, network.addresses[plan.terms.zones[0].region]) if hours else None
+    checked = checks_of(plan, gateway) if gateway else ""
+    leases = {name: _lease(plan, name, network, body, checked, earlier) for name, body in bodies.items()}
+    gateway = gateway or _gateway(plan, network, proxy, [lease.address for lease in leases.values()])
+    # A new lease or a new gateway has to be checked again. With hours everything is: only the health check waits until
+    # the gateway has seen the machine.
     identities = [lease.lease for lease in leases.values()]
-    revision = pulumi.Output.all(gateway.created_revision, *identities).apply(" ".join)
+    revision = pulumi.Output.all(gateway.created_revision, *identities, *([checked] if hours else [])).apply(" ".join)
     health, benchmark = check_and_measure(
         plan,
         service=gateway.resource_name,
@@ -71,10 +84,13 @@ def deploy(plan: LeasePlan) -> dict[str, Any]:
         url=gateway.url,
         audience=None,
         revision=revision,
-        earlier=gateway,
+        earlier=(gateway, *leases.values()),
     )
+    if hours:
+        schedule(plan, network, identity, bodies, leases, benchmark)
     states = {
         name: {"state": lease.state, "zone": lease.zone, "ends_at": lease.ends_at, "cost": lease.cost}
+        | ({"hours": [window._asdict() for window in hours]} if hours else {})
         for name, lease in leases.items()
     }
     return {"url": gateway.url, "leases": states, **shared_outputs(plan, image.reference, health, benchmark)}
@@ -84,8 +100,8 @@ def _lease(
     plan: LeasePlan,
     name: str,
     network: NodeNetwork,
-    image: ContainerImage,
-    identity: RuntimeIdentity,
+    body: dict[str, Any],
+    checked: pulumi.Input[str],
     earlier: tuple[pulumi.Resource, ...],
 ) -> TpuLease:
     terms, number = plan.terms, plan.terms.names.index(name)
@@ -99,7 +115,7 @@ def _lease(
             back_end=terms.back_end,
             zones=tuple(ZoneChoice(zone.zone, zone.patience_seconds) for zone in terms.zones),
             subnetworks=network.subnetworks,
-            body=_body(plan, name, network, image, identity),
+            body=body,
             renew=terms.renew,
             provisioning_deadline_seconds=terms.provisioning_deadline_seconds,
             boot_deadline_seconds=config.deadline(terms.boot_deadline_seconds),
@@ -108,6 +124,8 @@ def _lease(
             },
             run_seconds=terms.run_seconds,
             port=plan.node.port,
+            hours=terms.hours,
+            checked=checked,
         ),
         opts=after(*earlier),
     )
@@ -155,7 +173,7 @@ def _body(
 
 
 def _gateway(
-    plan: LeasePlan, network: NodeNetwork, proxy: ContainerImage, leases: dict[str, TpuLease]
+    plan: LeasePlan, network: NodeNetwork, proxy: ContainerImage, addresses: Sequence[Text]
 ) -> IdentityGateway:
     planned = plan.gateway
     return IdentityGateway(
@@ -166,7 +184,8 @@ def _gateway(
             service=planned.name,
             account_id=planned.service_account_id,
             image=proxy.reference,
-            nodes=tuple(lease.address for lease in leases.values()),
+            nodes=tuple(addresses),
+            machines=len(plan.terms.names) if plan.terms.hours else None,
             port=plan.node.port,
             network=network.network,
             subnetwork=network.gateway_subnetwork,

@@ -1,7 +1,7 @@
 """Health check and short benchmark of a deployment, and its outputs: the same for all kinds of stacks."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pulumi
@@ -21,7 +21,7 @@ def check_and_measure(
     url: pulumi.Input[str],
     audience: pulumi.Input[str] | None,
     revision: pulumi.Input[str],
-    earlier: pulumi.Resource,
+    earlier: Sequence[pulumi.Resource],
 ) -> tuple[HealthCheck, ShortBenchmark]:
     """Declare the health check and the short benchmark.
 
@@ -32,7 +32,7 @@ def check_and_measure(
         url: Address for the requests.
         audience: Audience of the identity token, where it is another address than `url`.
         revision: A value that changes when the checks must run again.
-        earlier: A resource that must exist first.
+        earlier: Resources that must exist first.
     """
     smoke = plan.smoke
     server: dict[str, Any] = {
@@ -54,7 +54,7 @@ def check_and_measure(
             random_weights=smoke.random_weights,
             deadline_seconds=smoke.deadline_seconds,
         ),
-        opts=after(earlier),
+        opts=after(*earlier),
     )
     benchmark = ShortBenchmark(
         "benchmark",

@@ -5,6 +5,9 @@ one that is no measurement is not shown as one.
 """
 
 from collections.abc import Mapping
+from datetime import datetime
+
+from bezel.planner.base.hours import Window, is_within, next_start
 
 # States of a benchmark whose figures describe the service. For the others only the reason is shown.
 _MEASURED = frozenset({"ok", "queueing", "saturated"})
@@ -12,13 +15,14 @@ _MEASURED = frozenset({"ok", "queueing", "saturated"})
 _OVER = frozenset({"expired", "gone"})
 
 
-def summary(stack: str, outputs: Mapping[str, object], *, behind: str, not_serving: str = "") -> str:
+def summary(stack: str, outputs: Mapping[str, object], *, behind: str, now: datetime, not_serving: str = "") -> str:
     """Readable text for the outputs of a stack (`url`, `revision` or `leases`, `model`, `plan`, `smoke`, `simulated`).
 
     Args:
         stack: The stack's name.
         outputs: Outputs of the program.
         behind: The kind of server, e.g. "a simulated vLLM".
+        now: The time, for the hours of leases.
         not_serving: The failure of the health probe, "" where the service answers.
     """
     # Either way the figures do not describe the accelerator that the price is for.
@@ -41,16 +45,31 @@ def summary(stack: str, outputs: Mapping[str, object], *, behind: str, not_servi
     width = max(len(label) for label in rows)
     headline = f"{stack} is in service on localcloud, served by {behind}"
     if not_serving:
-        headline = f"{stack} is deployed on localcloud and not in service: {not_serving}"
+        headline = f"{stack} is deployed on localcloud and not in service: {off_hours(outputs, now) or not_serving}"
     lines = ["", headline, "", *(f"  {label:<{width}}  {text}" for label, text in rows.items() if text)]
     if not_serving:
-        lines += ["", _repair(outputs), ""]
+        lines += ["", _repair(outputs, now), ""]
     else:
         lines += ["", "Send a request, show the outputs, tear it down:", "", *_completion(url, model), ""]
     return "\n".join([*lines, f"  make outputs{_stack(stack)}", f"  make down{_stack(stack)}", "", ""])
 
 
-def _repair(outputs: Mapping[str, object]) -> str:
+def off_hours(outputs: Mapping[str, object], now: datetime) -> str:
+    """When the next lease is requested, outside its hours; "" in them, and for stacks without hours."""
+    leases = _at(outputs, "leases")
+    windows = [window for name in leases for window in _windows(_at(leases, name))]
+    start = next_start(windows, now) if windows and not is_within(windows, now) else None
+    return f"it is outside its hours, and the next lease is requested at {start:%Y-%m-%d %H:%M} UTC" if start else ""
+
+
+def _windows(lease: Mapping[str, object]) -> list[Window]:
+    hours = lease.get("hours")
+    return [Window(**window) for window in hours] if isinstance(hours, list) else []
+
+
+def _repair(outputs: Mapping[str, object], now: datetime) -> str:
+    if off_hours(outputs, now):
+        return "A change of the stack leases a machine for its checks at any time. Or:"
     if "leases" in outputs:
         return (
             "A lease that has ended is requested again only with `renew: true` under `bezel:lease` in the stack file; "
@@ -73,6 +92,9 @@ def _lease(lease: Mapping[str, object], *, serving: bool) -> str:
     so_far = f"{_usd(cost, 'so_far_usd', '.2f')} so far (as of {as_of})"
     if state in _OVER:
         return f"{state}, was in {zone}{f', planned end {until}' if until else ''}; {so_far}"
+    if windows := _windows(lease):
+        times = "; ".join(f"from {window.start} until {window.end} ({window.zone})" for window in windows)
+        return f"{zone}, leased {times}; {_usd(cost, 'at_end_usd', '.2f')} at most for each"
     where = f"{state} in {zone}" if serving else f"was {state} in {zone} at the last check"
     ends = f"ends {until}" if until else "without an end"
     return f"{where}, {ends}; {so_far}, {_usd(cost, 'at_end_usd', '.2f')} at its end"

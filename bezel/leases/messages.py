@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bezel.errors import Problem
 from bezel.leases.clock import format_duration
-from bezel.leases.observation import PHASES, Phase, State
+from bezel.leases.observation import PHASES, Goal, Phase, State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -53,10 +53,11 @@ def phase_line(phases: Iterable[Phase], *, whole: bool = False) -> str:
     return ", ".join(parts) or "the node reports nothing yet"
 
 
-def deleting(lease: Observation) -> str:
+def deleting(lease: Observation, desired: DesiredState) -> str:
     """A lease to delete, with the reason."""
     reason = f": {lease.reason}" if lease.reason else ""
-    return f"{lease.zone}: deleting {lease.name} ({lease.word}{reason}), so that at most one lease is left"
+    left = "no lease" if desired.goal is Goal.GONE else "at most one lease"
+    return f"{lease.zone}: deleting {lease.name} ({lease.word}{reason}), so that {left} is left"
 
 
 def clearing(rest: Sequence[Observation], elapsed: float, limit: float) -> str:
@@ -209,14 +210,22 @@ def ended(
 ) -> str:
     """A lease that is over, `early` if before its recorded end, and the cost of another one."""
     when = (f" before its planned end {end}" if early else f" at {end}") if end else ""
-    if hourly_usd is None:
-        price = "the cost of another one is unknown: no price row has an hour of it"
-    elif run_seconds is None:
-        price = f"another one costs {hourly_usd:.2f} USD/h until it is deleted"
-    else:
-        price = f"another one costs {hourly_usd * run_seconds / 3600:.2f} USD for {format_duration(run_seconds)}"
     then = "lease.renew is true: this deploy buys it" if renew else "set lease.renew: true to buy it"
-    return f"the lease {name} ended{when}: nothing serves; {price}; {then}"
+    return f"the lease {name} ended{when}: nothing serves; {_another(hourly_usd, run_seconds)}; {then}"
+
+
+def none_in_hours(name: str, hourly_usd: float | None, run_seconds: float | None) -> str:
+    """No lease is there in its hours, and the cost of another one."""
+    price = _another(hourly_usd, run_seconds)
+    return f"the lease {name} is not there in its hours: nothing serves; {price}; this deploy buys it"
+
+
+def _another(hourly_usd: float | None, run_seconds: float | None) -> str:
+    if hourly_usd is None:
+        return "the cost of another one is unknown: no price row has an hour of it"
+    if run_seconds is None:
+        return f"another one costs {hourly_usd:.2f} USD/h until it is deleted"
+    return f"another one costs {hourly_usd * run_seconds / 3600:.2f} USD for {format_duration(run_seconds)}"
 
 
 def _elapsed_and_left(lease: Observation, elapsed: float, limit: float) -> str:

@@ -167,7 +167,7 @@ def _clear(rest: list[Observation], desired: DesiredState, memory: Memory, clock
     for lease in rest:
         last = memory.deleted.get(lease.zone)
         if last is None or clock.since(last) > RETRY_DELETE_SECONDS:
-            return Delete(lease.zone, messages.deleting(lease))
+            return Delete(lease.zone, messages.deleting(lease, desired))
     if not rest:
         return None
     elapsed = clock.since(min(memory.clearing.values()))

@@ -6,7 +6,7 @@ has no instance, and a request would start one, which costs money (`bezel query`
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -23,11 +23,13 @@ from bezel.operations.deployment.deployment import DeployedLease, DeployedServic
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Arguments, Result, Usd, lines, utc
 from bezel.operations.service_use.service_use import InstancesNow, ServiceCost, service_use
+from bezel.planner.base.hours import is_within, next_start
 from bezel.planner.base.money import Priced
 from bezel.resource_cost.stack_cost import resources_in, stack_cost
 from bezel.rest import ApiError
 
-Verdict = Literal["ready", "deploying", "waiting", "stopped", "failed", "ended", "gone", "unfinished"]
+Verdict = Literal["ready", "off-hours", "deploying", "waiting", "stopped", "failed", "ended", "gone", "unfinished"]
+_AS_DECLARED: frozenset[Verdict] = frozenset({"ready", "off-hours"})
 _READERS = 8
 _WORD = 100
 
@@ -55,6 +57,8 @@ class LeaseStatus(Result):
     left_seconds: int | None = Field(description="time until its end; None without an end")
     usd_per_hour: Usd | None = Field(description="price of an hour in its zone; None if unknown")
     usd_so_far: Usd | None = Field(description="cost of its accelerators until now; None if unknown")
+    is_in_hours: bool | None = Field(description="whether it is in its hours now; None without hours")
+    next_start: datetime | None = Field(description="next start of its hours; None without hours")
     container: str | None = Field(
         description="state of its container, e.g. running or exited, a minute old at most; None before the end of the "
         "boot, and where it cannot be read"
@@ -107,8 +111,8 @@ class Status(Result):
 
     @property
     def exit_code(self) -> int:
-        """1 unless every stack is ready."""
-        return int(any(stack.verdict != "ready" for stack in self.stacks))
+        """1 unless every stack is ready, or outside the hours of its leases."""
+        return int(any(stack.verdict not in _AS_DECLARED for stack in self.stacks))
 
 
 def status(context: Context, arguments: StatusArguments) -> Status:
@@ -202,6 +206,7 @@ def _lease_status(context: Context, lease: DeployedLease) -> LeaseStatus:
     hours = None if active_at is None else Decimal(str(max(0.0, end - active_at))) / 3600
     is_gone = observed is None and (ends_at is None or ends_at > now)
     report = None if observed is None else _container(back_end, observed)
+    instant = datetime.fromtimestamp(now, UTC)
     return LeaseStatus(
         name=lease.name,
         zone=zone or None,
@@ -211,6 +216,8 @@ def _lease_status(context: Context, lease: DeployedLease) -> LeaseStatus:
         usd_per_hour=price,
         # When a lease that is gone early was billed last is not known.
         usd_so_far=None if price is None or hours is None or is_gone else price * hours,
+        is_in_hours=is_within(lease.hours, instant) if lease.hours else None,
+        next_start=next_start(lease.hours, instant) if lease.hours else None,
         container=None if report is None else cleaned(report.state, _WORD),
         serves=None if report is None else report.is_healthy,
     )
@@ -242,14 +249,24 @@ def _verdict(
     if deployment.service is not None and live is None:
         return "gone", (f"Cloud Run has no {deployment.service.id}, which the state names",)
     for states, verdict in _LEASE_VERDICTS:
-        if concerned := [f"lease {lease.name} is {lease.state}" for lease in leases if lease.state in states]:
-            return verdict, tuple(concerned)
+        if concerned := [lease for lease in leases if lease.state in states]:
+            if verdict == "ended" and all(lease.is_in_hours is False for lease in concerned):
+                return "off-hours", tuple(_next_lease(lease) for lease in concerned)
+            return verdict, tuple(f"lease {lease.name} is {lease.state}" for lease in concerned)
     if stopped := [lease for lease in leases if lease.container not in {None, "running", "restarting"}]:
         repair = f"`bezel container start {deployment.stack}` starts it"
         return "stopped", tuple(f"the container of {lease.name} is {lease.container}: {repair}" for lease in stopped)
     if starting := [lease.name for lease in leases if lease.serves is False]:
         return "deploying", tuple(f"the container of {name} does not serve yet" for name in starting)
     return _service_verdict(live or {})
+
+
+def _next_lease(lease: LeaseStatus) -> str:
+    if lease.next_start is None:
+        return f"lease {lease.name} is outside its hours, which do not begin again"
+    return (
+        f"lease {lease.name} is outside its hours: the next one is requested at {lease.next_start:%Y-%m-%d %H:%M} UTC"
+    )
 
 
 _LEASE_VERDICTS: tuple[tuple[frozenset[str], Verdict], ...] = (
@@ -322,6 +339,8 @@ def _lease_line(lease: LeaseStatus) -> str:
     left = "without an end" if lease.ends_at is None else "ended"
     if lease.left_seconds:
         left = f"{format_duration(lease.left_seconds)} left"
+    elif lease.next_start is not None:
+        left = f"next start {lease.next_start:%Y-%m-%d %H:%M} UTC"
     container = f", container {lease.container}" if lease.container else ""
     return f"{lease.state}, {lease.zone or 'no zone yet'}{container}, {left}, {_usd(lease.usd_so_far)} so far"
 

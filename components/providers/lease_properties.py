@@ -1,10 +1,12 @@
 """Properties that `TpuRequest` and `TpuNode` share, and their calls of `bezel.leases`.
 
 Inputs of both: project, name, stack, back_end, zones ([{zone, patience_seconds}]), subnetworks, body, run_seconds,
-provisioning_deadline_seconds, boot_deadline_seconds. Leaves out their use.
+provisioning_deadline_seconds, boot_deadline_seconds, hours ([[start, end, zone]], absent without hours). Leaves out
+their use.
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from bezel.errors import UserError, caused_by
@@ -14,6 +16,7 @@ from bezel.leases.inventory import back_end_of, new_client
 from bezel.leases.names import plain
 from bezel.leases.observation import DesiredState, Goal, Observation
 from bezel.leases.requests import LeaseSpec, ZoneChoice
+from bezel.planner.base.hours import Window, is_within
 from bezel.rest import RestError
 from components.base.dynamic import DeployError, Progress
 
@@ -37,6 +40,16 @@ def spec_of(props: Mapping[str, Any]) -> LeaseSpec:
         body=plain(props["body"]),
         former_zones=tuple(props.get("former_zones") or ()),
     )
+
+
+def windows_of(props: Mapping[str, Any]) -> tuple[Window, ...]:
+    """Hours of the lease; empty where only a deploy requests it."""
+    return tuple(Window(*map(str, window)) for window in props.get("hours") or ())
+
+
+def is_in_hours(props: Mapping[str, Any], now: float) -> bool:
+    """Whether an instant in unix seconds is in the hours of a lease; False without hours."""
+    return is_within(windows_of(props), datetime.fromtimestamp(now, UTC))
 
 
 def own_properties(props: Mapping[str, Any]) -> dict[str, Any]:

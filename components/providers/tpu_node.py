@@ -2,6 +2,7 @@
 
 The wait covers the queue, provisioning and boot, moves on to the next zone where one has no capacity, and shows each
 state. Every preview reports a lease that ended, with the price of another one, which is bought only with `renew`.
+With hours, a lease may be there or not: a deploy requests one in its hours where none is left, and for a check.
 Leaves deleting to `TpuRequest`. The class is pickled into the stack's state by reference: neither it nor this module
 may be renamed, and it holds no data.
 """
@@ -16,18 +17,18 @@ from pulumi.output import contains_unknowns
 from bezel.errors import UserError
 from bezel.leases import messages
 from bezel.leases.clock import clock_of, rfc3339, unix
-from bezel.leases.cost import cost_of
+from bezel.leases.cost import UNKNOWN, cost_of
 from bezel.leases.names import plain
 from bezel.leases.observation import DesiredState, Goal, Observation
 from components.providers import lease_properties as lease
 
 _PREVIEW_SECONDS = 8.0
-_SETTINGS = ("zones", "hourly_usd", "run_seconds", "renew", "port", "former_zones")
+_SETTINGS = ("zones", "hourly_usd", "run_seconds", "renew", "port", "former_zones", "hours", "checked")
 _DEADLINES = ("provisioning_deadline_seconds", "boot_deadline_seconds")
 
 
 class TpuNodeProvider(ResourceProvider):
-    """Provider of `TpuNode`. Inputs: see `lease_properties`; request, renew, hourly_usd, port, urn.
+    """Provider of `TpuNode`. Inputs: see `lease_properties`; request, renew, hourly_usd, port, urn, checked.
 
     Outputs: lease, zone, state, address, active_at, ends_at, cost.
     """
@@ -38,8 +39,7 @@ class TpuNodeProvider(ResourceProvider):
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
         """Report a change for another request or setting, a lease to renew, or one too many."""
-        request = _news.get("request")
-        if contains_unknowns(request) or request != _olds.get("request"):
+        if contains_unknowns([_news.get("request"), _news.get("checked")]) or _is_other_request(_olds, _news):
             return DiffResult(changes=True)
         changed = any(plain(_olds.get(key)) != plain(_news.get(key)) for key in (*_SETTINGS, *_DEADLINES))
         clock = self.clock()
@@ -61,20 +61,25 @@ class TpuNodeProvider(ResourceProvider):
         return CreateResult(f"projects/{props['project']}/leases/{props['name']}/node", outputs)
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
-        """Wait again; buy another lease only after another request, or with `renew`.
+        """Wait again; buy another lease only after another request, with `renew`, in its hours, or for a check.
 
         Raises:
             LeaseDeployError: The lease does not serve.
         """
-        may_request = bool(_news.get("renew")) or _news.get("request") != _olds.get("request")
+        in_hours = lease.is_in_hours(_news, self.clock().now())
+        may_request = bool(_news.get("renew")) or in_hours or _is_other_request(_olds, _news)
         return UpdateResult(self._serving(_news, may_request=may_request, before=_olds))
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
         """Record the lease's state and cost at a refresh; one that has ended stays, as `expired` or `gone`.
 
+        With hours nothing of it is recorded: it comes and goes without a deploy.
+
         Raises:
             LeaseDeployError: The lease could not be read.
         """
+        if lease.windows_of(props):
+            return ReadResult(id_, props)
         clock = self.clock()
         leases = lease.observe_all_zones(props, clock)
         live = next((each for each in leases if each.is_live), None)
@@ -94,9 +99,17 @@ class TpuNodeProvider(ResourceProvider):
             current=str((before or {}).get("lease") or ""),
         )
         reached = lease.reach(desired, clock, props.get("urn"))
+        if lease.windows_of(props):
+            return {**lease.own_properties(props), **_scheduled(props, clock.now())}
         leases = [reached] if reached is not None else lease.observe_all_zones(props, clock)
         own = lease.own_properties(props)
         return {**own, **_outputs(reached, leases, {**(before or {}), **own}, clock.now())}
+
+
+def _is_other_request(olds: Mapping[str, Any], news: Mapping[str, Any]) -> bool:
+    """Whether the lease was requested anew, or, with hours, its server is to be checked again."""
+    other_check = bool(lease.windows_of(news)) and news.get("checked") != olds.get("checked")
+    return news.get("request") != olds.get("request") or other_check
 
 
 def _differs(leases: Sequence[Observation], olds: Mapping[str, Any], news: Mapping[str, Any], now: float) -> bool:
@@ -104,7 +117,13 @@ def _differs(leases: Sequence[Observation], olds: Mapping[str, Any], news: Mappi
 
     The end of a lease is recorded once, or the stack's outputs would call it active forever.
     """
-    live = [each for each in leases if each.is_live]
+    live, has_hours = [each for each in leases if each.is_live], bool(lease.windows_of(news))
+    if not live and has_hours:
+        if lease.is_in_hours(news, now):
+            hourly = (news.get("hourly_usd") or {}).get(news["zones"][0]["zone"])
+            sys.stderr.write(f"warning: {messages.none_in_hours(news['name'], hourly, news.get('run_seconds'))}\n")
+            return True
+        return False
     if not live:
         hourly = (olds.get("hourly_usd") or {}).get(str(olds.get("zone")))
         end, run = olds.get("ends_at"), olds.get("run_seconds")
@@ -115,7 +134,7 @@ def _differs(leases: Sequence[Observation], olds: Mapping[str, Any], news: Mappi
         zones = ", ".join(f"{each.zone} ({each.word})" for each in leases)
         sys.stderr.write(f"warning: {olds['name']} exists more than once: {zones}; all but one are deleted\n")
         return True
-    return live[0].id != olds.get("lease")
+    return not has_hours and live[0].id != olds.get("lease")
 
 
 def _outputs(
@@ -134,6 +153,14 @@ def _outputs(
         "ends_at": rfc3339(current.ends_at),
         "cost": _cost(props, current.zone, current.active_at, current.ends_at, now),
     }
+
+
+def _scheduled(props: Mapping[str, Any], now: float) -> dict[str, Any]:
+    """The outputs of a lease with hours, which has one zone."""
+    zone = str(props["zones"][0]["zone"])
+    own = {"lease": props.get("request"), "zone": zone, "state": "scheduled", "address": ""}
+    cost = _cost(props, zone, None, None, now) | {"so_far_usd": UNKNOWN}
+    return {**own, "active_at": None, "ends_at": None, "cost": cost}
 
 
 def _final_cost(props: Mapping[str, Any], now: float) -> Any:

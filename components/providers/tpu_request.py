@@ -26,7 +26,7 @@ from bezel.leases.observation import DesiredState, Goal
 from components.providers import lease_properties as lease
 
 _IDENTITY = ("project", "name", "stack", "back_end")
-_SETTINGS = ("zones", "subnetworks", "run_seconds", "provisioning_deadline_seconds", "boot_deadline_seconds")
+_SETTINGS = ("zones", "subnetworks", "run_seconds", "provisioning_deadline_seconds", "boot_deadline_seconds", "hours")
 
 
 class TpuRequestProvider(ResourceProvider):
@@ -74,11 +74,14 @@ class TpuRequestProvider(ResourceProvider):
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
         """Record at a refresh whether the lease still exists; an ended one stays, so that it is not bought again.
 
-        A request whose run was killed before it was recorded counts only if a zone has it.
+        A request whose run was killed before it was recorded counts only if a zone has it. With hours a lease that is
+        not there is no difference.
 
         Raises:
             LeaseDeployError: The lease could not be read.
         """
+        if props.get("asked") and lease.windows_of(props):
+            return ReadResult(id_, {**props, "state": "asked"})
         clock = self.clock()
         leases = lease.observe_all_zones(props, clock)
         if not props.get("asked"):

@@ -1,10 +1,17 @@
 """The end of `make up`: nothing made up, nothing that is unknown shown as a number."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from bezel.cli.up_summary import summary
+from bezel.cli import up_summary
+
+NOW = datetime(2026, 11, 26, tzinfo=UTC)
+
+
+def summary(stack: str, outputs: dict[str, Any], *, behind: str, not_serving: str = "", now: datetime = NOW) -> str:
+    return up_summary.summary(stack, outputs, behind=behind, not_serving=not_serving, now=now)
 
 
 @pytest.fixture
@@ -163,6 +170,38 @@ def test_a_lease_is_called_active_only_where_the_service_answers(
     text = summary("v6e4-moe", found, behind="x", not_serving=not_serving)
     assert said in text
     assert ("USD at its end" in text) is (state == "active")
+
+
+def scheduled(outputs: dict[str, Any]) -> dict[str, Any]:
+    found = leased(outputs)
+    hours = {"start": "0 8 * * 1-5", "end": "0 18 * * 1-5", "zone": "Europe/Berlin"}
+    found["leases"]["l"] |= {"state": "scheduled", "ends_at": None, "hours": [hours]}
+    found["leases"]["l"]["cost"] |= {"so_far_usd": "unknown"}
+    return found
+
+
+def test_hours_of_a_lease_are_shown_and_nothing_that_they_change(outputs: dict[str, Any]) -> None:
+    text = summary("v6e1", scheduled(outputs), behind="x")
+    hours = "leased from 0 8 * * 1-5 until 0 18 * * 1-5 (Europe/Berlin)"
+    assert f"us-east5-a, {hours}; 21.60 USD at most for each" in text
+    assert "so far" not in text
+
+
+@pytest.mark.parametrize(
+    ("now", "said"),
+    [
+        ("2026-11-27T19:00:00+00:00", "outside its hours, and the next lease is requested at 2026-11-30 07:00 UTC"),
+        ("2026-11-27T12:00:00+00:00", "not in service: HTTP 503"),
+    ],
+)
+def test_outside_its_hours_a_stack_that_does_not_answer_says_when_it_will(
+    outputs: dict[str, Any], now: str, said: str
+) -> None:
+    at = datetime.fromisoformat(now)
+    text = summary("v6e1", scheduled(outputs), behind="x", not_serving="HTTP 503", now=at)
+    assert said in text
+    assert ("renew" in text) is ("503" in said)
+    assert bool(up_summary.off_hours(scheduled(outputs), at)) is ("503" not in said)
 
 
 def test_an_unknown_price_of_a_lease_is_no_number(outputs: dict[str, Any]) -> None:

@@ -26,6 +26,8 @@ ORDER = (
     "traffic_switch",
     "node_network",
     "tpu_lease",
+    "scheduling_identity",
+    "lease_hours",
     "identity_gateway",
 )
 

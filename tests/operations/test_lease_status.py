@@ -9,7 +9,7 @@ import pytest
 from bezel.leases.clock import PlatformClock, rfc3339
 from bezel.leases.container import ATTRIBUTE, request_text
 from bezel.operations.context import Context
-from bezel.operations.status import StackStatus, StatusArguments, status
+from bezel.operations.status import StackStatus, Status, StatusArguments, status
 from tests.support.leases.fake_lease_api import START, answers, error
 from tests.support.leases.harness import NAME, ZONES, LeaseHarness
 from tests.support.operations.deployed import Deployed, state_of
@@ -91,6 +91,32 @@ def test_a_lease_that_is_gone_before_its_end_has_an_unknown_cost(read: Any) -> N
 def test_a_lease_that_reached_its_end_has_its_whole_cost(read: Any) -> None:
     found = read(zone=ZONES[0], active_at=rfc3339(START - 7200), ends_at=rfc3339(START - 3600))
     assert (found.verdict, found.usd_so_far) == ("ended", Decimal("10.8"))
+
+
+# The world begins on a Monday at 14:13 UTC.
+INSIDE, OUTSIDE = [["0 14 * * *", "0 18 * * *", "UTC"]], [["0 18 * * *", "0 14 * * *", "UTC"]]
+
+
+def test_a_lease_that_is_not_there_outside_its_hours_is_as_declared_and_the_next_start_is_named(read: Any) -> None:
+    found = read(zone=ZONES[0], hours=OUTSIDE)
+    assert found.verdict == "off-hours"
+    at = "2026-09-21 18:00 UTC"
+    assert found.reasons == (f"lease {NAME} is outside its hours: the next one is requested at {at}",)
+    assert (found.leases[0].is_in_hours, found.leases[0].state) == (False, "absent")
+    assert Status(stacks=(found,)).exit_code == 0
+    assert f"next start {at}" in Status(stacks=(found,)).text()
+
+
+def test_a_lease_that_is_not_there_in_its_hours_has_ended(read: Any) -> None:
+    found = read(zone=ZONES[0], hours=INSIDE)
+    assert (found.verdict, found.leases[0].is_in_hours) == ("ended", True)
+    assert Status(stacks=(found,)).exit_code == 1
+
+
+def test_a_lease_that_runs_is_shown_whatever_its_hours(trial: LeaseHarness, read: Any) -> None:
+    trial.run()
+    found = read(zone=ZONES[0], hours=OUTSIDE)
+    assert (found.leases[0].state, found.reasons) == ("active", NO_GATEWAY)
 
 
 def test_a_lease_without_a_price_has_an_unknown_cost(trial: LeaseHarness, read: Any) -> None:

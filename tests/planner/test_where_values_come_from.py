@@ -52,6 +52,7 @@ CHANGES = {
     "lease.back_end": ["flex_start_vm"],
     "lease.renew": [True],
     "lease.count": [2],
+    "lease.hours": [[{"start": "0 8 * * 1-5", "end": "0 11 * * 1-5", "time_zone": "Europe/Berlin"}]],
     "lease.provisioning_deadline": ["40m"],
     "lease.boot_deadline": ["2h"],
     "network.nat": [True],

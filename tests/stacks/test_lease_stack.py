@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from functools import partial
 from typing import Any
 
 import pytest
 
+from bezel.leases.names import spec_hash
 from bezel.planner import LeasePlan, make_plan
 from components.config.gateway import gateway_configuration
+from components.config.subnet_ranges import usable_addresses
 from stacks.lease import deploy
 from tests.support.components.fake_engine import DIGEST, Declarations, declare, has_unknown
 from tests.support.planner.v6e_stack import L4X8, V6E4_MOE, changed
@@ -165,6 +168,59 @@ def test_the_outputs_tell_where_the_lease_is_when_it_ends_and_what_it_costs() ->
     outputs = declare(lambda: deploy(plan()), preview=False).result
     assert set(outputs) == {"url", "leases", "image", "model", "arguments", "plan", "smoke", "simulated"}
     assert set(outputs["leases"]["bezel-moe"]) == {"state", "zone", "ends_at", "cost"}
+
+
+HOURS = {
+    "zones": [{"zone": "us-east5-a"}],
+    "duration": "10h",
+    "hours": [{"start": "0 8 * * 1-5", "end": "0 18 * * 1-5", "time_zone": "Europe/Berlin"}],
+}
+JOB = "cloudscheduler/job:Job"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [1, 3])
+def test_with_hours_the_gateway_knows_every_possible_address_and_does_not_wait_for_a_machine(count: int) -> None:
+    declared = deployed(lease=HOURS | {"count": count})
+    gateway = declared.one(GATEWAY)
+    (environment,) = gateway.inputs["template"]["containers"][0]["envs"]
+    ip_range = {1: "10.64.31.0/29", 3: "10.64.31.0/28"}[count]
+    assert environment["value"] == gateway_configuration(usable_addresses(ip_range), 8000, count)
+    (nodes,) = [one for one in declared.of("compute/subnetwork:Subnetwork") if one.inputs["name"] == "bezel-moe-small"]
+    assert nodes.inputs["ipCidrRange"] == ip_range
+    for node in declared.of("TpuNode"):
+        assert not declared.waits_for(gateway, node)
+        assert declared.waits_for(declared.one("HealthCheck"), node)
+
+
+@pytest.mark.slow
+def test_with_hours_each_lease_has_its_jobs_which_are_made_after_the_checks_with_an_account_of_their_own() -> None:
+    declared = deployed(lease=HOURS | {"count": 2})
+    jobs = {job.inputs["name"]: job for job in declared.of(JOB)}
+    assert set(jobs) == {f"bezel-moe{lease}-{verb}-0" for lease in ("", "-1") for verb in ("start", "end")}
+    for job in jobs.values():
+        assert declared.waits_for(job, declared.one("ShortBenchmark"))
+        email = job.inputs["httpTarget"]["oauthToken"]["serviceAccountEmail"]
+        assert email == "bezel-moe-hours@acme-llm.iam.gserviceaccount.com"
+    for lease, request in (("", "lease-request"), ("-1", "lease-1-request")):
+        body = json.loads(base64.b64decode(jobs[f"bezel-moe{lease}-start-0"].inputs["httpTarget"]["body"]))
+        node = body["tpu"]["nodeSpec"][0]["node"]
+        assert node["labels"]["bezel-spec"] == spec_hash(declared.named(request).inputs["body"])
+        assert node["networkConfig"]["subnetwork"].endswith("/us-east5/subnetworks/bezel-moe-small")
+
+
+@pytest.mark.slow
+def test_with_hours_no_secret_and_no_unknown_value_is_in_a_job_of_a_first_preview() -> None:
+    declared = deployed(lease=HOURS, secrets={"HF_TOKEN": "hf-token"}, preview=True)
+    assert not [job.name for job in declared.of(JOB) if has_unknown(job.inputs)]
+
+
+@pytest.mark.slow
+def test_without_hours_there_is_no_job_and_no_account_for_any() -> None:
+    declared = deployed()
+    assert declared.of(JOB) == []
+    assert declared.of("projects/iAMMember:IAMMember") == []
+    assert "hours" not in declared.one("TpuRequest").inputs
 
 
 @pytest.mark.slow

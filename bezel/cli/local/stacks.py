@@ -10,12 +10,13 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bezel.atomic_write import write_whole
 from bezel.cli.local.cloud import LocalCloud, behind
-from bezel.cli.up_summary import summary
+from bezel.cli.up_summary import off_hours, summary
 from bezel.console import say
 from bezel.errors import Problem, UserError
 from bezel.localcloud import control
@@ -129,14 +130,15 @@ class Local:
         return end.code
 
     def _summarize(self, engine: LocalEngine, endpoint: Endpoint, stack: str) -> int:
-        """Print the stack's summary after a successful run; return 0, or 1 where the service does not respond."""
+        """Print the stack's summary after a successful run; return 1 where the service should respond and does not."""
         from bezel.cli.in_service import why_not_serving  # late: a run that fails sends no request
 
         outputs = engine.outputs(stack)
         url = str(outputs.get("url", ""))
         failure = why_not_serving(url, lambda: self.cloud.identity_token(url))
-        sys.stdout.write(summary(stack, outputs, behind=behind(endpoint), not_serving=failure))
-        return 1 if failure else 0
+        now = datetime.now(UTC)
+        sys.stdout.write(summary(stack, outputs, behind=behind(endpoint), now=now, not_serving=failure))
+        return 1 if failure and not off_hours(outputs, now) else 0
 
     def engine(self, endpoint: Endpoint, use: Use | None = None) -> LocalEngine:
         """The engine with its environment; `use` is passed on to its runs."""

@@ -18,6 +18,7 @@ from bezel.planner.base.names import ACCOUNT_LENGTH, REPOSITORY_LENGTH, SERVICE_
 from bezel.planner.base.settings import ProbeSettings
 from bezel.planner.cost.lease_cost import GATEWAY_INSTANCES
 from bezel.planner.cost.token_cost import token_cost
+from bezel.planner.rules.hours_checks import windows_of
 from bezel.planner.rules.image_checks import image_plan
 from bezel.planner.rules.memory_checks import kv_element_bytes, max_batch
 from bezel.planner.rules.schedule_checks import entries_of
@@ -59,7 +60,7 @@ APIS = (
     "storage.googleapis.com",
 )
 MONITORING = "monitoring.googleapis.com"  # only where a stack is watched
-SCHEDULER = "cloudscheduler.googleapis.com"  # only where its minimum has a schedule
+SCHEDULER = "cloudscheduler.googleapis.com"  # only where its minimum has a schedule, or its leases have hours
 BUDGETS = "billingbudgets.googleapis.com"  # only where it has a budget
 
 
@@ -213,6 +214,7 @@ def _lease_plan(stack: ValidatedLease) -> LeasePlan:
     return LeasePlan(
         terms=LeaseTerms(
             names=tuple(resource_name(name, suffix=number, length=LEASE_LENGTH) for number in numbers),
+            hours=windows_of(lease),
             hardware=hardware,
             back_end=stack.back_end,
             provisioning=lease.provisioning,
@@ -239,7 +241,11 @@ def _lease_plan(stack: ValidatedLease) -> LeasePlan:
             deletion_protection=settings.protects_from_deletion,
             service_account_id=resource_name(name, suffix="gw", length=ACCOUNT_LENGTH),
         ),
-        apis=tuple(sorted((*APIS, COMPUTE_API))) + ((TPU_API,) if stack.back_end == "queued_resource" else ()),
+        apis=(
+            *sorted((*APIS, COMPUTE_API)),
+            *([TPU_API] if stack.back_end == "queued_resource" else []),
+            *([SCHEDULER] if lease.hours else []),
+        ),
         labels=stack_labels(settings, stack.model, name),
         service_account_id=resource_name(name, length=ACCOUNT_LENGTH),
         image_repository_id=resource_name(name, suffix="images", length=REPOSITORY_LENGTH),

@@ -6,15 +6,19 @@ bezel.planner.assemble.validate and the shape of the plan to bezel.planner.assem
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from bezel.cron import CronError
 from bezel.planner.assemble.validate import ValidatedStack, Validation
+from bezel.planner.base.hours import share_of_time
 from bezel.planner.base.money import Priced
 from bezel.planner.base.problems import setting
 from bezel.planner.cost.lease_cost import check_lease_total, lease_cost, lease_total
 from bezel.planner.cost.price_rows import mispriced
 from bezel.planner.rules.env_checks import check_environment, planned_variables
+from bezel.planner.rules.hours_checks import check_hours, windows_of
 from bezel.planner.rules.lease_checks import (
     check_boot_deadline,
     check_egress,
@@ -30,9 +34,10 @@ from bezel.planner.vllm.arguments import leased_options
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import date
+    from decimal import Decimal
 
     from bezel.planner.base.hardware import BackEnd, LeasedHardware
-    from bezel.planner.base.settings import Settings
+    from bezel.planner.base.settings import LeaseSettings, Settings
     from bezel.planner.cost.lease_cost import LeaseTotal
     from bezel.planner.rules.memory_checks import LeasedFit
     from bezel.planner.rules.startup import LeaseStart
@@ -69,6 +74,9 @@ def validate_lease(
     environment = planned | settings.variables
     problems += check_lease_only(settings, rules.unread)
     problems += check_lease(lease, hardware, back_end, rules.unread)
+    # A value that could not be read counts as not set, so what would follow from it says nothing.
+    if not any(str(problem.key).startswith(setting("lease.")) for problem in problems):
+        problems += check_hours(lease)
     problems += check_egress(settings, hardware, back_end)
     problems += check_lease_loading(settings)
     rules.check_platform(planned)
@@ -115,6 +123,13 @@ def validate_lease(
     )
 
 
+def _share(lease: LeaseSettings) -> Decimal | None:
+    """Share of time in the hours; None without hours, and where they cannot be read."""
+    with suppress(CronError):
+        return share_of_time(windows_of(lease)) if lease.hours else None
+    return None
+
+
 def _machine_variables(*, tpu: bool, offline: bool) -> dict[str, str]:
     """Variables that the machine's own program sets, after those of the stack file; see components/node."""
     names = ["VLLM_XLA_CACHE_PATH" if tpu else "VLLM_CACHE_ROOT", *([] if offline else ["HF_HOME"])]
@@ -131,6 +146,7 @@ def _cost(settings: Settings, hardware: LeasedHardware, rules: Validation) -> Le
         count=lease.count,
         run_seconds=lease.duration,
         gateway_region=settings.region,
+        share=_share(lease),
         own_prices=own,
     )
     zones, patience = setting("lease.zones"), ".patience"

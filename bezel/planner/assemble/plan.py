@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from bezel.planner.base.deployment import ImagePlan, ServicePlan, SmokePlan, WeightsPlan
     from bezel.planner.base.hardware import BackEnd, LeasedHardware
+    from bezel.planner.base.hours import Window
     from bezel.planner.base.settings import Settings
     from bezel.planner.cost.lease_cost import LeaseTotal
     from bezel.planner.cost.service_cost import Cost
@@ -116,9 +117,11 @@ class LeaseTerms:
     """Terms of the leases; durations in seconds.
 
     `names` has one name for each lease: the id of its request, its node and its machine, the same in every zone.
+    `hours` are empty where only a deploy requests leases.
     """
 
     names: tuple[str, ...]
+    hours: tuple[Window, ...]
     hardware: LeasedHardware
     back_end: BackEnd
     provisioning: Literal["flex-start", "spot", "on-demand"]

@@ -264,6 +264,17 @@ class ZonePreference(_Section):
     )
 
 
+class LeaseHours(_Section):
+    """Hours in which machines are leased."""
+
+    start: str = Field(
+        description="times at which the leases are requested: minute, hour, day, month, weekday",
+        examples=["0 8 * * 1-5"],
+    )
+    end: str = Field(description="times at which they are returned", examples=["0 18 * * 1-5"])
+    time_zone: str = Field("UTC", description="time zone of these times", examples=["Europe/Berlin"])
+
+
 class LeaseSettings(_Section):
     """Terms of leases: of TPU slices and of machines with several GPUs."""
 
@@ -285,6 +296,12 @@ class LeaseSettings(_Section):
     )
     renew: bool = Field(default=False, description="whether `up` requests a new lease in place of an ended one")
     count: Whole = Field(1, ge=1, le=16, description="number of leases behind one gateway")
+    hours: tuple[LeaseHours, ...] = Field(
+        (),
+        description="hours in which the machines are leased (start, end, time_zone), by Cloud Scheduler; default until "
+        "the end of `duration`, once",
+        examples=["[{start: 0 8 * * 1-5, end: 0 18 * * 1-5, time_zone: Europe/Berlin}]"],
+    )
     compile_cache: bool = Field(
         default=True, description="store compiled graphs in the bucket, so that the next lease starts faster"
     )

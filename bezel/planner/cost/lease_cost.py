@@ -15,7 +15,7 @@ from bezel.errors import Problem
 from bezel.planner.base.money import Priced, Unpriced, at_least, figure, lasting, most_expensive, text, times, total
 from bezel.planner.base.problems import setting
 from bezel.planner.cost.price_rows import rows_to_add
-from bezel.planner.cost.service_cost import SERVICE, CostLine, own_row
+from bezel.planner.cost.service_cost import HOURS_PER_MONTH, SERVICE, CostLine, own_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -58,6 +58,7 @@ class LeaseTotal:
         run_seconds: length of a lease.
         gateway_lines: cost per hour of a gateway instance while it serves requests.
         requests: cost of a million requests.
+        share: share of time in the hours of the leases; None without hours.
     """
 
     by_zone: Mapping[str, CostLine]
@@ -65,6 +66,7 @@ class LeaseTotal:
     run_seconds: int
     gateway_lines: tuple[CostLine, ...]
     requests: CostLine
+    share: Decimal | None = None
 
     @property
     def hourly(self) -> Amount:
@@ -80,6 +82,20 @@ class LeaseTotal:
     def machines_lease(self) -> Amount:
         """All machines until their leases end."""
         return lasting(self.machines_hourly, self.run_seconds)
+
+    @property
+    def machines_monthly(self) -> Amount | None:
+        """All machines in the hours of a month; None without hours: then a deploy requests each lease."""
+        if self.share is None:
+            return None
+        return times(times(self.machines_hourly, self.share), HOURS_PER_MONTH)
+
+    @property
+    def monthly_saved(self) -> Amount | None:
+        """What the hours save in a month, against machines that are leased at all times; None without hours."""
+        if self.share is None:
+            return None
+        return times(times(self.machines_hourly, 1 - self.share), HOURS_PER_MONTH)
 
     @property
     def gateway_hourly(self) -> Amount:
@@ -112,8 +128,10 @@ class LeaseTotal:
 
     def as_output(self) -> dict[str, object]:
         """Plain values for a stack's output."""
+        monthly = {"usd_per_month": self.machines_monthly, "usd_per_month_saved_by_hours": self.monthly_saved}
         return {
             "usd_per_hour": figure(self.machines_hourly, 4),
+            **{name: figure(amount, 2) for name, amount in monthly.items() if amount is not None},
             "usd_per_lease": figure(self.machines_lease, 2),
             "lease_seconds": self.run_seconds,
             "usd_per_hour_by_zone": {
@@ -135,6 +153,7 @@ def lease_total(
     count: int,
     run_seconds: int,
     gateway_region: str,
+    share: Decimal | None = None,
     own_prices: Sequence[PriceRow] = (),
 ) -> LeaseTotal:
     """The cost of a stack.
@@ -146,6 +165,7 @@ def lease_total(
         count: machines.
         run_seconds: length of a lease.
         gateway_region: where the gateway runs.
+        share: share of time in the hours of the leases; None without hours.
         own_prices: rows of the stack file; they win over the catalogue's and are marked as the user's.
     """
 
@@ -161,6 +181,7 @@ def lease_total(
         run_seconds=run_seconds,
         gateway_lines=(part("vcpu", GATEWAY_CPU), part("memory", GATEWAY_MEMORY_GIB)),
         requests=part("requests", 1),
+        share=share,
     )
 
 

@@ -158,6 +158,8 @@ def _lease(plan: LeasePlan) -> Iterable[Row]:
         ("ends after", terms.run_seconds, "duration"),
     ):
         yield name, duration_text(seconds), origin[f"lease.{key}"]
+    for window in terms.hours:
+        yield "leased from", f"{window.start} until {window.end} ({window.zone})", origin["lease.hours"]
     yield "renewed by `up`", "yes" if terms.renew else "no", origin["lease.renew"]
     if plan.node.compile_cache:
         yield "compile cache", plan.node.compile_cache, COMPUTED
@@ -233,6 +235,9 @@ def _lease_cost(plan: LeasePlan) -> Iterable[Row]:
     machines = "machine" if cost.count == 1 else f"{cost.count} machines"
     yield machines, usd(cost.machines_hourly, "h", 2), "in the most expensive zone"
     yield f"{machines} for {length}", f"{text(cost.machines_lease, 2)} USD", "until the lease ends"
+    if cost.share is not None and cost.machines_monthly is not None and cost.monthly_saved is not None:
+        yield f"{machines} in the hours", usd(cost.machines_monthly, "month", 2), f"{cost.share:.0%} of the time"
+        yield "saved by the hours", usd(cost.monthly_saved, "month", 2), "against leases at all times"
     for line in cost.gateway_lines:
         name, amount, note = line_row(line)
         yield f"gateway, {name}", amount, f"only while it serves requests; {note}"

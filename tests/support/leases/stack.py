@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from components.providers.lease_hours import LeaseAfterChecksProvider
 from components.providers.tpu_node import TpuNodeProvider
 from components.providers.tpu_request import TpuRequestProvider
 from tests.support.leases.harness import NAME, PATIENCE, RUN, STACK, SUBNETWORKS, ZONES, body_of
@@ -28,6 +29,7 @@ class Stack:
     Attributes:
         request: Recorded outputs of the request, None without one.
         node: Recorded outputs of the node, None without one.
+        after_checks: Recorded outputs of what returns a lease outside its hours, None without one.
         did: What was done, in order.
     """
 
@@ -36,12 +38,14 @@ class Stack:
     token: str = "planted-token-0"
     request: Props | None = None
     node: Props | None = None
+    after_checks: Props | None = None
     did: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         clock = {"clock": staticmethod(lambda: self.world.clock)}
         self.requests: TpuRequestProvider = type("Requests", (TpuRequestProvider,), clock)()
         self.nodes: TpuNodeProvider = type("Nodes", (TpuNodeProvider,), clock)()
+        self.afters: LeaseAfterChecksProvider = type("Afters", (LeaseAfterChecksProvider,), clock)()
 
     def inputs(self, *, image: str = "vllm@sha256:1", zones: tuple[str, ...] = ZONES, **more: Any) -> Props:
         own = {
@@ -58,8 +62,8 @@ class Stack:
         }
         return floated(own | more)
 
-    def up(self, *, renew: bool = False, **inputs: Any) -> None:
-        """Deploy."""
+    def up(self, *, renew: bool = False, checked: str = "", **inputs: Any) -> None:
+        """Deploy; with hours, `checked` stands for what makes the checks run, and the lease is kept to its hours."""
         shared = self.inputs(**inputs)
         assert self.requests.check({}, shared).failures == []
         self._request(shared)
@@ -70,12 +74,21 @@ class Stack:
             "renew": renew,
             "hourly_usd": {"us-east5-a": 5.4},
             "port": 8000.0,
+            **({"checked": checked} if "hours" in shared else {}),
         }
         news = shared | own
         if self.node is None:
             self.node = self._kept("node create", self.nodes.create(news).outs)
         elif self._kept("node diff", self.nodes.diff("n", self.node, news)).changes:
             self.node = self._kept("node update", self.nodes.update("n", self.node, news).outs)
+        if "hours" in shared:
+            self._after_checks({**shared, "request": self.request["asked"], "checked": checked})
+
+    def _after_checks(self, news: Props) -> None:
+        if self.after_checks is None:
+            self.after_checks = self._kept("after checks create", self.afters.create(news).outs)
+        elif self._kept("after checks diff", self.afters.diff("a", self.after_checks, news)).changes:
+            self.after_checks = self._kept("after checks update", self.afters.update("a", self.after_checks, news).outs)
 
     def _request(self, news: Props) -> None:
         if self.request is not None:
@@ -91,7 +104,7 @@ class Stack:
 
     def down(self) -> None:
         """Destroy."""
-        self.node = None
+        self.node = self.after_checks = None
         if self.request is not None:
             self._kept("request delete", self.requests.delete("r", self.request))
             self.request = None

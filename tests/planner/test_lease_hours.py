@@ -1,0 +1,156 @@
+"""Hours of leases: what is inside, what a month costs and saves, and what is refused before anything is bought."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bezel.planner import LeasePlan, make_plan, plan_summary
+from bezel.planner.base.hours import Window, is_within, next_end, next_start, share_of_time, spans
+from bezel.planner.base.money import Priced
+from tests.support.planner.v6e_stack import L4X8, V6E4_MOE, changed, lease_plan, lease_problems
+
+ZONES = [{"zone": "us-east5-a"}]
+WORK = {"start": "0 8 * * 1-5", "end": "0 18 * * 1-5", "time_zone": "Europe/Berlin"}
+WEEKDAYS = Window("0 8 * * 1-5", "0 18 * * 1-5", "Europe/Berlin")
+
+
+def with_hours(*hours: dict[str, Any], **lease: Any) -> dict[str, Any]:
+    terms = {"zones": ZONES, "duration": "10h", "hours": list(hours), **lease}
+    return changed(V6E4_MOE, lease=terms, cost={"max_lease_usd": 1000})
+
+
+@pytest.mark.parametrize(
+    ("instant", "inside"),
+    [
+        ("2026-11-24T06:59:00", False),  # Tuesday, 7:59 in Berlin
+        ("2026-11-24T07:00:00", True),
+        ("2026-11-24T16:59:59", True),
+        ("2026-11-24T17:00:00", False),
+        ("2026-11-28T12:00:00", False),  # Saturday
+        ("2026-07-07T06:00:00", True),  # 8:00 in summer
+        ("2026-07-07T05:59:00", False),
+    ],
+)
+def test_an_instant_is_inside_from_a_start_until_the_next_end(instant: str, inside: bool) -> None:
+    assert is_within([WEEKDAYS], datetime.fromisoformat(instant).replace(tzinfo=UTC)) is inside
+
+
+def test_without_hours_no_instant_is_inside() -> None:
+    assert not is_within([], datetime(2026, 11, 24, 12, tzinfo=UTC))
+
+
+def test_the_next_start_and_end_are_those_of_the_first_window_to_come() -> None:
+    saturday = Window("0 10 * * 6", "0 14 * * 6", "UTC")
+    friday = datetime(2026, 11, 27, 18, tzinfo=UTC)
+    assert next_start([WEEKDAYS, saturday], friday) == datetime(2026, 11, 28, 10, tzinfo=UTC)
+    assert next_end([WEEKDAYS, saturday], friday) == datetime(2026, 11, 28, 14, tzinfo=UTC)
+    assert next_start([WEEKDAYS], friday) == datetime(2026, 11, 30, 7, tzinfo=UTC)
+    assert next_start([], friday) is None
+
+
+@pytest.mark.parametrize(
+    ("windows", "share"),
+    [
+        ([WEEKDAYS], Decimal(50) / 168),
+        ([Window("0 20 * * *", "0 8 * * *", "UTC")], Decimal("0.5")),  # over midnight
+        ([Window("0 8 * * 1", "0 8 * * 5", "UTC")], Decimal(4) / 7),  # over days
+        ([Window("0 0 1 2 *", "0 0 3 2 *", "UTC")], Decimal(2) / 366),  # once a year
+    ],
+)
+def test_the_share_of_time_is_that_of_the_windows(windows: list[Window], share: Decimal) -> None:
+    assert abs(share_of_time(windows) - share) < Decimal("0.000001")
+
+
+@pytest.mark.slow
+@given(st.integers(0, 23), st.integers(0, 23), st.sampled_from(["UTC", "Asia/Kolkata", "America/New_York"]))
+def test_inside_and_outside_are_the_whole_of_time(start: int, end: int, zone: str) -> None:
+    if start == end:
+        return
+    own, other = Window(f"0 {start} * * *", f"0 {end} * * *", zone), Window(f"0 {end} * * *", f"0 {start} * * *", zone)
+    assert abs(share_of_time([own]) + share_of_time([other]) - 1) < Decimal("0.000001")
+    assert spans([own]).in_turn
+    assert set(spans([own]).inside) == {timedelta(hours=(end - start) % 24)}
+    assert set(spans([own]).between) == {timedelta(hours=(start - end) % 24)}
+
+
+def test_the_plan_says_what_the_hours_of_a_month_cost_and_save() -> None:
+    plan = lease_plan(with_hours(WORK))
+    assert plan.terms.hours == (WEEKDAYS,)
+    cost, hourly = plan.cost, plan.cost.machines_hourly
+    assert isinstance(hourly, Priced)
+    assert isinstance(cost.machines_monthly, Priced)
+    assert isinstance(cost.monthly_saved, Priced)
+    assert abs(cost.machines_monthly.usd - hourly.usd * 730 * 50 / 168) < Decimal("0.01")
+    assert abs(cost.machines_monthly.usd + cost.monthly_saved.usd - hourly.usd * 730) < Decimal("0.01")
+    text = plan_summary(plan)
+    assert "leased from" in text
+    assert "0 8 * * 1-5 until 0 18 * * 1-5 (Europe/Berlin)" in text
+    assert "saved by the hours" in text
+    output = cost.as_output()
+    assert output["usd_per_month"] == 1173.21
+    assert output["usd_per_month_saved_by_hours"] == 2768.79
+
+
+def test_without_hours_a_plan_says_nothing_of_a_month() -> None:
+    plan = lease_plan(changed(V6E4_MOE))
+    assert (plan.terms.hours, plan.cost.machines_monthly, plan.cost.monthly_saved) == ((), None, None)
+    assert "usd_per_month" not in plan.cost.as_output()
+    assert "the hours" not in plan_summary(plan)
+    assert "cloudscheduler.googleapis.com" not in plan.apis
+    assert "cloudscheduler.googleapis.com" in lease_plan(with_hours(WORK)).apis
+
+
+def test_a_month_of_an_unpriced_machine_is_unknown() -> None:
+    own = {"item": "g2-standard-96", "region": "us-central1", "usd_per_unit": 0.001, "as_of": "2026-11", "source": "x"}
+    terms = {"zones": [{"zone": "us-central1-a"}], "duration": "10h", "hours": [WORK]}
+    made = make_plan(changed(L4X8, lease=terms, cost={"prices": [own], "max_lease_usd": 999}), project="p", stack="s")
+    assert isinstance(made, LeasePlan)
+    assert isinstance(made.cost.machines_monthly, Priced)
+    problems = lease_problems(changed(L4X8, lease=terms, cost={"prices": []}))
+    assert any("the price there is unknown" in problem.consequence for problem in problems)
+
+
+REFUSED: list[tuple[str, dict[str, Any], str, str, str]] = [
+    ("no schedule", with_hours(WORK | {"start": "8 Uhr"}), "lease.hours.0.start", "fields", "0 8 * * 1-5"),
+    ("no hour", with_hours(WORK | {"end": "0 25 * * *"}), "lease.hours.0.end", "hour", "0 8 * * 1-5"),
+    ("no zone", with_hours(WORK | {"time_zone": "Mars"}), "lease.hours.0.time_zone", "Mars", "Europe/Berlin"),
+    ("never", with_hours(WORK | {"start": "0 8 30 2 *"}), "lease.hours.0.start", "never occurs", "correct day"),
+    ("overlapping", with_hours(WORK, WORK | {"start": "0 12 * * 1"}), "lease.hours", "do not follow", "not overlap"),
+    ("the same twice", with_hours(WORK, WORK), "lease.hours", "do not follow", "do not overlap"),
+    ("no end between", with_hours(WORK | {"end": "0 18 * * 5"}), "lease.hours", "do not follow", "an end after each"),
+    ("short", with_hours(WORK | {"end": "30 8 * * 1-5"}), "lease.hours", "after the end", "45m or longer"),
+    ("short nights", with_hours({"start": "0 9 * * *", "end": "30 8 * * *"}, duration="24h"), "lease.hours",
+     "return the next lease", "45m or longer"),
+    ("longer than a lease", with_hours(WORK, duration="8h"), "lease.duration", "last up to 10h", "set it to 10h"),
+    ("two zones", with_hours(WORK, zones=[*ZONES, {"zone": "us-east5-b"}]), "lease.zones", "lease twice", "one zone"),
+    ("renewed", with_hours(WORK, renew=True), "lease.renew", "already says", "remove renew"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("config", "key", "consequence", "repair"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
+)
+def test_hours_that_cannot_be_kept_are_refused_by_their_key(
+    config: dict[str, Any], key: str, consequence: str, repair: str
+) -> None:
+    found = {problem.key: problem for problem in lease_problems(config)}
+    assert f"bezel:{key}" in found, found
+    assert consequence in found[f"bezel:{key}"].consequence
+    assert repair in found[f"bezel:{key}"].repair
+
+
+def test_all_that_is_wrong_is_reported_at_once() -> None:
+    keys = {problem.key for problem in lease_problems(with_hours(WORK | {"start": "x", "time_zone": "y"}, renew=True))}
+    assert keys == {"bezel:lease.hours.0.start", "bezel:lease.hours.0.time_zone", "bezel:lease.renew"}
+
+
+def test_hours_of_a_service_are_refused() -> None:
+    service = {"model": "gemma-4-12b-it-qat-w4a16", "accelerator": "nvidia-l4", "region": "us-east4"}
+    keys = {problem.key for problem in lease_problems(service | {"lease": {"hours": [WORK]}})}
+    assert "bezel:lease" in keys
