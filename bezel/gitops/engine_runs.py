@@ -1,17 +1,16 @@
 """Runs of the engine on any backend and cloud: preview, up, refresh, destroy, with policy packs and a time limit.
 
 Uses the present environment (PULUMI_BACKEND_URL, GOOGLE_*, ...). The engine's own display goes to standard error, so
-that standard output holds the command's result alone. Leaves out the meaning of the events (`engine_events`) and the
-engine on localcloud (bezel.pulumi_engine.local_engine).
+that standard output holds the command's result alone. Leaves out the meaning of the events (`engine_events`), the copy
+of the stack's file that a run gets (`stack_engine`), and the engine on localcloud (bezel.pulumi_engine.local_engine).
 """
 
 import contextlib
-import os
 import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -109,7 +108,8 @@ class Engine:
         project: The project.
         stack: The stack's name.
         environment: The engine's complete environment.
-        config_file: The stack's file where it is not the project's own.
+        config_file: A copy of the stack's file. The engine writes what names its secrets provider into the file that it
+            is given; a checkout whose own file has changed is refused by the next deploy.
         seconds: Time limit of a run.
         show: Gets each step as a line instead of the engine's own display on standard error.
         cancelled: Ends a run as soon as it is set; an interrupt of a run sets it.
@@ -117,8 +117,8 @@ class Engine:
 
     project: Project
     stack: str
-    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
-    config_file: Path | None = None
+    environment: Mapping[str, str]
+    config_file: Path
     seconds: float = SECONDS
     show: Callable[[str], None] | None = None
     cancelled: threading.Event | None = None
@@ -190,32 +190,47 @@ class Engine:
         Raises:
             CommandError: The command failed, or did not end in time.
         """
-        command = [pulumi_cli(), *arguments, "--stack", self.stack]
-        return printed(command, folder=self.project.folder, seconds=seconds, environment=self.environment)
+        return _printed(self.project, self.stack, self.environment, arguments, seconds)
 
     def exported(self) -> dict[str, Any] | None:
-        """The stack's state, its secrets encrypted; None where the backend has no such stack.
+        """The stack's state: see `exported_state`.
 
         Raises:
             CommandError: The backend cannot be read.
         """
-        import json  # late: every other command is without it
-
-        try:
-            state: dict[str, Any] = json.loads(self.printed("stack", "export"))
-        except CommandError as error:
-            if f"no stack named '{self.stack}' found" in str(error):
-                return None
-            raise
-        return state
+        return exported_state(self.project, self.stack, self.environment)
 
     def environment_name(self) -> object:
         """The stack's `environment`, whose limits the policy packs get."""
         return self.project.configuration(self.stack).get("environment")
 
     def _named(self) -> list[str]:
-        named = ["--stack", self.stack]
-        return [*named, "--config-file", str(self.config_file)] if self.config_file else named
+        return ["--stack", self.stack, "--config-file", str(self.config_file)]
+
+
+def exported_state(project: Project, stack: str, environment: Mapping[str, str]) -> dict[str, Any] | None:
+    """The state of a stack, which needs no file, its secrets encrypted; None where the backend has no such stack.
+
+    Raises:
+        CommandError: The backend cannot be read.
+    """
+    import json  # late: every other command is without it
+
+    try:
+        text = _printed(project, stack, environment, ("stack", "export"), QUICK_SECONDS)
+    except CommandError as error:
+        if f"no stack named '{stack}' found" in str(error):
+            return None
+        raise
+    state: dict[str, Any] = json.loads(text)
+    return state
+
+
+def _printed(
+    project: Project, stack: str, environment: Mapping[str, str], arguments: Sequence[str], seconds: float
+) -> str:
+    command = [pulumi_cli(), *arguments, "--stack", stack]
+    return printed(command, folder=project.folder, seconds=seconds, environment=environment)
 
 
 def check_packs(packs: Sequence[Path]) -> None:

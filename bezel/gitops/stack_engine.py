@@ -1,8 +1,8 @@
 """Engine of a stack for one command: on the present backend, or on an empty one in a temporary folder.
 
-A pipeline's checkout stays as it is: the engine gets a copy of the stack's file, into which it may write its secrets
-provider. A stack that the backend does not have yet is previewed on a backend of its own, so that an account that may
-only read can preview a first deploy. Leaves out the runs (`engine_runs`).
+The checkout stays as it is, whatever the command and its end: the engine gets a copy of the stack's file, into which it
+may write its secrets provider. A stack that the backend does not have yet is previewed on a backend of its own, so that
+an account that may only read can preview a first deploy. Leaves out the runs (`engine_runs`).
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bezel.errors import NOT_SET, Problem, UserError
-from bezel.gitops.engine_runs import QUICK_SECONDS, Engine
+from bezel.gitops.engine_runs import QUICK_SECONDS, Engine, exported_state
 from bezel.gitops.stack_state import State, provider_lines
 from bezel.gitops.state_bucket import BACKEND, StateBucket
 from bezel.pulumi_engine.project import Project
@@ -62,21 +62,55 @@ def stack_engine(
     """
     file = project.stack_file(stack)
     text = file.read_text(encoding="utf-8") if text is None else text
-    with tempfile.TemporaryDirectory(prefix="bezel-stack-") as temporary:
-        folder = Path(temporary)
-        copy = folder / f"Pulumi.{stack}.yaml"
-        (folder / "Pulumi.yaml").write_bytes((project.folder / "Pulumi.yaml").read_bytes())
-        engine = Engine(project, stack, dict(environ), copy)
-        state = engine.exported() if _may_exist(project.name, stack, environ) else None
-        lines = provider_lines(text, state)
-        copy.write_text(f"{text.rstrip()}\n{lines}", encoding="utf-8")
-        copy.chmod(0o600)
-        if state is None and create:
+    state = _state(project, stack, environ)
+    with _copied(project, stack, environ, text, state) as engine:
+        folder = engine.config_file.parent
+        if state is not None:
+            yield StackEngine(engine, state)
+        elif create:
             _init(engine, folder, provider_of(text, environ))
-            state = engine.exported()
-        elif state is None:
-            engine = _elsewhere(engine, folder, text)
+            yield StackEngine(engine, engine.exported())
+        else:
+            yield StackEngine(_elsewhere(engine, folder, text), None)
+
+
+@contextlib.contextmanager
+def deployed_engine(project: Project, stack: str, environ: Mapping[str, str]) -> Iterator[StackEngine | None]:
+    """The engine of a stack that the backend has, while the block runs; None where the backend has no such stack.
+
+    Args:
+        project: The project.
+        stack: The stack's name; it has a file.
+        environ: The engine's environment.
+
+    Raises:
+        ProjectError: The stack has no file.
+        UserError: The backend cannot be read.
+    """
+    text = project.stack_file(stack).read_text(encoding="utf-8")
+    state = _state(project, stack, environ)
+    if state is None:
+        yield None
+        return
+    with _copied(project, stack, environ, text, state) as engine:
         yield StackEngine(engine, state)
+
+
+def _state(project: Project, stack: str, environ: Mapping[str, str]) -> State | None:
+    return exported_state(project, stack, environ) if _may_exist(project.name, stack, environ) else None
+
+
+@contextlib.contextmanager
+def _copied(
+    project: Project, stack: str, environ: Mapping[str, str], text: str, state: State | None
+) -> Iterator[Engine]:
+    """The engine with a copy of the stack's file, in a folder with the project's file."""
+    with tempfile.TemporaryDirectory(prefix="bezel-stack-") as temporary:
+        copy = Path(temporary) / f"Pulumi.{stack}.yaml"
+        copy.with_name("Pulumi.yaml").write_bytes((project.folder / "Pulumi.yaml").read_bytes())
+        copy.write_text(f"{text.rstrip()}\n{provider_lines(text, state)}", encoding="utf-8")
+        copy.chmod(0o600)
+        yield Engine(project, stack, dict(environ), copy)
 
 
 def _may_exist(project: str, stack: str, environ: Mapping[str, str]) -> bool:

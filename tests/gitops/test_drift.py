@@ -1,6 +1,7 @@
 """Drift: what the program would change, with its cause; a failed reading is unknown, and never `no drift`."""
 
 import json
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ from bezel.errors import UserError
 from bezel.gitops.engine_events import Change, Diagnostic, Events
 from bezel.gitops.engine_runs import EngineRun
 from bezel.gitops.outcomes import Exit
+from bezel.gitops.stack_engine import StackEngine
 from bezel.gitops.upkeep.drift import PropertyDrift, StackDrift, differences, drift_of
 from bezel.gitops.upkeep.drift_report import DriftReport
 from bezel.pulumi_engine.engine_process import End
@@ -96,19 +98,24 @@ def test_what_is_computed_from_other_properties_is_left_out():
 class Engine:
     """An engine whose run has a given result."""
 
-    stack = "dev"
-
-    def __init__(self, run=None, state=None, error=None):
-        self._run, self._state, self._error = run, state, error
-
-    def exported(self):
-        return self._state
+    def __init__(self, run):
+        self._run = run
 
     def run(self, operation, *, options):
         assert (operation, options) == ("preview", ["--refresh"])
-        if self._error:
-            raise self._error
         return self._run
+
+
+@contextmanager
+def unreadable():
+    """A backend that cannot be read."""
+    raise UserError("the backend does not respond")
+    yield
+
+
+def opened(run):
+    """The engine of a deployed stack whose run has this result."""
+    return nullcontext(StackEngine(Engine(run), {}))
 
 
 def result(code=0, **events):
@@ -121,17 +128,17 @@ FAILED = (Diagnostic("error", "googleapi: Error 403: denied"),)
 @pytest.mark.parametrize(
     ("engine", "verdict"),
     [
-        (Engine(result(), {}), "clean"),
-        (Engine(result(changes=(change(),)), {}), "drifted"),
-        (Engine(result(complete=False), {}), "unknown"),
-        (Engine(result(255, diagnostics=FAILED), {}), "unknown"),
-        (Engine(result(255, diagnostics=FAILED, changes=(change(),)), {}), "unknown"),
-        (Engine(error=UserError("the backend does not respond"), state={}), "unknown"),
-        (Engine(result(), None), "not deployed"),
+        (opened(result()), "clean"),
+        (opened(result(changes=(change(),))), "drifted"),
+        (opened(result(complete=False)), "unknown"),
+        (opened(result(255, diagnostics=FAILED)), "unknown"),
+        (opened(result(255, diagnostics=FAILED, changes=(change(),))), "unknown"),
+        (unreadable(), "unknown"),
+        (nullcontext(), "not deployed"),
     ],
 )
 def test_only_a_complete_reading_says_that_there_is_no_drift(engine, verdict):
-    found = drift_of(engine)
+    found = drift_of("dev", engine)
     assert found.verdict == verdict
     assert bool(found.problems) == (verdict == "unknown")
 

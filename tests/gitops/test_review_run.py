@@ -2,10 +2,12 @@
 
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from bezel.gitops.outcomes import Exit
 from tests.support.gitops.pipeline import STACK, STATES, Pipeline
 from tests.support.localcloud.client import plain
 
@@ -112,11 +114,10 @@ def test_a_state_that_changed_after_the_preview_needs_another_look(deployed):
     previewed = pipeline.report(*PREVIEW)
     assert previewed["changes"]["update"][0]["name"] == "data"
 
-    state = next(name for name in pipeline.objects(".pulumi/stacks/") if name.endswith("dev.json"))
-    content = pipeline.read(state)
-    latest = content["checkpoint"]["latest"]
-    latest["resources"] = [item for item in latest["resources"] if not item["urn"].endswith("::first")]
-    pipeline.put(state, content)
+    def forget_first(latest: dict) -> None:
+        latest["resources"] = [item for item in latest["resources"] if not item["urn"].endswith("::first")]
+
+    edit_state(pipeline, forget_first)
     report = pipeline.report(*DEPLOY, code=3)
     assert "the state has changed since this tree was previewed" in text_of(report)
     assert report["difference"] == ["new: create first (gcp:storage/bucketObject:BucketObject)"]
@@ -184,6 +185,38 @@ def test_a_checkout_with_other_files_is_neither_saved_nor_deployed(deployed):
     assert pipeline.objects("plans/") == saved
     run = pipeline.bezel(*DEPLOY)
     assert (run.code, "these files differ from it: Pulumi.dev.yaml" in run.text) == (3, True)
+
+
+def drift(pipeline: Pipeline) -> None:
+    run = pipeline.bezel("ci", "drift", STACK)
+    assert run.code in (Exit.DONE, Exit.DRIFTED), run.text  # what another test has deployed differs
+
+
+def expiry(pipeline: Pipeline) -> None:
+    def expire(latest: dict) -> None:
+        for item in latest["resources"]:
+            if item["urn"].endswith("::data"):
+                item["inputs"]["labels"]["expires-at"] = "2026-01-01"
+
+    pipeline.set("small:labels", {"expires-at": "2026-01-01"})
+    pipeline.commit()
+    edit_state(pipeline, expire)
+    (finding,) = pipeline.report("ci", "expire", "--yes")["findings"]
+    assert (finding["outcome"], buckets(pipeline)) == ("destroyed", [])
+
+
+@pytest.mark.parametrize("command", [drift, expiry])
+def test_a_run_of_the_engine_leaves_the_checkout_of_a_stack_without_its_key_as_it_is(deployed, command):
+    command(deployed)
+    assert deployed.git("status", "--porcelain") == ""
+
+
+def edit_state(pipeline: Pipeline, edit: Callable[[dict], None]) -> None:
+    """Change the stack's state by hand."""
+    name = next(name for name in pipeline.objects(".pulumi/stacks/") if name.endswith("dev.json"))
+    content = pipeline.read(name)
+    edit(content["checkpoint"]["latest"])
+    pipeline.put(name, content)
 
 
 def test_a_deploy_that_was_killed_is_completed_by_running_the_job_again(deployed):

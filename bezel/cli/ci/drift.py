@@ -7,8 +7,8 @@ import re
 from bezel.cli.ci.output import publish
 from bezel.console import note
 from bezel.errors import NOT_SET, Problem, UserError
-from bezel.gitops.engine_runs import Engine
 from bezel.gitops.outcomes import Exit
+from bezel.gitops.stack_engine import deployed_engine
 from bezel.gitops.state_bucket import BACKEND
 from bezel.gitops.upkeep.drift import StackDrift, drift_of
 from bezel.gitops.upkeep.drift_report import DriftReport
@@ -64,4 +64,4 @@ def _drift(project: Project, stack: str) -> StackDrift:
     if stack not in project.stacks():
         problem = f"there is no Pulumi.{stack}.yaml, so there is no program to compare with: see `bezel ci expire`"
         return StackDrift(stack, "unknown", problems=(problem,))
-    return drift_of(Engine(project, stack))
+    return drift_of(stack, deployed_engine(project, stack, os.environ))

@@ -1,7 +1,7 @@
 """Drift of deployed stacks: where the cloud and the program differ, by a preview that first reads the cloud.
 
-Nothing is written, neither in the cloud nor in the state, so an account that may only read suffices. Owns the meaning
-of a run's events. Leaves out the report (`drift_report`).
+Nothing is written, neither in the cloud nor in the state nor in the checkout, so an account that may only read
+suffices. Owns the meaning of a run's events. Leaves out the report (`drift_report`).
 
 A difference is drift if the program would change it: a deploy would undo it, or bring what was never deployed. What the
 cloud computes by itself differs from the state after every change, and is none.
@@ -9,12 +9,13 @@ cloud computes by itself differs from the state after every change, and is none.
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from bezel.errors import UserError, one_line
 from bezel.gitops.engine_events import Change, Events
-from bezel.gitops.engine_runs import Engine
+from bezel.gitops.stack_engine import StackEngine
 from bezel.resource_cost.stack_cost import UNKNOWN_MARKS
 
 Verdict = Literal["clean", "drifted", "unknown", "not deployed"]
@@ -68,19 +69,25 @@ class StackDrift:
     problems: tuple[str, ...] = ()
 
 
-def drift_of(engine: Engine) -> StackDrift:
-    """Preview a stack against the cloud; a failure is the verdict "unknown", never "clean"."""
+def drift_of(stack: str, opened: AbstractContextManager[StackEngine | None]) -> StackDrift:
+    """Preview a stack against the cloud; a failure is the verdict "unknown", never "clean".
+
+    Args:
+        stack: The stack's name.
+        opened: Opens its engine (bezel.gitops.stack_engine.deployed_engine).
+    """
     try:
-        if engine.exported() is None:
-            return StackDrift(engine.stack, "not deployed")
-        run = engine.run("preview", options=["--refresh"])
+        with opened as prepared:
+            if prepared is None:
+                return StackDrift(stack, "not deployed")
+            run = prepared.engine.run("preview", options=["--refresh"])
     except UserError as error:
-        return StackDrift(engine.stack, "unknown", problems=(one_line(error),))
+        return StackDrift(stack, "unknown", problems=(one_line(error),))
     resources = differences(run.events)
     if not run.ok or not run.events.complete:
         problems = tuple(text[:_LONGEST_ERROR] for text in run.errors)
-        return StackDrift(engine.stack, "unknown", resources, problems or ("the engine ended without a result",))
-    return StackDrift(engine.stack, "drifted" if resources else "clean", resources)
+        return StackDrift(stack, "unknown", resources, problems or ("the engine ended without a result",))
+    return StackDrift(stack, "drifted" if resources else "clean", resources)
 
 
 def differences(events: Events) -> tuple[ResourceDrift, ...]:

@@ -4,6 +4,7 @@ What cannot be read is a problem of the plan, never an empty list. Accounts have
 Leaves out the rules (`findings`) and destroying (`expiry_run`).
 """
 
+import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,7 +13,8 @@ from typing import Any
 from bezel.catalog import accelerators
 from bezel.console import note
 from bezel.errors import UserError, one_line
-from bezel.gitops.engine_runs import Engine
+from bezel.gitops.engine_runs import exported_state
+from bezel.gitops.stack_state import State, resources_of
 from bezel.gitops.upkeep.findings import DEV, ENVIRONMENT, Finding, Kind, StackState, labelled_finding, stack_finding
 from bezel.gitops.upkeep.stacks import stacks_in_backend
 from bezel.leases.backend import not_enabled
@@ -114,9 +116,17 @@ def read_stack(project: Project, name: str) -> StackState:
     Raises:
         UserError: Its state or its file cannot be read.
     """
+    return stack_of(project, name, exported_state(project, name, os.environ))
+
+
+def stack_of(project: Project, name: str, state: State | None) -> StackState:
+    """A stack by its state and its file.
+
+    Raises:
+        UserError: Its file cannot be read.
+    """
     settings = project.configuration(name) if name in project.stacks() else None
-    state = Engine(project, name).exported() or {}
-    return StackState(name, settings, (state.get("deployment") or {}).get("resources") or [])
+    return StackState(name, settings, resources_of(state))
 
 
 def add_leases(plan: ExpiryPlan, inventory: LeaseInventory, stacks: Collection[str], clock: PlatformClock) -> None:

@@ -3,6 +3,7 @@
 Only stacks of this backend in dev and their ended leases are destroyed. Leaves out the plan (`expiry_plan`).
 """
 
+import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
@@ -10,10 +11,10 @@ from datetime import date
 
 from bezel.console import note
 from bezel.errors import UserError, one_line
-from bezel.gitops.engine_runs import Engine
 from bezel.gitops.locks.held import HeldLock
 from bezel.gitops.outcomes import Exit
-from bezel.gitops.upkeep.expiry_plan import ExpiryPlan, read_stack
+from bezel.gitops.stack_engine import deployed_engine
+from bezel.gitops.upkeep.expiry_plan import ExpiryPlan, stack_of
 from bezel.gitops.upkeep.findings import Finding, stack_finding
 from bezel.gitops.upkeep.markdown import code
 from bezel.leases.inventory import LeaseInventory
@@ -63,13 +64,16 @@ def _destroy_stack(project: Project, name: str, held: HeldLock, today: date) -> 
     Raises:
         UserError: The stack cannot be read, or its `expires-at` is malformed by now.
     """
-    try:
-        finding = stack_finding(read_stack(project, name), today)
-    except ValueError as error:
-        raise UserError(f"its expires-at cannot be read any more: {error}") from None
-    if finding is None or not finding.may_destroy:
-        return "a deploy has changed it since the plan was made: it may not be destroyed now"
-    run = Engine(project, name).run("destroy", meanwhile=held.watched())
+    with deployed_engine(project, name, os.environ) as prepared:
+        if prepared is None:
+            return "its state is gone from the backend since the plan was made"
+        try:
+            finding = stack_finding(stack_of(project, name, prepared.state), today)
+        except ValueError as error:
+            raise UserError(f"its expires-at cannot be read any more: {error}") from None
+        if finding is None or not finding.may_destroy:
+            return "a deploy has changed it since the plan was made: it may not be destroyed now"
+        run = prepared.engine.run("destroy", meanwhile=held.watched())
     held.check()
     return "destroyed" if run.ok else "; ".join(run.errors)[:_LONGEST] or "the engine failed"
 
