@@ -1,21 +1,17 @@
-"""Recovery of a stack after a killed run: `bezel recover`, and a step of `bezel local up`.
+"""Recovery of a stack after a killed run: the work of `bezel recover`, and a step of `bezel local up` and of deploys.
 
 Uses the engine's commands and its providers only, so that it works on any backend and any cloud. Leaves out the lock
 and the processes of a dead run, known only on the machine that it ran on: see `stale_locks` and `runs`.
 """
 
-import argparse
 import json
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bezel.console import say
 from bezel.errors import Problem, UserError
 from bezel.pulumi_engine.event_log import Change
-from bezel.pulumi_engine.project import Project
-from bezel.pulumi_engine.pulumi_command import CommandError, printed, pulumi_cli
 from bezel.pulumi_engine.recovery_plan import Recovery, State, held, pending, planned, undo_replacement
 
 # Time limit for one command of the engine; a refresh waits for the cloud.
@@ -113,33 +109,6 @@ def _refreshed(pulumi: Pulumi, before: State, plan: Recovery) -> State:
     if corrected:
         _replace(pulumi, corrected)
     return corrected or after
-
-
-def recover_stack(project: Project, options: argparse.Namespace) -> int:
-    """`bezel recover STACK`: reconcile open changes on the user's own backend and cloud; return the exit code.
-
-    Raises:
-        ProjectError: There is no such stack file.
-        UserError: The stack cannot be recovered automatically; the text says what to do by hand.
-    """
-    stack: str = options.stack
-    project.stack_file(stack)
-    cli = pulumi_cli()
-
-    def pulumi(arguments: Sequence[str]) -> str:
-        if arguments[0] == "refresh":
-            say(f"  reading the open resources from the cloud: at most {SECONDS // 60} minutes")
-        try:
-            return printed([cli, *arguments, "--stack", stack], folder=project.folder, seconds=SECONDS)
-        except CommandError as error:
-            if "currently locked" not in str(error):
-                raise
-            repair = f"if that run is dead, `pulumi cancel --stack {stack}` removes its lock; then recover again."
-            raise UserError(Problem(f"stack {stack}", None, str(error), repair)) from None
-
-    if not recover(pulumi, project.cloud_project(stack), say).checked:
-        say(f"{stack}: no open changes")
-    return 0
 
 
 def _replace(pulumi: Pulumi, state: State) -> None:

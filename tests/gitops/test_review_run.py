@@ -192,6 +192,16 @@ def drift(pipeline: Pipeline) -> None:
     assert run.code in (Exit.DONE, Exit.DRIFTED), run.text  # what another test has deployed differs
 
 
+def recovery(pipeline: Pipeline) -> None:
+    def interrupt(latest: dict) -> None:
+        resource = next(item for item in latest["resources"] if item["urn"].endswith("::hidden"))
+        latest["pending_operations"] = [{"type": "updating", "resource": resource}]
+
+    edit_state(pipeline, interrupt)
+    run = pipeline.bezel("recover", STACK)
+    assert (run.code, "reading the open resources from the cloud" in run.text) == (0, True), run.text
+
+
 def expiry(pipeline: Pipeline) -> None:
     def expire(latest: dict) -> None:
         for item in latest["resources"]:
@@ -205,10 +215,17 @@ def expiry(pipeline: Pipeline) -> None:
     assert (finding["outcome"], buckets(pipeline)) == ("destroyed", [])
 
 
-@pytest.mark.parametrize("command", [drift, expiry])
+@pytest.mark.parametrize("command", [drift, recovery, expiry])
 def test_a_run_of_the_engine_leaves_the_checkout_of_a_stack_without_its_key_as_it_is(deployed, command):
     command(deployed)
     assert deployed.git("status", "--porcelain") == ""
+
+
+def test_a_stack_that_the_backend_does_not_have_is_refused_by_a_recovery_and_not_made(pipeline):
+    (pipeline.folder / "Pulumi.new.yaml").write_text("config: {}\n")
+    run = pipeline.bezel("recover", "new")
+    assert (run.code, "the backend has no state of it" in run.text) == (1, True), run.text
+    assert [name for name in pipeline.objects(".pulumi/") if "new" in name] == []
 
 
 def edit_state(pipeline: Pipeline, edit: Callable[[dict], None]) -> None:
