@@ -123,7 +123,7 @@ SOURCES = (
         *_under("serviceusage.operations", "get list"),
     )),
     Source("serviceusage", "serviceusage.v1beta1", "/serviceusage/", ("serviceusage.operations.get",)),
-    Source("logging", "logging.v2", "/logging/", ("logging.entries.list",)),
+    Source("logging", "logging.v2", "/logging/", _under("logging.entries", "list write")),
     Source("monitoring", "monitoring.v3", "/monitoring/", (
         "monitoring.projects.timeSeries.list",
         *_under("monitoring.projects.notificationChannels", "create get list patch delete"),

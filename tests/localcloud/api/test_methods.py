@@ -146,6 +146,9 @@ def project(trial):
     trial.refused(501, "GET", "/crm/v3/projects:search", query="labels.a:b", says="does not serve the filter")
     policies(trial, newer, "", posts=True)
     trial("POST", "/logging/v2/entries:list", {"resourceNames": [PARENT], "pageSize": 1})
+    entry = {"logName": f"{PARENT}/logs/tried", "resource": {"type": "global"}, "textPayload": "x"}
+    trial("POST", "/logging/v2/entries:write", {"entries": [entry]})
+    trial.refused(400, "POST", "/logging/v2/entries:write", {"entries": [entry | {"resource": {}}]}, says="resource")
     asked = {"filter": USED, "interval.endTime": "2026-11-23T00:00:00Z", "view": "FULL", "pageSize": 1}
     trial("GET", f"/monitoring/v3/{PARENT}/timeSeries", **asked)
     wrong = asked | {"filter": 'metric.type = starts_with("run")'}
@@ -551,7 +554,7 @@ def _is_taken(method, path):
         ("GET", "/storage/v1/b/x/notificationConfigs", "storage.notifications.list"),
         ("POST", "/storage/v1/projects/x/hmacKeys", "storage.projects.hmacKeys.create"),
         ("GET", f"{ACCOUNTS}/x/keys", "iam.projects.serviceAccounts.keys.list"),
-        ("POST", "/logging/v2/entries:write", "logging.entries.write"),
+        ("POST", "/logging/v2/entries:tail", "logging.entries.tail"),
         ("GET", f"/compute/v1/{PARENT}/zones/z/disks", "compute.disks.list"),
         ("POST", f"/compute/beta/{PARENT}/zones/z/instances/i/stop", "compute.instances.stop"),
     ],

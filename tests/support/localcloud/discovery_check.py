@@ -62,6 +62,7 @@ ANYTHING = {
     "google.rpc.QuotaFailure": {"violations"},
     "google.rpc.PreconditionFailure": {"violations"},
     "google.rpc.Help": {"links"},
+    "google.logging.v2.WriteLogEntriesPartialErrors": {"logEntryErrors"},
 }
 
 

@@ -1,4 +1,4 @@
-"""Logging v2: entries.list."""
+"""Logging v2: entries.list and entries.write."""
 
 import asyncio
 
@@ -9,6 +9,14 @@ from bezel.localcloud.core.paths import PROJECT_NUMBER
 from bezel.localcloud.http.paging import opened, sealed
 from bezel.localcloud.routing.router import Api, Call
 from bezel.localcloud.services.logging.filters import parse_filter
+from bezel.localcloud.services.logging.written import (
+    CREATE,
+    is_duplicate,
+    is_kept,
+    partial_error,
+    time_of,
+    written_entry,
+)
 
 api = Api("logging.googleapis.com", "Cloud Logging API")
 _MAX_PAGE = 1000
@@ -39,6 +47,31 @@ async def list_entries(call: Call) -> Json:
     if size < 0:
         raise invalid(f"page_size {size} is negative.", ("page_size", "must not be negative"))
     return await _page(call, newest_first=order.endswith("desc"), size=min(size or 50, _MAX_PAGE))
+
+
+@api.route("POST", "/logging/v2/entries:write", needs=CREATE, on=PROJECT_NAME)
+def write_entries(call: Call) -> Json:
+    """Store entries; one with the time and the id of an earlier one is that one, sent again."""
+    body, now, store = call.body, call.cloud.pace.now(), call.cloud.store
+    if not body.get("entries"):
+        raise invalid("At least one log entry is required.", ("entries", "is required"))
+    entries: list[tuple[float, Json]] = []
+    errors: dict[int, ApiError] = {}
+    for index, given in enumerate(body["entries"]):
+        try:
+            entries.append((time_of(given, now), written_entry(given, body, now)))
+        except ApiError as error:
+            if not body.get("partialSuccess"):
+                raise
+            errors[index] = error
+    if not body.get("dryRun"):
+        for time, entry in entries:
+            same = store.log_slice(newest_first=False, since=time, until=time)
+            if is_kept(time, now) and not is_duplicate(entry, (each for _, each in same)):
+                store.add_log([(time, entry)])
+    if errors:
+        raise partial_error(errors)
+    return {}
 
 
 async def _page(call: Call, *, newest_first: bool, size: int) -> Json:

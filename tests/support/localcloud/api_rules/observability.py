@@ -96,6 +96,26 @@ RULES = [
         "should be identical to those in the previous call",
     ),
     (
+        "a written entry with the time and the id of an earlier one is that one; the request's labels are defaults",
+        [
+            "written_entries.an_entry_that_is_sent_again_is_there_once_and_another_time_or_id_is_another_one",
+            "written_entries.an_entry_is_listed_with_what_the_request_says_for_all_of_them",
+        ],
+        "logging.v2",
+        "schemas/LogEntry/properties/insertId/description",
+        "with the same timestamp, and with the same insert_id to be duplicates",
+    ),
+    (
+        "a written entry names its log and its monitored resource, has one payload and at most 256 KB",
+        [
+            "written_entries.what_is_no_entry_is_refused_and_nothing_is_written",
+            "written_entries.with_partial_success_the_entries_that_can_be_are_written",
+        ],
+        "logging.v2",
+        "schemas/WriteLogEntriesRequest/properties/partialSuccess/description",
+        "Whether a batch's valid entries should be written",
+    ),
+    (
         "a log filter has at most 20,000 characters; a negative page size is refused",
         ["log_filters.what_is_no_filter_is_refused_with_its_place", "log_filters.a_reading_that_cannot_be_is_refused"],
         "logging.v2",
