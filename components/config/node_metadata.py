@@ -23,6 +23,7 @@ def node_metadata(
     port: int,
     device: str,
     packages: str,
+    end_notice: tuple[str, str, int] | None = None,
 ) -> dict[str, str]:
     """The attributes of one machine.
 
@@ -37,8 +38,10 @@ def node_metadata(
         port: Port of the server.
         device: "tpu" or "gpu".
         packages: Packages installed at boot: "docker" or "".
+        end_notice: Lease, stack and run duration in seconds, where the machine tells in Cloud Logging that its lease is
+            about to end; None where it tells nothing.
     """
-    return {
+    attributes = {
         "startup-script": SCRIPT.read_text(encoding="utf-8"),
         "enable-guest-attributes": "TRUE",
         "bezel-image": image,
@@ -52,6 +55,10 @@ def node_metadata(
         "bezel-device": device,
         "bezel-packages": packages,
     }
+    if end_notice is not None:
+        lease, stack, run_seconds = end_notice
+        attributes["bezel-end-notice"] = _json({"lease": lease, "stack": stack, "run_seconds": run_seconds})
+    return attributes
 
 
 def _json(value: object) -> str:

@@ -4,10 +4,11 @@
 # Always the same text. What differs it reads from the metadata attributes bezel-*, none of which is secret. It tells
 # how far it is by guest attributes (bezel/<phase>) and on the serial console. A reboot runs it again: it then finds
 # the image, and starts the container anew. Once the container serves, this never ends: it starts, stops and restarts
-# the container as the attribute bezel-container asks, and tells how it is by the guest attribute bezel/container.
+# the container as the attribute bezel-container asks, and tells how it is by the guest attribute bezel/container. Where
+# the attribute bezel-end-notice names the run duration, it writes one entry to Cloud Logging before the lease ends.
 #
-# Owns what happens from the power button to the first healthy answer, and the container's life. Leaves out who waits
-# for either.
+# Owns what happens from the power button to the first healthy answer, the container's life, and the notice of the
+# lease's end. Leaves out who waits for any of them.
 #
 # Environment, for tests and the embedded cloud only: BEZEL_ROOT (a folder in place of /), GCE_METADATA_HOST and
 # GOOGLE_<API>_CUSTOM_ENDPOINT as Google's own clients read them.
@@ -20,6 +21,7 @@ readonly ROOT=${BEZEL_ROOT:-}
 readonly METADATA="http://${GCE_METADATA_HOST:-metadata.google.internal}/computeMetadata/v1"
 readonly SECRETS=${GOOGLE_SECRET_MANAGER_CUSTOM_ENDPOINT:-https://secretmanager.googleapis.com/v1/}
 readonly STORAGE=${GOOGLE_STORAGE_CUSTOM_ENDPOINT:-https://storage.googleapis.com/storage/v1/}
+readonly LOGGING=${GOOGLE_LOGGING_CUSTOM_ENDPOINT:-https://logging.googleapis.com/v2/}
 readonly RUN="$ROOT/run/bezel"            # in memory: secrets on their way, gone when this ends
 readonly CACHE=/var/cache/bezel/compile   # what the compiler keeps
 readonly NVIDIA=https://nvidia.github.io/libnvidia-container
@@ -29,11 +31,18 @@ readonly BOOT_RESTARTS=2    # before it was healthy once: what fails three times
 readonly HEALTHY_SECONDS=5400
 readonly LOOK_SECONDS=60                  # between two looks at the container, where no request comes
 readonly DONE="$ROOT/var/lib/bezel/request" # on the disk: the last request, which a reboot must not repeat
+readonly FIRST_BOOT="$ROOT/var/lib/bezel/first-boot" # on the disk: Unix seconds, from which the end of the lease counts
+readonly NOTICE="$ROOT/var/lib/bezel/end-notice"     # on the disk once the notice of the end is written
+readonly NOTICE_SECONDS=1800                         # before the end, or a quarter of a shorter lease
+readonly NOTICE_ATTEMPTS=10                          # one with each look, so that no request waits for them
 
 phase=network
 told=''       # whether the user knows why this ends
 said=''       # what the last command of `retry` said
 private=()    # values that no message may hold
+first_boot=0  # Unix seconds, where the disk does not hold it
+noticed=''    # whether the notice of the end is written, or given up
+attempts=0    # to write it
 
 say() {
   TZ=UTC printf '%(%FT%TZ)T bezel: %s\n' -1 "$(redacted "$*")"
@@ -146,9 +155,9 @@ secret() {
 readonly INPUTS='
 import json, sys
 given = json.load(sys.stdin)
-names = ("image", "weights", "model-folder", "compile-cache", "port", "device", "packages")
+names = ("image", "weights", "model-folder", "compile-cache", "port", "device", "packages", "end-notice")
 words, problems = [given.get("bezel-" + name, "") for name in names], []
-image, device, packages = words[0], words[5], words[6]
+image, device, packages, notice = words[0], *words[5:]
 if "@sha256:" not in image:
     problems.append(f"bezel-image is {image!r}, which names no digest: two boots could run different images; name one")
 if device not in ("tpu", "gpu"):
@@ -166,13 +175,19 @@ for name, kind in (("arguments", list), ("environment", dict), ("secrets-by-name
         problems.append(f"bezel-{name} is no JSON {what} of texts: no container can be started; make it one")
         continue
     words += [str(len(items)), *items]
+try:
+    end = json.loads(notice or "null") or {}
+    words[7:8] = [end["lease"], end["stack"], str(int(end["run_seconds"]))] if notice else ["", "", "0"]
+except (ValueError, LookupError, TypeError):
+    problems.append("bezel-end-notice is no JSON object of lease, stack and run_seconds: no alert would open before "
+                    "the lease ends; make it one, or leave it out")
 if problems:
     sys.exit("; ".join(problems))
 sys.stdout.write("".join(word + "\0" for word in words))'
 
 read_inputs() {
   local -a words
-  local place=7
+  local place=10
   retry 8 metadata 'instance/attributes/?recursive=true&alt=json' ||
     fail "the metadata attributes cannot be read ($(last_line)): no container can be started; start the node again"
   if ! said=$(printf '%s' "$said" | python3 -c "$INPUTS" 2>&1 >"$RUN/inputs"); then
@@ -181,6 +196,7 @@ read_inputs() {
   mapfile -d '' -t words <"$RUN/inputs"
   image=${words[0]} weights=${words[1]} model_folder=${words[2]:-/dev/shm/models/hub} compile_cache=${words[3]}
   port=${words[4]} device=${words[5]} packages=${words[6]}
+  lease=${words[7]} stack=${words[8]} run_seconds=${words[9]}
   arguments=("${words[@]:place+1:words[place]}")
   place=$((place + 1 + words[place]))
   environment=("${words[@]:place+1:words[place]}")
@@ -364,6 +380,7 @@ wait_until_healthy() {
   report running "waiting for /health, $HEALTHY_SECONDS s at most"
   until curl --silent --fail --output /dev/null --max-time 5 "http://127.0.0.1:$port/health"; do
     check_container
+    notice_end
     if ((waited >= HEALTHY_SECONDS)); then
       show_last_words
       fail "vLLM does not answer /health after $waited s ($(last_line)): nothing serves; see the serial console"
@@ -399,6 +416,64 @@ show_last_words() {
   said=$errors
 }
 
+# The lease begins with the first boot: a later one must not move its end.
+remember_first_boot() {
+  first_boot=$(date +%s)
+  if [[ -s $FIRST_BOOT ]]; then return; fi
+  if ! mkdir -p "${FIRST_BOOT%/*}" || ! printf '%s\n' "$first_boot" >"$FIRST_BOOT.new" ||
+    ! mv "$FIRST_BOOT.new" "$FIRST_BOOT"; then
+    say "the time of this boot cannot be stored in $FIRST_BOOT: the notice of the end of the lease would be late after a reboot"
+  fi
+}
+
+# notice_end: the notice of the lease's end once it is due, if the attributes ask for one; it fails nothing.
+notice_end() {
+  if [[ -z $lease || -n $noticed ]]; then return 0; fi
+  if [[ -e $NOTICE ]]; then
+    noticed=yes
+    return 0
+  fi
+  local began ends ahead
+  read -r began 2>/dev/null <"$FIRST_BOOT" || began=''
+  if [[ ! $began =~ ^[0-9]+$ ]]; then began=$first_boot; fi
+  ends=$((began + run_seconds))
+  ahead=$((run_seconds / 4 < NOTICE_SECONDS ? run_seconds / 4 : NOTICE_SECONDS))
+  if (($(date +%s) < ends - ahead)); then return 0; fi
+  attempts=$((attempts + 1))
+  if said=$(write_notice "$began" "$ends" "$ahead" 2>&1); then
+    noticed=yes
+    say "the notice of the end of the lease is written to Cloud Logging"
+    if ! mkdir -p "${NOTICE%/*}" || ! : >"$NOTICE"; then
+      say "$NOTICE cannot be stored: a reboot would write the notice of the end again"
+    fi
+  elif ((attempts >= NOTICE_ATTEMPTS)); then
+    noticed=yes
+    say "the notice of the end of the lease cannot be written to Cloud Logging ($(last_line)): after $attempts attempts no
+alert opens before the end; give the node's service account roles/logging.logWriter"
+  else
+    say "the notice of the end of the lease cannot be written to Cloud Logging, attempt $attempts of $NOTICE_ATTEMPTS
+($(last_line)); the next one follows within $LOOK_SECONDS s"
+  fi
+}
+
+# write_notice BEGAN ENDS AHEAD, Unix seconds: the entry. By its id and its time a second one is the same as the first.
+write_notice() {
+  local zone token ends due body
+  zone=$(metadata instance/zone) || { printf '%s' "$zone"; return 1; }
+  zone=${zone##*/}
+  token=$(access_token) || { printf '%s' "$token"; return 1; }
+  TZ=UTC printf -v ends '%(%FT%TZ)T' "$2"
+  TZ=UTC printf -v due '%(%FT%TZ)T' "$(($2 - $3))"
+  printf -v body '{"entries": [{"logName": "projects/%s/logs/bezel-lease", "severity": "WARNING", "timestamp": "%s", '\
+'"insertId": "%s-ends-%s", "resource": {"type": "generic_node", "labels": {"project_id": "%s", "location": "%s", '\
+'"namespace": "%s", "node_id": "%s"}}, "labels": {"lease": "%s", "stack": "%s"}, "jsonPayload": {"event": "lease-ends", '\
+'"message": "The lease %s in %s ends at %s.", "lease": "%s", "stack": "%s", "zone": "%s", '\
+'"ends_at": "%s"}}]}' "$project" "$due" "$lease" "$1" "$project" "$zone" "$stack" "$lease" "$lease" "$stack" \
+    "$lease" "$zone" "$ends" "$lease" "$stack" "$zone" "$ends"
+  printf 'Authorization: Bearer %s' "$token" |
+    http --header @- --header 'Content-Type: application/json' --data "$body" "${LOGGING}entries:write"
+}
+
 # Serves the requests of an operator for as long as the machine runs.
 #
 # A request is the attribute bezel-container, {"id": 32 hexadecimal digits, "verb": start, stop or restart}; each id is
@@ -416,6 +491,7 @@ serve_requests() {
     look_at_container
     judge_request
     tell_container
+    notice_end
     await_request
   done
 }
@@ -523,6 +599,7 @@ main() {
   rm -rf "$RUN"
   mkdir -p "${RUN%/*}"
   mkdir -m 700 "$RUN"
+  remember_first_boot
   check_network
   pull_image
   fetch_weights

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 
 from components.config.node_metadata import SCRIPT, node_metadata
 
-MADE = node_metadata(
+node = partial(
+    node_metadata,
     image="r/i@sha256:" + "a" * 64,
     arguments=("/dev/shm/models/m", "--max-model-len=8192"),  # noqa: S108 - of the machine
     environment={"B": "2", "A": "1"},
@@ -19,6 +21,7 @@ MADE = node_metadata(
     device="tpu",
     packages="",
 )
+MADE = node(end_notice=("bezel-m", "m", 14_400))
 
 
 def test_every_attribute_is_one_that_the_script_knows_and_none_is_missing() -> None:
@@ -37,3 +40,8 @@ def test_lists_and_maps_are_json_that_does_not_depend_on_their_order() -> None:
 def test_a_secret_stands_there_by_its_name_only() -> None:
     assert json.loads(MADE["bezel-secrets-by-name"]) == {"HF_TOKEN": "hf-token"}
     assert all(isinstance(value, str) for value in MADE.values())
+
+
+def test_only_a_machine_that_tells_its_end_has_the_attribute_for_it() -> None:
+    assert json.loads(MADE["bezel-end-notice"]) == {"lease": "bezel-m", "stack": "m", "run_seconds": 14_400}
+    assert set(MADE) - set(node()) == {"bezel-end-notice"}

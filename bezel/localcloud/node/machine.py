@@ -168,6 +168,7 @@ class Machine:
             "LANG": "C.UTF-8",
             "BEZEL_ROOT": str(root),
             "GCE_METADATA_HOST": metadata,
+            "GOOGLE_LOGGING_CUSTOM_ENDPOINT": f"{google}/logging/v2/",
             "GOOGLE_SECRET_MANAGER_CUSTOM_ENDPOINT": f"{google}/secretmanager/v1/",
             "GOOGLE_STORAGE_CUSTOM_ENDPOINT": f"{google}/storage/v1/",
             "LOCALCLOUD_MACHINE": f"http://{metadata}{_COMMANDS}",

@@ -12,7 +12,7 @@ from bezel.localcloud.processes.process_status import DIRECTORY_VARIABLE, marked
 from bezel.localcloud.services.cloud_run.runtime.instance import INSTANCE_VARIABLE
 from bezel.loopback.plain_http import NO_TLS
 from tests.support.localcloud.client import PARENT, RUNTIME, until
-from tests.support.localcloud.node_harness import GATEWAY, NAME, PHASES, SECRET, RunningCloud, own_address
+from tests.support.localcloud.node_harness import GATEWAY, NAME, PHASES, SECRET, ZONE, RunningCloud, own_address
 
 pytestmark = pytest.mark.slow
 ASK = "import sys, urllib.request as r; print(r.urlopen(sys.argv[1], timeout=10).read().decode())"
@@ -101,6 +101,33 @@ def test_a_container_is_stopped_and_started_as_the_attribute_asks(world):
         assert (told["result"], told["state"], told["healthy"]) == ("done", "running", True)
         assert asked(f"http://{address}:8000/health", "gateway")
     assert SECRET not in world.console() + repr(world.container())
+
+
+def ends(world) -> list[dict]:
+    """The entries that tell of the end of a lease."""
+    body = {"resourceNames": [PARENT], "filter": 'logName:"bezel-lease"'}
+    return world.client.post("/logging/v2/entries:list", body).json().get("entries", [])
+
+
+def test_a_machine_writes_the_notice_of_its_end_once_its_account_may(world):
+    notice = json.dumps({"lease": "bezel-moe", "stack": "moe", "run_seconds": 4})
+    world.boot(world.spec(own_address(14), **{"bezel-end-notice": notice}))
+    until(lambda: "cannot be written to Cloud Logging, attempt 1 of 10" in world.console(), 60)
+    assert "logging.logEntries.create" in world.console()
+    assert ends(world) == []
+    world.client.grant_project("roles/logging.logWriter", f"serviceAccount:{RUNTIME}")
+    (entry,) = until(lambda: ends(world), 60)
+    assert (entry["severity"], entry["jsonPayload"]["lease"]) == ("WARNING", "bezel-moe")
+    assert entry["resource"]["labels"]["location"] == ZONE
+    until(lambda: "the notice of the end of the lease is written" in world.console())
+
+
+def test_a_machine_without_the_attribute_writes_no_notice(world):
+    before = len(ends(world))
+    world.boot(world.spec(own_address(15)))
+    assert world.settled("healthy") == "done", world.console()
+    until(world.container)
+    assert len(ends(world)) == before
 
 
 def test_a_machine_without_a_way_to_google_says_how_to_give_it_one(world):

@@ -40,6 +40,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.answer(*self.server.node.get(self.path, self.headers))
 
+    def do_POST(self):
+        content = self.rfile.read(int(self.headers["content-length"]))
+        self.answer(*self.server.node.post(self.path, self.headers, content))
+
     def do_PUT(self):
         content = self.rfile.read(int(self.headers["content-length"]))
         self.answer(*self.server.node.put(self.path, self.headers, content))
@@ -55,17 +59,30 @@ class Node:
         healthy_after: Looks at /health until it is well, after each start of the container.
         container: What it told of its container, in order.
         waits: How often it has waited for another request.
+        written: The requests to write entries of Cloud Logging that it sent, in order.
     """
 
     def __init__(self, folder: Path) -> None:
         self.fake, self.root, self.home = folder / "fake", folder / "root", folder / "home"
         for one in (self.fake, self.root, self.home, folder / "bin"):
             one.mkdir()
-        for name in ("docker", "gsutil", "apt-get", "wget", "nvidia-ctk", "systemctl", "sleep", "curl", "python3"):
+        for name in (
+            "docker",
+            "gsutil",
+            "apt-get",
+            "wget",
+            "nvidia-ctk",
+            "systemctl",
+            "sleep",
+            "curl",
+            "date",
+            "python3",
+        ):
             shutil.copy(COMMANDS, folder / "bin" / name)
             (folder / "bin" / name).chmod(0o755)
         self.told, self.broken, self.healthy_after, self.looks = [], {}, 2, (0, 0)
         self.container, self.version, self.waits, self.changed = [], 0, 0, threading.Condition()
+        self.written, self.is_on = [], False
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
         self.server.node = self
         threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
@@ -93,6 +110,7 @@ class Node:
             "REAL_PYTHON": sys.executable,
             "BEZEL_ROOT": str(self.root),
             "GCE_METADATA_HOST": self.host,
+            "GOOGLE_LOGGING_CUSTOM_ENDPOINT": f"http://{self.host}/logging/v2/",
             "GOOGLE_SECRET_MANAGER_CUSTOM_ENDPOINT": f"http://{self.host}/secretmanager/v1/",
             "GOOGLE_STORAGE_CUSTOM_ENDPOINT": f"http://{self.host}/storage/v1/",
         }
@@ -119,9 +137,11 @@ class Node:
                 start_new_session=True,
             )
         threading.Thread(target=self._watch, args=(process,), daemon=True).start()
+        self.is_on = True
         try:
             yield process
         finally:
+            self.is_on = False
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait(10)
@@ -142,6 +162,14 @@ class Node:
             self.attributes["bezel-container"] = request if isinstance(request, str) else json.dumps(request)
             self.version += 1
             self.changed.notify_all()
+
+    def set_clock(self, seconds: int) -> None:
+        """Set the machine's clock, in Unix seconds, which its sleeps move; a machine that waits looks at it now."""
+        (self.fake / "now").write_text(f"{seconds}\n")
+        if self.is_on:
+            before = self.waits
+            self.ask("")
+            self.until(lambda: self.waits > before)
 
     def settled(self) -> dict:
         """What it told last of its container, once it waits for another request."""
@@ -209,6 +237,7 @@ class Node:
             return self._change(path)
         fixed = {
             "project/project-id": "p",
+            "instance/zone": "projects/12/zones/us-east5-a",
             "instance/service-accounts/default/token": json.dumps({"access_token": TOKEN, "expires_in": 3599}),
         }
         found = (fixed | {"instance/attributes/?recursive=true&alt=json": json.dumps(self.attributes)}).get(path)
@@ -228,6 +257,16 @@ class Node:
     def etag(self) -> str:
         """The version of its attributes, as its metadata server names it."""
         return f"e{self.version}"
+
+    def post(self, path, headers, content):
+        status, left = self.broken.get(path, (0, 0))
+        self.broken[path] = (status, max(0, left - 1))
+        if path != "/logging/v2/entries:write" or headers["authorization"] != f"Bearer {TOKEN}":
+            return 401, b"{}"
+        self.written.append(json.loads(content))
+        if left:
+            return status, json.dumps({"error": {"code": status, "message": "refused for a test"}}).encode()
+        return 200, b"{}"
 
     def put(self, path, headers, content):
         if headers["metadata-flavor"] != "Google":

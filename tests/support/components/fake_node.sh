@@ -1,6 +1,7 @@
 #!/bin/sh
 # Stands for docker, gsutil, apt-get, curl, python3 and others on a node, by the name that it is called by.
-# FAKE holds its state: STEP.fail (how often that step fails), STEP.says (with which words), calls (one line a call).
+# FAKE holds its state: STEP.fail (how often that step fails), STEP.says (with which words), calls (one line a call), now
+# (Unix seconds of its clock).
 name=${0##*/}
 { printf '%s' "$name"; printf '\037%s' "$@"; printf '\n'; } >>"$FAKE/calls"
 
@@ -31,6 +32,8 @@ local_path() {
 
 case $step in
   curl | curl-health) exec "$REAL_CURL" "$@" ;;
+  date) if [ -f "$FAKE/now" ] && [ "$1" = +%s ]; then cat "$FAKE/now"; else exec /bin/date "$@"; fi ;;
+  sleep) if [ -f "$FAKE/now" ]; then echo $(($(cat "$FAKE/now") + $1)) >"$FAKE/now"; fi ;;
   python3) exec "$REAL_PYTHON" -S "$@" ;;
   wget) echo a key ;;
   docker-login)
