@@ -1,8 +1,8 @@
 """Service account of a model server, with the few rights that it has.
 
 Owns the account and its access to the named secrets. Leaves the right to read the weights to `WeightsBucket`, which
-knows the bucket. Grants nothing on the project: Cloud Run's platform writes logs and metrics, and its own agent pulls
-images.
+knows the bucket. Grants nothing on the project unless the server writes log entries itself: Cloud Run's platform writes
+logs and metrics, and its own agent pulls images.
 
 Example:
     ```python
@@ -21,6 +21,8 @@ from pulumi_gcp.serviceaccount import Account
 from bezel.errors import Problem
 from components.base.arguments import ComponentArgs, child_options
 
+LOG_WRITER = "roles/logging.logWriter"
+
 
 class RuntimeIdentityArgs(ComponentArgs):
     """Arguments of `RuntimeIdentity`."""
@@ -31,6 +33,8 @@ class RuntimeIdentityArgs(ComponentArgs):
     description: str = "Runs vLLM"
     secrets: tuple[str, ...] = ()
     """Ids of Secret Manager secrets of the same project whose values the server reads."""
+    writes_logs: bool = False
+    """Whether it writes log entries itself, as a leased machine does: it then has that role on the project."""
 
 
 class RuntimeIdentity(pulumi.ComponentResource):
@@ -64,6 +68,16 @@ class RuntimeIdentity(pulumi.ComponentResource):
                     member=self.member,
                     opts=child_options(self, opts, depends_on=[account], hooks=_explaining(name, secret, args.project)),
                 )
+        if args.writes_logs:
+            from pulumi_gcp.projects import IAMMember
+
+            IAMMember(
+                f"{name}-log-writer",
+                project=args.project,
+                role=LOG_WRITER,
+                member=self.member,
+                opts=child_options(self, opts, depends_on=[account], hooks=_explaining_grant(name, args.project)),
+            )
         self.register_outputs({"email": self.email, "member": self.member})
 
 
@@ -93,3 +107,21 @@ def _explaining(name: str, secret: str, project: str) -> pulumi.ResourceHookBind
         return False  # no retry: the same error would follow
 
     return pulumi.ResourceHookBinding(on_error=[pulumi.ErrorHook(f"{name}-missing-{secret}", explain)])
+
+
+def _explaining_grant(name: str, project: str) -> pulumi.ResourceHookBinding:
+    """Hooks that add the repair to a refused grant on the project."""
+
+    def explain(failed: pulumi.ErrorHookArgs) -> bool:
+        if any("permission" in error.lower() for error in failed.errors):
+            problem = Problem(
+                f"{LOG_WRITER} on the project {project}",
+                "cannot be granted",
+                "the machines could not write the notice before their leases end, and no alert would open.",
+                "give the account that deploys resourcemanager.projects.setIamPolicy for this one role "
+                "(docs/leases.md, Requirements of the project), or set `bezel:observability.alerts` to false.",
+            )
+            pulumi.log.error(str(problem))
+        return False  # no retry: the same error would follow
+
+    return pulumi.ResourceHookBinding(on_error=[pulumi.ErrorHook(f"{name}-refused-grant", explain)])

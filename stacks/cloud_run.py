@@ -20,7 +20,6 @@ from components.cloud_run_gpu_service import SERVICE_SECONDS, CloudRunGpuService
 from components.enabled_apis import EnabledApis, EnabledApisArgs
 from components.lookups.network import look_up_subnetwork
 from components.lookups.project import project_number
-from components.observability.budget import LABEL, StackBudgetArgs
 from components.observability.service_observability import ServiceObservability, ServiceObservabilityArgs
 from components.observability.uptime import UptimeCheckArgs
 from components.runtime_identity import service_account_email
@@ -29,7 +28,7 @@ from components.traffic_switch import TrafficSwitch, TrafficSwitchArgs
 from components.vllm_container import BucketMount, Probe, VllmContainer
 from smoke.hooks import service_failure_hook
 from stacks import config, quota
-from stacks.prerequisites import INGRESS, after, container_image, refuse, runtime_identity, weights
+from stacks.prerequisites import INGRESS, after, container_image, refuse, runtime_identity, stack_budget, weights
 from stacks.smoke_tests import check_and_measure, shared_outputs, template_fingerprint
 
 
@@ -148,25 +147,15 @@ def _observability(plan: Plan, service: CloudRunGpuService) -> None:
     chosen, planned = plan.settings.observability, plan.service
     if not (chosen.alerts or chosen.dashboard or chosen.uptime or chosen.budget is not None):
         return
-    number = project_number(plan.project) if chosen.uptime or chosen.budget is not None else ""
     uptime = UptimeCheckArgs(
         project=plan.project,
-        number=number,
+        number=project_number(plan.project) if chosen.uptime else "",
         service=planned.name,
         location=planned.region,
         url=service.url,
         path=HEALTH_PATH,
         public=planned.public,
     )
-    budget = None
-    if chosen.budget is not None:
-        budget = StackBudgetArgs(
-            number=number,
-            stack=planned.labels[LABEL],
-            billing_account=chosen.billing_account or "",
-            amount=chosen.budget,
-            currency=chosen.currency,
-        )
     probe = planned.startup_probe
     args = ServiceObservabilityArgs(
         project=plan.project,
@@ -181,7 +170,7 @@ def _observability(plan: Plan, service: CloudRunGpuService) -> None:
         idle_hours=chosen.idle_hours if planned.min_instances else None,
         logs_statistics="--disable-log-stats" not in planned.arguments,
         uptime=uptime if chosen.uptime else None,
-        budget=budget,
+        budget=stack_budget(plan, planned.labels),
         labels=planned.labels,
     )
     ServiceObservability("observability", args, opts=after(service))

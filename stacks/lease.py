@@ -24,11 +24,12 @@ from components.container_image import ContainerImage
 from components.enabled_apis import EnabledApis, EnabledApisArgs
 from components.identity_gateway import IdentityGateway, IdentityGatewayArgs
 from components.node_network import NodeNetwork, NodeNetworkArgs
+from components.observability.lease_observability import LeaseObservability, LeaseObservabilityArgs
 from components.runtime_identity import RuntimeIdentity
 from components.tpu_lease import TpuLease, TpuLeaseArgs
 from stacks import config, quota
 from stacks.lease_hours import checks_of, schedule
-from stacks.prerequisites import INGRESS, after, container_image, refuse, runtime_identity, weights
+from stacks.prerequisites import INGRESS, after, container_image, refuse, runtime_identity, stack_budget, weights
 from stacks.smoke_tests import check_and_measure, shared_outputs
 
 
@@ -41,7 +42,8 @@ def deploy(plan: LeasePlan) -> dict[str, Any]:
     refuse(plan, quota.lease_problems(plan))
     hours = plan.terms.hours
     apis = EnabledApis("apis", EnabledApisArgs(project=plan.project, services=plan.apis))
-    identity = runtime_identity(plan, plan.service_account_id, plan.stack, apis)
+    alerts = plan.settings.observability.alerts
+    identity = runtime_identity(plan, plan.service_account_id, plan.stack, apis, writes_logs=alerts)
     shared: dict[str, Any] = {
         "project": plan.project,
         "location": plan.gateway.region,
@@ -73,6 +75,7 @@ def deploy(plan: LeasePlan) -> dict[str, Any]:
     checked = checks_of(plan, gateway) if gateway else ""
     leases = {name: _lease(plan, name, network, body, checked, earlier) for name, body in bodies.items()}
     gateway = gateway or _gateway(plan, network, proxy, [lease.address for lease in leases.values()])
+    _observability(plan, gateway)
     # A new lease or a new gateway has to be checked again. With hours everything is: only the health check waits until
     # the gateway has seen the machine.
     identities = [lease.lease for lease in leases.values()]
@@ -149,6 +152,7 @@ def _body(
             port=node.port,
             device=hardware.device,
             packages=node.packages,
+            end_notice=(name, plan.labels["stack"], terms.run_seconds) if plan.settings.observability.alerts else None,
         ),
         "service_account": identity.email,
         "provisioning_model": PROVISIONING_MODELS[terms.provisioning],
@@ -198,3 +202,24 @@ def _gateway(
         ),
         opts=after(proxy, network),
     )
+
+
+def _observability(plan: LeasePlan, gateway: IdentityGateway) -> None:
+    """What watches leases and gateway, where the stack file asks for it; made after the gateway, deleted before it."""
+    chosen = plan.settings.observability
+    if not (chosen.alerts or chosen.dashboard or chosen.budget is not None):
+        return
+    args = LeaseObservabilityArgs(
+        project=plan.project,
+        stack=plan.labels["stack"],
+        gateway=plan.gateway.name,
+        location=plan.gateway.region,
+        alerts=chosen.alerts,
+        dashboard=chosen.dashboard,
+        email=chosen.email or "",
+        max_error_share=chosen.max_error_share,
+        renews=plan.terms.renew,
+        budget=stack_budget(plan, plan.labels),
+        labels=plan.labels,
+    )
+    LeaseObservability("observability", args, opts=after(gateway))

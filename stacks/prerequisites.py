@@ -1,4 +1,4 @@
-"""Resources that every kind of stack declares before its server: service account, images, weights; and the refusal."""
+"""Resources of every kind of stack: service account, images and weights before its server; the refusal; the budget."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,9 @@ from bezel.planner import AnyPlan, PlanError, Problem
 from bezel.planner.base.deployment import ImagePlan
 from components.container_image import ContainerImage, ContainerImageArgs
 from components.enabled_apis import EnabledApis
+from components.lookups.project import project_number
 from components.model_files import ModelFiles, ModelFilesArgs
+from components.observability.budget import LABEL, StackBudgetArgs
 from components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs
 from components.weights_bucket import WeightsBucket, WeightsBucketArgs
 
@@ -35,15 +37,32 @@ def refuse(plan: AnyPlan, problems: list[Problem]) -> None:
         raise PlanError.of(problems, plan.stack)
 
 
-def runtime_identity(plan: AnyPlan, account_id: str, runs: str, apis: EnabledApis) -> RuntimeIdentity:
-    """Declare the service account of the server, which may read the stack's secrets."""
+def runtime_identity(
+    plan: AnyPlan, account_id: str, runs: str, apis: EnabledApis, *, writes_logs: bool = False
+) -> RuntimeIdentity:
+    """Declare the service account of the server: it reads the stack's secrets and, if asked to, writes log entries."""
     args = RuntimeIdentityArgs(
         project=plan.project,
         account_id=account_id,
         description=f"Runs {runs}",
         secrets=tuple(plan.secrets.values()),
+        writes_logs=writes_logs,
     )
     return RuntimeIdentity("runtime", args, opts=after(apis))
+
+
+def stack_budget(plan: AnyPlan, labels: Mapping[str, str]) -> StackBudgetArgs | None:
+    """The monthly budget of what has the stack's label; None where the stack file has none."""
+    chosen = plan.settings.observability
+    if chosen.budget is None:
+        return None
+    return StackBudgetArgs(
+        number=project_number(plan.project),
+        stack=labels[LABEL],
+        billing_account=chosen.billing_account or "",
+        amount=chosen.budget,
+        currency=chosen.currency,
+    )
 
 
 def container_image(

@@ -7,7 +7,8 @@ the catalogue, so a wrong one fails here.
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from bezel.catalog.metrics import metrics
 
@@ -53,10 +54,17 @@ class Query:
 
 @dataclass(frozen=True)
 class LogMatch:
-    """A condition that holds where a line of the log matches; it notifies once in `every_seconds` at most."""
+    """A condition that holds where an entry of the log matches.
+
+    Attributes:
+        filter: Filter of the entries.
+        every_seconds: It notifies once in so many seconds at most, for each combination of extracted values.
+        extracted: Label of a notification -> extractor of its value.
+    """
 
     filter: str
     every_seconds: int = 3600
+    extracted: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -91,7 +99,6 @@ def service_alerts(
         idle_hours: Hours that instances may run without a request; None where none runs without traffic.
         logs_statistics: Whether vLLM logs its statistics (`--disable-log-stats` turns it off).
     """
-    failed = series_filter(REQUESTS, service, location, 'metric.labels.response_code_class="5xx"')
     minutes = -(-start_seconds // 60)
     found = [
         Alert(
@@ -102,11 +109,10 @@ def service_alerts(
             f"Requests have waited for {minutes} minutes, longer than a start may take. Read the log of the newest "
             "revision: an image, a secret or weights may be missing, or the region may have no GPUs left.",
         ),
-        Alert(
-            "errors",
-            f"{service}: more than {max_error_share:.0%} of requests fail",
-            Threshold(failed, max_error_share, _ERRORS_FOR, "ALIGN_RATE", series_filter(REQUESTS, service, location)),
-            "ERROR",
+        error_alert(
+            service,
+            location,
+            max_error_share,
             "Look at the request log for responses 5xx: 503 is the server's or Cloud Run's, 504 a time limit.",
         ),
     ]
@@ -146,6 +152,18 @@ def service_alerts(
             )
         )
     return tuple(found)
+
+
+def error_alert(service: str, location: str, max_share: float, repair: str) -> Alert:
+    """The alert on the share of requests with a 5xx response."""
+    failed = series_filter(REQUESTS, service, location, 'metric.labels.response_code_class="5xx"')
+    return Alert(
+        "errors",
+        f"{service}: more than {max_share:.0%} of requests fail",
+        Threshold(failed, max_share, _ERRORS_FOR, "ALIGN_RATE", series_filter(REQUESTS, service, location)),
+        "ERROR",
+        repair,
+    )
 
 
 def series_filter(metric: str, service: str, location: str, *more: str) -> str:

@@ -25,8 +25,9 @@ _CHARTS = (
 _COLUMNS, _WIDTH, _HEIGHT = 48, 24, 16
 
 
-def dashboard(title: str, service: str, location: str) -> dict[str, Any]:
-    """Return the dashboard of a service."""
+def dashboard(title: str, service: str, location: str, *, gpu: bool = True) -> dict[str, Any]:
+    """Return the dashboard of a service; one without a GPU has no charts of it."""
+    charts = [chart for chart in _CHARTS if gpu or chart[1] not in {GPU, GPU_MEMORY}]
     tiles = [
         {
             "xPos": number % 2 * _WIDTH,
@@ -35,7 +36,7 @@ def dashboard(title: str, service: str, location: str) -> dict[str, Any]:
             "height": _HEIGHT,
             "widget": {"title": name, "xyChart": {"dataSets": [_series(metric, service, location, how, split)]}},
         }
-        for number, (name, metric, how, split) in enumerate(_CHARTS)
+        for number, (name, metric, how, split) in enumerate(charts)
     ]
     return {"displayName": title, "mosaicLayout": {"columns": _COLUMNS, "tiles": tiles}}
 

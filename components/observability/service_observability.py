@@ -25,12 +25,12 @@ import pulumi
 from pulumi_gcp import monitoring
 
 from components.base.arguments import ComponentArgs, child_options
-from components.observability.alerts import Alert, LogMatch, Threshold, service_alerts
+from components.observability.alerts import service_alerts
 from components.observability.budget import StackBudget, StackBudgetArgs
 from components.observability.charts import dashboard
+from components.observability.policies import AUTO_CLOSE, declare_alert, declare_channel
 from components.observability.uptime import PERIOD_SECONDS, UptimeCheck, UptimeCheckArgs
 
-_AUTO_CLOSE = "86400s"
 _UNREACHABLE = (
     "Google's checkers do not get an answer: look at the service's revision and at its log. With 403 the right of the "
     "Monitoring service agent to call the service is missing."
@@ -70,16 +70,16 @@ class ServiceObservability(pulumi.ComponentResource):
         options = child_options(self, opts)
         channels: list[pulumi.Output[str]] = []
         if (args.alerts or args.budget) and args.email:
-            channel = monitoring.NotificationChannel(
-                f"{name}-channel",
-                project=args.project,
-                type="email",
-                display_name=f"Alerts of {args.service}",
-                labels={"email_address": args.email},
-                user_labels=args.labels,
-                opts=options,
+            channels.append(
+                declare_channel(
+                    name,
+                    project=args.project,
+                    watched=args.service,
+                    email=args.email,
+                    labels=args.labels,
+                    opts=options,
+                )
             )
-            channels.append(channel.id)
         alerts = service_alerts(
             args.service,
             args.location,
@@ -90,19 +90,7 @@ class ServiceObservability(pulumi.ComponentResource):
             logs_statistics=args.logs_statistics,
         )
         for alert in alerts if args.alerts else ():
-            monitoring.AlertPolicy(
-                f"{name}-{alert.id}",
-                project=args.project,
-                display_name=alert.name,
-                combiner="OR",
-                conditions=[_condition(alert)],
-                severity=alert.severity,
-                notification_channels=channels,
-                documentation=monitoring.AlertPolicyDocumentationArgs(content=alert.repair),
-                alert_strategy=_strategy(alert),
-                user_labels=args.labels,
-                opts=options,
-            )
+            declare_alert(name, alert, project=args.project, channels=channels, labels=args.labels, opts=options)
         if args.uptime is not None:
             check = UptimeCheck(f"{name}-uptime", args.uptime, opts=options)
             if args.alerts:
@@ -115,7 +103,7 @@ class ServiceObservability(pulumi.ComponentResource):
                     severity="CRITICAL",
                     notification_channels=channels,
                     documentation=monitoring.AlertPolicyDocumentationArgs(content=_UNREACHABLE),
-                    alert_strategy=monitoring.AlertPolicyAlertStrategyArgs(auto_close=_AUTO_CLOSE),
+                    alert_strategy=monitoring.AlertPolicyAlertStrategyArgs(auto_close=AUTO_CLOSE),
                     user_labels=args.labels,
                     opts=options,
                 )
@@ -140,38 +128,3 @@ def _unreachable(results: pulumi.Output[str]) -> monitoring.AlertPolicyCondition
         filter=results, comparison="COMPARISON_LT", threshold_value=0.5, duration="0s", aggregations=[aggregation]
     )
     return monitoring.AlertPolicyConditionArgs(display_name="unreachable", condition_threshold=threshold)
-
-
-def _strategy(alert: Alert) -> monitoring.AlertPolicyAlertStrategyArgs:
-    if not isinstance(alert.condition, LogMatch):
-        return monitoring.AlertPolicyAlertStrategyArgs(auto_close=_AUTO_CLOSE)
-    limit = monitoring.AlertPolicyAlertStrategyNotificationRateLimitArgs(period=f"{alert.condition.every_seconds}s")
-    return monitoring.AlertPolicyAlertStrategyArgs(auto_close=_AUTO_CLOSE, notification_rate_limit=limit)
-
-
-def _condition(alert: Alert) -> monitoring.AlertPolicyConditionArgs:
-    wanted = alert.condition
-    if isinstance(wanted, LogMatch):
-        matched = monitoring.AlertPolicyConditionConditionMatchedLogArgs(filter=wanted.filter)
-        return monitoring.AlertPolicyConditionArgs(display_name=alert.id, condition_matched_log=matched)
-    if not isinstance(wanted, Threshold):
-        query = monitoring.AlertPolicyConditionConditionPrometheusQueryLanguageArgs(
-            query=wanted.query, duration=f"{wanted.seconds}s", evaluation_interval=f"{wanted.every_seconds}s"
-        )
-        return monitoring.AlertPolicyConditionArgs(display_name=alert.id, condition_prometheus_query_language=query)
-    aligned = {
-        "alignment_period": "60s",
-        "per_series_aligner": wanted.aligner,
-        "cross_series_reducer": "REDUCE_SUM",
-    }
-    ratio = [monitoring.AlertPolicyConditionConditionThresholdDenominatorAggregationArgs(**aligned)]
-    threshold = monitoring.AlertPolicyConditionConditionThresholdArgs(
-        filter=wanted.filter,
-        denominator_filter=wanted.denominator or None,
-        denominator_aggregations=ratio if wanted.denominator else None,
-        comparison="COMPARISON_GT",
-        threshold_value=wanted.above,
-        duration=f"{wanted.seconds}s",
-        aggregations=[monitoring.AlertPolicyConditionConditionThresholdAggregationArgs(**aligned)],
-    )
-    return monitoring.AlertPolicyConditionArgs(display_name=alert.id, condition_threshold=threshold)

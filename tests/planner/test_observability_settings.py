@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from bezel.planner import Plan, PlanError, make_plan
+from bezel.planner import LeasePlan, Plan, PlanError, make_plan
+from bezel.planner.render.summary import plan_summary
+from tests.support.planner.v6e_stack import V6E4_MOE
 
 SETTINGS: dict[str, Any] = {"model": "gemma-4-12b-it-qat-w4a16", "accelerator": "nvidia-l4", "region": "us-east4"}
 
@@ -74,8 +76,64 @@ def test_a_setting_that_cannot_be_or_has_no_effect_is_refused(wrong: dict[str, A
     assert why in problem.consequence
 
 
-def test_leases_have_no_alerts() -> None:
-    lease: dict[str, Any] = {"model": "gemma-4-12b-it", "accelerator": "v6e-1", "region": "us-east5"}
-    lease |= {"lease": {"zones": [{"zone": "us-east5-a"}]}}
-    with pytest.raises(PlanError, match="bezel:observability"):
-        make_plan({**lease, "observability": {"alerts": True}}, project="acme-llm", stack="v6e1")
+def lease_plan(**observability: Any) -> LeasePlan:
+    made = make_plan({**V6E4_MOE, "observability": observability}, project="acme-llm", stack="moe")
+    assert isinstance(made, LeasePlan)
+    return made
+
+
+def test_leases_have_alerts_a_dashboard_and_a_budget_with_their_apis_and_costs() -> None:
+    watched = lease_plan(
+        alerts=True,
+        dashboard=True,
+        email="team@example.com",
+        max_error_share=0.1,
+        budget=100,
+        billing_account=ACCOUNT,
+        currency="EUR",
+    )
+    assert watched.apis[-2:] == ("monitoring.googleapis.com", "billingbudgets.googleapis.com")
+    assert any("price unknown" in part for part in watched.cost.not_included)
+    assert "alerts of Cloud Monitoring" in plan_summary(watched)
+    assert watched.cost.as_output()["not_included"] == list(watched.cost.not_included)
+
+
+def test_leases_are_not_watched_unless_the_stack_file_asks_for_it() -> None:
+    unwatched = lease_plan()
+    assert not {"monitoring.googleapis.com", "billingbudgets.googleapis.com"} & set(unwatched.apis)
+    assert "Cloud Monitoring" not in plan_summary(unwatched)
+    assert not any("Monitoring" in part for part in lease_plan(dashboard=True).cost.not_included)
+
+
+def test_what_has_no_meaning_for_leases_is_refused_by_name_with_every_other_problem() -> None:
+    with pytest.raises(PlanError) as refused:
+        lease_plan(uptime=True, max_cold_starts=3, idle_hours=5, email="nobody", budget=5)
+    problems = {str(problem.key).removeprefix("bezel:observability."): problem for problem in refused.value.problems}
+    assert set(problems) == {"uptime", "max_cold_starts", "idle_hours", "email", "billing_account"}
+    for key, why in (("uptime", "ends by itself"), ("max_cold_starts", "starts a machine"), ("idle_hours", "the same")):
+        assert why in problems[key].consequence
+        assert problems[key].repair == "remove it."
+
+
+@pytest.mark.parametrize(
+    ("wrong", "key", "why"),
+    [
+        ({"dashboard": True, "max_error_share": 0.2}, "max_error_share", "without alerts"),
+        ({"email": "a@example.com"}, "email", "without alerts"),
+        ({"alerts": True, "currency": "EUR"}, "currency", "without a budget"),
+    ],
+)
+def test_a_setting_of_leases_without_an_effect_is_refused(wrong: dict[str, Any], key: str, why: str) -> None:
+    with pytest.raises(PlanError) as refused:
+        lease_plan(**wrong)
+    (problem,) = refused.value.problems
+    assert problem.key == f"bezel:observability.{key}"
+    assert why in problem.consequence
+
+
+def test_a_value_of_leases_that_is_out_of_range_is_refused_for_that_and_for_having_no_meaning() -> None:
+    with pytest.raises(PlanError) as refused:
+        lease_plan(alerts=True, idle_hours=48)
+    said = [(str(problem.key), problem.consequence) for problem in refused.value.problems]
+    assert {key for key, _ in said} == {"bezel:observability.idle_hours"}
+    assert len(said) == 2

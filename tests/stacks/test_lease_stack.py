@@ -235,3 +235,22 @@ def test_a_machine_runs_the_image_that_the_stack_file_names() -> None:
     given = "sha256:" + "f" * 64
     metadata = node_of(deployed(image={"tag": "v0.32.0-tpu", "digest": given}))["metadata"]
     assert metadata["bezel-image"].endswith(f"/vllm/vllm-tpu@{given}")
+
+
+@pytest.mark.slow
+def test_machines_write_the_notice_of_their_end_only_where_the_stack_has_alerts() -> None:
+    declared = deployed(observability={"alerts": True, "dashboard": True, "email": "team@example.com"})
+    assert json.loads(node_of(declared)["metadata"]["bezel-end-notice"]) == {
+        "lease": "bezel-moe",
+        "stack": "moe",
+        "run_seconds": 14_400,
+    }
+    member = declared.one("projects/iAMMember:IAMMember")
+    assert declared.waits_for(declared.one("TpuRequest"), member)
+    policies = declared.of("monitoring/alertPolicy:AlertPolicy")
+    assert {policy.name for policy in policies} == {"observability-lease-ends", "observability-errors"}
+    assert all(declared.waits_for(policy, declared.one(GATEWAY)) for policy in policies)
+    for unwatched in (deployed(), deployed(observability={"dashboard": True})):
+        assert "bezel-end-notice" not in node_of(unwatched)["metadata"]
+        assert not unwatched.of("projects/iAMMember:IAMMember")
+        assert not unwatched.of("monitoring/alertPolicy:AlertPolicy")

@@ -32,11 +32,12 @@ from bezel.planner.vllm.loading import MOUNT_FLAGS
 from bezel.planner.vllm.speculation_checks import drafting
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from datetime import date
 
     from bezel.planner.assemble.lease_validate import ValidatedLease
     from bezel.planner.assemble.validate import ValidatedService
+    from bezel.planner.base.settings import Settings
 
 REQUEST_TIMEOUT_SECONDS = 3600
 # A hung engine leaves the port open; a server without a response for three minutes is dead, not busy.
@@ -127,12 +128,19 @@ def _service_plan(stack: ValidatedService) -> Plan:
     dtype = stack.engine.kv_cache_dtype
     peaks = gpu_peaks(stack.accelerator, stack.model, offloaded_bytes=stack.fit.offloaded_bytes)
     batch = sequences_at_a_time(stack.fit, stack.model, tokens, kv_cache_dtype=dtype)
-    watched = stack.settings.observability
-    is_watched = watched.alerts or watched.dashboard or watched.uptime
-    apis = (*APIS, *([MONITORING] if is_watched else []), *([BUDGETS] if watched.budget is not None else []))
+    apis = (*APIS, *_watching(stack.settings))
     if stack.settings.scaling.schedule:
         apis = (*apis, SCHEDULER)
     return Plan(service=_service(stack), apis=apis, **_shared(stack, peaks, batch, KV_ELEMENT_BYTES[dtype]))
+
+
+def _watching(settings: Settings) -> Iterator[str]:
+    """APIs of what watches a stack."""
+    watched = settings.observability
+    if watched.alerts or watched.dashboard or watched.uptime:
+        yield MONITORING
+    if watched.budget is not None:
+        yield BUDGETS
 
 
 def _service(stack: ValidatedService) -> ServicePlan:
@@ -245,6 +253,7 @@ def _lease_plan(stack: ValidatedLease) -> LeasePlan:
             *sorted((*APIS, COMPUTE_API)),
             *([TPU_API] if stack.back_end == "queued_resource" else []),
             *([SCHEDULER] if lease.hours else []),
+            *_watching(settings),
         ),
         labels=stack_labels(settings, stack.model, name),
         service_account_id=resource_name(name, length=ACCOUNT_LENGTH),

@@ -28,6 +28,7 @@ from bezel.planner.rules.lease_checks import (
     check_tpu_arguments,
 )
 from bezel.planner.rules.memory_checks import check_leased_memory, leased_memory
+from bezel.planner.rules.observability_checks import check_observability
 from bezel.planner.rules.startup import lease_start
 from bezel.planner.vllm.arguments import leased_options
 
@@ -72,6 +73,9 @@ def validate_lease(
     back_end = lease.back_end or hardware.back_ends[0]
     planned = planned_variables(None, offline=offline)
     environment = planned | settings.variables
+    # As with services: a value that could not be read counts as not set.
+    if not any(str(problem.key).startswith(setting("observability.")) for problem in problems):
+        problems += check_observability(settings, leased=True)
     problems += check_lease_only(settings, rules.unread)
     problems += check_lease(lease, hardware, back_end, rules.unread)
     # A value that could not be read counts as not set, so what would follow from it says nothing.
@@ -148,6 +152,7 @@ def _cost(settings: Settings, hardware: LeasedHardware, rules: Validation) -> Le
         gateway_region=settings.region,
         share=_share(lease),
         own_prices=own,
+        alerts=settings.observability.alerts,
     )
     zones, patience = setting("lease.zones"), ".patience"
     invalid_zone = any(

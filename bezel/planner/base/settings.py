@@ -213,18 +213,21 @@ class Cost(_Section):
 
 
 class Observability(_Section):
-    """Alerts and dashboard of a Cloud Run service, in Cloud Monitoring."""
+    """Alerts and dashboard of a Cloud Run service, or of leases and their gateway, in Cloud Monitoring."""
 
     alerts: bool = Field(
         default=False,
         description="make alerts: requests wait without an instance or for the KV cache, requests fail, many cold "
-        "starts, idle instances",
+        "starts, idle instances; for leases: a lease is about to end, requests fail",
     )
-    dashboard: bool = Field(default=False, description="make a dashboard: requests, latency, instances, starts, GPU")
+    dashboard: bool = Field(
+        default=False,
+        description="make a dashboard: requests, latency, instances, starts, GPU; for leases of the gateway",
+    )
     uptime: bool = Field(
         default=False,
         description="check every five minutes from outside that the service answers; needs `min_instances` above 0, "
-        "as each check would start an instance",
+        "as each check would start an instance; not for leases",
     )
     budget: Whole | None = Field(
         None,
@@ -248,10 +251,15 @@ class Observability(_Section):
         0.05, gt=0, lt=1, description="share of failed requests (5xx) over 5 minutes above which an alert opens"
     )
     max_cold_starts: Whole | None = Field(
-        None, ge=1, description="starts of instances within 24 hours above which an alert opens; default no such alert"
+        None,
+        ge=1,
+        description="starts of instances within 24 hours above which an alert opens; default none; not for leases",
     )
     idle_hours: Whole = Field(
-        24, ge=1, le=24, description="hours that `min_instances` may run without a request before an alert opens"
+        24,
+        ge=1,
+        le=24,
+        description="hours that `min_instances` may run without a request before an alert opens; not for leases",
     )
 
 
@@ -408,7 +416,7 @@ class Settings(_Section):
     )
     observability: Observability = Field(
         Observability(),
-        description="alerts and dashboard of a Cloud Run service, see docs/observability.md",
+        description="alerts, dashboard and budget, see docs/observability.md",
         examples=["{alerts: true}"],
     )
     labels: dict[str, str] = Field(

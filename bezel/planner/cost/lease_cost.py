@@ -15,7 +15,7 @@ from bezel.errors import Problem
 from bezel.planner.base.money import Priced, Unpriced, at_least, figure, lasting, most_expensive, text, times, total
 from bezel.planner.base.problems import setting
 from bezel.planner.cost.price_rows import rows_to_add
-from bezel.planner.cost.service_cost import HOURS_PER_MONTH, SERVICE, CostLine, own_row
+from bezel.planner.cost.service_cost import ALERTS, HOURS_PER_MONTH, SERVICE, CostLine, own_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -59,6 +59,7 @@ class LeaseTotal:
         gateway_lines: cost per hour of a gateway instance while it serves requests.
         requests: cost of a million requests.
         share: share of time in the hours of the leases; None without hours.
+        alerts: whether the stack has alerts, whose price is unknown.
     """
 
     by_zone: Mapping[str, CostLine]
@@ -67,6 +68,12 @@ class LeaseTotal:
     gateway_lines: tuple[CostLine, ...]
     requests: CostLine
     share: Decimal | None = None
+    alerts: bool = False
+
+    @property
+    def not_included(self) -> tuple[str, ...]:
+        """Parts of the bill that the figures leave out."""
+        return (*NOT_INCLUDED, *([ALERTS] if self.alerts else []))
 
     @property
     def hourly(self) -> Amount:
@@ -141,7 +148,7 @@ class LeaseTotal:
             "usd_per_lease_with_gateway": figure(self.lease_at_max, 2),
             "usd_per_million_requests": figure(self.requests.hourly, 2),
             "lines": [line.as_output() for line in (*self.by_zone.values(), *self.gateway_lines)],
-            "not_included": list(NOT_INCLUDED),
+            "not_included": list(self.not_included),
         }
 
 
@@ -155,6 +162,7 @@ def lease_total(
     gateway_region: str,
     share: Decimal | None = None,
     own_prices: Sequence[PriceRow] = (),
+    alerts: bool = False,
 ) -> LeaseTotal:
     """The cost of a stack.
 
@@ -167,6 +175,7 @@ def lease_total(
         gateway_region: where the gateway runs.
         share: share of time in the hours of the leases; None without hours.
         own_prices: rows of the stack file; they win over the catalogue's and are marked as the user's.
+        alerts: whether the stack has alerts.
     """
 
     def part(item: str, quantity: int | Decimal) -> CostLine:
@@ -182,6 +191,7 @@ def lease_total(
         gateway_lines=(part("vcpu", GATEWAY_CPU), part("memory", GATEWAY_MEMORY_GIB)),
         requests=part("requests", 1),
         share=share,
+        alerts=alerts,
     )
 
 

@@ -259,4 +259,4 @@ def _lease_limits(plan: LeasePlan) -> Iterable[Row]:
     yield _limit(plan, "spending limit", "max_hourly_usd", "/h")
     yield _limit(plan, "spending limit, leases", "max_lease_usd", "")
     nat = ("NAT",) if plan.network.nat else ()
-    yield "not included", None, ", ".join((*lease_cost.NOT_INCLUDED, *nat))
+    yield "not included", None, ", ".join((*plan.cost.not_included, *nat))

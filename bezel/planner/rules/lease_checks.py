@@ -18,12 +18,12 @@ from bezel.planner.base.quantities import duration_text
 from bezel.planner.base.settings import (
     LeaseSettings,
     NetworkSettings,
-    Observability,
     ProbeSettings,
     Resources,
     Scaling,
     Vpc,
 )
+from bezel.planner.rules.observability_checks import unwatchable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -93,10 +93,7 @@ def check_lease_only(settings: Settings, unread: Iterable[str] = ()) -> Iterator
             settings.vpc != Vpc() or _holds("vpc", unread),
             f"its machines have a network of their own, see {setting('network')}",
         ),
-        "observability": (
-            settings.observability != Observability() or _holds("observability", unread),
-            "alerts and dashboard are those of a Cloud Run service",
-        ),
+        **unwatchable(settings, unread),
         "cost.max_idle_hourly_usd": (
             settings.cost.max_idle_hourly_usd is not None,
             f"a lease costs the same with and without traffic; {setting('cost.max_lease_usd')} bounds it",

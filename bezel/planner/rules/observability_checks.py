@@ -1,4 +1,7 @@
-"""Checks of a stack's alerts, uptime check and budget: values that can be, and no setting without an effect."""
+"""Checks of a stack's alerts, uptime check and budget: values that can be, and no setting without an effect.
+
+Owns what has no meaning for leases, too: their machines do not start with requests, and end by themselves.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +13,47 @@ from bezel.planner.base.problems import setting
 from bezel.planner.base.settings import Observability
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from bezel.planner.base.settings import Settings
 
 _ADDRESS = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 _OF_ALERTS = ("max_error_share", "max_cold_starts", "idle_hours")
 _OF_BUDGETS = ("billing_account", "currency")
+# Settings without a meaning for leases -> why.
+_NOT_OF_LEASES = {
+    "uptime": "a lease ends by itself, and each check after its end would fail",
+    "max_cold_starts": "no request starts a machine, and starts of the gateway cost nothing",
+    "idle_hours": "a lease costs the same with and without requests, until it ends",
+}
 
 
-def check_observability(settings: Settings) -> Iterator[Problem]:
-    """Check the section `observability` of a Cloud Run service."""
+def unwatchable(settings: Settings, unread: Iterable[str]) -> dict[str, tuple[bool, str]]:
+    """Settings that have no meaning for leases: key -> (whether it is set, why).
+
+    Args:
+        settings: with defaults in place of values that cannot be read.
+        unread: the keys of these values; they are set as well.
+    """
+    chosen, default, keys = settings.observability, Observability(), {*unread}
+    return {
+        f"observability.{name}": (
+            getattr(chosen, name) != getattr(default, name) or setting(f"observability.{name}") in keys,
+            why,
+        )
+        for name, why in _NOT_OF_LEASES.items()
+    }
+
+
+def check_observability(settings: Settings, *, leased: bool = False) -> Iterator[Problem]:
+    """Check the section `observability`.
+
+    Args:
+        settings: of the stack.
+        leased: whether the stack leases machines; `unwatchable` has what it cannot set.
+    """
     chosen, default = settings.observability, Observability()
+    of_alerts = [name for name in _OF_ALERTS if not (leased and name in _NOT_OF_LEASES)]
     if chosen.email is not None and not _ADDRESS.fullmatch(chosen.email):
         yield Problem(
             setting("observability.email"),
@@ -29,7 +61,7 @@ def check_observability(settings: Settings) -> Iterator[Problem]:
             "no mail can be sent to it.",
             "write an e-mail address, e.g. team@example.com.",
         )
-    without = {name: "alerts" for name in _OF_ALERTS if not chosen.alerts}
+    without = {name: "alerts" for name in of_alerts if not chosen.alerts}
     without |= {name: "a budget" for name in _OF_BUDGETS if chosen.budget is None}
     without |= {} if chosen.alerts or chosen.budget is not None else {"email": "alerts or a budget"}
     for name, needed in without.items():
@@ -48,7 +80,7 @@ def check_observability(settings: Settings) -> Iterator[Problem]:
             "a budget belongs to a billing account.",
             "add it: `gcloud billing accounts list` shows the ids.",
         )
-    if chosen.uptime:
+    if chosen.uptime and not leased:
         yield from _uptime(settings)
 
 
