@@ -1,9 +1,15 @@
 """What watches a service under the real engine: made, unchanged, changed in place, and gone."""
 
+import json
+from typing import Any
+
 from bezel.localcloud.core.paths import BILLING_ACCOUNT
 from tests.support.e2e.rehearsal import Rehearsal
+from tests.support.localcloud.client import until
 
 KINDS = ("alertPolicies", "dashboards", "notificationChannels", "uptimeCheckConfigs", "budgets")
+LEASE = "v6e1-12b"
+ENTRIES = {"resourceNames": ["projects/bezel-local"]}
 POLICIES = "/monitoring/v3/projects/bezel-local/alertPolicies"
 
 
@@ -48,3 +54,56 @@ def test_alerts_and_a_dashboard_are_made_changed_and_destroyed(rehearsal: Rehear
     assert gone.code == 0, gone.text
     assert rehearsal.local("start").code == 0
     assert not {*KINDS, "services"} & set(rehearsal.exists())
+
+
+def test_a_lease_has_an_alert_before_its_end_that_matches_what_its_machine_writes(rehearsal: Rehearsal) -> None:
+    rehearsal.set("smoke", {"requests": 2, "concurrency": 2, "output_tokens": 4, "prompt_tokens": 32}, LEASE)
+    account = BILLING_ACCOUNT.removeprefix("billingAccounts/")
+    watched = {"alerts": True, "dashboard": True, "email": "team@example.com"}
+    rehearsal.set("observability", {**watched, "budget": 300, "billing_account": account}, LEASE)
+    first = rehearsal.local("up", LEASE)
+    assert first.code == 0, first.text
+    made = rehearsal.exists()
+    assert [len(made.get(kind, ())) for kind in KINDS] == [2, 1, 1, 0, 1]
+    end = policy(rehearsal, "is about to end")
+    assert end["alertStrategy"]["notificationRateLimit"] == {"period": "3600s"}
+    matched = {**ENTRIES, "filter": end["conditions"][0]["conditionMatchedLog"]["filter"]}
+    assert entries(rehearsal, matched) == []
+
+    # Its first boot was as long ago as the lease takes: the machine has the disk of a later one.
+    (booted,) = rehearsal.cloud.glob("nodes/*/root/var/lib/bezel/first-boot")
+    booted.write_text(f"{int(booted.read_text()) - 4 * 3600}\n")
+    (entry,) = until(lambda: entries(rehearsal, matched), 60)
+    assert entry["severity"] == "WARNING"
+    assert entry["labels"] == {"stack": LEASE, "lease": f"bezel-{LEASE}"}
+
+    second = rehearsal.local("up", LEASE, "--", "--expect-no-changes")
+    assert second.code == 0, second.text
+    rehearsal.set("observability.max_error_share", 0.2, LEASE)
+    third = rehearsal.local("up", LEASE)
+    assert third.code == 0, third.text
+    errors = policy(rehearsal, "of requests fail")
+    assert errors["conditions"][0]["conditionThreshold"]["thresholdValue"] == 0.2
+    assert (rehearsal.exists()["queuedResources"], entries(rehearsal, matched)) == (made["queuedResources"], [entry])
+
+    gone = rehearsal.local("down", LEASE)
+    assert gone.code == 0, gone.text
+    assert rehearsal.local("start").code == 0
+    assert not {*KINDS, "queuedResources", "nodes", "services"} & set(rehearsal.exists())
+    with rehearsal.api() as api:
+        policies = api.post("/crm/v1/projects/bezel-local:getIamPolicy", json={}).json()
+    assert f"bezel-{LEASE}@" not in json.dumps(policies)
+
+
+def policy(rehearsal: Rehearsal, words: str) -> dict[str, Any]:
+    """The one alert policy with some words in its name."""
+    with rehearsal.api() as api:
+        policies = api.get(POLICIES).json()["alertPolicies"]
+    (found,) = [each for each in policies if words in each["displayName"]]
+    return dict(found)
+
+
+def entries(rehearsal: Rehearsal, query: dict[str, Any]) -> list[dict[str, Any]]:
+    """Entries of Cloud Logging."""
+    with rehearsal.api() as api:
+        return list(api.post("/logging/v2/entries:list", json=query).json().get("entries", []))
