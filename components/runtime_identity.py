@@ -113,7 +113,8 @@ def _explaining_grant(name: str, project: str) -> pulumi.ResourceHookBinding:
     """Hooks that add the repair to a refused grant on the project."""
 
     def explain(failed: pulumi.ErrorHookArgs) -> bool:
-        if any("permission" in error.lower() for error in failed.errors):
+        # Google's own words are "Policy update access denied."
+        if any("denied" in error.lower() for error in failed.errors):
             problem = Problem(
                 f"{LOG_WRITER} on the project {project}",
                 "cannot be granted",

@@ -56,6 +56,25 @@ def test_a_secret_that_nobody_made_is_explained_with_the_command_that_makes_it(
     assert declare(lambda: identity("hf-token")).one("SecretIamMember").hooks
 
 
+@pytest.mark.parametrize(
+    ("error", "explained"),
+    [
+        ("googleapi: Error 403: Policy update access denied., forbidden", True),
+        ("googleapi: Error 409: There were concurrent policy changes.", False),
+    ],
+)
+def test_a_refused_grant_on_the_project_is_explained_with_what_the_deploying_account_needs(
+    caplog: pytest.LogCaptureFixture, error: str, explained: bool
+) -> None:
+    def program() -> bool:
+        (hook,) = runtime_identity._explaining_grant("runtime", "acme-llm").on_error
+        return hook(pulumi.ErrorHookArgs(urn="u", id="", name="n", type="t", errors=[error]))
+
+    assert declare(program).result is False
+    assert ("resourcemanager.projects.setIamPolicy" in caplog.text) is explained
+    assert ("bezel:observability.alerts" in caplog.text) is explained
+
+
 def test_a_grant_waits_for_the_account_whose_name_it_computed() -> None:
     declared = declare(lambda: identity("hf-token"))
     assert declared.waits_for(declared.one("SecretIamMember"), declared.one("Account"))
