@@ -1,7 +1,9 @@
 """Conditions of IAM bindings: the common part of the Common Expression Language. Pure.
 
 Supports `request.time` compared with `timestamp("...")`; `resource.name`, `resource.type` and `resource.service`
-compared (== and !=) with a text; `.startsWith("...")` and `.endsWith("...")` of them; `&&`, `||`, `!`, parentheses.
+compared (== and !=) with a text; `.startsWith("...")` and `.endsWith("...")` of them; the limit on the roles that a
+caller may grant, `api.getAttribute("iam.googleapis.com/modifiedGrantsByRole", []).hasOnly(["ROLE"])`; `&&`, `||`, `!`,
+parentheses.
 Any other expression is refused when a policy is written, so that localcloud grants nothing that Google would withhold.
 """
 
@@ -10,11 +12,13 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 
-Request = tuple[str, float]  # name of a resource, Unix seconds
+# Name of a resource, Unix seconds, roles whose grants a setIamPolicy changes: [] in any other request, as with Google.
+Request = tuple[str, float, frozenset[str]]
 Test = Callable[[Request], bool]
 
 _TOKEN = re.compile(
-    r"""\s*(?:(?P<text>"[^"\\]*"|'[^'\\]*')|(?P<word>[A-Za-z_][\w.]*)|(?P<sign>&&|\|\||[=!<>]=|[!<>()]))""", re.ASCII
+    r"""\s*(?:(?P<text>"[^"\\]*"|'[^'\\]*')|(?P<word>\.?[A-Za-z_][\w.]*)|(?P<sign>&&|\|\||[=!<>]=|[][!<>(),]))""",
+    re.ASCII,
 )
 _MOST_TOKENS = 150
 _COMPARISONS = {
@@ -39,6 +43,7 @@ _TYPES = {
     "serviceAccounts": ("iam", "ServiceAccount"),
     "projects": ("cloudresourcemanager", "Project"),
 }
+_MODIFIED = "iam.googleapis.com/modifiedGrantsByRole"
 _ATTRIBUTES = frozenset({"resource.name", "resource.type", "resource.service"})
 
 
@@ -46,18 +51,19 @@ class ConditionError(Exception):
     """An unsupported expression, or a part of one; the text names it."""
 
 
-def holds(expression: str, resource: str, now: float) -> bool:
+def holds(expression: str, resource: str, now: float, modified: frozenset[str] = frozenset()) -> bool:
     """Whether a condition is fulfilled.
 
     Args:
         expression: Text of the condition.
         resource: Name of the requested resource, e.g. "projects/_/buckets/b/objects/o".
         now: Unix seconds.
+        modified: Roles whose grants the request changes.
 
     Raises:
         ConditionError: If the expression is not understood.
     """
-    return parsed(expression)((resource, now))
+    return parsed(expression)((resource, now, modified))
 
 
 def parsed(expression: str) -> Test:
@@ -118,6 +124,8 @@ class _Parser:
 
     def _comparison(self) -> Test:
         rest, word = self.rest(), self._next()
+        if word == "api.getAttribute":
+            return self._roles(rest)
         attribute, _, function = word.rpartition(".")
         if attribute in _ATTRIBUTES and function in {"startsWith", "endsWith"}:
             self._expect("(")
@@ -136,6 +144,20 @@ class _Parser:
             self._expect(")")
             return lambda request: bool(_COMPARISONS[sign](request[1], moment))
         raise ConditionError(rest)
+
+    def _roles(self, rest: str) -> Test:
+        """The rest of a limit on the roles that may be granted."""
+        self._expect("(")
+        if self._text() != _MODIFIED:
+            raise ConditionError(rest)
+        for token in (",", "[", "]", ")", ".hasOnly", "(", "["):
+            self._expect(token)
+        roles = {self._text()}
+        while self._accept(","):
+            roles.add(self._text())
+        self._expect("]")
+        self._expect(")")
+        return lambda request: request[2] <= roles
 
     def _accept(self, token: str) -> bool:
         if self._tokens[:1] == [token]:

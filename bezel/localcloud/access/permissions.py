@@ -32,22 +32,22 @@ class Access:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def allows(self, email: str | None, permission: str, resource: str) -> bool:
+    def allows(self, email: str | None, permission: str, resource: str, modified: frozenset[str] = frozenset()) -> bool:
         """Whether a caller (e-mail or federated principal; None: unauthenticated) has a permission on a resource.
 
         The policies of the resource, of its parent (a version's secret, an object's bucket) and of the project count;
-        a billing account is not part of the project.
+        a billing account is not part of the project. `modified` has the roles whose grants the request changes.
         """
-        granted = any(self._grants(name, email, permission, resource) for name in _with_parents(resource))
+        granted = any(self._grants(name, email, permission, resource, modified) for name in _with_parents(resource))
         note_permission(email, permission, granted=granted)
         return granted
 
-    def _grants(self, name: str, email: str | None, permission: str, resource: str) -> bool:
+    def _grants(self, name: str, email: str | None, permission: str, resource: str, modified: frozenset[str]) -> bool:
         policy = self._store.policy(name) or {}
         return any(
             self._holds(binding["role"], permission)
             and self._is_member(email, binding.get("members", []))
-            and _applies(binding, resource)
+            and _applies(binding, resource, modified)
             for binding in policy.get("bindings", [])
         )
 
@@ -79,12 +79,12 @@ class Access:
         return any(b["role"] == role and not own.isdisjoint(b.get("members", [])) for b in policy.get("bindings", []))
 
 
-def _applies(binding: Json, resource: str) -> bool:
+def _applies(binding: Json, resource: str, modified: frozenset[str]) -> bool:
     condition = binding.get("condition")
     if condition is None:
         return True
     try:
-        return holds(condition.get("expression", ""), resource, PlatformClock.now())
+        return holds(condition.get("expression", ""), resource, PlatformClock.now(), modified)
     except ConditionError:  # written before conditions were checked: it grants nothing
         return False
 

@@ -40,13 +40,13 @@ class FaultyAccess(Access):
         super().__init__(store)
         self._faults = faults
 
-    def allows(self, email: str | None, permission: str, resource: str) -> bool:
+    def allows(self, email: str | None, permission: str, resource: str, modified: frozenset[str] = frozenset()) -> bool:
         """Whether an account has a permission; see `Access.allows`."""
         if email not in {None, DEPLOYER, RUN_AGENT}:
             for kind, taken in _TAKEN.items():
                 if permission.startswith(taken) and self._faults.find(kind):
                     return False
-        return super().allows(email, permission, resource)
+        return super().allows(email, permission, resource, modified)
 
 
 class FaultyTokens(Tokens):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from bezel.localcloud.access.conditions import ConditionError, parsed
 from bezel.localcloud.access.permissions import ROLE, roles
 from bezel.localcloud.access.principals import POOL, pool_name, pool_of
-from bezel.localcloud.core.errors import ApiError, invalid
+from bezel.localcloud.core.errors import ApiError, invalid, permission_denied
 from bezel.localcloud.core.json_types import Json, b64
 from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel.localcloud.core.store import Store
@@ -51,11 +51,41 @@ def serve_policy(
 
     @api.route("POST", f"{path}:setIamPolicy", needs=f"{needs}.setIamPolicy", on=on)
     def set_policy(call: Call) -> Json:
-        return write_policy(call.cloud.store, name_of(call), call.body)
+        name = name_of(call)
+        check_limit(call, f"{needs}.setIamPolicy", call.name(on), name, call.body)
+        return write_policy(call.cloud.store, name, call.body)
 
     @api.route("POST", f"{path}:testIamPermissions")
     def test_permissions(call: Call) -> Json:
         return held_permissions(call, name_of(call), call.body.get("permissions") or [])
+
+
+def check_limit(call: Call, permission: str, resource: str, name: str, request: Json) -> None:
+    """Check that the caller may change the grants of these roles: a condition of its own grant may limit them.
+
+    Args:
+        call: The request.
+        permission: That of setIamPolicy.
+        resource: What the permission is needed on.
+        name: Name of the resource whose policy is replaced.
+        request: {"policy": ..., "updateMask": ...}.
+
+    Raises:
+        ApiError: PERMISSION_DENIED.
+    """
+    bindings = (request.get("policy") or {}).get("bindings") or []
+    before, after = (_members(each) for each in (_current(call.cloud.store, name).get("bindings", []), bindings))
+    modified = frozenset(role for role, *_ in before ^ after)
+    if modified and not call.cloud.access.allows(call.caller or None, permission, resource, modified):
+        raise permission_denied(permission, resource)
+
+
+def _members(bindings: list[Json]) -> set[tuple[str, str, str]]:
+    return {
+        (binding.get("role", ""), member, repr(binding.get("condition")))
+        for binding in bindings
+        for member in binding.get("members") or []
+    }
 
 
 def read_policy(store: Store, name: str, version: str = "") -> Json:
@@ -199,7 +229,10 @@ def _check_condition(condition: Json) -> None:
         parsed(condition["expression"])
     except ConditionError as error:
         text = f"localcloud does not evaluate this part of a condition: {error}. It knows request.time, resource.name, "
-        text += "resource.type and resource.service with comparisons, startsWith and endsWith, joined by &&, || and !."
+        text += "resource.type and resource.service with comparisons, startsWith and endsWith, and "
+        text += (
+            "api.getAttribute('iam.googleapis.com/modifiedGrantsByRole', []).hasOnly([...]), joined by &&, || and !."
+        )
         raise ApiError("UNIMPLEMENTED", text) from None
 
 

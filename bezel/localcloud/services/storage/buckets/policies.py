@@ -6,7 +6,7 @@ from bezel.localcloud.core.errors import ApiError, anonymous_denied, invalid
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.store import Store
 from bezel.localcloud.http.update_mask import merged
-from bezel.localcloud.routing.iam_policies import held_permissions, read_policy, write_policy
+from bezel.localcloud.routing.iam_policies import check_limit, held_permissions, read_policy, write_policy
 from bezel.localcloud.routing.router import Call
 from bezel.localcloud.services.storage.api import ASIDE, BUCKET, OBJECT, OBJECT_NAME, POLICY, api, bucket_of
 from bezel.localcloud.services.storage.conditions import stale
@@ -102,6 +102,8 @@ def _replace(call: Call, name: str, bucket: Json) -> Json:
             "The member bindings allUsers and allAuthenticatedUsers are not allowed since public access prevention is"
         )
         raise ApiError("FAILED_PRECONDITION", f"{text} enforced.", status=412)
+    permission = f"storage.{'objects' if name == OBJECT_NAME else 'buckets'}.setIamPolicy"
+    check_limit(call, permission, call.name(name), call.name(name), {"policy": policy})
     written = write_policy(call.cloud.store, call.name(name), {"policy": policy}, stale=stale())
     return _policy_json(call, name, written)
 
