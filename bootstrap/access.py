@@ -77,6 +77,11 @@ def one_of_secrets(projects: Iterable[str], secrets: Iterable[str]) -> str:
     return " || ".join(f'resource.name == "{name}"' for name in names)
 
 
+def only_roles(roles: Iterable[str]) -> str:
+    """Condition of a binding: a change of a policy grants and takes these roles only, and none in other requests."""
+    return f"api.getAttribute('iam.googleapis.com/modifiedGrantsByRole', []).hasOnly({_texts(roles)})"
+
+
 def _text(value: str) -> str:
     return f"'{value}'"
 

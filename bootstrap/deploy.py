@@ -17,6 +17,7 @@ from bootstrap.state_bucket import StateBucket, StateBucketArgs
 from bootstrap.state_key import StateKey, StateKeyArgs
 from components.enabled_apis import EnabledApis, EnabledApisArgs
 from components.lookups.project import project_number
+from components.runtime_identity import LOG_WRITER
 
 KEY_RING, POOL = "pulumi", "bezel"
 # Those of the foundation itself, and those of every stack: the account that deploys can enable none.
@@ -188,6 +189,11 @@ def _deploy(settings: Settings, project: str, number: str, bucket: str, key: Any
         Grant(role=_role(project, permissions.DEPLOY)),
         Grant(role=_role(project, permissions.DEPLOY_LEASES)),
         Grant(role=_role(project, permissions.DEPLOY_WEIGHTS), title="weights", condition=weights),
+        Grant(
+            role=_role(project, permissions.DEPLOY_LOG_WRITERS),
+            title="log-writer-only",
+            condition=access.only_roles((LOG_WRITER,)),
+        ),
     ]
     if settings.secrets:
         secrets = access.one_of_secrets((number, project), settings.secrets)

@@ -95,7 +95,7 @@ PREVIEW = CustomRole.of(
     _SERVICE_READS,
     _ALERT_READS,
     _LEASE_READS,
-    "secretmanager.secrets.getIamPolicy",
+    "secretmanager.secrets.getIamPolicy resourcemanager.projects.getIamPolicy",
 )
 PREVIEW_WEIGHTS = CustomRole.of("bezelPreviewWeights", "List models in buckets of weights", _WEIGHTS_READS)
 # A bucket is created in the project: no condition on its name can hold before it exists.
@@ -119,5 +119,12 @@ DEPLOY_SECRETS = CustomRole.of(
     "Give servers access to secrets",
     "secretmanager.secrets.getIamPolicy secretmanager.secrets.setIamPolicy",
 )
-ROLES = (PREVIEW, PREVIEW_WEIGHTS, DEPLOY, DEPLOY_LEASES, DEPLOY_WEIGHTS, DEPLOY_SECRETS)
+# Granted under a condition that limits it to the role for writing logs (`access.only_roles`): machines with alerts
+# write the notice of their end there, and Google has no smaller resource than the project for that.
+DEPLOY_LOG_WRITERS = CustomRole.of(
+    "bezelDeployLogWriters",
+    "Let machines write log entries",
+    "resourcemanager.projects.getIamPolicy resourcemanager.projects.setIamPolicy",
+)
+ROLES = (PREVIEW, PREVIEW_WEIGHTS, DEPLOY, DEPLOY_LEASES, DEPLOY_WEIGHTS, DEPLOY_SECRETS, DEPLOY_LOG_WRITERS)
 """All custom roles of the foundation."""

@@ -91,6 +91,11 @@ def _problem(name: str, place: str, account: str) -> Problem:
     listed = " or ".join(item.id for item in holding)
     if option := _NAMED_BY.get(role):
         repair = f"the role {listed} holds it, for what `bezel init` names: run it again with {option} NAME."
+    elif role is permissions.DEPLOY_LOG_WRITERS:
+        repair = (
+            f"the role {listed} holds it, limited by a condition: run `bezel init` again, which grants it with that. "
+            "Without the condition the account could grant any role."
+        )
     else:
         member = f"serviceAccount:{account or 'ACCOUNT'}"
         command = f"gcloud projects add-iam-policy-binding PROJECT --member={member}"

@@ -132,6 +132,28 @@ def test_what_a_deployment_needs_is_not_refused(accounts: tuple[Project, dict[st
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
+    ("role", "status"),
+    [
+        ("roles/logging.logWriter", 200),
+        ("roles/logging.admin", 403),
+        ("roles/owner", 403),
+        (f"projects/{PROJECT}/roles/bezelDeploy", 403),
+    ],
+)
+def test_a_deployment_grants_the_role_for_writing_logs_and_no_other(
+    accounts: tuple[Project, dict[str, str]], role: str, status: int
+) -> None:
+    project, tokens = accounts
+    version = {"options": {"requestedPolicyVersion": 3}}
+    policy = sent(project, "POST", f"{CRM}:getIamPolicy", version, tokens["deploy"]).json()
+    binding = {"role": role, "members": [f"serviceAccount:{Accounts.email('preview')}"]}
+    changed = {"policy": {**policy, "version": 3, "bindings": [*policy["bindings"], binding]}}
+    assert sent(project, "POST", f"{CRM}:setIamPolicy", changed, tokens["preview"]).status_code == 403
+    assert sent(project, "POST", f"{CRM}:setIamPolicy", changed, tokens["deploy"]).status_code == status
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
     "step", ["share a named secret", "delete a stack's state", "share a bucket of weights", "make an account"]
 )
 def test_a_preview_changes_nothing(accounts: tuple[Project, dict[str, str]], step: str) -> None:

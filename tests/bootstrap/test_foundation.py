@@ -120,7 +120,9 @@ def test_the_preview_account_writes_nothing_but_new_plans() -> None:
 @pytest.mark.slow
 def test_the_deploy_account_cannot_widen_its_own_rights() -> None:
     made = declared(secrets=("hf-token",))
-    held = {p for role in made.of("IAMCustomRole") if "Deploy" in role.name for p in role.inputs["permissions"]}
+    deploys = {role.name: role.inputs["permissions"] for role in made.of("IAMCustomRole") if "Deploy" in role.name}
+    limited = deploys.pop("role-bezelDeployLogWriters")
+    held = {permission for permissions in deploys.values() for permission in permissions}
     assert not held & {
         "iam.roles.update",
         "iam.serviceAccountKeys.create",
@@ -132,7 +134,12 @@ def test_the_deploy_account_cannot_widen_its_own_rights() -> None:
         "serviceusage.services.enable",
         "storage.objects.get",
     }
-    assert not [permission for permission in held if "*" in permission]
+    assert not [permission for permission in (*held, *limited) if "*" in permission]
+    assert limited == ["resourcemanager.projects.getIamPolicy", "resourcemanager.projects.setIamPolicy"]
+    (grant,) = [one for one in made.all if str(one.inputs.get("role")).endswith("bezelDeployLogWriters")]
+    assert grant.inputs["condition"]["expression"] == (
+        "api.getAttribute('iam.googleapis.com/modifiedGrantsByRole', []).hasOnly(['roles/logging.logWriter'])"
+    )
     (writer,) = [one for one in made.all if one.inputs.get("role") == "roles/storage.objectUser"]
     assert "/objects/.pulumi/stacks/bezel-bootstrap/" in writer.inputs["condition"]["expression"]
     assert writer.inputs["condition"]["expression"].startswith("!(")

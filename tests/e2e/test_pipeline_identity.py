@@ -37,6 +37,7 @@ def test_a_pipeline_previews_deploys_reads_and_destroys_with_the_roles_of_its_se
     again = jobs.init()
     assert (again.code, "0 changes" in again.text) == (0, True), again.text
     jobs.seed(stack)
+    watch(jobs)
     before = len(jobs.requests())
 
     with jobs.job(PREVIEWS, PULL_REQUEST) as job:
@@ -84,6 +85,7 @@ NEEDED = {
     Grant("deploy", "project", "bezelDeployWeights"): ("deploy", "storage."),
     Grant("deploy", "project", "bezelDeploySecrets"): ("deploy", "secretmanager.secrets.getIamPolicy"),
     Grant("deploy", "project", "bezelDeployLeases"): ("deploy", "compute.networks.create"),
+    Grant("deploy", "project", "bezelDeployLogWriters"): ("deploy", "resourcemanager.projects.getIamPolicy"),
     Grant("deploy", "key", "cloudkms.cryptoKeyEncrypterDecrypter"): (
         "encrypt",
         "cloudkms.cryptoKeyVersions.useToEncry",
@@ -94,6 +96,7 @@ NEEDED = {
 def test_without_one_grant_the_step_that_needs_it_is_refused(jobs: Jobs) -> None:
     passed(jobs.init("--secret", "hf-token"))
     jobs.seed(SERVICE, LEASE)
+    watch(jobs)
     make_secret(jobs.pipeline.cloud.http, "hf-token")
     add_version(jobs.pipeline.cloud.http, "hf-token", "not a token")
     policies = Policies(jobs.pipeline.cloud.http, BUCKET, jobs.key())
@@ -126,6 +129,13 @@ def test_without_one_grant_the_step_that_needs_it_is_refused(jobs: Jobs) -> None
     assert jobs.crypt("encrypt", key, PREVIEWS).code == 403
 
 
+def watch(jobs: Jobs) -> None:
+    """Let both stacks have alerts."""
+    for stack in (SERVICE, LEASE):
+        jobs.pipeline.set("bezel:observability", {"alerts": True, "dashboard": True}, stack)
+    jobs.pipeline.commit()
+
+
 def preview(jobs: Jobs, stack: str) -> None:
     """Preview a stack as a pull request does."""
     passed(tried(jobs, PREVIEWS, PULL_REQUEST, "ci", "preview", stack))
@@ -142,7 +152,7 @@ def refused(jobs: Jobs, policies: Policies, grant: Grant) -> None:
     """Take a grant away, and see its step refused with the permission and the role."""
     step, permission = NEEDED[grant]
     account, claims = (PREVIEWS, PULL_REQUEST) if grant.account == "preview" else (DEPLOYS, MERGE)
-    stack = LEASE if "Leases" in grant.role else SERVICE
+    stack = LEASE if "Leases" in grant.role or "LogWriters" in grant.role else SERVICE
     words = {
         "login": (),
         "drift": ("ci", "drift", stack),

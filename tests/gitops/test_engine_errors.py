@@ -68,6 +68,13 @@ def test_the_role_is_one_of_the_account_that_lacks_it():
     assert "bezelPreviewWeights or bezelDeployWeights" in unknown
 
 
+def test_a_role_that_is_limited_by_a_condition_is_granted_by_the_set_up_only():
+    said = "Permission 'resourcemanager.projects.setIamPolicy' denied on resource 'projects/p' (or it may not exist)."
+    (text,) = missing_roles([said], DEPLOY)
+    assert "the role bezelDeployLogWriters holds it, limited by a condition: run `bezel init` again" in text
+    assert "add-iam-policy-binding" not in text
+
+
 def test_a_permission_of_no_role_is_said_to_be_the_stacks_own_and_other_texts_name_none():
     (text,) = missing_roles(["Permission 'pubsub.topics.create' denied on resource 'projects/p'"], DEPLOY)
     assert "no role of `bezel init` holds it" in text
