@@ -24,7 +24,7 @@ Example:
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -102,7 +102,7 @@ class LeaseHours(pulumi.ComponentResource):
                     f"{name}-{verb}-{number}",
                     project=args.project,
                     region=args.location,
-                    name=f"{args.name}-{verb}-{number}",
+                    name=_job(args.name, verb, number),
                     description=f"{'Requests' if verb == 'start' else 'Deletes'} the lease {args.name}",
                     schedule=schedule,
                     time_zone=window.zone,
@@ -112,6 +112,15 @@ class LeaseHours(pulumi.ComponentResource):
                     opts=child_options(self, opts),
                 )
         self.register_outputs({})
+
+
+def start_jobs(lease: str, windows: Sequence[Window]) -> tuple[str, ...]:
+    """Names of the jobs that request a lease."""
+    return tuple(_job(lease, "start", number) for number in range(len(windows)))
+
+
+def _job(lease: str, verb: str, number: int) -> str:
+    return f"{lease}-{verb}-{number}"
 
 
 def _targets(args: LeaseHoursArgs) -> tuple[cloudscheduler.JobHttpTargetArgs, cloudscheduler.JobHttpTargetArgs]:

@@ -23,6 +23,7 @@ from components.config.node_metadata import node_metadata
 from components.container_image import ContainerImage
 from components.enabled_apis import EnabledApis, EnabledApisArgs
 from components.identity_gateway import IdentityGateway, IdentityGatewayArgs
+from components.lease_hours import start_jobs
 from components.node_network import NodeNetwork, NodeNetworkArgs
 from components.observability.lease_observability import LeaseObservability, LeaseObservabilityArgs
 from components.runtime_identity import RuntimeIdentity
@@ -42,8 +43,7 @@ def deploy(plan: LeasePlan) -> dict[str, Any]:
     refuse(plan, quota.lease_problems(plan))
     hours = plan.terms.hours
     apis = EnabledApis("apis", EnabledApisArgs(project=plan.project, services=plan.apis))
-    alerts = plan.settings.observability.alerts
-    identity = runtime_identity(plan, plan.service_account_id, plan.stack, apis, writes_logs=alerts)
+    identity = runtime_identity(plan, plan.service_account_id, plan.stack, apis, writes_logs=_tells_its_end(plan))
     shared: dict[str, Any] = {
         "project": plan.project,
         "location": plan.gateway.region,
@@ -152,7 +152,7 @@ def _body(
             port=node.port,
             device=hardware.device,
             packages=node.packages,
-            end_notice=(name, plan.labels["stack"], terms.run_seconds) if plan.settings.observability.alerts else None,
+            end_notice=(name, plan.labels["stack"], terms.run_seconds) if _tells_its_end(plan) else None,
         ),
         "service_account": identity.email,
         "provisioning_model": PROVISIONING_MODELS[terms.provisioning],
@@ -204,6 +204,11 @@ def _gateway(
     )
 
 
+def _tells_its_end(plan: LeasePlan) -> bool:
+    """Whether a machine writes that its lease is about to end: with hours that is no news."""
+    return plan.settings.observability.alerts and not plan.terms.hours
+
+
 def _observability(plan: LeasePlan, gateway: IdentityGateway) -> None:
     """What watches leases and gateway, where the stack file asks for it; made after the gateway, deleted before it."""
     chosen = plan.settings.observability
@@ -219,6 +224,7 @@ def _observability(plan: LeasePlan, gateway: IdentityGateway) -> None:
         email=chosen.email or "",
         max_error_share=chosen.max_error_share,
         renews=plan.terms.renew,
+        starts=tuple(job for name in plan.terms.names for job in start_jobs(name, plan.terms.hours)),
         budget=stack_budget(plan, plan.labels),
         labels=plan.labels,
     )

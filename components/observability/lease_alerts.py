@@ -2,17 +2,28 @@
 
 Owns what each alert measures. The end of a lease is an entry of Cloud Logging that the machine itself writes
 (`components/node/startup.sh`): the metrics of a TPU, such as tpu.googleapis.com/instance/uptime_total, are of the
-resource GceTpuWorker, whose labels do not name the lease. The share of failed requests is the gateway's. The server's
-log stays on the machine, so there is no alert on its KV cache.
+resource GceTpuWorker, whose labels do not name the lease. Leases with hours end as planned, day by day: there it is the
+refusal of a start, which Cloud Scheduler logs. The share of failed requests is the gateway's. The server's log stays on
+the machine, so there is no alert on its KV cache.
 """
+
+from collections.abc import Sequence
 
 from components.observability.alerts import Alert, LogMatch, error_alert
 
 EVENT = "lease-ends"
+REFUSED = "start-refused"
 
 
 def lease_alerts(
-    stack: str, gateway: str, location: str, *, project: str, max_error_share: float, renews: bool
+    stack: str,
+    gateway: str,
+    location: str,
+    *,
+    project: str,
+    max_error_share: float,
+    renews: bool,
+    starts: Sequence[str] = (),
 ) -> tuple[Alert, ...]:
     """Return the alerts of a stack of leases.
 
@@ -23,30 +34,56 @@ def lease_alerts(
         project: Id of the project.
         max_error_share: Share of requests with a 5xx response over 5 minutes above which an alert opens.
         renews: Whether the next deploy after the end requests another lease.
+        starts: Names of the jobs that request the leases; empty without hours.
     """
+    lease = _refused(stack, location, starts) if starts else _ends(stack, project, renews=renews)
+    errors = error_alert(
+        gateway,
+        location,
+        max_error_share,
+        "Look at the gateway's request log for responses 5xx. 503 without a machine means that the lease has ended or "
+        f"was preempted, or that it is outside its hours: `bezel status {stack}` shows it, and `pulumi up` says what "
+        "to do. Others are the server's.",
+    )
+    return lease, errors
+
+
+def _ends(stack: str, project: str, *, renews: bool) -> Alert:
     again = (
         "The next `pulumi up` after the end requests another lease, at the price that `bezel plan` shows."
         if renews
         else "For another lease set `bezel:lease.renew` to true and run `pulumi up` after the end."
     )
+    return Alert(
+        EVENT,
+        f"{stack}: a lease is about to end",
+        LogMatch(end_filter(project, stack), extracted={"lease": "EXTRACT(jsonPayload.lease)"}),
+        "WARNING",
+        "The lease ${log.extracted_label.lease} ends within half an hour: the platform deletes the machine, and "
+        f"without another one the gateway responds with 503. {again} `bezel status {stack}` shows when it ends. Where "
+        "no further lease is wanted, nothing has to be done: an ended lease costs nothing more.",
+    )
+
+
+def _refused(stack: str, location: str, starts: Sequence[str]) -> Alert:
+    return Alert(
+        REFUSED,
+        f"{stack}: a lease could not be requested",
+        LogMatch(refused_filter(location, starts), extracted={"job": "EXTRACT(resource.labels.job_id)"}),
+        "ERROR",
+        "Google refused the request of the job ${log.extracted_label.job}, which is repeated for half an hour: without "
+        "a machine the gateway responds with 503 in the hours of the lease. The job's log has the status: 403 means "
+        "that its account lacks a role, 429 that the quota is used up. `pulumi up` requests the lease at once, and "
+        f"says why it cannot. `bezel status {stack}` shows whether it is there.",
+    )
+
+
+def refused_filter(location: str, starts: Sequence[str]) -> str:
+    """A filter of the failed attempts of jobs; 409 means that the lease is there already."""
+    names = " OR ".join(f'"{name}"' for name in starts)
     return (
-        Alert(
-            EVENT,
-            f"{stack}: a lease is about to end",
-            LogMatch(end_filter(project, stack), extracted={"lease": "EXTRACT(jsonPayload.lease)"}),
-            "WARNING",
-            "The lease ${log.extracted_label.lease} ends within half an hour: the platform deletes the machine, and "
-            f"without another one the gateway responds with 503. {again} `bezel status {stack}` shows when it ends. "
-            "Where no further lease is wanted, nothing has to be done: an ended lease costs nothing more.",
-        ),
-        error_alert(
-            gateway,
-            location,
-            max_error_share,
-            "Look at the gateway's request log for responses 5xx. 503 without a machine means that the lease has ended "
-            f"or was preempted: `bezel status {stack}` shows it, and `pulumi up` says what to do. Others are the "
-            "server's.",
-        ),
+        f'resource.type="cloud_scheduler_job" AND resource.labels.location="{location}" AND '
+        f"resource.labels.job_id=({names}) AND severity>=ERROR AND NOT httpRequest.status=409"
     )
 
 

@@ -47,6 +47,8 @@ class LeaseObservabilityArgs(ComponentArgs):
     max_error_share: float = 0.05
     renews: bool = False
     """Whether the next deploy after the end of a lease requests another one."""
+    starts: tuple[str, ...] = ()
+    """Names of the jobs that request the leases at the starts of their hours; empty without hours."""
     budget: StackBudgetArgs | None = None
     """A monthly budget; None for none."""
     labels: Mapping[str, str] = {}
@@ -70,6 +72,7 @@ class LeaseObservability(pulumi.ComponentResource):
                 project=args.project,
                 max_error_share=args.max_error_share,
                 renews=args.renews,
+                starts=args.starts,
             )
             for alert in alerts:
                 declare_alert(name, alert, channels=channels, **shared)

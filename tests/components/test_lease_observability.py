@@ -10,7 +10,7 @@ from bezel.localcloud.services.monitoring.conditions import check_condition
 from components.observability.alerts import LogMatch, Threshold
 from components.observability.budget import StackBudgetArgs
 from components.observability.charts import dashboard
-from components.observability.lease_alerts import end_filter, lease_alerts
+from components.observability.lease_alerts import end_filter, lease_alerts, refused_filter
 from components.observability.lease_observability import LeaseObservability, LeaseObservabilityArgs
 from components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs
 from tests.support.components.fake_engine import Declarations, declare
@@ -52,6 +52,42 @@ def test_each_alert_is_one_that_google_takes() -> None:
 )
 def test_the_filter_takes_the_notices_of_this_stack_and_no_other_entry(changed: dict[str, Any], matches: bool) -> None:
     assert parse_filter(end_filter("acme-llm", "moe")).holds(ENTRY | changed) is matches
+
+
+STARTS = ("bezel-moe-start-0", "bezel-moe-1-start-0")
+ATTEMPT = {
+    "logName": "projects/acme-llm/logs/cloudscheduler.googleapis.com%2Fexecutions",
+    "resource": {"type": "cloud_scheduler_job", "labels": {"location": "us-east5", "job_id": "bezel-moe-1-start-0"}},
+    "severity": "ERROR",
+    "httpRequest": {"status": 403},
+}
+
+
+def test_leases_with_hours_have_an_alert_on_refused_starts_in_place_of_the_end() -> None:
+    refused, errors = lease_alerts(
+        "moe", "bezel-moe", "us-east5", project="acme-llm", max_error_share=0.05, renews=False, starts=STARTS
+    )
+    assert (refused.id, errors.id) == ("start-refused", "errors")
+    assert isinstance(refused.condition, LogMatch)
+    check_condition({"conditionMatchedLog": {"filter": refused.condition.filter}}, "x", alone=True, rate_limited=True)
+    assert [alert.id for alert in alerts()] == ["lease-ends", "errors"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "matches"),
+    [
+        ({}, True),
+        ({"httpRequest": {}}, True),  # no response at all
+        ({"httpRequest": {"status": 409}}, False),  # the lease is there already
+        ({"severity": "INFO", "httpRequest": {"status": 200}}, False),
+        ({"resource": ATTEMPT["resource"] | {"labels": {"location": "us-east5", "job_id": "bezel-moe-end-0"}}}, False),
+        ({"resource": ATTEMPT["resource"] | {"labels": {"location": "us-east1", "job_id": STARTS[0]}}}, False),
+    ],
+)
+def test_the_filter_takes_failed_starts_of_this_stack_but_none_of_a_lease_that_is_there(
+    changed: dict[str, Any], matches: bool
+) -> None:
+    assert parse_filter(refused_filter("us-east5", STARTS)).holds(ATTEMPT | changed) is matches
 
 
 def test_the_alert_says_what_to_do_with_and_without_renewal() -> None:

@@ -216,6 +216,17 @@ def test_with_hours_no_secret_and_no_unknown_value_is_in_a_job_of_a_first_previe
 
 
 @pytest.mark.slow
+def test_with_hours_an_alert_names_each_job_that_requests_a_lease_and_no_machine_tells_its_end() -> None:
+    declared = deployed(lease=HOURS | {"count": 2}, observability={"alerts": True})
+    text = json.dumps([policy.inputs for policy in declared.of("AlertPolicy")])
+    assert all(name in text for name in ("bezel-moe-start-0", "bezel-moe-1-start-0"))
+    assert "bezel-lease" not in text
+    for request in declared.of("TpuRequest"):
+        (spec,) = request.inputs["body"]["tpu"]["nodeSpec"]
+        assert "bezel-end-notice" not in spec["node"]["metadata"]
+
+
+@pytest.mark.slow
 def test_without_hours_there_is_no_job_and_no_account_for_any() -> None:
     declared = deployed()
     assert declared.of(JOB) == []
