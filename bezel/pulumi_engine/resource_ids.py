@@ -45,13 +45,15 @@ IDS: Mapping[str, str] = {
     "gcp:storage/bucketObject:BucketObject": "{bucket}-{name}",
     "pulumi-python:dynamic/components:TpuRequest": "projects/{project}/leases/{name}",
 }
-# Types that look up, wait, measure or move traffic: a killed run cannot leave anything of them, and the next `up`
-# repeats them. A request that a wait for a lease sends in another zone belongs to the lease's request, and is found
+# Types that look up, wait, measure, move traffic or set what another resource has: a killed run cannot leave anything
+# of them, and the next `up` repeats them. A request that a wait for a lease sends in another zone belongs to the lease's request, and is found
 # and deleted with it.
 MAKES_NOTHING = frozenset(
     {
         "pulumi-python:dynamic/bootstrap:StackGuard",
+        "pulumi-python:dynamic/components:LeaseAfterChecks",
         "pulumi-python:dynamic/components:ModelFiles",
+        "pulumi-python:dynamic/components:ScheduledMinimum",
         "pulumi-python:dynamic/components:TpuNode",
         "pulumi-python:dynamic/components:TrafficSwitch",
         "pulumi-python:dynamic/smoke:HealthCheck",

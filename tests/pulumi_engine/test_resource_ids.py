@@ -1,8 +1,14 @@
 """The id told from the inputs is the one that the provider gives, for every type that the stand-in knows."""
 
-import pytest
+import importlib
+import pkgutil
 
-from bezel.pulumi_engine.resource_ids import IDS, derived_id
+import pytest
+from pulumi.dynamic import Resource
+
+import components
+import smoke
+from bezel.pulumi_engine.resource_ids import IDS, MAKES_NOTHING, derived_id
 from bezel.standin_providers.lifecycle.resource import ResourceType, fill
 from bezel.standin_providers.resources import TYPES
 from bezel.standin_providers.resources.iam_members import MemberType
@@ -53,6 +59,19 @@ def test_every_type_has_the_id_that_its_provider_gives_it(kind: tuple[str, Resou
         whole = NAMED[row.parent] if row.parent in ("serviceAccountId", "cryptoKeyId") else whole
         expected = f"{whole}/roles/run.invoker/user:a@b.c"
     assert derived_id(token, NAMED, None) == expected
+
+
+def test_of_each_dynamic_resource_it_is_known_what_a_killed_run_leaves() -> None:
+    for package in (components, smoke):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
+    prefix = "pulumi-python:dynamic/"
+    found = {f"pulumi-python:{each._resource_type_name}" for each in Resource.__subclasses__()}
+    known = {token for token in (*IDS, *MAKES_NOTHING) if token.startswith(prefix)}
+    bootstraps = {token for token in known if token.startswith(f"{prefix}bootstrap:")}
+    own = {token for token in found if token.startswith((f"{prefix}components:", f"{prefix}smoke:"))}
+    assert own == known - bootstraps
+    assert len(own) >= 8
 
 
 def test_the_request_for_a_lease_is_named_by_its_lease() -> None:
