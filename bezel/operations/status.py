@@ -23,7 +23,7 @@ from bezel.operations.deployment.deployment import DeployedLease, DeployedServic
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Arguments, Result, Usd, lines, utc
 from bezel.operations.service_use.service_use import InstancesNow, ServiceCost, service_use
-from bezel.planner.base.hours import is_within, next_start
+from bezel.planner.base.hours import Window, is_within, next_start
 from bezel.planner.base.money import Priced
 from bezel.resource_cost.stack_cost import resources_in, stack_cost
 from bezel.rest import ApiError
@@ -206,7 +206,7 @@ def _lease_status(context: Context, lease: DeployedLease) -> LeaseStatus:
     hours = None if active_at is None else Decimal(str(max(0.0, end - active_at))) / 3600
     is_gone = observed is None and (ends_at is None or ends_at > now)
     report = None if observed is None else _container(back_end, observed)
-    instant = datetime.fromtimestamp(now, UTC)
+    instant, windows = datetime.fromtimestamp(now, UTC), [Window(*window) for window in lease.hours]
     return LeaseStatus(
         name=lease.name,
         zone=zone or None,
@@ -216,8 +216,8 @@ def _lease_status(context: Context, lease: DeployedLease) -> LeaseStatus:
         usd_per_hour=price,
         # When a lease that is gone early was billed last is not known.
         usd_so_far=None if price is None or hours is None or is_gone else price * hours,
-        is_in_hours=is_within(lease.hours, instant) if lease.hours else None,
-        next_start=next_start(lease.hours, instant) if lease.hours else None,
+        is_in_hours=is_within(windows, instant) if windows else None,
+        next_start=next_start(windows, instant) if windows else None,
         container=None if report is None else cleaned(report.state, _WORD),
         serves=None if report is None else report.is_healthy,
     )

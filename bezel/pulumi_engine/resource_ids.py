@@ -46,8 +46,8 @@ IDS: Mapping[str, str] = {
     "pulumi-python:dynamic/components:TpuRequest": "projects/{project}/leases/{name}",
 }
 # Types that look up, wait, measure, move traffic or set what another resource has: a killed run cannot leave anything
-# of them, and the next `up` repeats them. A request that a wait for a lease sends in another zone belongs to the lease's request, and is found
-# and deleted with it.
+# of them, and the next `up` repeats them. A request that a wait for a lease sends in another zone belongs to the
+# lease's request, and is found and deleted with it.
 MAKES_NOTHING = frozenset(
     {
         "pulumi-python:dynamic/bootstrap:StackGuard",

@@ -16,11 +16,15 @@ from bezel.planner import PlanError
 ROOT = Path(__file__).parents[2]
 
 
-def costs(folder: Path, stack: str, more: str = "") -> Cost:
+def costs(folder: Path, stack: str, more: str = "", **changed: object) -> Cost:
     for name in ("Pulumi.yaml", f"Pulumi.{stack}.yaml"):
         shutil.copy(ROOT / name, folder)
     file = folder / f"Pulumi.{stack}.yaml"
     file.write_text(file.read_text() + more)
+    if changed:
+        content = yaml.safe_load(file.read_text())
+        content["config"] |= {f"bezel:{key}": value for key, value in changed.items()}
+        file.write_text(yaml.safe_dump(content))
     return cost(Context(folder, {}, show=lambda _line: None), CostArguments(stack=stack))
 
 
@@ -48,6 +52,32 @@ def test_a_lease_costs_until_its_end_and_without_traffic_too(tmp_path: Path) -> 
     assert found.usd_per_lease == pytest.approx(found.usd_per_hour_at_most * 4, abs=Decimal("0.01"))
     assert found.usd_per_month_at_most is None
     assert "per month" not in found.text()
+
+
+SCHEDULE = """
+  bezel:scaling: {schedule: [{cron: 0 8 * * 1-5, min_instances: 1}, {cron: 0 18 * * 1-5, min_instances: 0}]}
+"""
+
+
+def test_a_month_of_a_schedule_or_of_hours_is_shown_with_what_it_saves(tmp_path: Path) -> None:
+    (tmp_path / "service").mkdir()
+    (tmp_path / "lease").mkdir()
+    service = costs(tmp_path / "service", "l4-qat", SCHEDULE, cost={"max_hourly_usd": 2, "max_idle_hourly_usd": 2})
+    assert service.usd_per_hour is not None
+    month = service.usd_per_hour * 730
+    assert service.usd_per_month_without_traffic == pytest.approx(month * 50 / 168, abs=Decimal("0.1"))
+    assert service.usd_per_month_saved == pytest.approx(month * 118 / 168, abs=Decimal("0.1"))
+
+    hours = {"zones": [{"zone": "us-east5-a"}], "hours": [{"start": "0 8 * * 1-5", "end": "0 12 * * 1-5"}]}
+    lease = costs(tmp_path / "lease", "v6e1-12b", lease=hours)
+    assert lease.usd_per_month_without_traffic == pytest.approx(Decimal("1.35") * 730 * 20 / 168, abs=Decimal("0.1"))
+    assert "saved per month" in lease.text()
+
+
+def test_without_a_schedule_or_hours_nothing_is_saved(tmp_path: Path) -> None:
+    found = costs(tmp_path, "v6e1-12b")
+    assert (found.usd_per_month_without_traffic, found.usd_per_month_saved) == (None, None)
+    assert "month" not in found.text()
 
 
 def test_what_has_no_price_is_refused_with_the_missing_row_and_costs_never_0(tmp_path: Path) -> None:

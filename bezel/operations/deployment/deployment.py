@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bezel.leases.clock import unix
-from bezel.planner.base.hours import Window
 from bezel.pulumi_engine.state_file import STACK, masked
 
 SERVICE_TYPE = "gcp:cloudrunv2/service:Service"
@@ -61,7 +60,7 @@ class DeployedLease:
         active_at: Start of billing, unix seconds; None before.
         ends_at: End of its run duration, unix seconds; None without an end.
         hourly_usd: Zone -> price of an hour in USD, None if unknown.
-        hours: Hours in which it is leased; empty where only a deploy requests it.
+        hours: Hours in which it is leased, each as start, end and zone; empty where only a deploy requests it.
     """
 
     name: str
@@ -73,7 +72,7 @@ class DeployedLease:
     active_at: float | None = None
     ends_at: float | None = None
     hourly_usd: Mapping[str, float | None] = field(default_factory=dict)
-    hours: tuple[Window, ...] = ()
+    hours: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -165,5 +164,5 @@ def _lease(values: Mapping[str, Any]) -> DeployedLease:
         active_at=unix(values.get("active_at")),
         ends_at=unix(values.get("ends_at")),
         hourly_usd=dict(values.get("hourly_usd") or {}),
-        hours=tuple(Window(*map(str, window)) for window in values.get("hours") or ()),
+        hours=tuple(tuple(map(str, window)) for window in values.get("hours") or ()),
     )

@@ -52,6 +52,13 @@ class Cost(Result):
     usd_per_hour_at_most: Usd | None = Field(description="all instances, or all leased machines with their gateway")
     usd_per_hour_idle: Usd | None = Field(description="without traffic: the minimum of instances, or all machines")
     usd_per_month_at_most: Usd | None = Field(description="all instances for 730 hours; null for leases, which end")
+    usd_per_month_without_traffic: Usd | None = Field(
+        description="the minimum of instances as a schedule sets it, or all machines in the hours of their leases; "
+        "null for leases without hours, which end"
+    )
+    usd_per_month_saved: Usd | None = Field(
+        description="what the schedule or the hours save, against the dearest hour at all times; null without"
+    )
     usd_per_lease: Usd | None = Field(description="all leased machines with their gateway until the end; null without")
     lease_seconds: int | None = Field(description="run duration of a lease; null without")
     usd_per_cold_start: Range | None = Field(description="a start of an instance or of all machines")
@@ -66,11 +73,14 @@ class Cost(Result):
 
     def text(self) -> str:
         """The amounts, then the parts with their sources."""
+        ends_for_good = self.lease_seconds is not None and self.usd_per_month_without_traffic is None
         rows = [
             ("per hour", _usd(self.usd_per_hour)),
             ("per hour at most", _usd(self.usd_per_hour_at_most)),
             ("per hour without traffic", _usd(self.usd_per_hour_idle)),
             ("per month at most", None if self.lease_seconds else _usd(self.usd_per_month_at_most)),
+            ("per month without traffic", None if ends_for_good else _usd(self.usd_per_month_without_traffic)),
+            ("saved per month", None if self.usd_per_month_saved is None else _usd(self.usd_per_month_saved)),
             ("per lease", _usd(self.usd_per_lease) if self.lease_seconds else None),
             ("per cold start", _range(self.usd_per_cold_start)),
             ("per million input tokens", _range(self.usd_per_million_input_tokens)),
@@ -98,6 +108,11 @@ def cost(context: Context, arguments: CostArguments) -> Cost:
     made, project = plan_of(context, arguments.stack)
     given: Mapping[str, Any] = dict(made.as_output())["cost"]  # type: ignore[assignment]
     is_lease = isinstance(made, LeasePlan)
+    monthly, saved = (
+        ("usd_per_month", "usd_per_month_saved_by_hours")
+        if is_lease
+        else ("usd_per_month_without_traffic", "usd_per_month_saved_by_schedule")
+    )
     at_most = _amount(given["usd_per_hour_with_gateway" if is_lease else "usd_per_hour_all_instances"])
     return Cost(
         stack=arguments.stack,
@@ -106,6 +121,8 @@ def cost(context: Context, arguments: CostArguments) -> Cost:
         usd_per_hour_at_most=at_most,
         usd_per_hour_idle=_amount(given["usd_per_hour" if is_lease else "usd_per_hour_min_instances"]),
         usd_per_month_at_most=None if is_lease or at_most is None else at_most * _MONTH_HOURS,
+        usd_per_month_without_traffic=_amount(given.get(monthly)),
+        usd_per_month_saved=_amount(given.get(saved)),
         usd_per_lease=_amount(given.get("usd_per_lease_with_gateway")),
         lease_seconds=given.get("lease_seconds"),
         usd_per_cold_start=_between(given.get("usd_per_cold_start")),
