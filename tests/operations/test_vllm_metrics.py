@@ -142,3 +142,16 @@ def test_whatever_stands_in_a_response_it_is_read_or_refused(text: str) -> None:
     found = parse(text + "\nvllm:num_requests_running 1\nvllm:num_requests_waiting 0\n" + text, 0.0)
     assert found is not None
     assert all(figure.value is None or figure.value == figure.value for figure in figures_of(found))
+
+
+def refers_to_another(figure: Figure, all_names: set[str]) -> bool:
+    """Whether a repair can be followed only with that of another figure beside it."""
+    return "do as for" in figure.repair or any(f"`{name}`" in figure.repair for name in all_names)
+
+
+def test_a_repair_needs_no_other_figure_to_be_followed() -> None:
+    figures = figures_of(recorded())
+    all_names = {name for figure in figures for name in (figure.name, figure.title)}
+    assert [figure.name for figure in figures if refers_to_another(figure, all_names)] == []
+    one = figures[0].model_copy(update={"repair": "do more of it, as of `waiting`."})
+    assert refers_to_another(one, all_names)
