@@ -7,7 +7,7 @@ the list of zones, and printing.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from bezel.leases import messages
 from bezel.leases.backend import no_such_zone, not_enabled
@@ -126,17 +126,6 @@ class LeaseInventory:
             if no_such_zone(error):
                 return None
             raise
-
-    def describe(self, lease: Observation) -> dict[str, Any]:
-        """All details of a lease, with its boot phases and the end of its console output."""
-        phases, console = self.boot(lease)
-        return {
-            **vars(lease),
-            "state": str(lease.state),
-            "labels": dict(lease.labels),
-            "phases": {name: vars(phase) for name, phase in phases.items()},
-            "serial_output": console,
-        }
 
     def boot(self, lease: Observation) -> tuple[Mapping[str, Phase], Sequence[str]]:
         """Boot phases by name, and the last lines of the console; both empty unless the lease is active."""

@@ -111,10 +111,11 @@ def test_a_description_tells_the_boot_and_where_there_is_one_the_console(trial: 
     trial.run()
     with new_client(trial.world.clock) as client:
         fleet = fleet_of(trial, client)
-        told = fleet.describe(fleet.list()[0])
-    assert told["state"] == "active"
-    assert told["phases"]["healthy"]["state"] == "done"
-    assert told["serial_output"] == (["bezel: starting"] if trial.kind == "flex_start_vm" else [])
+        (lease,) = fleet.list()
+        phases, console = fleet.boot(lease)
+    assert lease.state == "active"
+    assert phases["healthy"].state == "done"
+    assert console == (["bezel: starting"] if trial.kind == "flex_start_vm" else [])
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""The `bezel tpu` commands: find, list, describe, delete, sweep."""
+"""The `bezel tpu` commands that are no operations: find, sweep."""

@@ -1,8 +1,7 @@
-"""`bezel tpu find|list|describe|delete|sweep`: finds capacity for leases, shows a project's leases, deletes leftovers.
+"""`bezel tpu find|sweep`: finds capacity for leases, deletes leftovers.
 
-Owns printing, the confirmation before a deletion, and the list of zones. Leaves listing, deleting and sweeping
-to `bezel.leases`, and finding to `bezel.operations.zone_choice.zone_search`. The same as operations:
-`bezel.operations.leases`.
+Owns printing, the confirmation before a sweep, and the list of zones. Leaves sweeping to `bezel.leases`, and finding to
+`bezel.operations.zone_choice.zone_search`. The other commands of `bezel tpu` are operations: `bezel.operations.leases`.
 """
 
 import argparse
@@ -14,7 +13,7 @@ from typing import Any
 
 from bezel.console import aligned, note, say
 from bezel.errors import NOT_SET, Problem, UserError
-from bezel.leases.clock import clock_of, rfc3339
+from bezel.leases.clock import clock_of
 from bezel.leases.inventory import LeaseInventory, Leftover, new_client, sweep_plan
 from bezel.leases.observation import Observation
 from bezel.operations.zone_choice.zone_search import FINDING_COLUMNS, find
@@ -39,20 +38,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
     with new_client(clock) as client:
         zones, cloud_project = _zones(project, options), checked_cloud_project(options.project)
         inventory = LeaseInventory(client, clock, cloud_project, zones, note, named=bool(options.zone))
-        if options.action == "list":
-            return _list(inventory, as_json=options.json)
-        if options.action == "sweep":
-            return _delete(
-                inventory, sweep_plan(inventory.list(), now=clock.now(), of_stacks=options.of_stack), options
-            )
-        leases = [lease for lease in inventory.list() if lease.name == options.name]
-        if not leases:
-            repair = "choose a lease of `bezel tpu list`."
-            raise UserError(Problem("NAME", options.name, "these zones contain no such lease of this program.", repair))
-        if options.action == "delete":
-            return _delete(inventory, [Leftover(lease, "named on the command line") for lease in leases], options)
-        _print_json([inventory.describe(lease) for lease in leases])
-        return 0
+        return _delete(inventory, sweep_plan(inventory.list(), now=clock.now(), of_stacks=options.of_stack), options)
 
 
 def _zones(project: Project, options: argparse.Namespace) -> tuple[str, ...]:
@@ -60,21 +46,9 @@ def _zones(project: Project, options: argparse.Namespace) -> tuple[str, ...]:
     return tuple(dict.fromkeys(options.zone)) or lease_zones(project, note)
 
 
-def _list(inventory: LeaseInventory, *, as_json: bool) -> int:
-    leases = inventory.list()
-    if as_json:
-        _print_json([_plain(lease) for lease in leases])
-    elif leases:
-        _print_table(("lease", "stack", "zone", "hardware", "state", "ends", "address"), map(_row, leases))
-    else:
-        note("no leases of this program in these zones")
-    return 0
-
-
 def _row(lease: Observation) -> Sequence[str]:
-    ends = rfc3339(lease.ends_at) or "-"
     state = f"{lease.state} ({lease.word})" if lease.word else str(lease.state)
-    return lease.name, lease.stack, lease.zone, lease.hardware or "-", state, ends, lease.address or "-"
+    return lease.name, lease.stack, lease.zone, lease.hardware or "-", state
 
 
 def _plain(lease: Observation) -> dict[str, Any]:
@@ -87,12 +61,12 @@ def _delete(inventory: LeaseInventory, plan: Sequence[Leftover], options: argpar
     if options.json:
         _print_json([_plain(leftover.lease) | {"why": leftover.why} for leftover in plan])
     elif plan:
-        rows = ((*_row(leftover.lease)[:5], leftover.why) for leftover in plan)
+        rows = ((*_row(leftover.lease), leftover.why) for leftover in plan)
         _print_table(("to delete", "stack", "zone", "hardware", "state", "why"), rows)
     if not plan:
         note("nothing to delete in these zones")
         return 0
-    if not (options.yes or _is_named(options) or _confirmed()):
+    if not (options.yes or _confirmed()):
         return 1
     failed = inventory.sweep(plan)
     for lease, reason in failed.items():
@@ -121,19 +95,6 @@ def _find(project: Project, options: argparse.Namespace) -> int:
     else:
         _print_table(FINDING_COLUMNS, (tuple(row.values()) for row in rows))
     return 0
-
-
-def _is_named(options: argparse.Namespace) -> bool:
-    """Whether `--name` repeats the name of the lease to delete.
-
-    Raises:
-        UserError: It is another name.
-    """
-    given = getattr(options, "confirm_name", None)
-    if given is not None and given != options.name:
-        consequence = f"the lease to delete is {options.name}; nothing was deleted."
-        raise UserError(Problem("--name", given, consequence, "repeat the name of the lease."))
-    return given is not None
 
 
 def _confirmed() -> bool:
