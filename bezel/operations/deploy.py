@@ -102,7 +102,8 @@ def plan_stack(context: Context, operation: str, stack: str, arguments: Argument
             price_after=price_of(report.after),
             destroyed=tuple(f"{change.name} ({change.type})" for change in again),
             lost=losses(again),
-            warnings=plain_all([*_advice(report), *report.quota, *([outputs] if report.outputs else [])]),
+            warnings=plain_all([*_advice(report), *report.quota_warnings]),
+            notes=plain_all([*_quota_notes(report), *([outputs] if report.outputs else [])]),
             refusals=_refusals(report),
             confirm_name=stack if again else None,
             basis={**basis_of(context, stack, prepared.state), "changes": report.changes_digest},
@@ -160,6 +161,11 @@ def refuse_pending(prepared: StackEngine, stack: str) -> None:
     if is_pending(prepared):
         consequence = "an earlier run was ended in the middle of an operation, so its outcome is unknown."
         raise UserError(Problem(f"stack {stack}", None, consequence, f"reconcile it: `bezel recover {stack}`."))
+
+
+def _quota_notes(report: ChangeReport) -> list[str]:
+    """Use, limit and need of each quota that the stack counts in: what is too full is a warning, and not here."""
+    return [f"quota {line}" for line in report.quota if line not in report.quota_warnings]
 
 
 def price_of(cost: StackCost | None) -> Price | None:

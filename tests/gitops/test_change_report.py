@@ -116,3 +116,13 @@ def test_a_report_without_changes_says_so():
     made = judged(PACKS)
     assert made.text().startswith("dev: allowed; no changes\n")
     assert made.as_json()["changes"] == {}
+
+
+def test_the_use_of_a_quota_is_no_warning_and_a_full_quota_is_one():
+    table = said("info", "quotas and their use:\n  L4 in us-east4: 1 GPU used, 3 GPUs allowed, 1 GPU needed.")
+    full = said("warning", "the quota L4 counted 3 GPUs in use,\n  of the 3 of this project")
+    assert judged([*PACKS, table]).quota == ("L4 in us-east4: 1 GPU used, 3 GPUs allowed, 1 GPU needed.",)
+    assert judged([*PACKS, table]).quota_warnings == ()
+    made = judged([*PACKS, table, full])
+    assert made.quota_warnings == ("the quota L4 counted 3 GPUs in use, of the 3 of this project",)
+    assert len(made.quota) == 2

@@ -99,6 +99,9 @@ def test_a_service_is_scaled_by_its_file_and_a_deploy(project: Project) -> None:
     assert plan.file_change is not None
     assert "+    max_instances: 2" in plan.file_change
     assert [text for text in plan.warnings if "have changed" in text] == [], plan.changes
+    # What every plan says of quotas that have room asks for nothing.
+    assert any("allowed, " in text for text in plan.notes), plan
+    assert not any("allowed, " in text for text in plan.warnings), plan.warnings
     assert plan.price_before is not None
     assert plan.price_after is not None
     assert plan.price_after.usd_per_hour == pytest.approx(2 * (plan.price_before.usd_per_hour or 0))

@@ -43,6 +43,7 @@ class ChangeReport:
         violations: What the policy packs report.
         fit: How the model fits into the memory, as the plan says.
         quota: Quotas and their use, as the program reports them.
+        quota_warnings: Those of them that say that a quota is too full, or not known.
         problems: What failed, and what refuses.
         notes: What a reader should know besides.
         outputs: Names of the stack's outputs that change.
@@ -64,6 +65,7 @@ class ChangeReport:
     violations: tuple[Violation, ...] = ()
     fit: str | None = None
     quota: tuple[str, ...] = ()
+    quota_warnings: tuple[str, ...] = ()
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     outputs: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ price. Leaves out the comparison with an earlier review (`deploy`) and the wordi
 """
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -131,9 +131,14 @@ def fill(report: ChangeReport, run: EngineRun) -> None:
     messages = [item.message for item in events.diagnostics]
     tables = [text.removeprefix(_QUOTA).splitlines() for text in messages if text.startswith(_QUOTA)]
     warnings = [item.message for item in events.diagnostics if item.severity == "warning" and "quota" in item.message]
-    lines = [*(line for table in tables for line in table), *warnings]
-    report.quota = tuple(dict.fromkeys(" ".join(line.split()) for line in lines if line.strip()))
+    report.quota_warnings = _lines(warnings)
+    report.quota = _lines([*(line for table in tables for line in table), *warnings])
     judge(report, run)
+
+
+def _lines(texts: Iterable[str]) -> tuple[str, ...]:
+    """Texts as one line each, each once."""
+    return tuple(dict.fromkeys(" ".join(text.split()) for text in texts if text.strip()))
 
 
 def _fit(plan: object) -> str | None:

@@ -64,6 +64,7 @@ class Plan(Result):
     destroyed: tuple[str, ...] = Field((), description="what is destroyed, by name; a replaced one is made anew")
     lost: tuple[str, ...] = Field((), description="what could be lost and is not made anew")
     warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = Field((), description="what is worth knowing and asks for nothing, e.g. the use of quotas")
     refusals: tuple[str, ...] = Field((), description="why it cannot be confirmed; empty where it can")
     confirm_name: str | None = Field(None, description="name that the confirmation has to repeat; null if none")
     basis: Mapping[str, str] = Field(description="digests and names that the plan depends on")
@@ -88,6 +89,7 @@ class Plan(Result):
         lines += [f"could be lost: {what}" for what in self.lost]
         lines += [f"  {change.line}" for change in self.changes]
         lines += [f"  {line}" for line in (self.file_change or "").splitlines()]
+        lines += [f"note: {text}" for text in self.notes]
         lines += [f"warning: {text}" for text in self.warnings]
         lines += [f"refused: {text}" for text in self.refusals]
         return "\n".join(lines) + "\n"
