@@ -18,6 +18,7 @@ from bezel.errors import NOT_SHOWN, UserError, shown
 
 Spec = Mapping[str, Any]
 COMMANDS = Path(__file__).with_name("commands.toml")
+_PASSED_ON = "pulumi"  # name of the argument of a command that passes on what follows the dashes
 # Titles of the groups of commands in the help.
 GROUPS = {
     "deploy": "plan and deploy",
@@ -118,13 +119,14 @@ class Parser(argparse.ArgumentParser):
         """Fill the parser, then parse; called for the parser of each subcommand on the command line."""
         self.fill()
         if self._spec.get("dashed_values") and args is not None:
-            args = [self._as_value(word) for word in args]
+            end = args.index("--") if "--" in args else len(args)
+            args = [*(self._as_value(word) for word in args[:end]), *args[end:]]
         return super().parse_known_args(args, namespace)
 
     def _as_value(self, word: str) -> str:
         """A word that argparse takes as a value, with a blank in front, if it is none of the command's options."""
         is_option = word.partition("=")[0] in self._option_string_actions
-        return f" {word}" if word.startswith("-") and word != "--" and not is_option else word
+        return f" {word}" if word.startswith("-") and not is_option else word
 
     def read(self, arguments: Sequence[str]) -> argparse.Namespace:
         """Parse the arguments. The called subcommand, which knows its own options, reports unrecognized ones."""
@@ -146,6 +148,15 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise the error of an invalid command line."""
         raise UsageError(message, title=self.prog)
+
+
+def passes_on(arguments: Sequence[str]) -> bool:
+    """Whether the command that the arguments name passes on what follows `--`."""
+    spec = _commands()
+    for word in arguments:
+        spec = spec.get("commands", {}).get(word, spec)
+    tables = (_commands()["tables"][name]["arguments"] for name in spec.get("options", ()))
+    return any(_PASSED_ON in given for given in (spec.get("arguments", {}), *tables))
 
 
 def shown_names(operation: str) -> dict[str, str]:

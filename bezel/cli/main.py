@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bezel.cli.argparser import UsageError, root_parser
+from bezel.cli.argparser import UsageError, passes_on, root_parser
 from bezel.errors import UserError
 
 if TYPE_CHECKING:
@@ -52,15 +52,17 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
     Raises:
         UsageError: It is invalid.
     """
+    parser = root_parser()
+    if not passes_on(given):  # what follows the dashes is a value, as in other programs
+        options = parser.read(given)
+        options.pulumi = []
+        return options
     # Split here: argparse cannot place the rest where our options come between the stack and the dashes.
     own, passed_on = list(given), []
     if "--" in own:
         dashes = own.index("--")
         own, passed_on = own[:dashes], own[dashes + 1 :]
-    parser = root_parser()
     options = parser.read(own)
-    if passed_on and not hasattr(options, "pulumi"):
-        parser.error(f"this command passes no options on to pulumi: -- {shlex.join(passed_on)}")
     if getattr(options, "pulumi", ()):
         parser.error(f"arguments that are passed on must follow --: {shlex.join(options.pulumi)} precedes it")
     options.pulumi = passed_on

@@ -47,7 +47,8 @@ COPY = ("weights", "copy", "l4-qat")
             "bezel bench ab: argument --start-seconds: expected a finite number above 0, got '-1'",
         ),
         (("plan", "l4-qat", "l4-fp8"), "bezel plan: unrecognized argument: l4-fp8"),
-        (("plan", "l4-qat", "--", "--diff"), "bezel: this command passes no options on to pulumi: -- --diff"),
+        (("plan", "l4-qat", "--", "--diff"), "bezel plan: unrecognized argument: --diff"),
+        (("local", "up"), "bezel local up: the following arguments are required: STACK"),
         ((*UP, "--dead", "3"), "bezel local up: unrecognized argument: --dead 3; did you mean --deadline?"),
         ((*UP, "x", "--", "--diff"), "bezel: arguments that are passed on must follow --: x precedes it"),
     ],
@@ -68,6 +69,22 @@ def test_what_is_right_is_read_whole() -> None:
     up = parse((*UP, "--deadline", "3", "--", "--diff", "x"))
     assert (up.action, up.stack, up.deadline, up.pulumi) == ("up", "l4-qat", 3.0, ["--diff", "x"])
     assert not hasattr(up, "parser")
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "value"),
+    [
+        (("query", "l4-qat", "--", "--stats"), "prompt", "--stats"),
+        (("query", "--max-tokens", "3", "--", "l4-qat", "-5 + 3?"), "prompt", "-5 + 3?"),
+        (("explain", "--", "-tp"), "subject", "-tp"),
+        (("tpu", "describe", "--", "bezel-x"), "name", "bezel-x"),
+    ],
+)
+def test_what_follows_the_dashes_is_a_value_where_nothing_is_passed_on(
+    given: tuple[str, ...], name: str, value: str
+) -> None:
+    options = parse(given)
+    assert (getattr(options, name), options.pulumi) == (value, [])
 
 
 OUTSIDE = "there is no Pulumi.yaml in this folder or above"

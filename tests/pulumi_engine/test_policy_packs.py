@@ -64,5 +64,5 @@ def test_what_stands_behind_the_dashes_is_the_engines_wherever_our_options_stand
 
 
 def test_dashes_where_nothing_is_passed_on_are_refused() -> None:
-    with pytest.raises(UsageError, match="this command passes no options on to pulumi: -- --json"):
+    with pytest.raises(UsageError, match="bezel local status: unrecognized argument: -- --json"):
         parse(["local", "status", "--", "--json"])
