@@ -5,11 +5,9 @@ import os
 from typing import TYPE_CHECKING
 
 from bezel.console import say, write
-from bezel.errors import Problem, UserError
+from bezel.errors import UserError
 
 if TYPE_CHECKING:
-    from pydantic import ValidationError
-
     from bezel.operations.registry import Operation
     from bezel.operations.results import Arguments
     from bezel.pulumi_engine.project import Project
@@ -21,18 +19,11 @@ def run(project: "Project", options: argparse.Namespace) -> int:
     Raises:
         UserError: An argument is invalid, or the operation failed.
     """
-    from pydantic import ValidationError
-
     from bezel.operations.context import Context
     from bezel.operations.registry import operation
 
     called = operation(options.operation)
-    model = called.arguments()
-    given = {name: getattr(options, name) for name in model.model_fields if getattr(options, name, None) is not None}
-    try:
-        arguments = model.model_validate(given)
-    except ValidationError as error:
-        raise ArgumentError(*_problems(error, options.operation)) from None
+    arguments = arguments_of(called, options)
     output, pieces = (None, None) if options.json else (say, write)
     with Context(project.folder, os.environ, output=output, pieces=pieces) as context:
         if called.kind == "changing":
@@ -52,28 +43,18 @@ def arguments_of(called: "Operation", options: argparse.Namespace) -> "Arguments
     """
     from pydantic import ValidationError
 
+    from bezel.cli.argparser import shown_names
+    from bezel.operations.argument_errors import argument_problems
+
     model = called.arguments()
     given = {name: getattr(options, name) for name in model.model_fields if getattr(options, name, None) is not None}
     try:
         return model.model_validate(given)
     except ValidationError as error:
-        raise ArgumentError(*_problems(error, options.operation)) from None
+        raise ArgumentError(*argument_problems(error, model, shown_names(called.name))) from None
 
 
 class ArgumentError(UserError):
     """Arguments of an operation are invalid."""
 
     exit_code = 2
-
-
-def _problems(error: "ValidationError", operation: str) -> list[Problem]:
-    """The problems of arguments, each under its name on the command line."""
-    from bezel.cli.argparser import shown_names
-
-    repair, names = "give a value that the command's --help allows.", shown_names(operation)
-    return [
-        Problem(
-            names.get(str(each["loc"][0]), str(each["loc"][0])), each["input"], f"it is refused: {each['msg']}.", repair
-        )
-        for each in error.errors(include_url=False)
-    ]

@@ -23,7 +23,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent
 from pydantic import ValidationError
 
-from bezel.errors import UserError, shown
+from bezel.errors import UserError
 from bezel.operations.context import Context
 from bezel.operations.results import Arguments, Result
 
@@ -141,15 +141,14 @@ def checked(call: Call) -> Arguments:
     except UnicodeEncodeError:
         # JSON can escape half of a pair, which no answer could repeat.
         raise _InvalidError("expected Unicode text, got half of a surrogate pair.", []) from None
+    model = call.model()
     try:
-        return call.model().model_validate(call.given)
+        return model.model_validate(call.given)
     except ValidationError as error:
-        problems = [
-            {"key": ".".join(map(str, each["loc"])), "value": shown(each["input"]), "consequence": each["msg"]}
-            for each in error.errors(include_url=False, include_context=False)
-        ]
-        text = "\n".join(f"{problem['key']} = {problem['value']}: {problem['consequence']}" for problem in problems)
-        raise _InvalidError(text, problems) from None
+        from bezel.operations.argument_errors import argument_problems  # imported with the first mistake
+
+        refusal = UserError(*argument_problems(error, model))
+        raise _InvalidError(str(refusal), refusal.as_json()["problems"]) from None
 
 
 def success(result: Result) -> CallToolResult:

@@ -227,7 +227,7 @@ def test_a_lease_without_a_stack_is_planned_and_requested_only_where_that_is_con
     cloud.settled("dev-one", ZONE)
     assert cloud.tpu("list", *HERE).out.splitlines()[1].split()[:2] == ["dev-one", "bezel-by-hand"]
     wrong = cloud.tpu("create", "Dev_One", *given[2:])
-    assert (wrong.code, wrong.error.startswith("bezel: NAME = Dev_One\n   it is refused")) == (2, True)
+    assert (wrong.code, wrong.error.startswith("bezel: NAME = Dev_One\n   its form is wrong")) == (2, True)
 
 
 @pytest.mark.parametrize("vm", [False, True])

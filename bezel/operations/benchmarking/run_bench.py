@@ -12,7 +12,9 @@ from bezel.operations.context import Context
 
 _LONGEST_SECONDS = 4 * 3600.0
 _NAMED = ("users", "rate", "requests", "seconds", "input_tokens", "output_tokens", "repeats")
-Limit = Annotated[str, Field(pattern=r"^(ttft|ttfc|tpot|e2e|itl_max)=[0-9]{1,7}(\.[0-9]{1,3})?$")]
+Limit = Annotated[
+    str, Field(pattern=r"^(ttft|ttfc|tpot|e2e|itl_max)=[0-9]{1,7}(\.[0-9]{1,3})?$", examples=["ttft=500"])
+]
 
 
 class RunArguments(TargetArguments):

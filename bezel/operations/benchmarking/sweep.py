@@ -12,7 +12,7 @@ from bezel.operations.context import Context
 
 _END_SECONDS = 900.0
 """Beyond its limit of time a sweep ends the cell that it measures, and writes its result."""
-Numbers = Annotated[str, Field(pattern=r"^[0-9]{1,6}(,[0-9]{1,6}){0,19}$")]
+Numbers = Annotated[str, Field(pattern=r"^[0-9]{1,6}(,[0-9]{1,6}){0,19}$", examples=["128,1024"])]
 
 
 class SweepArguments(TargetArguments):

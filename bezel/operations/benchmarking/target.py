@@ -15,7 +15,7 @@ from bezel.operations.results import Arguments
 from bezel.operations.service_use.instances import instances_of
 from bezel.operations.serving.metrics import asleep
 
-Served = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,199}$")]
+Served = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,199}$", examples=["gemma-4-12b-it"])]
 """Id of a served model; it becomes an argument of a command."""
 
 

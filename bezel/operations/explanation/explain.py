@@ -71,7 +71,7 @@ def explain(context: Context, arguments: ExplainArguments) -> Explanation:
     if not entries:
         hint = f"did you mean {', '.join(near)}?" if near else "`bezel catalog show` lists what the catalogue knows."
         consequence = f"no policy, setting, checkpoint, hardware, option or variable of vLLM {version} has this name."
-        raise UserError(Problem("SUBJECT", subject, consequence, hint))
+        raise UserError(Problem("NAME", subject, consequence, hint))
     shown = {entry.name.lower().removeprefix("bezel:") for entry in entries}
     return Explanation(
         subject=subject, entries=tuple(entries), near=tuple(name for name in near if name.lower() not in shown)

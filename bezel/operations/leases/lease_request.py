@@ -33,12 +33,20 @@ class CreateArguments(Arguments):
     zone: tuple[Zone, ...] = Field(
         min_length=1, max_length=_MOST_ZONES, description="zones, best first: the first that takes the request has it"
     )
-    network: str = Field(pattern=_NETWORK, description="network of the machine, with a subnetwork in the zone's region")
+    network: str = Field(
+        pattern=_NETWORK,
+        description="network of the machine, with a subnetwork in the zone's region",
+        examples=["default"],
+    )
     subnetwork: str | None = Field(
-        None, pattern=_NETWORK, description="which subnetwork, where the network has several in a region"
+        None,
+        pattern=_NETWORK,
+        description="which subnetwork, where the network has several in a region",
+        examples=["default"],
     )
     service_account: Annotated[str, Field(pattern=r"^[a-z0-9-]{1,63}@[a-z0-9.-]{1,200}$")] = Field(
-        description="e-mail of the service account that the machine runs as"
+        description="e-mail of the service account that the machine runs as",
+        examples=["vllm@my-project.iam.gserviceaccount.com"],
     )
     duration: str = Field("4h", max_length=20, description="longest run duration, 10m to 7d; then Google deletes it")
     patience: str = Field("2h", max_length=20, description="longest wait for capacity")

@@ -34,7 +34,7 @@ TYPES = {"queued_resource": "tpu.googleapis.com/QueuedResource", "flex_start_vm"
 """Kind of a lease -> its type in Cloud Asset Inventory."""
 NODE_TYPE = "tpu.googleapis.com/Node"
 
-Name = Annotated[str, Field(pattern=r"^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$")]
+Name = Annotated[str, Field(pattern=r"^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$", examples=["dev-1"])]
 """Name of a lease, as of `bezel.leases.names.NAME`; it becomes a part of addresses."""
 
 

@@ -7,8 +7,8 @@ from pydantic import Field
 from bezel.errors import Problem, UserError
 
 # They become parts of addresses and filters.
-Region = Annotated[str, Field(pattern=r"^[a-z]+-[a-z]+[0-9]+$", max_length=40)]
-Zone = Annotated[str, Field(pattern=r"^[a-z]+-[a-z]+[0-9]+-[a-z]$", max_length=40)]
+Region = Annotated[str, Field(pattern=r"^[a-z]+-[a-z]+[0-9]+$", max_length=40, examples=["us-east4"])]
+Zone = Annotated[str, Field(pattern=r"^[a-z]+-[a-z]+[0-9]+-[a-z]$", max_length=40, examples=["us-east5-a"])]
 
 
 def is_in(place: str, region: str | None, zone: str | None) -> bool:

@@ -28,7 +28,11 @@ _TYPE = "cloudquotas.googleapis.com/QuotaPreference"
 class QuotaRequestArguments(Arguments):
     """Which quota, where, and how much."""
 
-    quota: str = Field(pattern=r"^[A-Za-z0-9-]{1,120}$", description="id of the quota, as `bezel quota` shows it")
+    quota: str = Field(
+        pattern=r"^[A-Za-z0-9-]{1,120}$",
+        description="id of the quota, as `bezel quota` shows it",
+        examples=["CpuAllocPerProjectRegion"],
+    )
     amount: float = Field(
         gt=0, le=1e9, description="wanted limit in GPUs, chips, vCPUs or GiB, as `bezel quota` shows it"
     )
@@ -39,6 +43,7 @@ class QuotaRequestArguments(Arguments):
         "",
         pattern=r"^$|^[^@\s]{1,64}@[^@\s]{1,180}$",
         description="address for Google's questions; without it a request with questions is denied",
+        examples=["team@example.com"],
     )
     justification: str = Field("", max_length=1000, description="reason of the request, for Google")
 

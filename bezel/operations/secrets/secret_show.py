@@ -23,7 +23,9 @@ def _no_value(name: str) -> str:
     return name
 
 
-SecretName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,255}$", max_length=255), AfterValidator(_no_value)]
+SecretName = Annotated[
+    str, Field(pattern=r"^[A-Za-z0-9_-]{1,255}$", max_length=255, examples=["hf-token"]), AfterValidator(_no_value)
+]
 MANAGED_BY = "managed-by"
 ENABLED = "ENABLED"
 

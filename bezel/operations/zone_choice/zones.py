@@ -21,7 +21,7 @@ _UNKNOWN = "unknown"
 _MOST = 30
 
 # It becomes a part of addresses.
-Zone = Annotated[str, Field(pattern=r"^[a-z]+-[a-z]+[0-9]+-[a-z]$", max_length=40)]
+Zone = Annotated[str, Field(pattern=r"^[a-z]+-[a-z]+[0-9]+-[a-z]$", max_length=40, examples=["us-east5-a"])]
 
 
 class ZonesArguments(Arguments):

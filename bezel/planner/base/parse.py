@@ -29,7 +29,7 @@ _REQUIRED = ("model", "accelerator", "region")
 _ENTRIES: dict[str, type[BaseModel]] = {"cost.prices": PriceRow, "lease.zones": ZonePreference}
 
 # What was expected, by the first word of pydantic's kind of error.
-_EXPECTED = {
+EXPECTED = {
     "int": "a whole number",
     "float": "a number",
     "finite": "a finite number",
@@ -41,7 +41,7 @@ _EXPECTED = {
     "duration": "a duration with its unit",
     "memory": "a whole number of GiB",
 }
-_BOUNDS = {
+BOUNDS = {
     "greater_than": ("gt", "more than"),
     "greater_than_equal": ("ge", "at least"),
     "less_than": ("lt", "less than"),
@@ -87,12 +87,12 @@ def _problem(error: ErrorDetails) -> Problem:
     if kind == "literal_error":
         expected = str(context.get("expected", "")).replace("'", "")
         return Problem(key, value, "it is not one of the known values.", f"write {expected}.")
-    if kind in _BOUNDS:
-        name, words = _BOUNDS[kind]
+    if kind in BOUNDS:
+        name, words = BOUNDS[kind]
         return Problem(key, value, "it is out of range.", f"set it to {words} {context[name]:g}.")
     if kind == "string_type" and isinstance(error["input"], bool | int | float):
         return Problem(key, value, "expected text; without quotes it is not text.", f'quote it: `"{value}"`.')
-    wanted = _EXPECTED.get(kind.partition("_")[0])
+    wanted = EXPECTED.get(kind.partition("_")[0])
     consequence = f"expected {wanted}." if wanted else f"it is refused: {error['msg'].rstrip('.')}."
     repair = f"write {wanted or 'a valid value'}" + (f", e.g. `{path[-1]}: {example}`." if example else ".")
     if error["input"] is None and field is not None and not field.is_required():
