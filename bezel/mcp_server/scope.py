@@ -8,6 +8,7 @@ from bezel.operations.registry import OPERATIONS, Operation
 from bezel.operations.schemas import schemas_of
 
 STACK = "stack"
+PROJECT = "project"
 
 
 class OutOfScopeError(Exception):
@@ -27,13 +28,18 @@ class Scope:
     stacks: tuple[str, ...] = ()
 
     def operations(self) -> tuple[Operation, ...]:
-        """The operations that are served: with named stacks none that changes what belongs to no stack."""
+        """The operations that are served.
+
+        With named stacks none that changes what belongs to no stack, and none that shows the leases of a whole project,
+        which are those of other stacks too.
+        """
         return tuple(each for each in OPERATIONS if self._serves(each))
 
     def _serves(self, operation: Operation) -> bool:
         if self.read_only and operation.kind != "reading":
             return False
-        return not self.stacks or operation.kind != "changing" or STACK in _properties(operation)
+        properties = _properties(operation)
+        return not self.stacks or STACK in properties or (operation.kind != "changing" and PROJECT not in properties)
 
     def input_schema(self, operation: Operation) -> dict[str, Any]:
         """Schema of an operation's arguments; a stack is one of those that may be named."""

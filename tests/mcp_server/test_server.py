@@ -157,13 +157,29 @@ def test_a_server_of_one_stack_changes_nothing_that_belongs_to_no_stack(tmp_path
     async def asked(client: Client) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert "destroy" in tools
-        assert "tpu_list" in tools
+        assert "explain" in tools
         changing = [each.name for each in OPERATIONS if each.kind == "changing" and each.name in tools]
         assert all("stack" in tools[name].input_schema["properties"] for name in changing)
         with pytest.raises(MCPError, match="unknown tool"):
             await client.call_tool("tpu_delete", {"name": "bezel-one"})
 
     ask(tmp_path, asked, Scope(stacks=("dev",)))
+
+
+def test_a_server_of_one_stack_shows_no_lease_of_another(tmp_path: Path) -> None:
+    leases = {"tpu_list", "tpu_describe"}
+
+    async def narrow(client: Client) -> None:
+        assert leases.isdisjoint(tool.name for tool in (await client.list_tools()).tools)
+        for name in leases:
+            with pytest.raises(MCPError, match="unknown tool"):
+                await client.call_tool(name, {"name": "bezel-other"} if name == "tpu_describe" else {})
+
+    async def wide(client: Client) -> None:
+        assert leases <= {tool.name for tool in (await client.list_tools()).tools}
+
+    ask(tmp_path, narrow, Scope(stacks=("dev",)))
+    ask(tmp_path, wide)
 
 
 def test_a_server_of_two_stacks_takes_no_call_without_a_stack(cloud: Deployed) -> None:
