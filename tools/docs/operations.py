@@ -14,6 +14,7 @@ from tools.docs.generated_sections import ROOT, put
 SCHEMAS = ROOT / "bezel" / "operations" / "schemas"
 POLICIES = ROOT / "bezel" / "operations" / "explanation" / "policies.json"
 DOCUMENT = ROOT / "docs" / "operations.md"
+HELP = "bezel --help"
 # Tool of the seed systems -> the operation, or the other command of `bezel`, that does it; None: there is none yet.
 # A pair is a command for people, and the operation that tells an agent what a person runs.
 SEED_TOOLS: dict[str, str | tuple[str, str] | None] = {
@@ -31,7 +32,8 @@ SEED_TOOLS: dict[str, str | tuple[str, str] | None] = {
     "GPU quotas": "quota",
     "TPU quotas": "quota",
     "zones with available quota": "zones",
-    "find a TPU": "zones",
+    "find a TPU: where it exists, is accepted and has quota": "zones",
+    "find a TPU: a request in zone after zone, until one is granted": "deploy",
     "create a queued resource": "tpu_create",
     "list queued resources": "tpu_list",
     "describe a queued resource": "tpu_describe",
@@ -60,7 +62,12 @@ SEED_TOOLS: dict[str, str | tuple[str, str] | None] = {
     "cost estimate": "cost",
     "cost per million tokens": "cost",
     "cost comparison over platforms": "compare",
-    "help": "bezel --help",
+    "help": HELP,
+}
+# Test of a tool that the one of its operation does not show.
+TESTS = {
+    "find a TPU: a request in zone after zone, until one is granted": "tests/leases/test_controller.py",
+    "help": "tests/mcp_server/test_server.py",
 }
 
 
@@ -71,14 +78,13 @@ def counterparts() -> str:
         own, name = named if isinstance(named, tuple) else ("", named)
         if name is None:
             rows.append((tool, "not yet", "", ""))
-        elif name.startswith("bezel "):
-            rows.append((tool, f"`{name}`", "", ""))
+        elif name == HELP:
+            rows.append((tool, f"`{name}`", "the list of tools, `bezel://docs/operations`", f"`{TESTS[tool]}`"))
         else:
             each = operation(name)
             module = each.function.partition(":")[0].rpartition(".")[2]
-            rows.append(
-                (tool, f"`{own or f'bezel {each.command}'}`", f"`{each.name}`", f"`tests/operations/test_{module}.py`")
-            )
+            test = TESTS.get(tool, f"tests/operations/test_{module}.py")
+            rows.append((tool, f"`{own or f'bezel {each.command}'}`", f"`{each.name}`", f"`{test}`"))
     return _table(("tool of the seed systems", "command", "MCP tool", "test"), rows)
 
 
