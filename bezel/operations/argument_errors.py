@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from bezel.errors import NOT_SET, Problem
-from bezel.operations.results import Arguments
+from bezel.operations.results import Arguments, counted
 from bezel.planner.base.parse import BOUNDS, EXPECTED
 
 _LENGTHS = {"too_short": ("min_length", "at least"), "too_long": ("max_length", "at most")}
@@ -63,9 +63,8 @@ def _problem(
         return Problem(key, value, "it is not one of the known values.", f"choose {expected}{meaning}.")
     if (length := _LENGTHS.get(kind.removeprefix("string_"))) is not None:
         bound, words = length
-        things = "character" if kind.startswith("string_") else "item"
-        count = context[bound]
-        wanted = f"{words} {count} {things}{'' if count == 1 else 's'}"
+        thing = "character" if kind.startswith("string_") else "item"
+        wanted = f"{words} {counted(context[bound], thing)}"
         consequence = "it is empty." if not value else "it is too short." if "short" in kind else "it is too long."
         return Problem(key, value, consequence, f"write {wanted}{meaning}.")
     if kind == "string_pattern_mismatch":

@@ -39,6 +39,11 @@ def lines(rows: Iterable[tuple[str, str | None]]) -> str:
     return "".join(f"  {name.ljust(width)}  {value}\n" for name, value in shown)
 
 
+def counted(count: int, thing: str) -> str:
+    """A number of things: `1 quota`, `2 quotas`."""
+    return f"{count} {thing}" + ("" if count == 1 else "s")
+
+
 def utc(moment: float | None) -> datetime | None:
     """A moment in unix seconds as a time in UTC, to the second."""
     return None if moment is None else datetime.fromtimestamp(int(moment), UTC)

@@ -12,7 +12,7 @@ from bezel.operations.checkup.check import Area, Check, Job, check, of_error, ru
 from bezel.operations.checkup.cloud_checks import cloud_jobs
 from bezel.operations.checkup.local_checks import local_jobs, planned, project_check
 from bezel.operations.context import Context
-from bezel.operations.results import Arguments, Result
+from bezel.operations.results import Arguments, Result, counted
 from bezel.rest import Credentials, GoogleClient
 
 _REQUEST_SECONDS = 10.0
@@ -52,7 +52,14 @@ class Doctor(Result):
         unknown = len(self.checks) - sum(counts.values())
         lines += [
             "",
-            f"{counts['ok']} ok, {counts['problem']} problems, {counts['warning']} warnings, {unknown} unknown",
+            ", ".join(
+                (
+                    f"{counts['ok']} ok",
+                    counted(counts["problem"], "problem"),
+                    counted(counts["warning"], "warning"),
+                    f"{unknown} unknown",
+                )
+            ),
         ]
         return "\n".join(lines) + "\n"
 
@@ -66,7 +73,7 @@ def doctor(context: Context, arguments: DoctorArguments) -> Doctor:
     if arguments.stack is not None:
         context.project.stack_file(arguments.stack)
     stacks = (arguments.stack,) if arguments.stack is not None else tuple(context.project.stacks())
-    context.show(f"plans {'1 stack' if len(stacks) == 1 else f'{len(stacks)} stacks'}")
+    context.show(f"plans {counted(len(stacks), 'stack')}")
     files, plans = planned(context, stacks)
     credentials = Credentials(environ=context.environ)
     context.show(f"checks tools and login, for {arguments.deadline:g} s at most")
@@ -75,7 +82,7 @@ def doctor(context: Context, arguments: DoctorArguments) -> Doctor:
     with GoogleClient(credentials, timeout_seconds=_REQUEST_SECONDS, deadline_seconds=_REQUEST_SECONDS) as client:
         jobs = cloud_jobs(context, client, plans)
         if is_logged_in:
-            context.show(f"checks the cloud by {len(jobs)} questions, for {arguments.deadline:g} s at most")
+            context.show(f"checks the cloud by {counted(len(jobs), 'question')}, for {arguments.deadline:g} s at most")
             cloud = run_all(jobs, arguments.deadline)
         else:
             cloud = [_needs_login(area) for area in _NEEDING_LOGIN if any(job.area == area for job in jobs)]

@@ -2,6 +2,7 @@
 
 from bezel.catalog import Model, accelerators, models, unservable_form
 from bezel.operations.explanation.entry import Entry, facts, listed
+from bezel.operations.results import counted
 from bezel.planner.base.hardware import LeasedHardware, leased_hardware
 from bezel.planner.base.problems import setting
 
@@ -98,11 +99,16 @@ def _hardware(name: str) -> list[Entry]:
     return found
 
 
+def _devices(hardware: LeasedHardware) -> str:
+    devices = counted(hardware.chips, "TPU chip" if hardware.device == "tpu" else "GPU")
+    return devices if hardware.chips == 1 else f"{devices}, which share the model"
+
+
 def _leased(hardware: LeasedHardware) -> Entry:
     record = hardware.slice or hardware.gpu
     rows = {
         "leased by": listed(hardware.back_ends),
-        "devices": f"{hardware.chips} {'TPU chips' if hardware.device == 'tpu' else 'GPUs'}, which share the model",
+        "devices": _devices(hardware),
         "memory of the host": f"{hardware.host_memory_gib} GiB",
         "zones": listed(hardware.zones),
         "quotas": listed(dict.fromkeys(quota.id for both in hardware.quotas.values() for quota in both)),

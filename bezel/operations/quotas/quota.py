@@ -19,7 +19,7 @@ from bezel.operations.quotas.known import KnownQuota, PlaceKind, known_by_id, kn
 from bezel.operations.quotas.places import Region, Zone, is_in, refuse_both
 from bezel.operations.quotas.requests_made import QuotaRequest, requests_of
 from bezel.operations.redaction import cleaned
-from bezel.operations.results import Arguments, Result
+from bezel.operations.results import Arguments, Result, counted
 from bezel.planner.assemble.quota import QUOTA_API, USE_API, Need
 from bezel.planner.assemble.quota import request as gcloud_request
 from bezel.planner.base.hardware import Quota
@@ -113,7 +113,7 @@ def quota(context: Context, arguments: QuotaArguments) -> QuotaReport:
     needs = () if arguments.stack is None else needs_of(plan_of(context, arguments.stack)[0])
     wanted = _wanted(needs, arguments)
     notes: list[str] = []
-    context.show(f"asks Cloud Quotas and Cloud Monitoring about {len(wanted)} quotas of {project}")
+    context.show(f"asks Cloud Quotas and Cloud Monitoring about {counted(len(wanted), 'quota')} of {project}")
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         asked = [pool.submit(_answers, context, project, each) for each, _ in wanted]
         made = _or_note(lambda: preferences_of(context.google, project), notes, "requests for quotas are unknown")

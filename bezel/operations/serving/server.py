@@ -129,7 +129,7 @@ class DeployedServer:
     def refused(self, path: str, reply: Reply) -> ServerError:
         """The error of an answer that is not a 200."""
         message = cleaned(error_message(reply), _MESSAGE)
-        consequence = f"it answered HTTP {reply.status}" + (f": {message}" if message else "") + "."
+        consequence = f"it answered HTTP {reply.status}" + (f": {message.rstrip('.')}" if message else "") + "."
         repair = "`bezel status` shows its state."
         if reply.status in {401, 403}:
             repair = "these credentials may not invoke it: grant them roles/run.invoker on the service."
