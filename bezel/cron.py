@@ -15,6 +15,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
+# Files of a machine's zone database that are no zones of the tz database: Google knows none of them.
+_OF_A_MACHINE = frozenset({"localtime", "posixrules", "Factory"})
 _TERM = re.compile(r"(\*|\w+(?:-\w+)?)(?:/(\d{1,2}))?", re.ASCII)
 # February 29 on a given weekday is the rarest date: at most 40 years apart, over a century without a leap day.
 _HORIZON = timedelta(days=366 * 41)
@@ -116,9 +118,11 @@ def time_zone(name: str) -> ZoneInfo:
         CronError: There is none of this name.
     """
     try:
-        return ZoneInfo("Etc/UTC" if name.lower() == "utc" else name)
+        if name not in _OF_A_MACHINE and not name.startswith(("posix/", "right/")):
+            return ZoneInfo("Etc/UTC" if name.lower() == "utc" else name)
     except (ZoneInfoNotFoundError, ValueError, OSError):  # a folder, a path outside of the database
-        raise CronError(f"expected a time zone of the tz database, such as 'Europe/Berlin', got {name!r}") from None
+        pass
+    raise CronError(f"expected a time zone of the tz database, such as 'Europe/Berlin', got {name!r}")
 
 
 def _values(text: str, of: _Range) -> frozenset[int]:

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bezel.cron import parse_cron, time_zone
 from bezel.planner import Plan, PlanError, make_plan, plan_summary
 from bezel.planner.base.money import Priced
-from bezel.planner.base.schedule import Entry, average_minimum, minimum_at
+from bezel.planner.base.schedule import Entry, average_minimum, minimum_at, together
 
 SETTINGS: dict[str, Any] = {"model": "gemma-4-12b-it-qat-w4a16", "accelerator": "nvidia-l4", "region": "us-east4"}
 DAY, NIGHT = Entry("0 8 * * 1-5", "Europe/Berlin", 1), Entry("0 18 * * 1-5", "Europe/Berlin", 0)
@@ -102,6 +103,7 @@ def test_without_a_schedule_nothing_is_said_of_one() -> None:
         (scheduled(entry("0 8 30 2 *", 1), entry("0 18 * * *", 0)), "scaling.schedule.0.cron", "never occurs"),
         (scheduled(entry("* 8 * * *", 1), entry("*/5 * * * *", 0)), "scaling.schedule.1.cron", "more often"),
         (scheduled(entry("0 8 * * *", 1, "Mars"), entry("0 18 * * *", 0)), "scaling.schedule.0.time_zone", "tz"),
+        (scheduled(entry("0 8 * * *", 1, "localtime"), entry("0 18 * * *", 0)), "scaling.schedule.0.time_zone", "tz"),
         (scheduled(entry("0 8 * * *", 3), entry("0 18 * * *", 0)), "scaling.schedule.0.min_instances", "above max"),
         (scheduled(entry("0 8 * * *", 1)), "scaling.schedule", "no entry lowers"),
         (scheduled(entry("0 8 * * *", 1), entry("0 9 * * *", 0), min_instances=1), "scaling.schedule", "no effect"),
@@ -113,3 +115,48 @@ def test_a_schedule_that_cannot_be_or_has_no_effect_is_refused(settings: dict[st
     (problem,) = refused.value.problems
     assert problem.key == f"bezel:{key}"
     assert why in problem.consequence
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "at"),
+    [
+        (("0 8 * * *", "UTC"), ("0 8 * * 1-5", "UTC"), "2027-01-04T08:00"),
+        (("0 8 29 2 *", "UTC"), ("0 8 * * *", "UTC"), "2028-02-29T08:00"),
+        (("0 8 * * *", "Europe/Berlin"), ("0 6 * * *", "UTC"), "2027-03-28T06:00"),  # in summer only
+        (("30 2 * * *", "Europe/Berlin"), ("30 0 28 3 *", "UTC"), None),  # 2:30 does not occur on that day
+        (("30 1 * * *", "Asia/Kolkata"), ("0 20 * * *", "UTC"), "2027-01-03T20:00"),  # the next day, there
+        (("0 8 * * 1-5", "UTC"), ("0 8 * * 6,0", "UTC"), None),
+        (("0 8 * * *", "Europe/Berlin"), ("0 8 * * *", "UTC"), None),
+        (("0 8 * * *", "UTC"), ("1 8 * * *", "UTC"), None),
+    ],
+)
+def test_entries_of_one_time_with_different_minima_are_refused_and_others_are_not(
+    first: tuple[str, str], second: tuple[str, str], at: str | None
+) -> None:
+    one, other = Entry(*first, 1), Entry(*second, 0)
+    occurred, reversed_ = together(one, other), together(other, one)
+    assert (occurred and f"{occurred:%Y-%m-%dT%H:%M}") == at
+    assert (reversed_ and f"{reversed_:%H:%M}") == (at and at[-5:])
+    lowering = entry("7 23 * * *", 0)
+    settings = scheduled(entry(first[0], 1, first[1]), entry(second[0], 2, second[1]), lowering)
+    if at is None:
+        make_plan(settings, project="acme-llm", stack="l4")
+        return
+    with pytest.raises(PlanError, match="which of the two holds afterwards is not defined") as refused:
+        make_plan(settings, project="acme-llm", stack="l4")
+    (problem,) = refused.value.problems
+    assert problem.key == "bezel:scaling.schedule.1"
+    same = scheduled(entry(first[0], 1, first[1]), entry(second[0], 1, second[1]), lowering)
+    make_plan(same, project="acme-llm", stack="l4")
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 23), st.integers(0, 59), st.integers(0, 6)), min_size=2, max_size=2),
+    st.lists(st.sampled_from(["UTC", "Europe/Berlin", "America/St_Johns", "Asia/Kathmandu"]), min_size=2, max_size=2),
+)
+def test_what_is_said_to_occur_together_does(times: list[tuple[int, int, int]], zones: list[str]) -> None:
+    one, other = (Entry(f"{m} {h} * * {day}", zone, 0) for (h, m, day), zone in zip(times, zones, strict=True))
+    at = together(one, other)
+    span = datetime(2027, 1, 3, tzinfo=UTC), datetime(2027, 12, 31, tzinfo=UTC)
+    both = [set(parse_cron(each.cron).between(*span, time_zone(each.zone))) for each in (one, other)]
+    assert at in both[0] & both[1] if at else not both[0] & both[1]

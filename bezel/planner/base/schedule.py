@@ -14,6 +14,7 @@ from bezel.cron import parse_cron, time_zone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from zoneinfo import ZoneInfo
 
 ANNOTATION = "bezel-scheduled-minimum"
 """Annotation of a service: the highest minimum that its schedule sets. Policies and prices see declarations only."""
@@ -25,6 +26,7 @@ _SPAN = timedelta(days=28)
 FOUR_WEEKS = (_START, _START + _SPAN)
 """Begin and end of the four weeks over which a schedule's mean is taken."""
 # How far the last occurrence is looked for: a day, a week, a month, a year.
+_MINUTE, _DAYS_OF_A_YEAR, _MINUTES_OF_A_DAY = timedelta(minutes=1), 366, 24 * 60
 _BACK = (timedelta(days=1), timedelta(days=8), timedelta(days=32), timedelta(days=366))
 
 
@@ -71,6 +73,40 @@ def average_minimum(entries: Sequence[Entry], least: int) -> Decimal:
         summed += max(present, least) * Decimal((at - since).total_seconds())
         present, since = minimum, at
     return summed / Decimal(_SPAN.total_seconds())
+
+
+def together(first: Entry, second: Entry) -> datetime | None:
+    """A time at which both entries occur, within four years; of two time zones, within one.
+
+    Raises:
+        CronError: A schedule or a time zone is none.
+    """
+    one, other = parse_cron(first.cron), parse_cron(second.cron)
+    zone, other_zone = time_zone(first.zone), time_zone(second.zone)
+    days = _DAYS_OF_A_YEAR if zone != other_zone else 4 * _DAYS_OF_A_YEAR
+    dates = [_START + timedelta(days=day) for day in range(days)]
+    shifts = {_minutes_from(zone, other_zone, date) for date in dates} if zone != other_zone else {0}
+    others = {60 * hour + minute for hour in other.hours for minute in other.minutes}
+    times = [
+        (hour, minute)
+        for hour in one.hours
+        for minute in one.minutes
+        if any((60 * hour + minute + shift) % _MINUTES_OF_A_DAY in others for shift in shifts)
+    ]
+    for date in dates if times else ():
+        if not one.on(date):
+            continue
+        for hour, minute in sorted(times):
+            at = date.replace(hour=hour, minute=minute, tzinfo=zone).astimezone(UTC)
+            if all(at in cron.between(at - _MINUTE, at, of) for cron, of in ((one, zone), (other, other_zone))):
+                return at
+    return None
+
+
+def _minutes_from(zone: ZoneInfo, other: ZoneInfo, date: datetime) -> int:
+    """Minutes that the wall clock of the other zone is ahead on a date."""
+    offsets = [date.astimezone(each).utcoffset() or timedelta() for each in (zone, other)]
+    return round((offsets[1] - offsets[0]) / _MINUTE)
 
 
 def occurrences(entries: Sequence[Entry], start: datetime, end: datetime) -> Iterator[tuple[datetime, int, int]]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from bezel.cron import CronError, parse_cron, time_zone
 from bezel.errors import Problem
 from bezel.planner.base.problems import setting
-from bezel.planner.base.schedule import Entry
+from bezel.planner.base.schedule import Entry, together
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from bezel.planner.base.settings import Scaling
 
@@ -25,6 +25,29 @@ def entries_of(scaling: Scaling) -> tuple[Entry, ...]:
 
 def check_schedule(scaling: Scaling) -> Iterator[Problem]:
     """Check the section `scaling.schedule`."""
+    problems = list(_check_entries(scaling))
+    yield from problems
+    if not problems:
+        yield from _check_simultaneous(entries_of(scaling))
+    minima = [each.min_instances for each in scaling.schedule]
+    if minima and max(minima) <= scaling.min_instances:
+        yield Problem(
+            setting("scaling.schedule"),
+            f"at most {max(minima)}",
+            f"{setting('scaling.min_instances')}={scaling.min_instances} runs at all times, so it has no effect.",
+            "lower min_instances to what runs at all times, or remove the schedule.",
+        )
+    elif minima and min(minima) == max(minima):
+        yield Problem(
+            setting("scaling.schedule"),
+            f"always {minima[0]}",
+            "no entry lowers the minimum again, so it would cost the same as one that always runs.",
+            f"add an entry with {{min_instances: {scaling.min_instances}}}, or set scaling.min_instances.",
+        )
+
+
+def _check_entries(scaling: Scaling) -> Iterator[Problem]:
+    """Check each entry by itself."""
     for number, each in enumerate(scaling.schedule):
         key = setting(f"scaling.schedule.{number}")
         try:
@@ -49,18 +72,19 @@ def check_schedule(scaling: Scaling) -> Iterator[Problem]:
                 f"it is above max_instances={scaling.max_instances}; Cloud Run refuses it.",
                 f"set it to {scaling.max_instances} or less, or raise max_instances.",
             )
-    minima = [each.min_instances for each in scaling.schedule]
-    if minima and max(minima) <= scaling.min_instances:
-        yield Problem(
-            setting("scaling.schedule"),
-            f"at most {max(minima)}",
-            f"{setting('scaling.min_instances')}={scaling.min_instances} runs at all times, so it has no effect.",
-            "lower min_instances to what runs at all times, or remove the schedule.",
-        )
-    elif minima and min(minima) == max(minima):
-        yield Problem(
-            setting("scaling.schedule"),
-            f"always {minima[0]}",
-            "no entry lowers the minimum again, so it would cost the same as one that always runs.",
-            f"add an entry with {{min_instances: {scaling.min_instances}}}, or set scaling.min_instances.",
-        )
+
+
+def _check_simultaneous(entries: Sequence[Entry]) -> Iterator[Problem]:
+    """Refuse entries that set different minima at one time: each is a job of its own, and either may be the last."""
+    for number, each in enumerate(entries):
+        for earlier, other in enumerate(entries[:number]):
+            at = together(other, each) if other.minimum != each.minimum else None
+            if at is not None:
+                yield Problem(
+                    setting(f"scaling.schedule.{number}"),
+                    each.cron,
+                    f"it occurs together with entry {earlier}, {other.cron}, e.g. at {at:%Y-%m-%d %H:%M} UTC, and sets "
+                    "another minimum: which of the two holds afterwards is not defined.",
+                    "move one of them by some minutes, or leave those days out of one.",
+                )
+                break
