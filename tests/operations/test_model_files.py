@@ -149,3 +149,17 @@ def test_a_refused_bucket_is_told_with_the_role_that_is_missing(cloud: OneProjec
 )
 def test_a_region_has_an_address_of_its_own_unless_it_is_overridden(override: dict[str, Any], address: str) -> None:
     assert regional_endpoint("VERTEX_AI", "us-east4", override) == address
+
+
+@pytest.mark.slow
+def test_a_bucket_that_cannot_be_read_is_unknown_and_nothing_is_to_be_copied(cloud: OneProject) -> None:
+    stored(cloud)
+    refused = {"error": {"code": 403, "message": "denied", "status": "PERMISSION_DENIED"}}
+    cloud.server.routes.insert(0, lambda call: Answer(403, refused) if f"/b/{BUCKET}/" in call.path else None)
+    found = of(cloud)
+    folder = folders(found)[ADDRESS]
+    assert (folder.files, folder.bytes, folder.is_complete, folder.problems) == (None, None, None, ())
+    assert found.exit_code == 1
+    assert "unknown" in found.text()
+    assert "weights copy" not in found.text()
+    assert any(note.startswith(f"gs://{BUCKET}: ") and "\n" not in note for note in found.notes)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from bezel.console import aligned
-from bezel.errors import Problem, UserError
+from bezel.errors import Problem, UserError, one_line
 from bezel.operations.checkup.local_checks import planned
 from bezel.operations.context import Context
 from bezel.operations.model_files.registry import RegistryModel, registry_of
@@ -43,9 +43,9 @@ class ModelFolder(Result):
     """A folder of a bucket that holds a model, or should."""
 
     address: str = Field(description="gs://BUCKET/FOLDER")
-    files: int = Field(description="number of files; 0 where the folder is missing")
-    bytes: int
-    is_complete: bool
+    files: int | None = Field(description="number of files; 0 where the folder is missing, null where it was not read")
+    bytes: int | None = Field(description="size of its files; null where it was not read")
+    is_complete: bool | None = Field(description="whether the model is whole; null where it was not read")
     problems: tuple[str, ...] = Field(description="what is missing")
     source: str | None = Field(description="where it was copied from, e.g. hf:google/gemma-4-12B-it; null if unknown")
     revision: str | None = Field(description="commit of that source; null if unknown")
@@ -61,13 +61,18 @@ class ModelFiles(Result):
 
     @property
     def exit_code(self) -> int:
-        """1 where a stack's model is missing or incomplete."""
+        """1 where a stack's model is missing or incomplete, or unknown."""
         return 1 if any(each.stacks and not each.is_complete for each in self.folders) else 0
 
     def text(self) -> str:
         """Tables of the folders and of the registry, then what is missing."""
         rows = [
-            (each.address, each.files, size(each.bytes), _state(each), _origin(each), ", ".join(each.stacks) or "-")
+            (
+                each.address,
+                "unknown" if each.files is None else each.files,
+                "unknown" if each.bytes is None else size(each.bytes),
+                *(_state(each), _origin(each), ", ".join(each.stacks) or "-"),
+            )
             for each in self.folders
         ]
         heads = ("folder", "files", "size", "state", "source", "stacks")
@@ -83,6 +88,8 @@ class ModelFiles(Result):
 
 
 def _state(folder: ModelFolder) -> str:
+    if folder.is_complete is None:
+        return "unknown"
     return "complete" if folder.is_complete else "incomplete" if folder.files else "missing"
 
 
@@ -123,8 +130,8 @@ def model_files(context: Context, arguments: ModelFilesArguments) -> ModelFiles:
         except RestError as error:
             if name == bucket:
                 raise
-            notes.append(f"{_GS}{name}: {error}")
-            folders += [_missing(name, folder, each, "the bucket was not read") for folder, each in sorted(own.items())]
+            notes.append(f"{_GS}{name}: {one_line(error)}")
+            folders += [_unread(name, folder, each) for folder, each in sorted(own.items())]
     named = plans if bucket is None else {}
     places = {(project, str(plan.settings.region)) for plan, project in named.values() if project}
     registry, refused = registry_of(context, sorted(places))
@@ -175,7 +182,7 @@ def _listed(bucket: str, owners: Mapping[str, list[_Owner]]) -> list[ModelFolder
         held = {model.folder: model for model in stored_models(reached, drafts)}
     there = [_of(bucket, model, owners.get(model.folder, ())) for model in held.values()]
     lacking = [folder for folder in sorted(owners) if folder not in held]
-    return [*there, *(_missing(bucket, folder, owners[folder], "there is no model") for folder in lacking)]
+    return [*there, *(_missing(bucket, folder, owners[folder]) for folder in lacking)]
 
 
 def _of(bucket: str, model: StoredModel, owners: Iterable[_Owner]) -> ModelFolder:
@@ -192,14 +199,21 @@ def _of(bucket: str, model: StoredModel, owners: Iterable[_Owner]) -> ModelFolde
     )
 
 
-def _missing(bucket: str, folder: str, owners: Iterable[_Owner], why: str) -> ModelFolder:
+def _unread(bucket: str, folder: str, owners: Iterable[_Owner]) -> ModelFolder:
+    """A folder of a bucket that could not be read: it may hold everything."""
+    return _missing(bucket, folder, owners).model_copy(
+        update={"files": None, "bytes": None, "is_complete": None, "problems": ()}
+    )
+
+
+def _missing(bucket: str, folder: str, owners: Iterable[_Owner]) -> ModelFolder:
     stacks = tuple(sorted({owner.stack for owner in owners}))
     return ModelFolder(
         address=f"{_GS}{bucket}/{folder}",
         files=0,
         bytes=0,
         is_complete=False,
-        problems=(f"{why}; `bezel weights copy {stacks[0]}` copies it",),
+        problems=(f"there is no model; `bezel weights copy {stacks[0]}` copies it",),
         source=None,
         revision=None,
         stacks=stacks,
