@@ -20,6 +20,9 @@ from bezel.rest.errors import CredentialsError, redact
 
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 
+# Not "credentials": what follows that word and a colon is hidden in texts that are shown, as it may be one.
+LOGIN = "login to Google"
+
 _KINDS = {
     "google.oauth2.credentials": "user",
     "google.oauth2.service_account": "service_account",
@@ -160,4 +163,4 @@ def _held(environ: Mapping[str, str], request: Any) -> Any:
     except (OSError, ValueError) as error:
         cause = f"{type(error).__name__} in the given credentials"
     text = f"cannot be read: {redact(cause).partition(chr(10))[0].rstrip('.')}."
-    raise CredentialsError(Problem("Google credentials", None, text, _REPAIR))
+    raise CredentialsError(Problem(LOGIN, None, text, _REPAIR))

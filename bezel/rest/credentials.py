@@ -13,7 +13,7 @@ from datetime import UTC
 from typing import Any
 
 from bezel.errors import NOT_SET, Problem
-from bezel.rest.credential_sources import SCOPE, CredentialSource, kind, load, private
+from bezel.rest.credential_sources import LOGIN, SCOPE, CredentialSource, kind, load, private
 from bezel.rest.endpoints import endpoint
 from bezel.rest.errors import ApiError, CredentialsError, redact
 from bezel.rest.transport import AuthRequest, new_client
@@ -157,10 +157,13 @@ class Credentials:
             # Only the first argument: the others hold the server's whole response.
             text = redact(str(error.args[0] if error.args else type(error).__name__))
             # "iat" is in Google's error for a signature from a clock that is off: a new log-in would not help.
+            if any(isinstance(each, exceptions.TransportError) for each in (error, error.__cause__)):
+                consequence = f"the token server of {kind(source)} does not respond: {text.rstrip('.')}."
+                raise CredentialsError(Problem(LOGIN, None, consequence, _CONNECT)) from None
             repair = "set this machine's clock, then run the same command again." if " iat " in text else _LOG_IN
             repair = _FEDERATE if source.kind == "federated" else repair
             raise CredentialsError(
-                Problem("Google credentials", None, f"{kind(source)} was refused: {text}.", repair)
+                Problem(LOGIN, None, f"{kind(source)} was refused: {text.rstrip('.')}.", repair)
             ) from None
         except ValueError:
             raise CredentialsError(f"the token server of {kind(source)} returned no token") from None
@@ -186,6 +189,7 @@ class Credentials:
 
 
 _LOG_IN = "log in again (gcloud auth application-default login), or check GOOGLE_APPLICATION_CREDENTIALS."
+_CONNECT = "check this machine's network, then run the same command again; on localcloud, `make up` starts it."
 _FEDERATE = (
     "log in again with `bezel ci login` in the same job, which names the cause; outside of a forge's job, run `gcloud "
     "auth application-default login`."

@@ -82,7 +82,7 @@ class AuthRequest:
         try:
             return _Response(self._client.request(method, url, content=body, headers=headers, timeout=limit))
         except httpx.HTTPError as error:
-            raise exceptions.TransportError(f"{url.split('?', 1)[0]}: {type(error).__name__}") from None
+            raise exceptions.TransportError(f"{url.split('?', 1)[0]} ({type(error).__name__})") from None
 
 
 def post_once(client: "httpx.Client", url: str, body: Any, headers: Mapping[str, str]) -> dict[str, Any]:

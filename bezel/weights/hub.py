@@ -191,7 +191,7 @@ class Hub:
                 following = response.links.get("next", {}).get("url", "")
                 return response.json(), self._own(urljoin(url, following)) if following else ""
             except httpx.HTTPError as error:
-                budget.failed(UnreachableError(f"the hub did not respond ({type(error).__name__})"))
+                budget.failed(self._unreachable(error))
             except BusyError as error:
                 budget.failed(error, error.retry_after)
             except ValueError:
@@ -225,6 +225,11 @@ class Hub:
             text = "its list of files continues on another host, which could get the token, so nothing was copied."
             raise WeightsError(Problem("HF_ENDPOINT", self.base, text, "set it to the address of the hub."))
         return url
+
+    def _unreachable(self, error: Exception) -> UnreachableError:
+        text = f"the hub does not respond ({type(error).__name__}), so nothing of it was read."
+        repair = "check this machine's network, and HF_ENDPOINT if it is set; a repeated copy continues."
+        return UnreachableError(Problem(self.base, None, text, repair))
 
     def _not_a_hub(self, cause: str) -> WeightsError:
         text, repair = f"{cause}, so the model's files are unknown.", "check the address, and any proxy in front of it."

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from bezel.errors import one_line
+from bezel.operations.redaction import cleaned
 from bezel.rest import Credentials, CredentialsError
 from tests.support.rest.fake_google import ACCESS_TOKEN, PLANTED, Answer, Call, Server, jwt, key_file, token_route
 
@@ -151,7 +153,7 @@ def test_a_key_in_the_environment_is_read_as_the_provider_reads_it(key: dict[str
 def test_a_broken_key_is_reported_without_its_content(tmp_path: Path, content: str) -> None:
     path = tmp_path / "broken.json"
     path.write_text(content)
-    with pytest.raises(CredentialsError, match="Google credentials\n   cannot be read: ") as caught:
+    with pytest.raises(CredentialsError, match="login to Google\n   cannot be read: ") as caught:
         Credentials(environ={"GOOGLE_APPLICATION_CREDENTIALS": str(path)}).access_token()
     assert PLANTED not in str(caught.value)
 
@@ -168,6 +170,20 @@ def test_a_refused_key_is_reported_without_the_server_s_whole_answer(server: Ser
         Credentials(environ=key).access_token()
     assert PLANTED not in str(caught.value)
     assert "log in again" in str(caught.value)
+
+
+def test_a_token_server_that_does_not_respond_is_no_refusal(server: Server, tmp_path: Path) -> None:
+    path = key_file(tmp_path, server)
+    path.write_text(path.read_text().replace(server.url, "http://127.0.0.1:1"))
+    with pytest.raises(CredentialsError) as caught:
+        Credentials(environ={"GOOGLE_APPLICATION_CREDENTIALS": str(path)}).access_token()
+    text = one_line(caught.value)
+    assert "http://127.0.0.1:1/token (ConnectError)" in text
+    assert "check this machine's network" in text
+    assert "log in again" not in text
+    assert "refused" not in text
+    # No part of it has the form of a credential: notes that repeat it are legible.
+    assert cleaned(text, 1000) == text
 
 
 def test_a_signature_from_a_wrong_clock_is_reported_as_such(server: Server, key: dict[str, str]) -> None:

@@ -274,7 +274,7 @@ def test_credentials_that_are_missing_fail_with_the_command_that_repairs_it(
 ) -> None:
     with pytest.raises(grpc.RpcError) as caught:
         elsewhere.create(HEALTH, inputs(project))
-    assert caught.value.details().startswith("smoke: Google credentials\n   cannot be read: ")
+    assert caught.value.details().startswith("smoke: login to Google\n   cannot be read: ")
     assert "gcloud auth application-default login" in caught.value.details()
     assert "Traceback" not in caught.value.details()
 

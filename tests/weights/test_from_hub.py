@@ -6,14 +6,17 @@ import itertools
 import json
 import threading
 import time
+from contextlib import closing
 
 import pytest
 
 from bezel.cli.local.fault import add_fault, clear_faults
+from bezel.errors import Problem
 from bezel.localcloud import control
-from bezel.rest import UnreachableError
+from bezel.rest import Backoff, UnreachableError
 from bezel.weights.bucket import Bucket
 from bezel.weights.errors import StoppedError, WeightsError
+from bezel.weights.hub import Hub, Repository
 from bezel.weights.layout import stored_models
 from bezel.weights.retry import FAILURES_IN_A_ROW, Watch
 from bezel.weights.transfer import Entry, Journal
@@ -325,3 +328,16 @@ def token_of(shelf):
     account = member.partition(":")[2]
     path = f"/iamcredentials/v1/projects/-/serviceAccounts/{account}:generateAccessToken"
     return shelf.http.post(path, json=scope).json()["accessToken"]
+
+
+def test_a_hub_that_does_not_respond_is_named_with_what_to_check():
+    watch = Watch(60.0, Backoff(first=0.001, longest=0.002))
+    with (
+        closing(Hub(watch, environ={"HF_ENDPOINT": "http://127.0.0.1:1"})) as silent,
+        pytest.raises(UnreachableError) as caught,
+    ):
+        silent.files(Repository.of("google/gemma-4-12B-it"))
+    (problem,) = caught.value.problems
+    assert isinstance(problem, Problem)
+    assert (problem.key, "does not respond (ConnectError)" in problem.consequence) == ("http://127.0.0.1:1", True)
+    assert "check this machine's network" in problem.repair
