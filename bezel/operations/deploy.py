@@ -165,7 +165,7 @@ def refuse_pending(prepared: StackEngine, stack: str) -> None:
 
 def _quota_notes(report: ChangeReport) -> list[str]:
     """Use, limit and need of each quota that the stack counts in: what is too full is a warning, and not here."""
-    return [f"quota {line}" for line in report.quota if line not in report.quota_warnings]
+    return [f"use of quotas: {line}" for line in report.quota if line not in report.quota_warnings]
 
 
 def price_of(cost: StackCost | None) -> Price | None:

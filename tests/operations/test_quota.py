@@ -117,6 +117,15 @@ def test_what_google_refuses_is_unknown_with_the_reason_and_the_rest_stays(cloud
     assert "unknown" in report.text()
 
 
+def test_an_answer_without_any_limit_is_no_success(cloud: OneProject) -> None:
+    assert of(cloud, region="us-east4").exit_code == 0
+    refusal = {"error": {"code": 403, "message": "denied", "status": "PERMISSION_DENIED"}}
+    cloud.server.routes.insert(0, lambda call: Answer(403, refusal) if "/quotaInfos/" in call.path else None)
+    report = of(cloud, region="us-east4")
+    assert {row.limit for row in report.quotas} == {None}
+    assert report.exit_code == 1
+
+
 def test_no_limit_is_told_apart_from_an_unknown_one(cloud: OneProject) -> None:
     info = {"applicableLocations": ["us-east4"], "details": {"value": "-1"}}
     cloud.answers[L4] = Answer(json={"dimensionsInfos": [info]})

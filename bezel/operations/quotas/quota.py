@@ -72,8 +72,9 @@ class QuotaReport(Result):
 
     @property
     def exit_code(self) -> int:
-        """1 if a quota is known to be smaller than the stack's need."""
-        return 1 if any(row.is_short for row in self.quotas) else 0
+        """1 if a quota is known to be smaller than the stack's need, or if no limit at all could be read."""
+        is_unread = bool(self.quotas) and all(row.limit is None and not row.is_unlimited for row in self.quotas)
+        return 1 if is_unread or any(row.is_short for row in self.quotas) else 0
 
     def text(self) -> str:
         """A table of the quotas, the requests, and how more is requested."""
