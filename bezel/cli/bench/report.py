@@ -1,12 +1,12 @@
-"""`bezel bench report`: writes results as one HTML page, as Markdown, as pictures."""
+"""`bezel bench report`: writes results as one HTML page, as Markdown, as pictures; with `--json` prints the report."""
 
 import argparse
-import sys
 from pathlib import Path
 
 from bezel.bench.report.report import Report, report_of
 from bezel.bench.result.document import load
 from bezel.cli.exits import write_output
+from bezel.console import say
 from bezel.errors import NOT_SET, Problem, UserError
 from bezel.pulumi_engine.project import Project
 
@@ -17,8 +17,8 @@ def run(_: Project, options: argparse.Namespace) -> int:
     Raises:
         UserError: A result cannot be read, a file cannot be written, or there is no such figure.
     """
-    if not (options.out or options.markdown or options.png):
-        repair = "add --out FILE.html, --markdown FILE.md or --png FILE.png."
+    if not (options.out or options.markdown or options.png or options.json):
+        repair = "add --out FILE.html, --markdown FILE.md, --png FILE.png or --json."
         raise UserError(Problem("--out", NOT_SET, "nothing would be written.", repair))
     _check_apart(options)
     report = report_of([load(path) for path in options.results])
@@ -26,14 +26,23 @@ def run(_: Project, options: argparse.Namespace) -> int:
     if options.out:
         from bezel.bench.report.page import as_page
 
-        _write("--out", options.out, as_page(report))
+        write_output("--out", options.out, as_page(report))
     if options.markdown:
         from bezel.bench.report.markdown import as_markdown
 
-        _write("--markdown", options.markdown, as_markdown(report))
+        write_output("--markdown", options.markdown, as_markdown(report))
     for path, content in pictures.items():
-        _write("--png", path, content)
+        write_output("--png", path, content)
+    written = tuple(str(path) for path in (options.out, options.markdown, *pictures) if path)
+    say(_as_json(report, written) if options.json else "\n".join(f"written: {path}" for path in written))
     return 0
+
+
+def _as_json(report: Report, written: tuple[str, ...]) -> str:
+    from bezel.bench.report.markdown import as_markdown
+    from bezel.operations.benchmarking.report import result_of
+
+    return result_of(report, as_markdown(report), written).model_dump_json(indent=2)
 
 
 def _check_apart(options: argparse.Namespace) -> None:
@@ -64,8 +73,3 @@ def _pictures(report: Report, paths: list[Path]) -> dict[Path, bytes]:
     single = f"{manifest.title}: {manifest.model} on {hardware}, {manifest.started_at:%Y-%m-%d}"
     source = f"{report.nature}; {single if len(report.manifests) == 1 else report.title}"
     return {path: as_png(figures[path.stem], source) for path in paths}
-
-
-def _write(option: str, path: Path, content: str | bytes) -> None:
-    write_output(option, path, content)
-    sys.stdout.write(f"written: {path}\n")

@@ -5,7 +5,7 @@ from pathlib import Path
 from pydantic import Field
 
 from bezel.atomic_write import write_whole
-from bezel.bench.report.report import report_of
+from bezel.bench.report.report import Report, report_of
 from bezel.bench.result.document import load
 from bezel.operations.benchmarking.files import FileName, existing, new
 from bezel.operations.context import Context
@@ -62,13 +62,25 @@ def report(context: Context, arguments: ReportArguments) -> BenchReport:
         _write(page, as_page(made))
     if tables is not None:
         _write(tables, markdown)
+    written = tuple(str(file.relative_to(folder.resolve())) for file in (page, tables) if file is not None)
+    return result_of(made, markdown, written)
+
+
+def result_of(made: Report, markdown: str, written: tuple[str, ...]) -> BenchReport:
+    """A report as a result.
+
+    Args:
+        made: The report.
+        markdown: Its tables.
+        written: Files that were written.
+    """
     return BenchReport(
         title=cleaned(made.title, 300),
         nature=made.nature,
         warnings=tuple(cleaned(text, 600) for text in made.warnings[:_MOST_TEXTS]),
         findings=tuple(cleaned(text, 600) for text in made.findings[:_MOST_TEXTS]),
         markdown=cleaned(markdown, _LONGEST),
-        written=tuple(str(file.relative_to(folder.resolve())) for file in (page, tables) if file is not None),
+        written=written,
     )
 
 

@@ -1,13 +1,16 @@
 """`bezel bench report`: writes what was asked for and nothing else; says what is wrong before it writes anything."""
 
+import json
 import struct
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from bezel.bench.report.charts import png
 from bezel.bench.result.document import save
 from bezel.cli.main import main
+from bezel.operations.schemas import schemas_of
 from tests.support.bench.results import failed, line, sweep
 
 
@@ -29,6 +32,18 @@ def test_a_page_and_tables_are_written(result: Path, capsys: pytest.CaptureFixtu
     assert page.read_text().startswith("<!doctype html>")
     assert text.read_text().startswith("## 12B on L4")
     assert capsys.readouterr().out.count("written: ") == 2
+
+
+def test_json_is_the_report_of_the_operation_and_names_what_was_written(
+    result: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert report(result, "--json") == 0
+    alone = json.loads(capsys.readouterr().out)
+    Draft202012Validator(schemas_of("bench_report")["result"]).validate(alone)
+    assert (alone["title"], alone["written"]) == ("12B on L4", [])
+    text = result.with_name("r.md")
+    assert report(result, "--json", "--markdown", text) == 0
+    assert json.loads(capsys.readouterr().out) == {**alone, "written": [str(text)]}
 
 
 def test_a_picture_that_no_figure_is_named_like_writes_nothing(
