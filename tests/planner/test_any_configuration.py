@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from bezel.catalog import vllm_options
 from bezel.errors import NOT_SHOWN, shown
 from bezel.planner import PlanError, make_plan
 from bezel.planner.base.names import ACCOUNT_LENGTH, REPOSITORY_LENGTH, SERVICE_LENGTH, label, resource_name
+from bezel.planner.base.parse import read_settings
 from bezel.planner.base.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 pytestmark = pytest.mark.slow  # hundreds of generated configurations
 
@@ -196,3 +202,48 @@ def test_planning_loads_nothing_of_the_edges():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "[]"
+
+
+def lists_of_sections(model: type[BaseModel], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Path and model of the entries of every list of sections."""
+    for name, field in model.model_fields.items():
+        for part in (field.annotation, *get_args(field.annotation)):
+            if not isinstance(part, type) or not issubclass(part, BaseModel):
+                continue
+            if get_origin(field.annotation) is tuple:
+                yield (*path, name), part
+            else:
+                yield from lists_of_sections(part, (*path, name))
+
+
+LISTS = dict(lists_of_sections(Settings))
+
+
+def test_the_lists_of_sections_are_found() -> None:
+    assert {("scaling", "schedule"), ("cost", "prices"), ("lease", "zones")} <= set(LISTS)
+
+
+@pytest.mark.parametrize("path", LISTS, ids=".".join)
+def test_whatever_is_wrong_with_an_entry_of_a_list_is_a_problem_with_its_key(path: tuple[str, ...]) -> None:
+    fields = LISTS[path].model_fields
+    whole = {name: field.examples[0] if field.examples else 1 for name, field in fields.items()}
+    wrong: list[tuple[Any, str]] = [
+        (3, ""),
+        ("x", ""),
+        (None, ""),
+        ([], ""),
+        ({**whole, "no_such_key": 1}, "no_such_key"),
+    ]
+    for name, field in fields.items():
+        wrong += [({**whole, name: value}, name) for value in ({"a": 1}, [[]])]
+        if field.is_required():
+            wrong += [({key: value for key, value in whole.items() if key != name}, name)]
+    for entry, name in wrong:
+        for entries in ([entry], [whole, entry], [entry, entry]):
+            config: Any = entries
+            for part in reversed(path):
+                config = {part: config}
+            _, problems = read_settings({**MINIMAL, **config})
+            number = entries.index(entry)
+            key = f"bezel:{'.'.join(path)}.{number}" + (f".{name}" if name else "")
+            assert any(problem.key == key for problem in problems), (entries, problems)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import copy
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from bezel.catalog import closest, vllm_options, vllm_versions
 from bezel.errors import NOT_SET, NOT_SHOWN, Problem, shown
 from bezel.planner.base.problems import setting
-from bezel.planner.base.settings import PriceRow, Settings, ZonePreference, default_as_written
+from bezel.planner.base.settings import Settings, default_as_written
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 _REQUIRED = ("model", "accelerator", "region")
-
-# Lists of sections, by path.
-_ENTRIES: dict[str, type[BaseModel]] = {"cost.prices": PriceRow, "lease.zones": ZonePreference}
 
 # What was expected, by the first word of pydantic's kind of error.
 EXPECTED = {
@@ -125,15 +122,18 @@ def _server_section(name: str) -> str | None:
 
 
 def _model_of(annotation: Any) -> type[BaseModel] | None:
-    return annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
+    """The model of a section, an optional one too, or of the entries of a list of sections."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _model_of(part))), None)
 
 
 def _fields(path: list[str]) -> dict[str, FieldInfo]:
     """The fields of the section at a path; empty where the path is not a section's."""
-    if entry := _ENTRIES.get(".".join(path[:2])):
-        return dict(entry.model_fields)
     here: type[BaseModel] | None = Settings
     for part in path:
+        if part.isdigit():  # an entry of a list, whose model is there already
+            continue
         here = _model_of(here.model_fields[part].annotation) if here and part in here.model_fields else None
     return dict(here.model_fields) if here else {}
 
