@@ -117,7 +117,7 @@ def logs(context: Context, arguments: LogsArguments) -> Logs:
     if not arguments.follow:
         return result
     narrowed_query = narrowed(query, severity=severity, text=text)
-    batches = further_entries(context, project, narrowed_query, newest, seconds=arguments.deadline)
+    batches = further_entries(context, project, narrowed_query, newest, seconds=arguments.deadline, is_cut=is_cut)
     return _followed(context, arguments, result, batches)
 
 

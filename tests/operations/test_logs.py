@@ -136,6 +136,18 @@ def test_following_shows_each_further_line_once_until_the_deadline(log: LogServe
     assert "first" not in found.text()  # it was shown already
 
 
+@pytest.mark.slow
+def test_following_shows_no_earlier_line_that_the_limit_left_out(log: LogServer) -> None:
+    for number in range(5):
+        log.add(f"earlier {number}", 5 + number)
+    shown: list[str] = []
+    object.__setattr__(log.cloud.context, "output", shown.append)
+    threading.Timer(0.1, lambda: (log.add("further", 12), log.add("late", 6))).start()
+    read(log, follow=True, deadline=0.4, limit=1)
+    assert shown[0].endswith("earlier 4")
+    assert sorted(line.rpartition(" ")[2] for line in shown[1:]) == ["further", "late"]
+
+
 def test_the_level_of_a_line_is_read_where_vllm_writes_it() -> None:
     assert level_of("(EngineCore pid=7) WARNING 11-21 10:00:00 [x.py:1] ERROR in a text") == "WARNING"
     assert level_of("INFO:     Started server process [1]") == "INFO"

@@ -17,7 +17,7 @@ _SEEN = 20_000
 
 
 def further_entries(
-    context: Context, project: str, query: str, newest: Sequence[Entry], *, seconds: float
+    context: Context, project: str, query: str, newest: Sequence[Entry], *, seconds: float, is_cut: bool = False
 ) -> Iterator[list[Entry]]:
     """Entries that come within a time, oldest first, in batches that may be empty.
 
@@ -27,17 +27,24 @@ def further_entries(
         query: Filter without bounds of time.
         newest: Entries that were shown, newest first.
         seconds: Time limit.
+        is_cut: Whether there are older entries that were not shown.
 
     Raises:
         RestError: Cloud Logging refused, or did not answer.
     """
     seen = {entry.id for entry in newest}
     last = newest[0].time if newest else ""
+
+    def recent() -> list[Entry]:
+        since = rfc3339((unix(last) or context.clock.now()) - _LATE_SECONDS)
+        return list(read_entries(context, project, narrowed(query, since=since), newest_first=False))
+
+    if is_cut:  # what was left out is there already, and what comes late is not
+        seen |= {entry.id for entry in recent() if entry.time <= last}
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
         time.sleep(min(_POLL_SECONDS, left))
-        since = rfc3339((unix(last) or context.clock.now()) - _LATE_SECONDS)
-        rows = read_entries(context, project, narrowed(query, since=since), newest_first=False)
+        rows = recent()
         found = [entry for entry in rows if entry.id not in seen]
         # The next reading begins later than this one: nothing older than its entries comes again.
         seen = (seen if len(seen) < _SEEN else set()) | {entry.id for entry in rows}
