@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bezel.operations.log_reading.bounds import LogsError
 from bezel.operations.log_reading.lines import LogLine
 from bezel.operations.memory_layout.comparison import figures_of, findings_of, planned
 from bezel.operations.memory_layout.memory import Memory, MemoryArguments, memory
@@ -223,3 +224,11 @@ def test_a_server_that_reports_nothing_is_unknown_and_a_failure(server: ModelSer
     assert {each.measured for each in found.figures} == {None}
     assert "nothing can be compared" in found.text()
     assert "engine died" in " ".join(found.notes)
+
+
+@pytest.mark.slow
+def test_a_begin_of_the_log_that_is_none_is_a_wrong_argument_and_no_unread_log(server: ModelServer) -> None:
+    with pytest.raises(LogsError, match="expected an age or a time") as refused:
+        of(server, since="1x")
+    assert refused.value.exit_code == 2
+    assert of(server, since="2h").notes == of(server).notes

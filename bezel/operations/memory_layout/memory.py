@@ -15,6 +15,7 @@ from bezel.console import aligned
 from bezel.errors import UserError, one_line
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import Deployment
+from bezel.operations.log_reading import bounds
 from bezel.operations.logs import LogsArguments, logs
 from bezel.operations.memory_layout.comparison import MemoryFigure, figures_of, findings_of, number
 from bezel.operations.memory_layout.reported import (
@@ -95,8 +96,9 @@ def memory(context: Context, arguments: MemoryArguments) -> Memory:
     """The memory of a stack's server.
 
     Raises:
-        UserError: The backend has no such stack, or neither its log nor its server could be asked.
+        UserError: The backend has no such stack, `since` is no begin, or neither its log nor its server could be asked.
     """
+    bounds.since(arguments.since, context.clock.now())
     deployment = context.deployment(arguments.stack)
     fit, origin = _planned(context, deployment)
     notes: list[str] = []
