@@ -4,7 +4,7 @@ import pytest
 
 from bezel.errors import UserError
 from bezel.operations.changes.confirmations import LIFE_SECONDS, MOST_PLANS, ConfirmationError, Confirmations
-from bezel.operations.changes.plan import Plan
+from bezel.operations.changes.plan import Outcome, Plan
 
 
 class Clock:
@@ -113,3 +113,10 @@ def test_plans_that_wait_are_bounded_and_the_oldest_is_dropped(confirmations: Co
 def test_a_plan_that_was_altered_has_another_digest() -> None:
     assert a_plan().digest == a_plan().digest
     assert a_plan().digest != a_plan(price="0 -> 1 USD/h").digest
+
+
+def test_an_operation_is_shown_as_its_command_and_named_as_its_tool() -> None:
+    plan = a_plan(operation="weights_copy")
+    assert plan.text().startswith("weights copy dev: 1 to create\n")
+    assert plan.model_dump()["operation"] == "weights_copy"
+    assert Outcome(operation="tpu_delete", target="dev", verdict="done").text() == "tpu delete dev: done\n"

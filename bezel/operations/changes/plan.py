@@ -83,7 +83,7 @@ class Plan(Result):
 
     def text(self) -> str:
         """The plan for a terminal; what costs and what is lost comes first."""
-        lines = [f"{self.operation} {self.target}: {self.summary}"]
+        lines = [f"{_words(self.operation)} {self.target}: {self.summary}"]
         lines += [f"price: {self.price}"] if self.price else []
         lines += [f"destroyed: {name}" for name in self.destroyed]
         lines += [f"could be lost: {what}" for what in self.lost]
@@ -114,12 +114,17 @@ class Outcome(Result):
 
     def text(self) -> str:
         """The outcome for a terminal."""
-        lines = [f"{self.operation} {self.target}: {self.verdict}"]
+        lines = [f"{_words(self.operation)} {self.target}: {self.verdict}"]
         lines += [f"  {change.line}" for change in self.changes]
         lines += [f"price: {self.price}"] if self.price else []
         lines += [f"url: {self.url}"] if self.url else []
         lines += [*self.details, *(f"problem: {text}" for text in self.problems)]
         return "\n".join(lines) + "\n"
+
+
+def _words(operation: str) -> str:
+    """An operation as its command has it, e.g. `weights copy`."""
+    return operation.replace("_", " ")
 
 
 def plain(text: str) -> str:
