@@ -126,6 +126,9 @@ class Context:
             held = self.stacks()
             near = difflib.get_close_matches(stack, held, n=1)
             hint = f"did you mean {near[0]}? " if near else ""
-            repair = f"{hint}choose one of {', '.join(held) or '(none)'}, or deploy it: `pulumi up --stack {stack}`."
+            own = (
+                f"deploy it: `bezel deploy {stack}`" if stack in self.project.stacks() else f"write Pulumi.{stack}.yaml"
+            )
+            repair = f"{hint}choose one of {', '.join(held) or '(none)'}, or {own}."
             raise NotDeployedError(Problem("STACK", stack, "the backend has no state of it.", repair))
         return deployment_of(stack, state)

@@ -100,6 +100,15 @@ def test_the_server_itself_gets_no_request(cloud: Deployed) -> None:
     assert asked == {f"/run/v2/{SERVICE}", "/monitoring/v3/projects/acme/timeSeries"}
 
 
+def test_a_stack_without_a_state_is_deployed_where_it_has_a_file_and_written_where_it_has_none(cloud: Deployed) -> None:
+    (cloud.folder / "Pulumi.l4-e2b.yaml").write_text("config: {}\n")
+    with pytest.raises(NotDeployedError, match="or deploy it: `bezel deploy l4-e2b`"):
+        status(cloud.context, StatusArguments(stack="l4-e2b"))
+    with pytest.raises(NotDeployedError, match=r"or write Pulumi\.nope\.yaml") as refused:
+        status(cloud.context, StatusArguments(stack="nope"))
+    assert "bezel deploy" not in str(refused.value)
+
+
 def test_a_file_outside_of_the_states_is_no_stack(cloud: Deployed) -> None:
     cloud.keep("../../../../outside", state_of(service_resource()))
     assert (cloud.folder / "outside.json").is_file()
