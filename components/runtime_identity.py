@@ -20,6 +20,7 @@ from pulumi_gcp.serviceaccount import Account
 
 from bezel.errors import Problem
 from components.base.arguments import ComponentArgs, child_options
+from components.base.explained_errors import REFUSED, explaining
 
 LOG_WRITER = "roles/logging.logWriter"
 
@@ -66,7 +67,14 @@ class RuntimeIdentity(pulumi.ComponentResource):
                     secret_id=secret,
                     role="roles/secretmanager.secretAccessor",
                     member=self.member,
-                    opts=child_options(self, opts, depends_on=[account], hooks=_explaining(name, secret, args.project)),
+                    opts=child_options(
+                        self,
+                        opts,
+                        depends_on=[account],
+                        hooks=explaining(
+                            f"{name}-missing-{secret}", ("not found",), _missing_secret(secret, args.project)
+                        ),
+                    ),
                 )
         if args.writes_logs:
             from pulumi_gcp.projects import IAMMember
@@ -76,7 +84,12 @@ class RuntimeIdentity(pulumi.ComponentResource):
                 project=args.project,
                 role=LOG_WRITER,
                 member=self.member,
-                opts=child_options(self, opts, depends_on=[account], hooks=_explaining_grant(name, args.project)),
+                opts=child_options(
+                    self,
+                    opts,
+                    depends_on=[account],
+                    hooks=explaining(f"{name}-refused-grant", REFUSED, _refused_grant(args.project)),
+                ),
             )
         self.register_outputs({"email": self.email, "member": self.member})
 
@@ -90,39 +103,22 @@ def service_account_email(account_id: str, project: str) -> str:
     return f"{account_id}@{local}{'.' if domain else ''}{domain}.iam.gserviceaccount.com"
 
 
-def _explaining(name: str, secret: str, project: str) -> pulumi.ResourceHookBinding:
-    """Hooks that add the repair to the API's "not found"."""
-
-    def explain(failed: pulumi.ErrorHookArgs) -> bool:
-        if any("not found" in error.lower() for error in failed.errors):
-            command = f"gcloud secrets create {shlex.quote(secret)} --project={shlex.quote(project)} --data-file=FILE"
-            problem = Problem(
-                f"secret {secret}",
-                f"does not exist in the project {project}",
-                "the server could not start, as a variable of its environment would have no value.",
-                f"correct the secret's name, or create it from a file with its value: `{command}`; then run the same "
-                "command again.",
-            )
-            pulumi.log.error(str(problem))
-        return False  # no retry: the same error would follow
-
-    return pulumi.ResourceHookBinding(on_error=[pulumi.ErrorHook(f"{name}-missing-{secret}", explain)])
+def _missing_secret(secret: str, project: str) -> Problem:
+    command = f"gcloud secrets create {shlex.quote(secret)} --project={shlex.quote(project)} --data-file=FILE"
+    return Problem(
+        f"secret {secret}",
+        f"does not exist in the project {project}",
+        "the server could not start, as a variable of its environment would have no value.",
+        f"correct the secret's name, or create it from a file with its value: `{command}`; then run the same command "
+        "again.",
+    )
 
 
-def _explaining_grant(name: str, project: str) -> pulumi.ResourceHookBinding:
-    """Hooks that add the repair to a refused grant on the project."""
-
-    def explain(failed: pulumi.ErrorHookArgs) -> bool:
-        # Google's own words are "Policy update access denied."
-        if any("denied" in error.lower() for error in failed.errors):
-            problem = Problem(
-                f"{LOG_WRITER} on the project {project}",
-                "cannot be granted",
-                "the machines could not write the notice before their leases end, and no alert would open.",
-                "give the account that deploys resourcemanager.projects.setIamPolicy for this one role "
-                "(docs/leases.md, Requirements of the project), or set `bezel:observability.alerts` to false.",
-            )
-            pulumi.log.error(str(problem))
-        return False  # no retry: the same error would follow
-
-    return pulumi.ResourceHookBinding(on_error=[pulumi.ErrorHook(f"{name}-refused-grant", explain)])
+def _refused_grant(project: str) -> Problem:
+    return Problem(
+        f"{LOG_WRITER} on the project {project}",
+        "cannot be granted",
+        "the machines could not write the notice before their leases end, and no alert would open.",
+        "give the account that deploys resourcemanager.projects.setIamPolicy for this one role (docs/leases.md, "
+        "Requirements of the project), or set `bezel:observability.alerts` to false.",
+    )

@@ -16,8 +16,10 @@ Example:
 import pulumi
 from pulumi_gcp import projects, serviceaccount
 
+from bezel.errors import Problem
 from bezel.leases.requests import BackEndName
 from components.base.arguments import ComponentArgs, child_options
+from components.base.explained_errors import REFUSED, explaining
 from components.runtime_identity import service_account_email
 
 # The role of Compute Engine holds the use of networks.
@@ -64,7 +66,9 @@ class SchedulingIdentity(pulumi.ComponentResource):
                 project=args.project,
                 role=role,
                 member=member,
-                opts=child_options(self, opts, depends_on=[account]),
+                opts=child_options(
+                    self, opts, depends_on=[account], hooks=explaining(f"{name}-{role}", REFUSED, _refused(role, args))
+                ),
             )
         serviceaccount.IAMMember(
             f"{name}-runs-as",
@@ -74,3 +78,13 @@ class SchedulingIdentity(pulumi.ComponentResource):
             opts=child_options(self, opts, depends_on=[account]),
         )
         self.register_outputs({"email": self.email})
+
+
+def _refused(role: str, args: SchedulingIdentityArgs) -> Problem:
+    return Problem(
+        f"{role} on the project {args.project}",
+        "cannot be granted",
+        f"the jobs of `lease.hours` could not lease the machines of {args.stack}.",
+        "give the account that deploys resourcemanager.projects.setIamPolicy for the jobs' roles (docs/leases.md, "
+        "Requirements of the project), or remove `bezel:lease.hours`.",
+    )

@@ -97,6 +97,9 @@ def logs(context: Context, arguments: LogsArguments) -> Logs:
     severity, text = arguments.severity or "", arguments.text or ""
     if leases and arguments.follow:
         raise LogsError(_not_followed())
+    if leases and arguments.revision is not None:
+        repair = "leave it out, or choose --source container: the gateway's log."
+        raise LogsError(Problem("--revision", arguments.revision, "a machine's console has no revisions.", repair))
     if leases:
         project, query, revision = "", "", ""
         entries = _console(context, leases, arguments, since, until)

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 import pulumi
 from pulumi_gcp import billing
 
+from bezel.errors import Problem
 from components.base.arguments import ComponentArgs, child_options
+from components.base.explained_errors import REFUSED, explaining
 
 THRESHOLDS = (("CURRENT_SPEND", 0.5), ("CURRENT_SPEND", 0.9), ("CURRENT_SPEND", 1.0), ("FORECASTED_SPEND", 1.0))
 """Shares of the budget, of what was spent and of what the month will probably cost."""
@@ -52,6 +54,16 @@ class StackBudget(pulumi.ComponentResource):
                 for basis, share in THRESHOLDS
             ],
             all_updates_rule=mailed if channels else None,
-            opts=child_options(self, opts),
+            opts=child_options(self, opts, hooks=explaining(f"{name}-refused-budget", REFUSED, _refused(args))),
         )
         self.register_outputs({})
+
+
+def _refused(args: StackBudgetArgs) -> Problem:
+    return Problem(
+        f"budget of the stack {args.stack}",
+        "cannot be made",
+        f"the account that deploys may not write to the billing account {args.billing_account}.",
+        f"an administrator of it runs `gcloud billing accounts add-iam-policy-binding {args.billing_account} "
+        "--member=serviceAccount:ACCOUNT --role=roles/billing.costsManager`; or remove `bezel:observability.budget`.",
+    )

@@ -5,6 +5,7 @@ import pytest
 from pydantic import ValidationError
 
 from components import runtime_identity
+from components.base.explained_errors import REFUSED, explaining
 from components.enabled_apis import EnabledApis, EnabledApisArgs
 from components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs, service_account_email
 from components.weights_bucket import WeightsBucket, WeightsBucketArgs
@@ -48,7 +49,8 @@ def test_a_secret_that_nobody_made_is_explained_with_the_command_that_makes_it(
     caplog: pytest.LogCaptureFixture, error: str, explained: bool
 ) -> None:
     def program() -> bool:
-        (hook,) = runtime_identity._explaining("runtime", "hf-token", "acme-llm").on_error
+        problem = runtime_identity._missing_secret("hf-token", "acme-llm")
+        (hook,) = explaining("runtime-missing-hf-token", ("not found",), problem).on_error
         return hook(pulumi.ErrorHookArgs(urn="u", id="", name="n", type="t", errors=[error]))
 
     assert declare(program).result is False
@@ -67,7 +69,8 @@ def test_a_refused_grant_on_the_project_is_explained_with_what_the_deploying_acc
     caplog: pytest.LogCaptureFixture, error: str, explained: bool
 ) -> None:
     def program() -> bool:
-        (hook,) = runtime_identity._explaining_grant("runtime", "acme-llm").on_error
+        problem = runtime_identity._refused_grant("acme-llm")
+        (hook,) = explaining("runtime-refused-grant", REFUSED, problem).on_error
         return hook(pulumi.ErrorHookArgs(urn="u", id="", name="n", type="t", errors=[error]))
 
     assert declare(program).result is False

@@ -7,11 +7,14 @@ import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
+import pulumi
 import pytest
 
 from bezel.leases.observation import Goal
 from bezel.leases.requests import LeaseSpec, ZoneChoice
 from bezel.planner.base.hours import Window
+from components import scheduling_identity
+from components.base.explained_errors import REFUSED, explaining
 from components.lease_hours import LeaseHours, LeaseHoursArgs
 from components.scheduling_identity import SchedulingIdentity, SchedulingIdentityArgs
 from tests.support.components.fake_engine import Declarations, declare
@@ -189,6 +192,28 @@ def test_a_start_sends_the_request_of_a_deploy_and_an_end_deletes_that_lease_alo
         query = {key: value for key, (value,) in parse_qs(parts.query).items()}
         assert query == {key: value for key, value in call.query.items() if key != "requestId"}
         assert target["oauthToken"]["serviceAccountEmail"] == ACCOUNT
+
+
+@pytest.mark.parametrize(
+    ("error", "explained"),
+    [("googleapi: Error 403: Policy update access denied.", True), ("googleapi: Error 409: concurrent changes", False)],
+)
+def test_a_refused_role_of_the_jobs_is_explained_with_what_the_deploying_account_needs(
+    caplog: pytest.LogCaptureFixture, error: str, explained: bool
+) -> None:
+    args = SchedulingIdentityArgs(
+        project="acme", account_id="chat-hours", runtime_account="v@acme.iam.gserviceaccount.com", stack="chat",
+        back_end="queued_resource",
+    )  # fmt: skip
+
+    def program() -> bool:
+        (hook,) = explaining("x", REFUSED, scheduling_identity._refused("roles/tpu.admin", args)).on_error
+        return hook(pulumi.ErrorHookArgs(urn="u", id="", name="n", type="t", errors=[error]))
+
+    assert declare(program).result is False
+    assert ("remove `bezel:lease.hours`" in caplog.text) is explained
+    members = declare(lambda: SchedulingIdentity("own", args) and {}).of("projects/iAMMember:IAMMember")
+    assert all(member.hooks for member in members)
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,14 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import pulumi
 import pytest
 
 from bezel.catalog.metrics import metrics
 from bezel.localcloud.core.errors import ApiError
 from bezel.localcloud.services.monitoring.conditions import check_condition
+from components.base.explained_errors import REFUSED, explaining
+from components.observability import budget
 from components.observability.alerts import (
     FULL_CACHE,
     Alert,
@@ -177,17 +180,40 @@ def test_the_condition_on_a_check_s_results_can_be_evaluated() -> None:
         check_condition(wrong, "x", alone=True, rate_limited=False)
 
 
+@pytest.mark.parametrize(
+    ("error", "explained"),
+    [
+        ("googleapi: Error 403: The caller does not have permission", True),
+        ("googleapi: Error 400: Request contains an invalid argument.", False),
+    ],
+)
+def test_a_budget_that_google_refuses_is_explained_with_the_role_that_is_missing(
+    caplog: pytest.LogCaptureFixture, error: str, explained: bool
+) -> None:
+    args = StackBudgetArgs(
+        number="12", stack="chat", billing_account="012345-6789AB-CDEF01", amount=300, currency="USD"
+    )
+
+    def program() -> bool:
+        (hook,) = explaining("budget", REFUSED, budget._refused(args)).on_error
+        return hook(pulumi.ErrorHookArgs(urn="u", id="", name="n", type="t", errors=[error]))
+
+    assert declare(program).result is False
+    assert ("roles/billing.costsManager" in caplog.text) is explained
+    assert declare(lambda: budget.StackBudget("own", args) and {}).one("billing/budget:Budget").hooks
+
+
 def test_a_budget_counts_what_has_the_stack_s_label_and_mails_to_the_address() -> None:
-    budget = StackBudgetArgs(
+    args = StackBudgetArgs(
         number="12", stack="chat", billing_account="012345-6789AB-CDEF01", amount=300, currency="EUR"
     )
-    made = declared(budget=budget, alerts=False, email="team@example.com")
+    made = declared(budget=args, alerts=False, email="team@example.com")
     inputs = made.one("billing/budget:Budget").inputs
     assert inputs["budgetFilter"] == {"projects": ["projects/12"], "labels": {"stack": "chat"}}
     assert inputs["amount"] == {"specifiedAmount": {"currencyCode": "EUR", "units": "300"}}
     assert len(inputs["thresholdRules"]) == 4
     assert len(inputs["allUpdatesRule"]["monitoringNotificationChannels"]) == 1
-    assert "allUpdatesRule" not in declared(budget=budget).one("billing/budget:Budget").inputs
+    assert "allUpdatesRule" not in declared(budget=args).one("billing/budget:Budget").inputs
 
 
 LINE = tomllib.loads((ROOT / "bezel/simulated_vllm/configuration/log_lines.toml").read_text())["statistics"]["text"]

@@ -93,6 +93,22 @@ def test_an_argument_that_fits_no_log_is_refused(log: LogServer, wrong: dict[str
         read(log, **wrong)
 
 
+@pytest.mark.parametrize("wrong", [{"revision": "llm-00001-abc"}, {"follow": True}])
+def test_what_a_console_does_not_have_is_refused_by_its_name(log: LogServer, wrong: dict[str, Any]) -> None:
+    kind = "pulumi-python:dynamic/components:TpuRequest"
+    lease = {"name": "bezel-v6e1", "project": "acme", "zones": [{"zone": "us-east5-a"}], "back_end": "queued_resource"}
+    resource = {"urn": "urn:a", "type": kind, "custom": True, "id": "a", "inputs": {}, "outputs": lease}
+    log.cloud.keep("v6e1", state_of(service_resource(), resource))
+    with pytest.raises(LogsError) as refused:
+        logs(log.cloud.context, LogsArguments(stack="v6e1", **wrong))
+    (problem,) = refused.value.problems
+    assert problem.key == f"--{next(iter(wrong))}"
+    # The gateway's own log has both.
+    log.add("proxied", 1)
+    wrong = {"revision": "llm-00002-abc"} if "revision" in wrong else {"follow": False}
+    assert texts(logs(log.cloud.context, LogsArguments(stack="v6e1", source="container", **wrong))) == ["proxied"]
+
+
 @pytest.mark.slow
 @settings(max_examples=200)
 @given(st.text(max_size=60))
