@@ -32,7 +32,7 @@ import pulumi
 from pydantic import Field, field_validator
 
 from components.base.arguments import ComponentArgs, child_options
-from components.config.subnet_ranges import gateway_range, node_range, small_range, usable_addresses
+from components.config.subnet_ranges import MOST_MACHINES, gateway_range, node_range, small_range, usable_addresses
 
 TAG = "bezel-node"
 _NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
@@ -55,7 +55,7 @@ class NodeNetworkArgs(ComponentArgs):
     """Network tag of the nodes."""
     nat: bool = False
     """Whether nodes reach the internet."""
-    machines: int | None = Field(default=None, ge=1, le=126)
+    machines: int | None = Field(default=None, ge=1, le=MOST_MACHINES)
     """Most machines of a region at a time, to keep `addresses` few; None for as many as a region's range holds."""
 
     @field_validator("network")
@@ -93,16 +93,17 @@ class NodeNetwork(pulumi.ComponentResource):
         self._project, self._opts, self._prefix = args.project, opts, name
         regions = tuple(dict.fromkeys(args.regions))
         self.network = f"projects/{args.project}/global/networks/{args.network}"
-        # Another subnetwork, not another range of the same one: it is made before the other is deleted.
-        names = {region: f"{args.network}-{'small' if args.machines else region}" for region in regions}
-        self.subnetworks: Mapping[str, str] = {
-            region: self._path(region, "subnetworks", names[region]) for region in regions
-        }
         ranges = {
             region: small_range(region, args.machines) if args.machines else node_range(region) for region in regions
         }
         self.addresses: Mapping[str, tuple[str, ...]] = {
             region: usable_addresses(ranges[region]) if args.machines else () for region in regions
+        }
+        # Another subnetwork, not another range of the same one: it is made before the other is deleted.
+        roles = {region: f"{len(self.addresses[region])}-addresses" if args.machines else region for region in regions}
+        names = {region: f"{args.network}-{role}" for region, role in roles.items()}
+        self.subnetworks: Mapping[str, str] = {
+            region: self._path(region, "subnetworks", names[region]) for region in regions
         }
         self.gateway_subnetwork = self._path(args.gateway_region, "subnetworks", f"{args.network}-gateway")
         self.gateway_range = gateway_range(args.gateway_region)
@@ -112,7 +113,7 @@ class NodeNetwork(pulumi.ComponentResource):
         )
         for region in regions:
             subnetwork = {"ipCidrRange": ranges[region], "privateIpGoogleAccess": True}
-            role = f"small-{region}" if args.machines else region
+            role = f"{roles[region]}-{region}" if args.machines else region
             self._in_network(role, names[region], region, subnetwork, network)
             if args.nat:
                 self._translate(f"{args.network}-{region}", region, network)

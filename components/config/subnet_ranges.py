@@ -13,8 +13,10 @@ import ipaddress
 BLOCK = ipaddress.IPv4Network("10.64.0.0/12")
 _NODE_PREFIX = 20  # 4,092 machines of a region
 _RESERVED = 4  # addresses of each range that Google keeps
-_SMALLEST = 29  # the smallest range of a subnetwork
+_SMALLEST = 8  # addresses of the smallest range of a subnetwork
 _SMALL_PREFIX = 24
+MOST_MACHINES = 62
+"""Of a small range: each size begins at the address of its own number, and the largest at the middle."""
 _GATEWAY_PREFIX = 24  # Cloud Run needs /26 at least, and holds up to twice as many addresses as it has instances
 
 # Add only at the end: a region's index is its range. Source: Google Cloud's list of locations, 2026-11.
@@ -45,20 +47,21 @@ def node_range(region: str) -> str:
 
 
 def small_range(region: str, machines: int) -> str:
-    """The smallest range of a subnetwork that holds so many machines and as many successors, e.g. "10.64.31.0/29".
+    """The smallest range of a subnetwork that holds so many machines and as many successors, e.g. "10.64.31.8/29".
 
-    An address may stay taken for a while after its machine is deleted. The range overlaps none of the others.
+    An address may stay taken for a while after its machine is deleted. Ranges of different sizes do not overlap, so a
+    stack whose machines become more or fewer can have both until it has moved.
 
     Args:
         region: The region.
-        machines: Most machines there at a time, 1 to 126.
+        machines: Most machines there at a time, 1 to `MOST_MACHINES`.
 
     Raises:
         NoRangeError: The region is not in the table.
     """
     *_, last = _part(region, 1).subnets(new_prefix=_SMALL_PREFIX)
-    length = (2 * machines + _RESERVED - 1).bit_length()
-    return str(next(last.subnets(new_prefix=min(_SMALLEST, 32 - length))))
+    size = max(_SMALLEST, 1 << (2 * machines + _RESERVED - 1).bit_length())
+    return str(ipaddress.IPv4Network((last.network_address + size, 33 - size.bit_length())))
 
 
 def usable_addresses(ip_range: str) -> tuple[str, ...]:

@@ -8,7 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from components.config.subnet_ranges import BLOCK, REGIONS, NoRangeError, gateway_range, node_range, small_range
+from components.config.subnet_ranges import (
+    BLOCK,
+    MOST_MACHINES,
+    REGIONS,
+    NoRangeError,
+    gateway_range,
+    node_range,
+    small_range,
+)
 from components.node_network import NodeNetwork, NodeNetworkArgs
 from tests.support.components.fake_engine import Declarations, declare, has_unknown
 
@@ -86,17 +94,17 @@ def test_what_others_need_is_known_in_a_first_preview() -> None:
 
 @pytest.mark.parametrize(
     ("machines", "ip_range", "count"),
-    [(1, "10.64.31.0/29", 4), (2, "10.64.31.0/29", 4), (3, "10.64.31.0/28", 12), (6, "10.64.31.0/28", 12),
-     (7, "10.64.31.0/27", 28), (16, "10.64.31.0/26", 60), (126, "10.64.31.0/24", 252)],
+    [(1, "10.64.31.8/29", 4), (2, "10.64.31.8/29", 4), (3, "10.64.31.16/28", 12), (6, "10.64.31.16/28", 12),
+     (7, "10.64.31.32/27", 28), (16, "10.64.31.64/26", 60), (62, "10.64.31.128/25", 124)],
 )  # fmt: skip
 def test_a_range_of_few_machines_holds_twice_as_many_and_all_their_addresses_are_known(
     machines: int, ip_range: str, count: int
 ) -> None:
     made: list[NodeNetwork] = []
     declared = declare(lambda: made.append(network(machines=machines)))
-    (nodes,) = [one for one in declared.of("Subnetwork") if one.name.endswith("small-us-east5")]
-    assert (nodes.inputs["name"], nodes.inputs["ipCidrRange"]) == ("bezel-v6e4-small", ip_range)
-    assert made[0].subnetworks["us-east5"].endswith("/us-east5/subnetworks/bezel-v6e4-small")
+    (nodes,) = [one for one in declared.of("Subnetwork") if one.name.endswith(f"{count}-addresses-us-east5")]
+    assert (nodes.inputs["name"], nodes.inputs["ipCidrRange"]) == (f"bezel-v6e4-{count}-addresses", ip_range)
+    assert made[0].subnetworks["us-east5"].endswith(f"/us-east5/subnetworks/bezel-v6e4-{count}-addresses")
     addresses = made[0].addresses["us-east5"]
     assert len(addresses) == count >= 2 * machines
     # Google keeps the first two and the last two.
@@ -117,7 +125,7 @@ def test_a_zone_twice_in_one_region_makes_one_subnetwork() -> None:
 @settings(deadline=None)
 @given(st.lists(st.sampled_from(REGIONS), min_size=1, unique=True), st.sampled_from(REGIONS))
 def test_no_two_ranges_overlap_whatever_the_regions(regions: list[str], gateway: str) -> None:
-    small = [small_range(region, 126) for region in regions]
+    small = [small_range(region, machines) for region in regions for machines in (2, 6, 14, 30, MOST_MACHINES)]
     found = [ipaddress.ip_network(text) for text in (*map(node_range, regions), *small, gateway_range(gateway))]
     assert not any(one.overlaps(other) for one, other in itertools.combinations(found, 2))
     assert all(one.subnet_of(BLOCK) for one in found)

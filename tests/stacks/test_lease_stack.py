@@ -184,9 +184,9 @@ def test_with_hours_the_gateway_knows_every_possible_address_and_does_not_wait_f
     declared = deployed(lease=HOURS | {"count": count})
     gateway = declared.one(GATEWAY)
     (environment,) = gateway.inputs["template"]["containers"][0]["envs"]
-    ip_range = {1: "10.64.31.0/29", 3: "10.64.31.0/28"}[count]
+    ip_range = {1: "10.64.31.8/29", 3: "10.64.31.16/28"}[count]
     assert environment["value"] == gateway_configuration(usable_addresses(ip_range), 8000, count)
-    (nodes,) = [one for one in declared.of("compute/subnetwork:Subnetwork") if one.inputs["name"] == "bezel-moe-small"]
+    (nodes,) = [one for one in declared.of("compute/subnetwork:Subnetwork") if one.name.endswith("addresses-us-east5")]
     assert nodes.inputs["ipCidrRange"] == ip_range
     for node in declared.of("TpuNode"):
         assert not declared.waits_for(gateway, node)
@@ -206,7 +206,7 @@ def test_with_hours_each_lease_has_its_jobs_which_are_made_after_the_checks_with
         body = json.loads(base64.b64decode(jobs[f"bezel-moe{lease}-start-0"].inputs["httpTarget"]["body"]))
         node = body["tpu"]["nodeSpec"][0]["node"]
         assert node["labels"]["bezel-spec"] == spec_hash(declared.named(request).inputs["body"])
-        assert node["networkConfig"]["subnetwork"].endswith("/us-east5/subnetworks/bezel-moe-small")
+        assert node["networkConfig"]["subnetwork"].endswith("/us-east5/subnetworks/bezel-moe-4-addresses")
 
 
 @pytest.mark.slow
