@@ -97,6 +97,7 @@ RUN_BY = {
     "pulumi destroy": "tests/e2e/test_prod_repairs.py",
     "pulumi refresh --clear-pending-creates": "tests/e2e/test_prod_repairs.py",
     "pulumi up --refresh": "tests/e2e/test_prod_repairs.py",
+    "pulumi up": "tests/e2e/test_lease_hours.py",
     "pulumi up --stack": "tests/clients/test_pulumi_states.py",
 }
 SNIPPET = re.compile(r"`(bezel:\w+: [^`]+)`")

@@ -29,7 +29,7 @@ NOT_SERVED = {
         *("get_accelerator_type", "stop_node"),
     },
     "google_billing": {"update_project_billing_info"},
-    "google_auth": {"sign_blob", "sign_jwt", "logger.log_text", "list_sinks"},
+    "google_auth": {"sign_blob", "sign_jwt", "list_sinks"},
     "google_discovery": {"iam: keys.create", "monitoring: notificationChannels.verify"},
     "google_metadata": set(),
     "google_node": set(),
