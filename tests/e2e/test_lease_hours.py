@@ -14,19 +14,19 @@ from tests.support.e2e.rehearsal import Rehearsal, Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
-pytestmark = pytest.mark.slow
 STACK, NAME = "v6e1-12b", "bezel-v6e1-12b"
 JOBS = "/cloudscheduler/v1/projects/bezel-local/locations/us-east5/jobs"
 SECONDS = 90.0
 
 
-@pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsal]:
-    folder = tmp_path_factory.mktemp("hours")
-    made = Rehearsal.new(folder / "checkout", folder / "cloud")
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Rehearsal]:
+    made = Rehearsal.new(tmp_path / "checkout", tmp_path / "cloud")
     made.set("smoke", {"requests": 2, "concurrency": 2, "output_tokens": 4, "prompt_tokens": 32}, STACK)
     made.set("cost", None, STACK)
+    made.set("lease", {"zones": [{"zone": "us-east5-a"}], "duration": "7d", "hours": OUTSIDE}, STACK)
     yield made
     made.local("stop")
 
@@ -36,6 +36,10 @@ def hours(first: int, last: int) -> list[dict[str, str]]:
     at = [datetime.now(UTC) + timedelta(days=days) for days in (first, last)]
     start, end = (f"0 0 {day.day} {day.month} *" for day in at)
     return [{"start": start, "end": end}]
+
+
+# In a hundred days; and since yesterday, for five days more.
+OUTSIDE, INSIDE = hours(100, 106), hours(-1, 5)
 
 
 def up(stage: Rehearsal, *options: str) -> Run:
@@ -78,13 +82,33 @@ def leases(stage: Rehearsal) -> int:
     return len(stage.exists().get("queuedResources", []))
 
 
+def subnetworks(stage: Rehearsal) -> list[str]:
+    return sorted(name.rpartition("/")[2] for name in stage.exists()["subnetworks"] if NAME in name)
+
+
+def jobs(stage: Rehearsal) -> list[Any]:
+    with stage.api() as api:
+        return list(api.get(JOBS).json().get("jobs", []))
+
+
 def status(stage: Rehearsal) -> Run:
     return stage.bezel("status", STACK, **stage.variables())
 
 
-def test_jobs_lease_and_return_the_machine_and_a_deploy_keeps_to_the_hours(stage: Rehearsal) -> None:
+def nothing_left(stage: Rehearsal) -> None:
+    """The stack is destroyed, whether its machine was there or not, and nothing of it exists."""
+    gone = stage.local("down", STACK)
+    assert gone.code == 0, gone.text
+    assert stage.local("start").code == 0
+    left = {kind: [one for one in names if NAME in str(one)] for kind, names in stage.exists().items()}
+    kinds = {"queuedResources", "nodes", "jobs", "accounts", "services", "networks", "subnetworks"}
+    assert not {kind: names for kind, names in left.items() if names and kind in kinds}, left
+    assert jobs(stage) == []
+
+
+@pytest.mark.slow
+def test_jobs_lease_and_return_the_machine_and_a_deploy_takes_it_as_it_is(stage: Rehearsal) -> None:
     # Outside its hours a lease is there for the checks, and returned after them.
-    stage.set("lease", {"zones": [{"zone": "us-east5-a"}], "duration": "7d", "hours": hours(100, 106)}, STACK)
     first = up(stage)
     assert "outside its hours, and the next lease is requested at" in first.text
     outputs = stage.outputs(STACK)
@@ -111,47 +135,47 @@ def test_jobs_lease_and_return_the_machine_and_a_deploy_keeps_to_the_hours(stage
         until(lambda: requested(stage)[-1] == 409)
         assert leases(stage) == 1
 
-        # The job of an end returns it, and again nothing has changed.
+        # The job of an end returns it.
         assert ran(stage, f"{NAME}-end-0")["status"] in ({}, {"code": 0})
         until(lambda: leases(stage) == 0)
         until(lambda: caller.get("/v1/models").status_code == 503)
-        unchanged(stage)
-        assert leases(stage) == 0
+    nothing_left(stage)
 
-        # A change of the gateway is checked with a lease, which is returned.
-        stage.set("access.ingress", "all", STACK)
-        stage.set("smoke.requests", 3, STACK)
-        assert "health" in up(stage).text
-        assert leases(stage) == 0
 
-        # In its hours a deploy leases what is not there, and keeps it.
-        stage.set("lease.hours", hours(-1, 5), STACK)
-        up(stage)
-        assert leases(stage) == 1
-        assert caller.get("/v1/models").status_code == 200
-        unchanged(stage)
-        assert ran(stage, f"{NAME}-end-0")["status"] in ({}, {"code": 0})
-        until(lambda: leases(stage) == 0)
-        assert status(stage).code == 1
-        again = up(stage)
-        assert "is not there in its hours" in again.text
-        assert leases(stage) == 1
+@pytest.mark.long
+def test_a_deploy_leases_for_a_check_and_in_the_hours_and_moves_the_machine_when_they_are_turned_off(
+    stage: Rehearsal,
+) -> None:
+    up(stage)
+    # A change of what is checked is checked with a lease, which is returned.
+    stage.set("smoke.requests", 3, STACK)
+    assert "health" in up(stage).text
+    assert leases(stage) == 0
+
+    # In its hours a deploy leases what is not there, and keeps it.
+    stage.set("lease.hours", INSIDE, STACK)
+    up(stage)
+    assert leases(stage) == 1
+    unchanged(stage)
+    assert ran(stage, f"{NAME}-end-0")["status"] in ({}, {"code": 0})
+    until(lambda: leases(stage) == 0)
+    assert status(stage).code == 1
+    again = up(stage)
+    assert "is not there in its hours" in again.text
+    assert leases(stage) == 1
+
+    # More machines have another subnetwork, and so have those without hours again; each is leased once.
+    stage.set("lease.count", 3, STACK)
+    up(stage)
+    assert (leases(stage), subnetworks(stage)) == (3, [f"{NAME}-12-addresses", f"{NAME}-gateway"])
+    stage.set("lease.count", None, STACK)
+    up(stage)
+    assert (leases(stage), subnetworks(stage)) == (1, [f"{NAME}-4-addresses", f"{NAME}-gateway"])
 
     # Without hours again, the machine moves to another subnetwork, and is leased once.
     stage.set("lease.hours", None, STACK)
     up(stage)
     assert (stage.outputs(STACK)["leases"][NAME]["state"], leases(stage)) == ("active", 1)
-    subnetworks = [name for name in stage.exists()["subnetworks"] if NAME in name]
-    assert [name.rpartition("/")[2] for name in sorted(subnetworks)] == [f"{NAME}-gateway", f"{NAME}-us-east5"]
-    with stage.api() as api:
-        assert api.get(JOBS).json().get("jobs", []) == []
-
-    # Nothing of it is left, whether the machine was there or not.
-    gone = stage.local("down", STACK)
-    assert gone.code == 0, gone.text
-    assert stage.local("start").code == 0
-    left = {kind: [one for one in names if NAME in str(one)] for kind, names in stage.exists().items()}
-    kinds = {"queuedResources", "nodes", "jobs", "accounts", "services", "networks", "subnetworks"}
-    assert not {kind: names for kind, names in left.items() if names and kind in kinds}, left
-    with stage.api() as api:
-        assert api.get(JOBS).json().get("jobs", []) == []
+    assert subnetworks(stage) == [f"{NAME}-gateway", f"{NAME}-us-east5"]
+    assert jobs(stage) == []
+    nothing_left(stage)

@@ -228,7 +228,8 @@ def test_a_server_that_reports_nothing_is_unknown_and_a_failure(server: ModelSer
 
 @pytest.mark.slow
 def test_a_begin_of_the_log_that_is_none_is_a_wrong_argument_and_no_unread_log(server: ModelServer) -> None:
+    LogServer(server.cloud)
     with pytest.raises(LogsError, match="expected an age or a time") as refused:
         of(server, since="1x")
     assert refused.value.exit_code == 2
-    assert of(server, since="2h").notes == of(server).notes
+    assert of(server, since="2h").notes == ("the log has no line about memory since 2h",)
