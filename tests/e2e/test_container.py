@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.e2e.lease_harness import STACK, LeaseFaultHarness
+from tests.support.localcloud.client import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from tests.support.e2e.rehearsal import Run
 
@@ -29,12 +29,6 @@ def container(stage: LeaseFaultHarness, *words: str) -> Run:
     return stage.rehearsal.bezel("container", *words, **stage.rehearsal.variables())
 
 
-def until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + SECONDS
-    while not true():
-        assert time.monotonic() < end
-
-
 def test_a_stopped_container_serves_nobody_until_it_is_started_and_no_deploy_sees_a_change(
     stage: LeaseFaultHarness,
 ) -> None:
@@ -50,7 +44,7 @@ def test_a_stopped_container_serves_nobody_until_it_is_started_and_no_deploy_see
         assert stopped.code == 0, stopped.text
         assert "is billed as before while it is stopped" in stopped.text
         assert "the server works on 0 requests now, and 0 wait" in stopped.text
-        until(lambda: caller.get("/v1/models").status_code == 503)
+        until(lambda: caller.get("/v1/models").status_code == 503, SECONDS)
         status = stage.rehearsal.bezel("status", STACK, **stage.rehearsal.variables())
         assert status.code == 1
         assert "container exited" in status.text, status.text
@@ -65,12 +59,12 @@ def test_a_stopped_container_serves_nobody_until_it_is_started_and_no_deploy_see
             done = container(stage, action, STACK, "--yes")
             assert done.code == 0, done.text
             assert "running, serves" in done.text
-            until(lambda: caller.get("/v1/models").status_code == 200)
+            until(lambda: caller.get("/v1/models").status_code == 200, SECONDS)
         stage.nothing_left()
 
     # What was preempted takes no request, and the command says what to do.
     stage.add("lease-preempted")
-    until(lambda: "ACTIVE" not in stage.there())
+    until(lambda: "ACTIVE" not in stage.there(), SECONDS)
     ended = container(stage, "start", STACK, "--yes")
     assert ended.code == 1, ended.text
     assert "its machine does not run, so there is no container" in ended.text

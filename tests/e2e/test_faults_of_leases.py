@@ -85,7 +85,7 @@ def test_a_request_that_is_stored_after_its_time_out_is_found_and_not_asked_for_
     check_golden("lease-late-fill", command, text, state, f"{following}then nothing is left to do")
 
 
-@pytest.mark.parametrize("kind", ["lease-preempted", "lease-ends"])
+@pytest.mark.parametrize("kind", ["lease-preempted", pytest.param("lease-ends", marks=pytest.mark.long)])
 def test_a_lease_that_is_over_is_reported_with_its_price_and_bought_again_only_when_that_is_said(
     stage: LeaseFaultHarness, kind: str
 ) -> None:

@@ -53,7 +53,12 @@ IN_A_ROW = (
 )
 
 
-@pytest.mark.parametrize("point", ALONE, ids=lambda at: f"{at.operation}-{at.victim}-{at.when}-{at.boundary.method}")
+# The series below, which is long, kills at these boundaries and at others.
+@pytest.mark.parametrize(
+    "point",
+    [ALONE[0], *(pytest.param(point, marks=pytest.mark.long) for point in ALONE[1:])],
+    ids=lambda at: f"{at.operation}-{at.victim}-{at.when}-{at.boundary.method}",
+)
 def test_a_kill_at_this_boundary_converges_and_leaves_nothing(
     grounds: KillHarness, point: Point, tmp_path: Path
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +10,10 @@ import httpx
 import pytest
 
 from tests.support.e2e.rehearsal import Rehearsal, Run
+from tests.support.localcloud.client import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
 STACK, NAME = "v6e1-12b", "bezel-v6e1-12b"
@@ -58,11 +58,13 @@ def ran(stage: Rehearsal, job: str) -> dict[str, Any]:
     with stage.api() as api:
         before = api.get(f"{JOBS}/{job}").json().get("lastAttemptTime")
         assert api.post(f"{JOBS}/{job}:run", json={}).is_success
-        for _ in range(10_000):
+
+        def attempted() -> dict[str, Any]:
             found: dict[str, Any] = api.get(f"{JOBS}/{job}").json()
-            if found.get("lastAttemptTime") != before and "status" in found:
-                return found
-    raise AssertionError(found)
+            return found if found.get("lastAttemptTime") != before and "status" in found else {}
+
+        found: dict[str, Any] = until(attempted, SECONDS)
+        return found
 
 
 def requested(stage: Rehearsal) -> list[int]:
@@ -70,12 +72,6 @@ def requested(stage: Rehearsal) -> list[int]:
     lines = (stage.cloud / "logs" / "wire.jsonl").read_text().splitlines()
     calls = [json.loads(line) for line in lines if "queuedResources" in line]
     return [call["status"] for call in calls if (call["method"], call["path"][-16:]) == ("POST", "/queuedResources")]
-
-
-def until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + SECONDS
-    while not true():
-        assert time.monotonic() < end
 
 
 def leases(stage: Rehearsal) -> int:
@@ -123,7 +119,7 @@ def test_jobs_lease_and_return_the_machine_and_a_deploy_takes_it_as_it_is(stage:
     assert ran(stage, f"{NAME}-start-0")["status"] in ({}, {"code": 0})
     headers = {"Authorization": f"Bearer {stage.token(outputs['url'])}"}
     with httpx.Client(base_url=outputs["url"], headers=headers, timeout=60) as caller:
-        until(lambda: caller.get("/v1/models").status_code == 200)
+        until(lambda: caller.get("/v1/models").status_code == 200, SECONDS)
         found = status(stage)
         assert (found.code, "off-hours" in found.text) == (0, False), found.text
         unchanged(stage)
@@ -132,13 +128,13 @@ def test_jobs_lease_and_return_the_machine_and_a_deploy_takes_it_as_it_is(stage:
         unchanged(stage)
         # A second start finds the name taken.
         ran(stage, f"{NAME}-start-0")
-        until(lambda: requested(stage)[-1] == 409)
+        until(lambda: requested(stage)[-1] == 409, SECONDS)
         assert leases(stage) == 1
 
         # The job of an end returns it.
         assert ran(stage, f"{NAME}-end-0")["status"] in ({}, {"code": 0})
-        until(lambda: leases(stage) == 0)
-        until(lambda: caller.get("/v1/models").status_code == 503)
+        until(lambda: leases(stage) == 0, SECONDS)
+        until(lambda: caller.get("/v1/models").status_code == 503, SECONDS)
     nothing_left(stage)
 
 
@@ -158,7 +154,7 @@ def test_a_deploy_leases_for_a_check_and_in_the_hours_and_moves_the_machine_when
     assert leases(stage) == 1
     unchanged(stage)
     assert ran(stage, f"{NAME}-end-0")["status"] in ({}, {"code": 0})
-    until(lambda: leases(stage) == 0)
+    until(lambda: leases(stage) == 0, SECONDS)
     assert status(stage).code == 1
     again = up(stage)
     assert "is not there in its hours" in again.text

@@ -3,6 +3,7 @@
 from typing import Any
 
 from tests.support.e2e.rehearsal import Rehearsal
+from tests.support.localcloud.client import until
 
 JOBS = "/cloudscheduler/v1/projects/bezel-local/locations/us-east4/jobs"
 SERVICE = "/run/v2/projects/bezel-local/locations/us-east4/services/bezel-l4-qat"
@@ -34,11 +35,13 @@ def ran(rehearsal: Rehearsal, job: str) -> dict[str, Any]:
     with rehearsal.api() as api:
         before = api.get(f"{JOBS}/{job}").json().get("lastAttemptTime")
         assert api.post(f"{JOBS}/{job}:run", json={}).is_success
-        for _ in range(10_000):
+
+        def attempted() -> dict[str, Any]:
             found: dict[str, Any] = api.get(f"{JOBS}/{job}").json()
-            if found.get("lastAttemptTime") != before and "status" in found:
-                return found
-    raise AssertionError(found)
+            return found if found.get("lastAttemptTime") != before and "status" in found else {}
+
+        found: dict[str, Any] = until(attempted)
+        return found
 
 
 def up(rehearsal: Rehearsal, *arguments: str) -> str:

@@ -133,6 +133,7 @@ def differences(wanted: Any, found: Any, path: str = "") -> Iterator[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_service_is_in_the_cloud_as_it_was_shown(pipeline: Pipeline) -> None:
     pipeline.seed("l4-qat")
     before = shown(pipeline, "l4-qat")

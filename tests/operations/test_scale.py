@@ -130,6 +130,7 @@ def test_a_service_is_scaled_by_its_file_and_a_deploy(project: Project) -> None:
     assert project.scale(max=2).is_empty
 
 
+@pytest.mark.long
 def test_a_restart_makes_another_revision_that_is_the_same_and_the_next_deploy_knows_it(project: Project) -> None:
     before = project.service()
     plan = project.restart()
@@ -153,6 +154,7 @@ def test_what_else_would_be_deployed_is_said(project: Project) -> None:
         project.file.write_text(text)
 
 
+@pytest.mark.long
 def test_a_kill_after_the_file_was_written_leaves_a_change_that_the_next_deploy_shows(project: Project) -> None:
     limits = project.file.read_text()
     run = project.pipeline.start("scale", STACK, "--max", "1", "--yes")
