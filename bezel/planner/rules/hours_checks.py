@@ -8,14 +8,14 @@ than any start (bezel.planner.rules.startup: half an hour).
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from bezel.cron import CronError, parse_cron, time_zone
 from bezel.errors import Problem
 from bezel.planner.base.hours import Window, spans
 from bezel.planner.base.problems import setting
 from bezel.planner.base.quantities import duration_text
+from bezel.planner.rules.cron_checks import check_times
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +36,11 @@ def check_hours(lease: LeaseSettings) -> Iterator[Problem]:
     if not lease.hours:
         return
     key = setting("lease.hours")
-    problems = list(_times(lease))
+    problems = [
+        problem
+        for number, each in enumerate(lease.hours)
+        for problem in check_times(f"{key}.{number}", each.time_zone, {"start": each.start, "end": each.end})
+    ]
     yield from problems
     if not problems:
         yield from _durations(lease, key)
@@ -51,24 +55,6 @@ def check_hours(lease: LeaseSettings) -> Iterator[Problem]:
     if lease.renew:
         repair = "remove renew, or the hours."
         yield Problem(setting("lease.renew"), "true", f"{key} already says when another lease is requested.", repair)
-
-
-def _times(lease: LeaseSettings) -> Iterator[Problem]:
-    for number, each in enumerate(lease.hours):
-        key = setting(f"lease.hours.{number}")
-        try:
-            zone = time_zone(each.time_zone)
-        except CronError as error:
-            yield Problem(f"{key}.time_zone", each.time_zone, f"{error}.", "write e.g. Europe/Berlin, or UTC.")
-            zone = time_zone("UTC")
-        for name, text in (("start", each.start), ("end", each.end)):
-            try:
-                never = parse_cron(text).after(datetime.now(UTC), zone) is None
-            except CronError as error:
-                yield Problem(f"{key}.{name}", text, f"{error}.", "write e.g. 0 8 * * 1-5, weekdays at eight.")
-            else:
-                if never:
-                    yield Problem(f"{key}.{name}", text, "it never occurs.", "correct day and month.")
 
 
 def _durations(lease: LeaseSettings, key: str) -> Iterator[Problem]:

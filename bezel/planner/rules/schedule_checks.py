@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from bezel.cron import CronError, parse_cron, time_zone
+from bezel.cron import parse_cron
 from bezel.errors import Problem
 from bezel.planner.base.problems import setting
 from bezel.planner.base.schedule import Entry, together
+from bezel.planner.rules.cron_checks import check_times
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,21 +50,11 @@ def _check_entries(scaling: Scaling) -> Iterator[Problem]:
     """Check each entry by itself."""
     for number, each in enumerate(scaling.schedule):
         key = setting(f"scaling.schedule.{number}")
-        try:
-            zone = time_zone(each.time_zone)
-        except CronError as error:
-            yield Problem(f"{key}.time_zone", each.time_zone, f"{error}.", "write e.g. Europe/Berlin, or UTC.")
-            zone = time_zone("UTC")
-        try:
-            found = parse_cron(each.cron)
-        except CronError as error:
-            yield Problem(f"{key}.cron", each.cron, f"{error}.", "write e.g. 0 8 * * 1-5, weekdays at eight.")
-        else:
-            if found.after(datetime.now(UTC), zone) is None:
-                yield Problem(f"{key}.cron", each.cron, "it never occurs.", "correct day and month.")
-            elif len(found.minutes) * len(found.hours) > _MOST_OCCURRENCES:
-                consequence = "it occurs more often than an instance can start."
-                yield Problem(f"{key}.cron", each.cron, consequence, "write single hours and minutes.")
+        problems = list(check_times(key, each.time_zone, {"cron": each.cron}))
+        yield from problems
+        if not any(problem.key == f"{key}.cron" for problem in problems) and _occurs_too_often(each.cron):
+            consequence = "it occurs more often than an instance can start."
+            yield Problem(f"{key}.cron", each.cron, consequence, "write single hours and minutes.")
         if each.min_instances > scaling.max_instances:
             yield Problem(
                 f"{key}.min_instances",
@@ -72,6 +62,11 @@ def _check_entries(scaling: Scaling) -> Iterator[Problem]:
                 f"it is above max_instances={scaling.max_instances}; Cloud Run refuses it.",
                 f"set it to {scaling.max_instances} or less, or raise max_instances.",
             )
+
+
+def _occurs_too_often(cron: str) -> bool:
+    found = parse_cron(cron)
+    return len(found.minutes) * len(found.hours) > _MOST_OCCURRENCES
 
 
 def _check_simultaneous(entries: Sequence[Entry]) -> Iterator[Problem]:
