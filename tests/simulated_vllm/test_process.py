@@ -67,20 +67,20 @@ def test_a_body_that_cloud_run_would_not_let_through_is_not_read_to_the_end(inst
         assert connection.recv(1000).startswith(b"HTTP/1.1 413 ")
 
 
-def test_a_stream_arrives_piece_by_piece(instance):
-    client, _ = instance
-    body = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 200, "ignore_eos": True, "stream": True}
-    started, times = time.monotonic(), []
-    with client.stream("POST", "/v1/chat/completions", json=body) as response:
-        times.extend(time.monotonic() - started for line in response.iter_lines() if line.startswith("data: "))
-    # 200 steps of 40 ms at 50 times the speed are 160 ms.
-    assert times[-1] - times[0] > 0.08
-    assert times[len(times) // 2] < 0.8 * times[-1]
-
-
 def metric(client: httpx.Client, name: str) -> float:
     lines = client.get("/metrics").text.splitlines()
     return next(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name + "{"))
+
+
+def test_a_stream_arrives_piece_by_piece(instance):
+    client, _ = instance
+    body = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 30_000, "ignore_eos": True, "stream": True}
+    with client.stream("POST", "/v1/chat/completions", json=body) as response:
+        pieces = (line for line in response.iter_lines() if line.startswith("data: "))
+        first = [next(pieces) for _ in range(10)]
+        # The first pieces are here while the server works on the others.
+        assert metric(client, "vllm:num_requests_running") == 1
+    assert len(set(first)) > 1
 
 
 def go_away(client, streamed):
