@@ -1,8 +1,8 @@
 """Leases that a job of Cloud Scheduler requests: what the request asks for, and how many hours of a month that makes.
 
 A job that sends a request for a machine buys hardware as a resource does, again at each of its times. Only requests
-with a known address of Google's APIs are read; a body that is not known yet is refused. Leaves the request itself to
-`leases`.
+with a known address of Google's APIs are read: a queued resource, a node of the TPU API, a machine of Compute Engine. A
+body that is not known yet is refused. Leaves the request itself to `leases`.
 """
 
 import base64
@@ -18,12 +18,17 @@ from bezel.cron import CronError, parse_cron, time_zone
 from bezel.planner.base.schedule import FOUR_WEEKS
 from bezel.planner.cost.service_cost import HOURS_PER_MONTH
 from bezel.resource_cost.inputs import UNKNOWN, Inputs
-from bezel.resource_cost.leases import Lease, lease_of_instance, lease_of_queue
+from bezel.resource_cost.leases import Lease, lease_of_instance, lease_of_queue, lease_of_vm
 
 JOB = "gcp:cloudscheduler/job:Job"
 _QUEUE = re.compile(r"/v\d\w*/projects/[^/]+/locations/(?P<zone>[^/]+)/queuedResources")
+_NODES = re.compile(r"/v\d\w*/projects/[^/]+/locations/(?P<zone>[^/]+)/nodes")
 _INSTANCES = re.compile(r"/compute/\w+/projects/[^/]+/zones/(?P<zone>[^/]+)/instances")
-_HOSTS = {"tpu.googleapis.com": _QUEUE, "compute.googleapis.com": _INSTANCES, "www.googleapis.com": _INSTANCES}
+_HOSTS = {
+    "tpu.googleapis.com": (_QUEUE, _NODES),
+    "compute.googleapis.com": (_INSTANCES,),
+    "www.googleapis.com": (_INSTANCES,),
+}
 
 
 def lease_of_job(inputs: Inputs) -> Lease | None:
@@ -37,13 +42,18 @@ def lease_of_job(inputs: Inputs) -> Lease | None:
     if uri is UNKNOWN or not isinstance(uri, str) or str(target.get("httpMethod") or "POST").upper() != "POST":
         return None
     parts = urlsplit(uri)
-    form = _HOSTS.get(parts.hostname or "")
-    place = form.fullmatch(parts.path) if form else None
+    forms = _HOSTS.get(parts.hostname or "", ())
+    place = next((match for form in forms if (match := form.fullmatch(parts.path))), None)
     if place is None:
         return None
-    body = _body(target)
-    zones = (place["zone"],)
-    lease = lease_of_queue(body, zones) if form is _QUEUE else lease_of_instance(body, zones)
+    body, zone = _body(target), place["zone"]
+    lease: Lease | None
+    if place.re is _QUEUE:
+        lease = lease_of_queue(body, (zone,))
+    elif place.re is _INSTANCES:
+        lease = lease_of_instance(body, (zone,))
+    else:
+        lease = lease_of_vm(Inputs({**body.values, "zone": zone} if isinstance(body.values, dict) else {}, body.where))
     return replace(lease, name=_name(lease), monthly_hours=_monthly_hours(inputs, lease)) if lease else None
 
 

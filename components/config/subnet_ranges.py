@@ -16,7 +16,7 @@ _RESERVED = 4  # addresses of each range that Google keeps
 _SMALLEST = 8  # addresses of the smallest range of a subnetwork
 _SMALL_PREFIX = 24
 MOST_MACHINES = 62
-"""Of a small range: each size begins at the address of its own number, and the largest at the middle."""
+"""Most machines of a small range. A range of N addresses begins at address N of its /24, so the largest has 128."""
 _GATEWAY_PREFIX = 24  # Cloud Run needs /26 at least, and holds up to twice as many addresses as it has instances
 
 # Add only at the end: a region's index is its range. Source: Google Cloud's list of locations, 2026-11.

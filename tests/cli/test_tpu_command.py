@@ -97,7 +97,7 @@ def test_an_api_that_the_project_has_not_enabled_has_no_leases_and_is_reported(c
 
 
 def test_a_description_holds_the_boot_and_the_console_and_no_credential(cloud: Cloud) -> None:
-    """A machine's console is text from outside: whoever wrote a token into it, nobody reads it here."""
+    """A machine's console is text from outside: a token in it is hidden here."""
     token = "hf_" + "a" * 30
     cloud.lease("bezel-two", vm=True)
     console = {"contents": f"booting\nHF_TOKEN={token}\n\x1b[31mready", "next": "1"}

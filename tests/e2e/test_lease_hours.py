@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from tests.support.e2e.rehearsal import Rehearsal, Run
+from tests.support.e2e.scheduler_jobs import ran
 from tests.support.localcloud.client import until
 
 if TYPE_CHECKING:
@@ -51,20 +52,6 @@ def up(stage: Rehearsal, *options: str) -> Run:
 def unchanged(stage: Rehearsal) -> None:
     run = stage.local("preview", STACK, "--", "--expect-no-changes")
     assert run.code == 0, run.text
-
-
-def ran(stage: Rehearsal, job: str) -> dict[str, Any]:
-    """A job after it was run out of turn."""
-    with stage.api() as api:
-        before = api.get(f"{JOBS}/{job}").json().get("lastAttemptTime")
-        assert api.post(f"{JOBS}/{job}:run", json={}).is_success
-
-        def attempted() -> dict[str, Any]:
-            found: dict[str, Any] = api.get(f"{JOBS}/{job}").json()
-            return found if found.get("lastAttemptTime") != before and "status" in found else {}
-
-        found: dict[str, Any] = until(attempted, SECONDS)
-        return found
 
 
 def requested(stage: Rehearsal) -> list[int]:
@@ -116,7 +103,7 @@ def test_jobs_lease_and_return_the_machine_and_a_deploy_takes_it_as_it_is(stage:
     assert leases(stage) == 0
 
     # The job of a start leases the same machine, at whichever address: the gateway serves without a deploy.
-    assert ran(stage, f"{NAME}-start-0")["status"] in ({}, {"code": 0})
+    assert ran(stage, "us-east5", f"{NAME}-start-0")["status"] in ({}, {"code": 0})
     headers = {"Authorization": f"Bearer {stage.token(outputs['url'])}"}
     with httpx.Client(base_url=outputs["url"], headers=headers, timeout=60) as caller:
         until(lambda: caller.get("/v1/models").status_code == 200, SECONDS)
@@ -127,12 +114,12 @@ def test_jobs_lease_and_return_the_machine_and_a_deploy_takes_it_as_it_is(stage:
         assert refreshed.code == 0, refreshed.text
         unchanged(stage)
         # A second start finds the name taken.
-        ran(stage, f"{NAME}-start-0")
+        ran(stage, "us-east5", f"{NAME}-start-0")
         until(lambda: requested(stage)[-1] == 409, SECONDS)
         assert leases(stage) == 1
 
         # The job of an end returns it.
-        assert ran(stage, f"{NAME}-end-0")["status"] in ({}, {"code": 0})
+        assert ran(stage, "us-east5", f"{NAME}-end-0")["status"] in ({}, {"code": 0})
         until(lambda: leases(stage) == 0, SECONDS)
         until(lambda: caller.get("/v1/models").status_code == 503, SECONDS)
     nothing_left(stage)
@@ -153,7 +140,7 @@ def test_a_deploy_leases_for_a_check_and_in_the_hours_and_moves_the_machine_when
     up(stage)
     assert leases(stage) == 1
     unchanged(stage)
-    assert ran(stage, f"{NAME}-end-0")["status"] in ({}, {"code": 0})
+    assert ran(stage, "us-east5", f"{NAME}-end-0")["status"] in ({}, {"code": 0})
     until(lambda: leases(stage) == 0, SECONDS)
     assert status(stage).code == 1
     again = up(stage)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.support.e2e.rehearsal import Rehearsal
-from tests.support.localcloud.client import until
+from tests.support.e2e.scheduler_jobs import ran
 
 JOBS = "/cloudscheduler/v1/projects/bezel-local/locations/us-east4/jobs"
 SERVICE = "/run/v2/projects/bezel-local/locations/us-east4/services/bezel-l4-qat"
@@ -30,20 +30,6 @@ def set_minimum(rehearsal: Rehearsal, number: int) -> None:
         assert api.patch(SERVICE, params={"updateMask": "scaling.minInstanceCount"}, json=body).is_success
 
 
-def ran(rehearsal: Rehearsal, job: str) -> dict[str, Any]:
-    """A job after it was run out of turn."""
-    with rehearsal.api() as api:
-        before = api.get(f"{JOBS}/{job}").json().get("lastAttemptTime")
-        assert api.post(f"{JOBS}/{job}:run", json={}).is_success
-
-        def attempted() -> dict[str, Any]:
-            found: dict[str, Any] = api.get(f"{JOBS}/{job}").json()
-            return found if found.get("lastAttemptTime") != before and "status" in found else {}
-
-        found: dict[str, Any] = until(attempted)
-        return found
-
-
 def up(rehearsal: Rehearsal, *arguments: str) -> str:
     run = rehearsal.local("up", "l4-qat", *arguments)
     assert run.code == 0, run.text
@@ -62,7 +48,7 @@ def test_what_the_schedule_sets_stays_until_it_sets_another_one(rehearsal: Rehea
 
     # A job changes the minimum with its own account, and makes no revision.
     set_minimum(rehearsal, 1)
-    job = ran(rehearsal, "bezel-l4-qat-scaling-1")
+    job = ran(rehearsal, "us-east4", "bezel-l4-qat-scaling-1")
     assert job["status"] in ({}, {"code": 0}), job
     assert minimum(rehearsal) == 0
     assert service(rehearsal)["latestCreatedRevision"] == first["latestCreatedRevision"]

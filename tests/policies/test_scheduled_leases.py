@@ -42,6 +42,17 @@ def test_what_a_job_requests_is_judged_as_a_lease(holder: str) -> None:
     assert violations("own-service-account", JOB, inputs) == []
 
 
+def test_a_node_that_a_job_creates_without_a_queue_has_no_end_and_is_refused() -> None:
+    node = queue()["tpu"]["nodeSpec"][0]["node"]
+    inputs = job(node, uri="https://tpu.googleapis.com/v2/projects/p/locations/us-east5-b/nodes?nodeId=n")
+    (message,) = violations("run-duration", JOB, inputs)
+    assert "This one would never end" in message
+    (message,) = violations("allowed-accelerators", JOB, inputs, {"limits": {"dev": ["v6e-1"]}})
+    assert "v6e-4" in message
+    (message,) = violations("monthly-ceiling", JOB, inputs, {"limits": {"dev": 100}})
+    assert "USD a month" in message
+
+
 def test_its_month_is_each_of_its_times_until_the_lease_ends() -> None:
     # Twenty times four hours in four weeks, at 5.40 USD an hour.
     usd = 20 * 4 * 730 / 672 * 5.40

@@ -57,7 +57,7 @@ class Cost(Result):
         "null for leases without hours, which end"
     )
     usd_per_month_saved: Usd | None = Field(
-        description="what the schedule or the hours save, against the dearest hour at all times; null without"
+        description="what the schedule or the hours save, against its most expensive hour at all times; null without"
     )
     usd_per_lease: Usd | None = Field(description="all leased machines with their gateway until the end; null without")
     lease_seconds: int | None = Field(description="run duration of a lease; null without")
