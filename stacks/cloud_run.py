@@ -36,7 +36,7 @@ def deploy(plan: Plan) -> dict[str, Any]:
     """Declare the stack's resources.
 
     Returns:
-        The stack's outputs: url, revision, image, model, arguments, plan, smoke, simulated.
+        The stack's outputs: url, revision, settings, image, model, arguments, plan, smoke, simulated.
     """
     gated = plan.settings.rollout == "gated"
     refuse(plan, [*_subnetwork_problems(plan), *quota.service_problems(plan, gated=gated)])

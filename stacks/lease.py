@@ -38,7 +38,7 @@ def deploy(plan: LeasePlan) -> dict[str, Any]:
     """Declare the stack's resources.
 
     Returns:
-        The stack's outputs: url, leases, image, model, arguments, plan, smoke, simulated.
+        The stack's outputs: url, leases, settings, image, model, arguments, plan, smoke, simulated.
     """
     refuse(plan, quota.lease_problems(plan))
     hours = plan.terms.hours

@@ -79,8 +79,10 @@ def template_fingerprint(declared: Mapping[str, Any]) -> pulumi.Output[str]:
 
 
 def shared_outputs(plan: AnyPlan, image: str, health: HealthCheck, benchmark: ShortBenchmark) -> dict[str, Any]:
-    """Outputs of every stack: image, model, arguments, plan, smoke, simulated."""
+    """Outputs of every stack: settings, image, model, arguments, plan, smoke, simulated."""
     return {
+        # As they were deployed: a later preview shows what a stack file changes in its own words.
+        "settings": config.settings(),
         "image": image,
         "model": plan.served_model,
         "arguments": list(plan.server.arguments),

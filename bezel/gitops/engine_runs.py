@@ -149,10 +149,8 @@ class Engine:
         Raises:
             UserError: There is no Pulumi CLI.
         """
-        given = [f"{PACK}={pack.absolute()}" for pack in packs]
-        limits = self.environment_name() if limits_of is None else limits_of
         arguments = [operation, *self._named(), "--non-interactive", "--color", "never"]
-        arguments += with_packs(given, here=Path.cwd(), environment=limits)
+        arguments += self.pack_options(packs, limits_of)
         arguments += {"preview": [], "up": ["--yes", "--skip-preview"]}.get(operation, ["--yes", "--skip-preview"])
         arguments += [f"--plan={plan}"] if plan else []
         arguments += [f"--save-plan={save_plan}"] if save_plan else []
@@ -182,7 +180,7 @@ class Engine:
                 let_computed_values_differ(save_plan)
             unknown = tuple(unfinished(log)) if end.code and operation != "preview" else ()
             account = account_of(self.environment) if end.code else ""
-            return EngineRun(end, read_events(log), len(given), text(), unknown, account)
+            return EngineRun(end, read_events(log), len(packs), text(), unknown, account)
 
     def printed(self, *arguments: str, seconds: float = QUICK_SECONDS) -> str:
         """The output of a short command on the stack.
@@ -199,6 +197,12 @@ class Engine:
             CommandError: The backend cannot be read.
         """
         return exported_state(self.project, self.stack, self.environment)
+
+    def pack_options(self, packs: Sequence[Path], limits_of: object = None) -> list[str]:
+        """The engine's options for policy packs and their configurations; the arguments are those of `run`."""
+        options = [f"{PACK}={pack.absolute()}" for pack in packs]
+        limits = self.environment_name() if limits_of is None else limits_of
+        return with_packs(options, here=Path.cwd(), environment=limits)
 
     def environment_name(self) -> object:
         """The stack's `environment`, whose limits the policy packs get."""

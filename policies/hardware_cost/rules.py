@@ -12,6 +12,8 @@ from typing import Any
 
 from bezel.errors import NOT_SET, Problem
 from bezel.planner.base.money import Amount, Unpriced, total
+from bezel.planner.base.repairs import to_number
+from bezel.planner.rules.lease_checks import RUN_SECONDS
 from bezel.resource_cost.gpu_service import GpuService
 from bezel.resource_cost.hardware import Foreign, Hardware, hardware_of
 from bezel.resource_cost.inputs import InputError, Inputs, plainly
@@ -58,7 +60,8 @@ def monthly_ceiling(hardware: Hardware, environment: str, limit: float) -> Itera
 def most_instances(hardware: GpuService | Lease, environment: str, limit: int) -> Iterator[Problem]:
     """A service has no more instances, and a lease no more nodes, than its environment may have."""
     if hardware.max_instances > limit:
-        repair = f"lower `bezel:scaling.max_instances` to {limit}." if limit else "choose another environment."
+        lower = to_number("lower", "scaling.max_instances", limit)
+        repair = f"{lower}." if limit else "choose another environment."
         consequence = f"{environment} may have at most {limit} at a time."
         yield Problem(hardware.max_key, hardware.max_instances, consequence, repair)
 
@@ -69,7 +72,7 @@ def always_on(hardware: GpuService, environment: str, limit: int) -> Iterator[Pr
     if hardware.min_instances > limit:
         may = f"at most {limit} may run" if limit else "none may run"
         consequence = f"in {environment} {may} without traffic: each costs money day and night."
-        repair = f"lower `bezel:scaling.min_instances` to {limit}."
+        repair = f"{to_number('lower', 'scaling.min_instances', limit)}."
         yield Problem(hardware.min_key, hardware.min_instances, consequence, repair)
 
 
@@ -116,12 +119,15 @@ def run_duration(token: str, inputs: Inputs, config: Limits) -> Iterator[Problem
     seconds = hardware.run_seconds
     if seconds is None or seconds > Decimal(str(limit)) * 3600:
         consequence = f"a lease of {environment} must end by itself after at most {limit:g} h."
-        repair = f"set a maximum run duration of at most {int(limit * 3600)} s; on a type of resource without one, "
+        longest = int(limit * 3600)
+        repair = f"{_shorter(longest)}."
+        if seconds is None:
+            repair = f"set a maximum run duration of at most {longest} s; on a type of resource without one, {_ENDING}"
         yield Problem(
             hardware.run_key,
             NOT_SET if seconds is None else f"{seconds} s",
             consequence + (" This one would never end." if seconds is None else ""),
-            repair + _ENDING,
+            repair,
         )
 
 
@@ -157,14 +163,28 @@ def _over(amount: Amount, limit: float, environment: str, per: str, hardware: Ha
         repair = _exempting(hardware.token) if isinstance(hardware, Foreign) else _MISSING_ROW
         yield Problem(hardware.accelerator_key, plainly(hardware.accelerator), consequence, repair)
     elif amount.usd > Decimal(str(limit)):
-        key, value, repair = hardware.accelerator_key, hardware.accelerator, "let it end earlier, "
-        if isinstance(hardware, GpuService):
-            fewer = int(Decimal(str(limit)) / amount.usd * hardware.max_instances)
-            key, value = hardware.max_key, str(hardware.max_instances)
-            repair = f"lower it to {fewer}, " if fewer else ""
+        key, value, repair = _cheaper(hardware, Decimal(str(limit)) / amount.usd, per)
         cost = f"at most {_usd(amount.usd)} USD {per} with everything running"
         repair += "choose a cheaper accelerator, or have the owner of the limits raise the limit."
         yield Problem(key, plainly(value), f"{cost}; {environment} may spend {limit:g}.", repair)
+
+
+def _cheaper(hardware: Hardware, share: Decimal, per: str) -> tuple[str, str, str]:
+    """The input that decides a cost, its value, and the begin of the repair that lowers it to a share of it."""
+    if isinstance(hardware, GpuService):
+        fewer = int(share * hardware.max_instances)
+        repair = f"{to_number('lower', 'scaling.max_instances', fewer)}, " if fewer else ""
+        return hardware.max_key, str(hardware.max_instances), repair
+    if isinstance(hardware, Lease) and hardware.run_seconds and hardware.monthly_hours is None and per != "an hour":
+        seconds = int(share * hardware.run_seconds)
+        if seconds >= RUN_SECONDS[0]:
+            return hardware.run_key, f"{hardware.run_seconds} s", f"{_shorter(seconds)}, "
+    return hardware.accelerator_key, hardware.accelerator, ""
+
+
+def _shorter(seconds: int) -> str:
+    """The repair that lets a lease end within so many seconds."""
+    return f"{to_number('lower', 'lease.duration', seconds)}s"
 
 
 def _sums(

@@ -118,7 +118,9 @@ def test_ten_thousand_changes_do_not_bury_the_price() -> None:
     ]
     missing = ["row " * 90] * 9 + ["other"]
     price = {"before": None, "after": {"missing": missing}}
-    text = section(document(changes=changes, violations=refusals, price=price, problems=["p" * 5000] * 9))
+    settings = [{"key": "k" * 99, "old": "o" * 99, "new": "n" * 99}] * 30
+    odd = {"problems": ["p" * 5000] * 9, "settings": settings, "uncommitted": ["u" * 99] * 9}
+    text = section(document(changes=changes, violations=refusals, price=price, **odd))
     shown, _, folded = text.partition("<details>")
     assert len(shown) <= VISIBLE["preview"]
     assert len(folded) <= FOLDED + 200
@@ -126,6 +128,54 @@ def test_ten_thousand_changes_do_not_bury_the_price() -> None:
     assert "10000 to replace, 10000 to delete, 10000 to create, 10000 to update" in shown
     assert "and 58 more below" in shown
     assert "**To repair" in section(document(verdict="refused", violations=refusals))
+
+
+def refusal(policy: str, message: str, resource: str = "service") -> dict[str, str]:
+    return {"policy": policy, "level": "mandatory", "resource": resource, "message": message}
+
+
+def test_value_that_two_policies_refuse_has_one_repair() -> None:
+    lower = "lower `bezel:scaling.max_instances` to 2"
+    refusals = [
+        refusal("hourly-ceiling", f"max = 40\n   41 USD an hour.\n   Repair: {lower}, or choose a cheaper one."),
+        refusal("most-instances", f"max = 40\n   at most 2 at a time.\n   Repair: {lower}."),
+        refusal("always-on", "min = 3\n   none may run.\n   Repair: lower `bezel:scaling.min_instances` to 0."),
+        refusal("odd", "it is refused"),
+    ]
+    text = section(document(verdict="refused", violations=refusals)).partition("<details>")[0]
+    lines = [line for line in text.splitlines() if line.startswith("- refused by")]
+    assert lines[0] == (
+        "- refused by `hourly-ceiling`, `most-instances` (`service`): max = 40: 41 USD an hour; at most 2 at a time. "
+        "**Repair:** lower `bezel:scaling.max_instances` to 2."
+    )
+    assert lines[1].endswith("**Repair:** lower `bezel:scaling.min_instances` to 0.")
+    assert lines[2] == "- refused by `odd` (`service`): it is refused."
+
+
+def test_problems_of_one_error_are_listed_one_by_one() -> None:
+    error = "Stack s cannot be planned: 2 problems.\n\n1. a = 1\n   b.\n   Repair: c.\n\n2. d = 2\n   e.\n   Repair: f."
+    text = section(document(verdict="failed", problems=[error, "2. is no number of a list"])).partition("<details>")[0]
+    assert "- problem: a = 1: b. **Repair:** c.\n- problem: d = 2: e. **Repair:** f." in text
+    assert "- problem: 2. is no number of a list" in text
+
+
+def test_changed_settings_are_named_with_both_values() -> None:
+    rows = [{"key": f"scaling.k{number}", "old": "1", "new": "40"} for number in range(9)]
+    text = section(document(settings=rows))
+    assert (
+        "- settings: `scaling.k0` 1 → 40, `scaling.k1` 1 → 40, `scaling.k2` 1 → 40, `scaling.k3` 1 → 40 and 5 more"
+        in text
+    )
+    assert "- setting `scaling.k8` 1 → 40" in text
+    assert "settings" not in section(document(settings=[]))
+
+
+def test_verdict_of_uncommitted_changes_says_so() -> None:
+    dirty = section(document(uncommitted=["Pulumi.dev.yaml", "a`b", "c"]))
+    assert "**allowed** of a checkout with uncommitted changes (`Pulumi.dev.yaml`, `a'b` and 1 more);" in dirty
+    assert "commit the changes" in dirty
+    assert "approve and merge" not in dirty
+    assert "uncommitted" not in section(document(uncommitted=[]))
 
 
 def test_a_deploy_that_stopped_has_changed_nothing() -> None:

@@ -6,6 +6,7 @@ from bezel.planner import make_plan
 from tests.support.planner.l4_stack import problems_of, with_changes
 
 ONE = {"scaling": {"min_instances": 1}}
+TO_ZERO = "lower `bezel:scaling.min_instances` to 0, or raise `bezel:cost.max_idle_hourly_usd` to 1.05"
 
 
 @pytest.mark.parametrize(
@@ -14,12 +15,12 @@ ONE = {"scaling": {"min_instances": 1}}
         (
             ONE,
             "without traffic it costs 1.0465 USD per hour, 763.96 per month; dev scales to zero",
-            "set it to 0, or `bezel:cost.max_idle_hourly_usd` to 1.05, or the environment to prod.",
+            f"{TO_ZERO}, or set the environment to prod.",
         ),
         (
             {**ONE, "environment": "prod", "cost": {"max_idle_hourly_usd": 1}},
             "bezel:cost.max_idle_hourly_usd is 1",
-            "set it to 0, or `bezel:cost.max_idle_hourly_usd` to 1.05.",
+            f"{TO_ZERO}.",
         ),
     ],
 )

@@ -192,7 +192,7 @@ REFUSED = {
         {"scaling": {"min_instances": 2}},
         "bezel:scaling.min_instances",
         "above",
-        "1 or less",
+        "lower `bezel:scaling.min_instances` to 1, or raise `bezel:scaling.max_instances` to 2.",
     ),
     "everyone among the invokers": (
         {"access": {"invokers": ["allUsers"]}},
@@ -299,7 +299,7 @@ REFUSED = {
         {"scaling": {"zonal_redundancy": True}},
         "bezel:cost.max_hourly_usd",
         "one running instance costs 1.4216 USD per hour",
-        "raise it to 1.43",
+        "raise `bezel:cost.max_hourly_usd` to 1.43",
     ),
     "a reserve in another zone that nobody has priced": (
         {

@@ -29,8 +29,8 @@ def test_a_service_within_its_limits_passes(policy: str) -> None:
 @pytest.mark.parametrize(
     ("policy", "changes", "words"),
     [
-        ("hourly-ceiling", {MOST: 40.0}, ["40", "41.8608 USD an hour", "dev may spend 6", "lower it to 5"]),
-        ("monthly-ceiling", {MOST: 40.0}, ["30558.3840 USD a month", "dev may spend 1600", "lower it to 2"]),
+        ("hourly-ceiling", {MOST: 40.0}, ["40", "41.8608 USD an hour", "dev may spend 6", "max_instances` to 5"]),
+        ("monthly-ceiling", {MOST: 40.0}, ["30558.3840 USD a month", "dev may spend 1600", "max_instances` to 2"]),
         ("monthly-ceiling", RTX, ["2328.4080 USD a month", "1600"]),
         ("most-instances", {MOST: 40.0}, [f"{MOST} = 40", "at most 2", "max_instances` to 2"]),
         ("most-instances", {"scaling": {"maxInstanceCount": 3.0}}, ["scaling.maxInstanceCount = 3", "at most 2"]),

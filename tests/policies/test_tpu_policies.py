@@ -65,7 +65,11 @@ def test_an_hour_costs_5_40_and_the_lease_21_60(holder: str) -> None:
     [
         (INSTANCE, instance({"scheduling.maxRunDuration": None}), ["maxRunDuration.seconds = (not set)", "4 h"]),
         (INSTANCE, instance({"scheduling.maxRunDuration.seconds": 0.0}), ["(not set)", "This one would never end"]),
-        (INSTANCE, instance({"scheduling.maxRunDuration.seconds": 86400.0}), ["= 86400 s", "at most 14400 s"]),
+        (
+            INSTANCE,
+            instance({"scheduling.maxRunDuration.seconds": 86400.0}),
+            ["= 86400 s", "lease.duration` to 14400s"],
+        ),
         (INSTANCE, instance({"scheduling.maxRunDuration.seconds": UNKNOWN}), ["not known before the deploy"]),
         (LEASE, {"body": queue({"runDuration": None})}, ["body.runDuration.maxRunDuration = (not set)"]),
         (LEASE, queue({"runDuration.maxRunDuration": "604800s"}), ["= 604800 s"]),

@@ -166,7 +166,7 @@ def test_in_a_first_preview_every_value_that_a_policy_judges_is_known(config: di
 @pytest.mark.slow
 def test_the_outputs_tell_where_the_lease_is_when_it_ends_and_what_it_costs() -> None:
     outputs = declare(lambda: deploy(plan()), preview=False).result
-    assert set(outputs) == {"url", "leases", "image", "model", "arguments", "plan", "smoke", "simulated"}
+    assert set(outputs) == {"url", "leases", "settings", "image", "model", "arguments", "plan", "smoke", "simulated"}
     assert set(outputs["leases"]["bezel-moe"]) == {"state", "zone", "ends_at", "cost"}
 
 

@@ -68,7 +68,7 @@ def test_cpus_and_memory_have_quotas_too(run: FakeRun, quota: str, allowed: int,
         deployed(scaling={"max_instances": 2})
     (problem,) = refused.value.problems
     assert told in problem.consequence
-    assert "lower bezel:scaling.max_instances to 1, or request" in problem.repair
+    assert "lower `bezel:scaling.max_instances` to 1, or request" in problem.repair
     assert f"this project has {allowed} in us-east4" in problem.consequence
     run.quotas[quota] = allowed + 1
     assert deployed(scaling={"max_instances": 2}).all

@@ -11,6 +11,7 @@ from typing import Any
 from bezel.gitops.comment.documents import Document, entries, mapping, texts
 from bezel.gitops.comment.markdown import code, flat, prose
 from bezel.gitops.price_line import ARROW, cost_of_json, missing_of, price_parts
+from bezel.planner.base.repairs import lowest_numbers
 
 VISIBLE = {"preview": 1000, "rehearsal": 500, "deployment": 1000}
 """Most characters of a section that are visible without unfolding it."""
@@ -25,6 +26,10 @@ _SHOWN = ((4, 3), (4, 2), (2, 2), (2, 1), (1, 1), (0, 1))
 _MAJOR = re.compile(r"cloudrunv2|cloudrun/|compute/instance|gcp:tpu|:Tpu|container/|vertex/", re.IGNORECASE)
 _MINOR = re.compile(r"iam|projects/service|bucketObject|pulumi:providers|secretVersion|random:|docker:", re.IGNORECASE)
 _REPAIR = re.compile(r"\bRepair:\s*(.+)", re.DOTALL)
+_COUNT = re.compile(r"\b\d+ problems?\.$")
+_NUMBER = re.compile(r"\n\n\d+\. ")
+# One problem in its usual layout (bezel.errors): a key with its value, the consequence, the repair.
+_PROBLEM = re.compile(r"(?P<head>[^\n]+ = [^\n]*)\n(?P<consequence>.+)\n\s*Repair: (?P<repair>[^\n]+)", re.DOTALL)
 
 
 Changes = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -41,7 +46,8 @@ def section(document: Document, run_url: str = "") -> str:
         if kind == "rehearsal":
             lines = _rehearsal(document, run_url, refused)
         else:
-            lines = _change(document, run_url, changes, _named_changes(changes, names), refused)
+            named = [*_settings(document, max(names, 1)), *_named_changes(changes, names)]
+            lines = _change(document, run_url, changes, named, refused)
         visible = _text(lines)
         if len(visible) <= VISIBLE[kind] + len(run_url):
             break
@@ -63,7 +69,7 @@ def _change(
         f"**{hourly}**",
         f"{monthly}, {idle}",
         *unknown,
-        f"{_heading(document, run_url)}; {_counts(document, changes)}",
+        f"{_heading(document, run_url)}{_uncommitted(document)}; {_counts(document, changes)}",
         *named,
         *refused,
         _next_step(document, changes, unpriced=bool(after and after.missing)),
@@ -84,6 +90,29 @@ def _rehearsal(document: Document, run_url: str, refused: Sequence[str]) -> list
 def _heading(document: Document, run_url: str) -> str:
     log = f" ([log]({run_url}))" if run_url else ""
     return f"{str(document['kind']).capitalize()}: **{prose(document['verdict'], 30)}**{log}"
+
+
+def _uncommitted(document: Document) -> str:
+    """What a verdict is about, where that is not the tree of a commit."""
+    files = texts(document, "uncommitted")
+    more = f" and {len(files) - 2} more" if len(files) > 2 else ""
+    return (
+        f" of a checkout with uncommitted changes ({', '.join(code(file) for file in files[:2])}{more})"
+        if files
+        else ""
+    )
+
+
+def _settings(document: Document, most: int) -> list[str]:
+    """The changed keys of the stack's file, old and new, as one line."""
+    changes = list(entries(document, "settings"))
+    more = f" and {len(changes) - most} more" if len(changes) > most else ""
+    return [f"- settings: {', '.join(_setting(row, 30) for row in changes[:most])}{more}"] if changes else []
+
+
+def _setting(row: Mapping[str, Any], longest: int) -> str:
+    old, new = (prose(row.get(name, ""), longest) for name in ("old", "new"))
+    return f"{code(row.get('key', ''), 40)} {old} → {new}"
 
 
 def _changes(document: Document) -> Changes:
@@ -126,24 +155,60 @@ def _named(row: Mapping[str, Any], *, paths: int, longest: int = 40) -> str:
 
 
 def _refusals(document: Document) -> list[str]:
-    """What refuses or failed, each with its repair; a policy that says the same of several resources once."""
-    resources: dict[tuple[str, str], list[str]] = {}
+    """What refuses or failed, each with its repair: a value once, however many resources have it or policies refuse."""
+    values: dict[str, list[Mapping[str, Any]]] = {}
     for item in entries(document, "violations"):
         if item.get("level") != ADVISORY:
-            said = str(item.get("policy", "")), str(item.get("message", ""))
-            resources.setdefault(said, []).append(str(item.get("resource", "")))
-    lines = []
-    for (policy, message), names in resources.items():
-        more = f" and {len(names) - 2} more" if len(names) > 2 else ""
-        where = ", ".join(code(name, 40) for name in names[:2]) + more
-        lines.append(f"- refused by {code(policy, 40)} ({where}): {_with_repair(message)}")
+            message = str(item.get("message", ""))
+            problem = _PROBLEM.fullmatch(message)
+            values.setdefault(problem["head"] if problem else message, []).append(item)
     # What has no price is named beside the price.
     problems = [text for text in texts(document, "problems") if not text.startswith("the price is unknown")]
-    return lines + [f"- problem: {_with_repair(text)}" for text in problems]
+    return [
+        *map(_refusal, values.values()),
+        *(f"- problem: {_with_repair(each)}" for text in problems for each in _single_problems(text)),
+    ]
+
+
+def _refusal(refused: Sequence[Mapping[str, Any]]) -> str:
+    """The policies that refuse a value, the resources that have it, what each policy says, and the repair."""
+    policies, resources = (_few(str(item.get(name, "")) for item in refused) for name in ("policy", "resource"))
+    first, *others = dict.fromkeys(str(item.get("message", "")) for item in refused)
+    said = [_parts(first)[0], *map(_consequence, others)]
+    text = "; ".join(part.removesuffix(".") for part in said) + "."
+    repairs = list(dict.fromkeys(repair for _, repair in map(_parts, (first, *others)) if repair))
+    # Repairs that set the same number need one of them only: the one without alternatives.
+    numbers = sorted((text for text in repairs if lowest_numbers([text])), key=len)
+    repair = " ".join([text for text in repairs if text not in numbers] + numbers[:1])
+    return f"- refused by {policies} ({resources}): {_shortened(text, repair)}"
+
+
+def _single_problems(text: str) -> list[str]:
+    """The problems that an error of several lists (bezel.errors), without its title; any other text alone."""
+    title, *problems = _NUMBER.split(text)
+    return problems if problems and _COUNT.search(title) else [text]
+
+
+def _few(names: Iterable[str], most: int = 3) -> str:
+    """Names as code, each once, and how many more there are."""
+    once = list(dict.fromkeys(names))
+    more = f" and {len(once) - most} more" if len(once) > most else ""
+    return ", ".join(code(name, 40) for name in once[:most]) + more
+
+
+def _consequence(message: str) -> str:
+    """The consequence of a problem in its usual layout, as one line."""
+    problem = _PROBLEM.fullmatch(message)
+    return " ".join(problem["consequence"].split()) if problem else message
 
 
 def _with_repair(message: str) -> str:
     """A problem's text, with its repair set apart; both shortened."""
+    return _shortened(*_parts(message))
+
+
+def _parts(message: str) -> tuple[str, str]:
+    """A problem's text as one line, and its repair, "" without one."""
     repair = _REPAIR.search(message)
     said = message[: repair.start()] if repair else message
     lines = [line.strip() for line in said.splitlines() if line.strip()]
@@ -151,8 +216,11 @@ def _with_repair(message: str) -> str:
         lines = [*lines[: lines.index(TRACEBACK)], lines[-1]]
     # A message's lines are a value, then its consequence.
     joined = " ".join(line if line[-1] in ".:;," else f"{line}:" for line in lines[:-1])
-    text = prose(" ".join([joined, *lines[-1:]]), 180)
-    return f"{text} **Repair:** {prose(repair[1], 130)}" if repair else text
+    return " ".join([joined, *lines[-1:]]), repair[1] if repair else ""
+
+
+def _shortened(text: str, repair: str) -> str:
+    return prose(text, 180) + (f" **Repair:** {prose(repair, 130)}" if repair else "")
 
 
 def _next_step(document: Document, changes: Changes, *, unpriced: bool) -> str:
@@ -161,6 +229,8 @@ def _next_step(document: Document, changes: Changes, *, unpriced: bool) -> str:
         deployed = verdict in ("deployed", "unchanged")
         return "**Done.**" if deployed else "**To repair:** see the run's log, mend the cause, run the deploy again."
     if verdict == "allowed":
+        if texts(document, "uncommitted"):
+            return "**To deploy:** commit the changes. This verdict is not one of a commit, and was not saved."
         if not any(changes.values()):
             return "**Nothing to deploy.**"
         return "**To deploy:** approve and merge. The deploy previews again and stops at any difference."
@@ -201,6 +271,8 @@ def _detail(document: Document, changes: Changes) -> str:
 
 
 def _detail_lines(document: Document, changes: Changes) -> Iterator[str]:
+    for row in entries(document, "settings"):
+        yield f"- setting {_setting(row, 80)}"
     for op, rows in changes.items():
         for row in rows:
             yield f"- {op} {_named(row, paths=8, longest=80)} {code(row.get('type', ''), 80)}"

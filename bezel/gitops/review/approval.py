@@ -65,9 +65,10 @@ def decide(planned: Sequence[Planned], known: Known, approved: str = "") -> Deci
         lines = difference(known.others[0].planned, planned)
         reason = "the state has changed since this tree was previewed"
         return Decision(False, reason, lines or ["the planned changes are the same"])
-    return Decision(False, "this tree was not previewed with the verdict allowed", _against(known, planned))
+    return Decision(False, "this tree was not previewed with the verdict allowed")
 
 
 def _against(known: Known, planned: Sequence[Planned]) -> list[str]:
+    """The difference from what was reviewed; none where nothing was: the report lists the changes once already."""
     reviewed = known.review or next(iter(known.others), None)
-    return difference(reviewed.planned if reviewed and reviewed.is_sound else (), planned)
+    return difference(reviewed.planned, planned) if reviewed and reviewed.is_sound else []

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from bezel.gitops.engine_events import Change, Violation
 from bezel.gitops.price_line import price_line
 from bezel.gitops.review.planned_changes import Planned
+from bezel.gitops.review.setting_changes import SettingChange
 from bezel.resource_cost.stack_cost import StackCost
 
 Kind = Literal["preview", "deployment"]
@@ -47,6 +48,8 @@ class ChangeReport:
         problems: What failed, and what refuses.
         notes: What a reader should know besides.
         outputs: Names of the stack's outputs that change.
+        settings: Keys of the stack's file that change, since its last deploy.
+        uncommitted: Files of the checkout that differ from the commit's tree, whose verdict this is not.
         project: Name of the Pulumi project.
         planned: The changes in their common form; not part of the document.
         more: Further parts of the document, by their names.
@@ -69,6 +72,8 @@ class ChangeReport:
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     outputs: tuple[str, ...] = ()
+    settings: tuple[SettingChange, ...] = ()
+    uncommitted: tuple[str, ...] = ()
     project: str = ""
     planned: tuple[Planned, ...] = ()
     more: dict[str, object] = field(default_factory=dict)
@@ -101,6 +106,8 @@ class ChangeReport:
             "problems": list(self.problems),
             "notes": list(self.notes),
             "outputs": list(self.outputs),
+            "settings": [change.as_json() for change in self.settings],
+            "uncommitted": list(self.uncommitted),
             **self.more,
         }
 
@@ -118,9 +125,10 @@ class ChangeReport:
         """The report for a terminal."""
         # The price comes first: a list of changes is as long as it is.
         lines = [self._headline(), f"price: {price_line(self.before, self.after)}", ""]
+        lines += [f"  setting {change.text()}" for change in self.settings]
         for op in OPS:
             lines += [f"  {_SIGNS[op]:<2} {_line(change)}" for change in self.shown(op)]
-        lines += [""] if self.changes else []
+        lines += [""] if self.changes or self.settings else []
         lines += [f"outputs: {', '.join(self.outputs)}"] if self.outputs else []
         lines += [f"fit: {self.fit}"] if self.fit else []
         lines += [f"quota: {line}" for line in self.quota]
@@ -133,7 +141,8 @@ class ChangeReport:
 
     def markdown(self) -> str:
         """The report for the summary of a forge's run."""
-        rows = [f"- {op} {_code(_line(change))}" for op in OPS for change in self.shown(op)]
+        rows = [f"- setting {_code(change.text())}" for change in self.settings]
+        rows += [f"- {op} {_code(_line(change))}" for op in OPS for change in self.shown(op)]
         parts = [f"### {self._headline()}", f"Price: {price_line(self.before, self.after)}", "\n".join(rows)]
         parts += [f"Outputs: {', '.join(map(_code, self.outputs))}"] if self.outputs else []
         parts += [f"Fit: {self.fit}"] if self.fit else []
@@ -151,6 +160,8 @@ class ChangeReport:
         if self.verdict == "deployed":
             counts = ", ".join(f"{len(self.shown(op))} {_DONE[op]}" for op in OPS if self.shown(op)) or "no changes"
         verdict = _VERDICTS[self.verdict]
+        if self.uncommitted:
+            verdict = f"{verdict}, with uncommitted changes ({', '.join(self.uncommitted)})"
         return f"{self.stack}: {verdict}" if verdict == counts else f"{self.stack}: {verdict}; {counts}"
 
 

@@ -22,7 +22,7 @@ from bezel.gitops.reconcile import reconcile
 from bezel.gitops.review import deploy_record, reviews
 from bezel.gitops.review.approval import Decision, Known, decide
 from bezel.gitops.review.change_report import ChangeReport
-from bezel.gitops.review.preview import Previewed, preview_on
+from bezel.gitops.review.preview import Previewed, preview_on, with_one_repair
 from bezel.gitops.stack_engine import StackEngine, stack_engine
 from bezel.gitops.stack_state import has_pending
 from bezel.gitops.state_bucket import BACKEND, StateBucket
@@ -182,7 +182,7 @@ def refuse(report: ChangeReport, decision: Decision) -> None:
 
 def finish(report: ChangeReport, run: EngineRun) -> None:
     """Complete a report after the deploy: what changed, the policies, the smoke check, and the verdict."""
-    report.changes, report.violations = run.changes, run.violations
+    report.changes, report.violations = run.changes, with_one_repair(run.violations)
     report.problems += [f"{change.name}: {change.op} failed" for change in run.changes if change.failed]
     smoke = smoke_of(run.events.outputs or {})
     report.more["smoke"] = smoke

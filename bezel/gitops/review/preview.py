@@ -7,20 +7,25 @@ price. Leaves out the comparison with an earlier review (`deploy`) and the wordi
 
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from bezel.errors import UserError
 from bezel.gitops.checkout import Checkout
+from bezel.gitops.engine_events import Violation
 from bezel.gitops.engine_runs import EngineRun, check_packs
 from bezel.gitops.outcomes import RefusedError
 from bezel.gitops.review import reviews
 from bezel.gitops.review.change_report import ChangeReport, Kind
+from bezel.gitops.review.limits import bounds_of, instance_hourly, limits_in, limits_line
 from bezel.gitops.review.planned_changes import changed_outputs, digest, planned_changes
+from bezel.gitops.review.setting_changes import deployed_settings, setting_changes
 from bezel.gitops.stack_engine import StackEngine, stack_engine
 from bezel.gitops.stack_state import resources_of, state_digest
 from bezel.gitops.state_bucket import BACKEND, StateBucket
+from bezel.planner.base.repairs import lowest_numbers, within
+from bezel.pulumi_engine.policy_packs import configurations
 from bezel.pulumi_engine.project import Project
 from bezel.resource_cost.stack_cost import resources_in, stack_cost
 
@@ -84,6 +89,7 @@ def preview_on(
     """
     engine, state = prepared.engine, prepared.state
     report = ChangeReport(kind, engine.stack, checkout.tree, checkout.commit, state_digest(state))
+    report.uncommitted = checkout.changed
     report.project = engine.project.name
     report.before = stack_cost(resources_in(resources_of(state)))
     report.changes_digest = digest(())
@@ -96,6 +102,10 @@ def preview_on(
     plan = folder / "plan.json"
     run = engine.run("preview", packs=packs, save_plan=plan)
     fill(report, run)
+    configuration = engine.project.configuration(engine.stack)
+    report.settings = setting_changes(deployed_settings(state), configuration)
+    if report.verdict == "failed":
+        keep_to_limits(report, configuration, map(Path, configurations(engine.pack_options(packs))))
     return Previewed(report, plan if plan.is_file() else None, run.events.outputs or {})
 
 
@@ -118,7 +128,7 @@ def judge(report: ChangeReport, run: EngineRun) -> None:
 def fill(report: ChangeReport, run: EngineRun) -> None:
     """Fill a report from a preview: changes, price, what the policies and the program say, and the verdict."""
     events = run.events
-    report.changes, report.violations = run.changes, run.violations
+    report.changes, report.violations = run.changes, with_one_repair(run.violations)
     report.planned = planned_changes(run.changes)
     report.changes_digest = digest(report.planned)
     # A program that failed has not declared every resource: a sum of the others would be too low. The packs evaluate
@@ -134,6 +144,30 @@ def fill(report: ChangeReport, run: EngineRun) -> None:
     report.quota_warnings = _lines(warnings)
     report.quota = _lines([*(line for table in tables for line in table), *warnings])
     judge(report, run)
+
+
+def with_one_repair(violations: Sequence[Violation]) -> tuple[Violation, ...]:
+    """Violations whose repairs name one number for one value of a resource: the lowest, which all policies allow."""
+    messages: dict[str, list[str]] = {}
+    for item in violations:
+        messages.setdefault(item.urn, []).append(item.message)
+    lowest = {urn: lowest_numbers(texts) for urn, texts in messages.items()}
+    return tuple(replace(item, message=within(item.message, lowest[item.urn])) for item in violations)
+
+
+def keep_to_limits(report: ChangeReport, configuration: Mapping[str, object], files: Iterable[Path]) -> None:
+    """Let the repairs of a plan that failed keep to the limits that the packs compare next.
+
+    Args:
+        report: of the preview.
+        configuration: of the stack.
+        files: the packs' configurations.
+    """
+    environment = configuration.get("environment")
+    if limits := limits_in(files, environment):
+        bounds = bounds_of(limits, instance_hourly(configuration, report.stack))
+        report.problems = [within(text, bounds) for text in report.problems]
+        report.notes.append(limits_line(limits, environment))
 
 
 def _lines(texts: Iterable[str]) -> tuple[str, ...]:

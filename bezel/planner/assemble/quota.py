@@ -17,6 +17,7 @@ from bezel.catalog import accelerator
 from bezel.errors import Problem
 from bezel.planner.base.hardware import Quota
 from bezel.planner.base.problems import setting
+from bezel.planner.base.repairs import to_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -111,7 +112,7 @@ def shortage(need: Need, allowed: float, *, project: str, held: int = 0, holders
     there = f"this project has {allowed:.0f} in {need.place}" + (f", of which {holders} hold {held}" if held else "")
     left = max(0, allowed - held)
     fits = int(left // (need.per_instance * need.revisions))
-    repairs = [f"lower {setting('scaling.max_instances')} to {fits}"] if fits else []
+    repairs = [to_number("lower", "scaling.max_instances", fits)] if fits else []
     if gated and need.per_instance * need.instances <= left:
         repairs.insert(0, f"set {setting('rollout')} to direct (which fits once the old revision holds no instance)")
     repairs.append(f"request {total}: `{request(need, project, total)}`")

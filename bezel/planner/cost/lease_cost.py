@@ -14,6 +14,7 @@ from bezel.catalog import Price, price
 from bezel.errors import Problem
 from bezel.planner.base.money import Priced, Unpriced, at_least, figure, lasting, most_expensive, text, times, total
 from bezel.planner.base.problems import setting
+from bezel.planner.base.repairs import to_number
 from bezel.planner.cost.price_rows import rows_to_add
 from bezel.planner.cost.service_cost import ALERTS, HOURS_PER_MONTH, SERVICE, CostLine, own_row
 
@@ -223,5 +224,5 @@ def check_lease_total(cost: LeaseTotal, limits: Cost, *, priced: Sequence[str]) 
                 setting(f"cost.{key}"),
                 f"{limit:g}",
                 f"machines and gateway cost up to {text(amount, 4)} USD {per}, above the limit.",
-                f"raise it to {at_least(amount)}, or lease fewer machines{shorter}.",
+                f"{to_number('raise', f'cost.{key}', at_least(amount))}, or lease fewer machines{shorter}.",
             )

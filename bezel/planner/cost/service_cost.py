@@ -16,6 +16,7 @@ from bezel.catalog import Price, price
 from bezel.errors import Problem
 from bezel.planner.base.money import UNKNOWN, Amount, Priced, Unpriced, at_least, figure, lasting, times, total
 from bezel.planner.base.problems import setting
+from bezel.planner.base.repairs import to_number
 from bezel.planner.cost.price_rows import rows_to_add
 
 if TYPE_CHECKING:
@@ -239,14 +240,14 @@ def check_cost(cost: Cost, *, region: str, limit: float | None, priced_regions: 
         )
     elif limit is not None and highest.usd > Decimal(str(limit)):
         fewer = int(Decimal(str(limit)) / highest.usd * cost.max_instances)
-        lower = f", or lower `{setting('scaling.max_instances')}` to {fewer}" if fewer else ""
+        lower = f", or {to_number('lower', 'scaling.max_instances', fewer)}" if fewer else ""
         count = cost.max_instances
         instances = "one running instance costs" if count == 1 else f"{count} running instances cost"
         yield Problem(
             setting("cost.max_hourly_usd"),
             f"{limit:g}",
             f"{instances} {highest.usd:.4f} USD per hour, above the limit.",
-            f"raise it to {at_least(highest)}{lower}.",
+            f"{to_number('raise', 'cost.max_hourly_usd', at_least(highest))}{lower}.",
         )
 
 
@@ -265,11 +266,13 @@ def check_idle_cost(cost: Cost, *, environment: str, limit: float | None) -> Ite
     if idle.usd > Decimal(str(allowed)):
         key = setting("cost.max_idle_hourly_usd")
         bound = "dev scales to zero" if limit is None else f"{key} is {limit:g}"
-        prod = ", or the environment to prod" if limit is None else ""
+        prod = ", or set the environment to prod" if limit is None else ""
+        zero = "set it to 0" if cost.average_min is not None else to_number("lower", "scaling.min_instances", 0)
+        spend = to_number("raise", "cost.max_idle_hourly_usd", at_least(idle))
         in_schedule = "" if cost.average_min is None else " in the dearest hour of its schedule"
         yield Problem(
             setting("scaling.min_instances" if cost.average_min is None else "scaling.schedule"),
             cost.min_instances,
             f"without traffic it costs {idle.usd:.4f} USD per hour{in_schedule}, {month.usd:.2f} per month; {bound}.",
-            f"set it to 0, or `{key}` to {at_least(idle)}{prod}.",
+            f"{zero}, or {spend}{prod}.",
         )

@@ -15,6 +15,7 @@ from bezel.planner.base.members import member_problem
 from bezel.planner.base.names import is_own_label
 from bezel.planner.base.problems import setting
 from bezel.planner.base.quantities import memory_text
+from bezel.planner.base.repairs import to_number
 from bezel.planner.vllm.option_checks import refused_key
 
 if TYPE_CHECKING:
@@ -131,7 +132,8 @@ def check_scaling(scaling: Scaling) -> Iterator[Problem]:
             setting("scaling.min_instances"),
             scaling.min_instances,
             f"it is above max_instances={scaling.max_instances}; Cloud Run refuses it.",
-            f"set it to {scaling.max_instances} or less, or raise max_instances.",
+            f"{to_number('lower', 'scaling.min_instances', scaling.max_instances)}, or "
+            f"{to_number('raise', 'scaling.max_instances', scaling.min_instances)}.",
         )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from bezel.cron import parse_cron
 from bezel.errors import Problem
 from bezel.planner.base.problems import setting
+from bezel.planner.base.repairs import to_number
 from bezel.planner.base.schedule import Entry, together
 from bezel.planner.rules.cron_checks import check_times
 
@@ -60,7 +61,8 @@ def _check_entries(scaling: Scaling) -> Iterator[Problem]:
                 f"{key}.min_instances",
                 each.min_instances,
                 f"it is above max_instances={scaling.max_instances}; Cloud Run refuses it.",
-                f"set it to {scaling.max_instances} or less, or raise max_instances.",
+                f"set it to {scaling.max_instances} or less, or "
+                f"{to_number('raise', 'scaling.max_instances', each.min_instances)}.",
             )
 
 

@@ -11,8 +11,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pulumi_policy import ResourceValidationPolicy
 
+from bezel.errors import UserError
+from bezel.gitops.engine_events import Violation
+from bezel.gitops.review.preview import with_one_repair
+from bezel.gitops.review.setting_changes import setting_changes
 from bezel.planner import make_plan
 from bezel.pulumi_engine.project import Project
 from bezel.resource_cost.stack_cost import StackCost, StateResource, stack_cost
@@ -34,10 +39,7 @@ _TOO_MUCH: dict[str, dict[str, Any]] = {
     "rtx6000-mtp": {"scaling": {"min_instances": 3, "max_instances": 9}, "cost": {}},
     "v6e4-moe": {"lease": {"zones": [{"zone": "us-east5-a"}], "duration": "8h"}, "cost": {}},
 }
-_FAILURE = (
-    "Stack {stack} cannot be planned: 1 problem.\n\n1. bezel:max_model_len = 999999\n   the KV cache of one request "
-    "needs more memory than is left beside the weights.\n   Repair: set `bezel:max_model_len` to 32768."
-)
+_IMPOSSIBLE = {"vllm": {"max-model-len": 999999}}
 
 
 @cache
@@ -54,10 +56,13 @@ def preview(stack: str, case: str) -> dict[str, Any]:
     present, environment = declared(stack)
     before, after, changes = StackCost(), cost(present), {"create": [row(made) for made in present]}
     verdict, problems, found = "allowed", [], []
+    changed_settings: list[dict[str, str]] = []
     planned = present
     if case in ("update", "refused"):
         wanted = (_UPDATES if case == "update" else _TOO_MUCH)[stack]
         planned = declared(stack, json.dumps(wanted))[0]
+        old = PROJECT.configuration(stack)
+        changed_settings = [change.as_json() for change in setting_changes(old, old | wanted)]
         before, after, changes = after, cost(planned), difference(present, planned)
     if case == "unpriced":
         planned = [moved(made) for made in present]
@@ -66,7 +71,7 @@ def preview(stack: str, case: str) -> dict[str, Any]:
         verdict, found = "refused", refusals(planned, environment)
         problems = [f"the price is unknown, so nothing passes: {row}" for row in after.missing]
     if case == "failed":
-        verdict, problems, changes, after = "failed", [_FAILURE.format(stack=stack)], {}, None
+        verdict, problems, changes, after = "failed", [failure(stack)], {}, None
     return {
         "kind": "preview",
         "project": "bezel",
@@ -83,7 +88,16 @@ def preview(stack: str, case: str) -> dict[str, Any]:
         "quota": [] if case == "failed" else ["NVIDIA L4 GPUs in us-east4: 1 of 3"],
         "problems": problems,
         "notes": [],
+        "settings": changed_settings,
+        "uncommitted": [],
     }
+
+
+def failure(stack: str) -> str:
+    """What the planner says of a stack that cannot work."""
+    with pytest.raises(UserError) as refused:
+        make_plan(PROJECT.configuration(stack) | _IMPOSSIBLE, project="acme-llm", stack=stack)
+    return str(refused.value)
 
 
 def cost(resources: list[Declared]) -> StackCost:
@@ -138,12 +152,16 @@ def refusals(resources: list[Declared], environment: str) -> list[dict[str, str]
     packs = {
         name: "hardware-cost" if name in example("hardware_cost", environment) else "security" for name in POLICIES
     }
-    return [
-        {"pack": packs[name], "policy": name, "level": "mandatory", "resource": made.name, "message": message}
+    found = [
+        Violation(packs[name], name, "mandatory", made.urn, message)
         for name, policy in POLICIES.items()
         if isinstance(policy, ResourceValidationPolicy) and name != "labels"
         for made in resources
         for message in violations(name, made.type, made.inputs, limits.get(name, {}))
+    ]
+    return [
+        {"pack": one.pack, "policy": one.policy, "level": one.level, "resource": one.resource, "message": one.message}
+        for one in with_one_repair(found)
     ]
 
 
