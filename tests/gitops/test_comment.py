@@ -112,7 +112,7 @@ def test_ten_thousand_changes_do_not_bury_the_price() -> None:
             "policy": f"p{n}" * 20,
             "level": "mandatory",
             "resource": "r" * 99,
-            "message": "m" * 900 + " Repair: " + "r" * 900,
+            "message": f"{n}" + "m" * 900 + " Repair: " + "r" * 900,
         }
         for n in range(50)
     ]
@@ -172,7 +172,7 @@ def test_changed_settings_are_named_with_both_values() -> None:
 
 def test_verdict_of_uncommitted_changes_says_so() -> None:
     dirty = section(document(uncommitted=["Pulumi.dev.yaml", "a`b", "c"]))
-    assert "**allowed** of a checkout with uncommitted changes (`Pulumi.dev.yaml`, `a'b` and 1 more);" in dirty
+    assert "**allowed** of a checkout with uncommitted changes (`Pulumi.dev.yaml` and 2 more);" in dirty
     assert "commit the changes" in dirty
     assert "approve and merge" not in dirty
     assert "uncommitted" not in section(document(uncommitted=[]))

@@ -137,7 +137,8 @@ def test_the_checks_run_again_for_each_revision_that_was_made() -> None:
 def test_a_stack_says_where_it_answers_what_it_costs_and_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BEZEL_SIMULATED", "1")
     outputs = deployed().result
-    assert outputs.keys() == {"url", "revision", "settings", "image", "model", "arguments", "plan", "smoke", "simulated"}
+    of_each = {"settings", "image", "model", "arguments", "plan", "smoke", "simulated"}
+    assert outputs.keys() == {"url", "revision", *of_each}
     assert outputs["model"] == plan().served_model
     assert outputs["arguments"] == list(plan().service.arguments)
     assert outputs["plan"].keys() == {"fit", "weights", "start", "estimate", "cost"}

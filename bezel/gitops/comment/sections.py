@@ -46,7 +46,7 @@ def section(document: Document, run_url: str = "") -> str:
         if kind == "rehearsal":
             lines = _rehearsal(document, run_url, refused)
         else:
-            named = [*_settings(document, max(names, 1)), *_named_changes(changes, names)]
+            named = [*_settings(document, names), *_named_changes(changes, names)]
             lines = _change(document, run_url, changes, named, refused)
         visible = _text(lines)
         if len(visible) <= VISIBLE[kind] + len(run_url):
@@ -63,8 +63,11 @@ def _change(
     before, after = cost_of_json(price.get("before")), cost_of_json(price.get("after"))
     hourly, monthly, idle = (part.replace(ARROW, "→") for part in price_parts(before, after))
     missing = missing_of(before, after)
-    more = f" and {len(missing) - 2} more" if len(missing) > 2 else ""
-    unknown = [f"Price unknown: {'; '.join(prose(item, 90) for item in missing[:2])}{more}"] if missing else []
+    unknown = (
+        [f"Price unknown: {'; '.join(prose(item, 90) for item in missing[:2])}{_more(len(missing), 2)}"]
+        if missing
+        else []
+    )
     return [
         f"**{hourly}**",
         f"{monthly}, {idle}",
@@ -95,19 +98,22 @@ def _heading(document: Document, run_url: str) -> str:
 def _uncommitted(document: Document) -> str:
     """What a verdict is about, where that is not the tree of a commit."""
     files = texts(document, "uncommitted")
-    more = f" and {len(files) - 2} more" if len(files) > 2 else ""
-    return (
-        f" of a checkout with uncommitted changes ({', '.join(code(file) for file in files[:2])}{more})"
-        if files
-        else ""
-    )
+    named = "".join(code(file, 30) for file in files[:1]) + _more(len(files), 1)
+    return f" of a checkout with uncommitted changes ({named})" if files else ""
+
+
+def _more(count: int, most: int) -> str:
+    """How many are not shown."""
+    return f" and {count - most} more" if count > most else ""
 
 
 def _settings(document: Document, most: int) -> list[str]:
     """The changed keys of the stack's file, old and new, as one line."""
     changes = list(entries(document, "settings"))
-    more = f" and {len(changes) - most} more" if len(changes) > most else ""
-    return [f"- settings: {', '.join(_setting(row, 30) for row in changes[:most])}{more}"] if changes else []
+    if not changes:
+        return []
+    named = ", ".join(_setting(row, 30) for row in changes[:most]) + _more(len(changes), most)
+    return [f"- settings: {named if most else f'{len(changes)} changed'}"]
 
 
 def _setting(row: Mapping[str, Any], longest: int) -> str:
@@ -140,8 +146,7 @@ def _named_changes(changes: Changes, names: int) -> list[str]:
     for op, rows in changes.items():
         if rows and names:
             named = [_named(row, paths=2 if op in ("update", "replace") else 0) for row in rows[:names]]
-            more = f" and {len(rows) - names} more" if len(rows) > names else ""
-            lines.append(f"- {op} {', '.join(named)}{more}")
+            lines.append(f"- {op} {', '.join(named)}{_more(len(rows), names)}")
     return lines
 
 
@@ -150,8 +155,7 @@ def _named(row: Mapping[str, Any], *, paths: int, longest: int = 40) -> str:
     listed = texts(row, "properties")
     if not paths or not listed:
         return name
-    more = f" and {len(listed) - paths} more" if len(listed) > paths else ""
-    return f"{name} ({', '.join(code(path, longest) for path in listed[:paths])}{more})"
+    return f"{name} ({', '.join(code(path, longest) for path in listed[:paths])}{_more(len(listed), paths)})"
 
 
 def _refusals(document: Document) -> list[str]:
@@ -192,8 +196,7 @@ def _single_problems(text: str) -> list[str]:
 def _few(names: Iterable[str], most: int = 3) -> str:
     """Names as code, each once, and how many more there are."""
     once = list(dict.fromkeys(names))
-    more = f" and {len(once) - most} more" if len(once) > most else ""
-    return ", ".join(code(name, 40) for name in once[:most]) + more
+    return ", ".join(code(name, 40) for name in once[:most]) + _more(len(once), most)
 
 
 def _consequence(message: str) -> str:
@@ -230,7 +233,7 @@ def _next_step(document: Document, changes: Changes, *, unpriced: bool) -> str:
         return "**Done.**" if deployed else "**To repair:** see the run's log, mend the cause, run the deploy again."
     if verdict == "allowed":
         if texts(document, "uncommitted"):
-            return "**To deploy:** commit the changes. This verdict is not one of a commit, and was not saved."
+            return "**To deploy:** commit the changes; this verdict was not saved."
         if not any(changes.values()):
             return "**Nothing to deploy.**"
         return "**To deploy:** approve and merge. The deploy previews again and stops at any difference."
