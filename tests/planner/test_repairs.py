@@ -33,6 +33,15 @@ def test_repair_keeps_to_bounds(repair, bounds, kept):
     assert within(within(text, exact), exact) == within(text, exact)
 
 
+@pytest.mark.parametrize(
+    ("value", "kept"), [(4, f"{TO_TWO}."), (2, f"{TO_TWO}, or request 4: `gcloud x`."), ("auto", None)]
+)
+def test_larger_quota_is_no_repair_of_a_value_above_its_bound(value, kept):
+    text = f"1. {MOST} = {value}\n   the project has 3.\n   Repair: {TO_FIVE}, or request 4: `gcloud x`."
+    kept = kept or f"{TO_TWO}, or request 4: `gcloud x`."
+    assert within(text, {MOST: Decimal(2)}) == f"1. {MOST} = {value}\n   the project has 3.\n   Repair: {kept}"
+
+
 def test_only_repairs_are_changed():
     text = f"a = 1\n   someone wrote {TO_FIVE}.\n   Repair: {TO_FIVE}."
     assert within(text, {MOST: Decimal(2)}) == f"a = 1\n   someone wrote {TO_FIVE}.\n   Repair: {TO_TWO}."

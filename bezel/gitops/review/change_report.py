@@ -159,6 +159,8 @@ class ChangeReport:
         counts = ", ".join(f"{len(self.shown(op))} to {op}" for op in OPS if self.shown(op)) or "no changes"
         if self.verdict == "deployed":
             counts = ", ".join(f"{len(self.shown(op))} {_DONE[op]}" for op in OPS if self.shown(op)) or "no changes"
+        if self.verdict == "failed" and not self.changes:
+            counts = "changes unknown"
         verdict = _VERDICTS[self.verdict]
         if self.uncommitted:
             verdict = f"{verdict}, with uncommitted changes ({', '.join(self.uncommitted)})"

@@ -17,7 +17,7 @@ from bezel.catalog import accelerator
 from bezel.errors import Problem
 from bezel.planner.base.hardware import Quota
 from bezel.planner.base.problems import setting
-from bezel.planner.base.repairs import to_number
+from bezel.planner.base.repairs import QUOTA, to_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -115,7 +115,7 @@ def shortage(need: Need, allowed: float, *, project: str, held: int = 0, holders
     repairs = [to_number("lower", "scaling.max_instances", fits)] if fits else []
     if gated and need.per_instance * need.instances <= left:
         repairs.insert(0, f"set {setting('rollout')} to direct (which fits once the old revision holds no instance)")
-    repairs.append(f"request {total}: `{request(need, project, total)}`")
+    repairs.append(f"{QUOTA}{total}: `{request(need, project, total)}`")
     repair = f"{', '.join(repairs[:-1])}{', or ' if repairs[1:] else ''}{repairs[-1]}."
     instances = f"{need.instances} instance{'s' if need.instances > 1 else ''}"
     if gated:

@@ -16,8 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 _STEP = re.compile(r"(?P<verb>raise|lower) `(?P<key>[\w:.]+)` to (?P<number>\d+(?:\.\d+)?)")
-_REPAIR = re.compile(r"(?P<head>\bRepair: )(?P<text>[^\n]+)")
+# A repair, and before it the setting and the number that it repairs, in the usual layout (bezel.errors).
+_REPAIR = re.compile(
+    r"(?P<problem>(?:(?P<key>bezel:[\w.]+) = (?P<number>\d+(?:\.\d+)?)\n(?:[^\n]+\n)*?)?[^\n]*?\bRepair: )"
+    r"(?P<text>[^\n]+)"
+)
 _OR = ", or "
+QUOTA = "request "
+"""Begin of the alternative that requests a larger quota, and leaves a number as it is."""
 # No service has a maximum of 0 instances: where not even one is allowed, lowering it repairs nothing.
 _MAXIMUM = setting("scaling.max_instances")
 
@@ -44,15 +50,17 @@ def within(text: str, bounds: Mapping[str, Decimal]) -> str:
         text: with problems in their usual layout (bezel.errors).
         bounds: full key of a setting -> the most that is allowed.
     """
-    return _REPAIR.sub(lambda repair: repair["head"] + _repair_within(repair["text"], bounds), text)
+    return _REPAIR.sub(lambda found: found["problem"] + _repair_within(found, bounds), text)
 
 
-def _repair_within(repair: str, bounds: Mapping[str, Decimal]) -> str:
+def _repair_within(found: re.Match[str], bounds: Mapping[str, Decimal]) -> str:
+    repair, key = str(found["text"]), found["key"]
     if not any(step["key"] in bounds for step in _STEP.finditer(repair)):
         return repair
-    alternatives = repair.removesuffix(".").split(_OR)
-    kept = [_lowered(text, bounds) for text in alternatives if not _is_refused(text, bounds)]
-    return (_OR.join(kept) or "choose what the limits below allow") + "."
+    alternatives = [text for text in repair.removesuffix(".").split(_OR) if not _is_refused(text, bounds)]
+    if key in bounds and Decimal(found["number"]) > bounds[key]:
+        alternatives = [text for text in alternatives if not text.startswith(QUOTA)]  # it stays above its bound
+    return (_OR.join(_lowered(text, bounds) for text in alternatives) or "choose what the limits below allow") + "."
 
 
 def _is_refused(alternative: str, bounds: Mapping[str, Decimal]) -> bool:
