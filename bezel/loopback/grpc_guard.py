@@ -5,7 +5,7 @@ user's credentials, or runs the user's programs: any process that finds the port
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import grpc
 
@@ -46,3 +46,31 @@ class OwnCalls(grpc.ServerInterceptor):
         kind, _, address = peer.partition(":")
         host, _, port = address.rpartition(":")
         return kind == "ipv4" and port.isdigit() and is_own((host, int(port)), ("127.0.0.1", self.port))
+
+
+def guard_servers() -> None:
+    """Put every gRPC server that this process makes from here on behind `OwnCalls`.
+
+    For servers that a library makes and starts itself: the process of dynamic resources and policy packs of Pulumi's
+    SDK, whose protocol has no secret either. A server of asyncio has other interceptors: it is refused, so that a
+    later version of the library fails instead of serving everybody.
+    """
+    make = grpc.server
+
+    def make_guarded(thread_pool: Any, *, interceptors: Any = (), **options: Any) -> grpc.Server:
+        own = OwnCalls()
+        server = make(thread_pool, interceptors=(own, *interceptors), **options)
+        listen = server.add_insecure_port
+
+        def add_insecure_port(address: str) -> int:
+            own.port = listen(address)
+            return own.port
+
+        server.add_insecure_port = add_insecure_port  # type: ignore[method-assign]
+        return server
+
+    def refuse(*_: Any, **__: Any) -> NoReturn:
+        raise NotImplementedError("a gRPC server of asyncio would serve every user of this machine")
+
+    grpc.server = make_guarded
+    grpc.aio.server = refuse

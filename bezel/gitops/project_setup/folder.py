@@ -31,6 +31,7 @@ from bootstrap.settings import NAMESPACE, plain
 _WAIT_SECONDS = 90.0
 """A killed run's engine ends within that time (bezel.pulumi_engine.engine_process.GRACE_SECONDS)."""
 _LOOK_SECONDS = 0.2
+_DYNAMIC_PLUGIN = Path("components", "dynamic_plugin")  # beside the program, in a clone and in a wheel
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,8 @@ class SetupFolder:
             "name": NAMESPACE,
             "main": str(program()),
             "runtime": {"name": "python", "options": {"virtualenv": sys.prefix}},
+            # As in bootstrap/Pulumi.yaml: the SDK's own plugin runs what any user of the machine sends it.
+            "plugins": {"providers": [{"name": "pulumi-python", "path": str(program().parent / _DYNAMIC_PLUGIN)}]},
         }
         write_whole(self.path / "Pulumi.yaml", yaml.safe_dump(project, sort_keys=False), mode=0o600)
         self.configure(configuration or self.configuration())

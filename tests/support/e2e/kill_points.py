@@ -37,7 +37,7 @@ COMMANDS = {"up": "up", "update": "up", "refresh": "refresh", "destroy": "down"}
 VICTIMS = {
     "engine": "/pulumi ",
     "program": "pulumi-language-python-exec",
-    "dynamic provider": "pulumi.dynamic",
+    "dynamic provider": "components.dynamic_plugin",
     "stand-in": "bezel.standin_providers.gcp",
     "localcloud": "",
     "engine, SIGINT": "/pulumi ",

@@ -1,7 +1,7 @@
 """Processes of dynamic resources to be killed, that start in a moment: each is forked from one that has loaded all.
 
 `python dynamic_victims.py` is the one that waits: for each line on stdin, an engine's address, it starts what the
-engine would (`python -m pulumi.dynamic ADDRESS`), whose process id and port stand on one line on stdout.
+engine would (`python -m components.dynamic_plugin ADDRESS`), whose process id and port stand on one line on stdout.
 """
 
 import importlib
@@ -93,8 +93,8 @@ def _wait() -> None:
         if pid == 0:
             sys.stdout.write(f"{os.getpid()} ")
             sys.stdout.flush()
-            sys.argv = ["pulumi.dynamic", line.strip()]
-            runpy.run_module("pulumi.dynamic", run_name="__main__", alter_sys=True)
+            sys.argv = ["components.dynamic_plugin", line.strip()]
+            runpy.run_module("components.dynamic_plugin", run_name="__main__", alter_sys=True)
         # The dead of before. A killed process keeps its number until then, so nobody else can be meant by it.
         unburied = [one for one in [*unburied, pid] if os.waitpid(one, os.WNOHANG) == (0, 0)]
 

@@ -1,0 +1,53 @@
+"""Reading of the pickle that stands for a provider in a resource's properties: it may name provider classes only.
+
+A program's pickle names its provider's class by module, and that is read. One that holds code, or names anything else,
+is refused before it runs: the engine passes on what any user of the machine registers at its own port (see
+docs/localcloud-access.md), so not every pickle that it sends is the program's.
+"""
+
+import io
+import pickle
+from typing import Any
+
+from pulumi.dynamic import ResourceProvider
+
+from bezel.errors import Problem
+from components.base.dynamic import DeployError
+
+_REPAIR = (
+    "put the provider's class into a module of the program, where `__main__.py` imports it, and let it hold plain "
+    "values only. If the program has no such resource, another user of this machine sent it: stop the deploy."
+)
+
+
+class ProviderError(DeployError):
+    """A pickle that is no provider of a module."""
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> type[ResourceProvider]:
+        found = super().find_class(module, name)
+        if isinstance(found, type) and issubclass(found, ResourceProvider):
+            return found
+        raise ProviderError(Problem("__provider", f"{module}.{name}", "it is no class of a provider.", _REPAIR))
+
+
+def load_provider(data: bytes) -> Any:
+    """Return the provider of a pickle.
+
+    Args:
+        data: What `pulumi.dynamic` serialized.
+
+    Raises:
+        ProviderError: It names anything else than classes of providers, or is no pickle.
+    """
+    try:
+        provider = _Unpickler(io.BytesIO(data)).load()
+    except ProviderError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a broken pickle ends in errors of any kind
+        consequence = f"it cannot be read as a provider: {type(error).__name__}: {error}."
+        raise ProviderError(Problem("__provider", None, consequence, _REPAIR)) from None
+    if not isinstance(provider, ResourceProvider):
+        raise ProviderError(Problem("__provider", type(provider).__name__, "it is no provider.", _REPAIR))
+    return provider
