@@ -1,9 +1,7 @@
 """Guard of localcloud's ports: checks of the peer, the headers and the body's length before an application is called.
 
 - The peer must be a process of the daemon's own user: another user of the machine gets 403.
-- `Host` must be an address of the loopback, localhost or a name below it: a page whose name resolves to it (DNS
-  rebinding) gets 403.
-- `Origin`, which only browsers send, must be one of the loopback too: a page of the internet gets 403.
+- A request of a web page, or to another name than the loopback's, gets 403 (`web_pages`).
 - A body that is announced as longer than the port takes gets 413 unread; one that turns out longer (chunked) as soon as
   it does.
 
@@ -12,12 +10,12 @@ Leaves out tokens and permissions, which are the applications'.
 
 import asyncio
 import contextlib
-import ipaddress
 import json
 from collections.abc import Callable
-from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from bezel.loopback.web_pages import foreign
 
 OWN = "localcloud.own"
 OTHER_USER = "localcloud serves only the user that started it: run this command as that user."
@@ -38,7 +36,7 @@ class Door:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it; the server has set `scope[OWN]` to whether the daemon's own user sent it."""
-        refusal = foreign(scope) if scope[OWN] else OTHER_USER
+        refusal = foreign(scope["headers"]) if scope[OWN] else OTHER_USER
         if refusal:
             await _refuse(_Body(scope, receive, send, 0).send, 403, refusal)
             return
@@ -65,18 +63,6 @@ class Bounded:
         finally:
             if body.too_long:
                 await _refuse(body.send, 413, _too_long(max_body))
-
-
-def foreign(scope: Scope) -> str:
-    """The header that shows that a request was not meant for this machine, "" for none."""
-    headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
-    host = headers.get(b"host", "")
-    if not _is_loopback(host):
-        return f"Host {host!r} is not this machine's loopback: use 127.0.0.1 or localhost."
-    origin = headers.get(b"origin")
-    if origin is not None and not _is_loopback(urlsplit(origin).netloc):
-        return f"Origin {origin!r} is not this machine's loopback: pages of other hosts have no access."
-    return ""
 
 
 async def _refuse(send: Send, status: int, text: str) -> None:
@@ -142,18 +128,6 @@ class _Body:
                     read += len(more.get("body", b""))
                     if not more.get("more_body"):
                         break
-
-
-def _is_loopback(host: str) -> bool:
-    """Whether the host of `HOST[:PORT]` is this machine.
-
-    Any name but localhost and those below it (RFC 6761, section 6.3) may resolve elsewhere later.
-    """
-    try:
-        name = urlsplit(f"//{host}").hostname or ""
-        return name.rpartition(".")[2] == "localhost" or ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
 
 
 def _too_long(max_body: int) -> str:

@@ -53,7 +53,7 @@ def guard_servers() -> None:
 
     For servers that a library makes and starts itself: the process of dynamic resources and policy packs of Pulumi's
     SDK, whose protocol has no secret either. A server of asyncio has other interceptors: it is refused, so that a
-    later version of the library fails instead of serving everybody.
+    later version of the library fails instead of serving every user.
     """
     make = grpc.server
 

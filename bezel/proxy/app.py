@@ -12,7 +12,7 @@ from typing import Final
 from starlette.types import Receive, Scope, Send
 
 from bezel.errors import one_line
-from bezel.loopback.asgi_guard import foreign
+from bezel.loopback.web_pages import foreign
 from bezel.proxy import refusals
 from bezel.proxy.event_stream import EventStream
 from bezel.proxy.request_body import ClientGoneError, RequestBody
@@ -66,10 +66,10 @@ class ProxyApp:
     def _refusal(self, scope: Scope) -> refusals.Refusal | None:
         if not scope[IS_OWN]:
             return refusals.foreign_caller(_OTHER_USER)
-        # Only browsers send it. Without this rule any page could send requests, though not read their answers.
+        # Only browsers send it. A page of this machine, too, would send requests at its visitor's cost.
         if any(name == b"origin" for name, _ in scope["headers"]):
             return refusals.foreign_caller(_PAGE_OF_A_BROWSER)
-        if text := foreign(scope):
+        if text := foreign(scope["headers"]):
             return refusals.foreign_caller(text)
         return refusals.stopped() if self._is_stopping else None
 

@@ -12,11 +12,12 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Self
-from urllib.parse import urlsplit
+from urllib.parse import unquote_to_bytes, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import httpcore
 
+from bezel.credential_names import is_credential_name
 from bezel.proxy import refusals
 from bezel.proxy.identity import IdentityToken
 from bezel.proxy.request_body import RequestBody
@@ -27,12 +28,8 @@ Headers = list[tuple[bytes, bytes]]
 _HOP_BY_HOP: Final = frozenset(
     b"connection keep-alive proxy-connection te trailer upgrade transfer-encoding expect".split()
 )
-# What the caller uses to authorize itself, wherever it may be meant for, is never passed on.
-_CALLERS_OWN: Final = frozenset(
-    b"authorization x-serverless-authorization proxy-authorization cookie api-key x-api-key x-goog-api-key".split()
-)
 # Compressed streams would be held back until a block is full.
-_DROPPED: Final = _HOP_BY_HOP | _CALLERS_OWN | {b"host", b"accept-encoding"}
+_DROPPED: Final = _HOP_BY_HOP | {b"host", b"accept-encoding"}
 _IDLE_SECONDS: Final = 15.0  # shorter than the server keeps an idle connection: one that it closes is not reused
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 _CONNECT_SECONDS: Final = 10.0
@@ -219,21 +216,34 @@ class Upstream:
         return _Failure(answer.status, refusal, is_repeatable=refusals.has_no_instance(answer.status, page))
 
     async def _attempt(self, exchange: Exchange, token: str) -> Answer:
-        headers = [(name, value) for name, value in exchange.headers if name not in _DROPPED]
+        headers = [line for line in exchange.headers if line[0] not in _DROPPED and not _is_callers_own(line[0])]
         headers += [(b"host", self._netloc), (b"accept-encoding", b"identity")]
         if token:
             headers.append((b"authorization", b"Bearer " + token.encode()))
         content = None if exchange.body.is_empty else exchange.body.pieces()
         if content is not None and not any(name == b"content-length" for name, _ in headers):
             headers.append((b"transfer-encoding", b"chunked"))
+        target = self._prefix + without_credentials(exchange.target)
         request = httpcore.Request(
             exchange.method,
-            httpcore.URL(scheme=self._scheme, host=self._host, port=self._port, target=self._prefix + exchange.target),
+            httpcore.URL(scheme=self._scheme, host=self._host, port=self._port, target=target),
             headers=headers,
             content=content,
             extensions={"timeout": {"connect": _CONNECT_SECONDS, "read": _ANSWER_SECONDS, "write": _ANSWER_SECONDS}},
         )
         return Answer(await self._pool.handle_async_request(request))
+
+
+def _is_callers_own(name: bytes) -> bool:
+    """Whether the caller authorizes itself by it, wherever that is meant for: it is never passed on."""
+    return is_credential_name(name.decode("latin-1"))
+
+
+def without_credentials(target: bytes) -> bytes:
+    """Return a path with its query, without the parameters by which the caller authorizes itself."""
+    path, mark, query = target.partition(b"?")
+    kept = [part for part in query.split(b"&") if not _is_callers_own(unquote_to_bytes(part.partition(b"=")[0]))]
+    return path + mark + b"&".join(kept) if kept or not query else path
 
 
 def reason_of(error: Exception) -> str:

@@ -2,7 +2,7 @@
 
 The engine sends a pickle with each call, and the server runs it: without the checks any user of the machine could send
 one. `Pulumi.yaml` names this folder as the plugin's, so that every engine starts `pulumi-resource-pulumi-python` here,
-whoever started the engine. Server, type tokens and states are the SDK's own and stay as they are.
+also by a plain `pulumi up`. Server, type tokens and states are the SDK's own and stay as they are.
 """
 
 import runpy

@@ -29,7 +29,7 @@ class _Unpickler(pickle.Unpickler):
         found = super().find_class(module, name)
         if isinstance(found, type) and issubclass(found, ResourceProvider):
             return found
-        raise ProviderError(Problem("__provider", f"{module}.{name}", "it is no class of a provider.", _REPAIR))
+        raise ProviderError(Problem("__provider", f"{module}.{name}", "expected the class of a provider; another name may run code.", _REPAIR))
 
 
 def load_provider(data: bytes) -> Any:
@@ -49,5 +49,5 @@ def load_provider(data: bytes) -> Any:
         consequence = f"it cannot be read as a provider: {type(error).__name__}: {error}."
         raise ProviderError(Problem("__provider", None, consequence, _REPAIR)) from None
     if not isinstance(provider, ResourceProvider):
-        raise ProviderError(Problem("__provider", type(provider).__name__, "it is no provider.", _REPAIR))
+        raise ProviderError(Problem("__provider", type(provider).__name__, "expected a provider.", _REPAIR))
     return provider

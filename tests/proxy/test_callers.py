@@ -66,6 +66,39 @@ def test_another_user_of_the_machine_gets_a_refusal():
 
 
 @pytest.mark.parametrize(
+    "lines",
+    [
+        "Host: 127.0.0.1\r\nHost: 127.0.0.1\r\n",
+        "Host: 127.0.0.1\r\nHost: page.example\r\n",
+        "Host: page.example\r\nHost: 127.0.0.1\r\n",
+        "Host: user@127.0.0.1\r\n",
+        "Host: 127.0.0.1\r\n page.example\r\n",
+        "Host: page.example\r\n 127.0.0.1\r\n",
+        "Host: page.example 127.0.0.1\r\n",
+        "Host: 127.0.0.1/page.example\r\n",
+        "Host:\r\n",
+        "",
+        "Host : 127.0.0.1\r\n",
+        "Host: 127.0.0.1\r\nOrigin:\r\n",
+        "Host: 127.0.0.1\r\nOrigin: http://127.0.0.1\r\n",
+        "Host: 127.0.0.1\r\nSec-Fetch-Site: cross-site\r\n",
+        "Host: 127.0.0.1\r\nsec-fetch-site:same-site\r\n",
+        "Host: 127.0.0.1\r\nSec-Fetch-Site: none\r\nSec-Fetch-Site: cross-site\r\n",
+        "Host: 127.0.0.1\r\nReferer: https://page.example/\r\n",
+    ],
+)
+def test_a_request_of_a_page_or_to_another_name_reaches_no_server(lines):
+    async def run() -> None:
+        async with proxied(respond) as proxy:
+            for target in ("/v1/models", f"http://127.0.0.1:{proxy.port}/v1/models"):
+                head = f"GET {target} HTTP/1.1\r\n{lines}Connection: close\r\n\r\n"
+                assert (await proxy.raw(head.encode())).split(b" ")[1] in {b"400", b"403"}
+        assert proxy.received == []
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
     ("target", "line"),
     [
         ("http://169.254.169.254/computeMetadata/v1/", "GET /computeMetadata/v1/ HTTP/1.1"),

@@ -40,12 +40,37 @@ def test_a_request_reaches_the_service_as_it_is_and_the_answer_comes_back():
 
 def test_what_a_caller_authorizes_itself_with_is_not_passed_on():
     async def run() -> None:
-        names = ("Authorization", "X-Serverless-Authorization", "Proxy-Authorization", "Cookie", "Api-Key", "X-Api-Key")
+        names = (
+            *("Authorization", "X-Serverless-Authorization", "Proxy-Authorization", "Cookie", "Api-Key", "X-Api-Key"),
+            *("X-Goog-Api-Key", "X-Goog-IAP-JWT-Assertion", "X-Forwarded-Authorization", "X-Amz-Security-Token"),
+        )
         async with proxied(respond) as proxy:
             await proxy.post(headers=dict.fromkeys(names, "Bearer sk-callers-own"))
         headers = proxy.received[0].headers
         assert "sk-callers-own" not in json.dumps(headers)
         assert headers["authorization"] == f"Bearer {proxy.tokens.made[0]}"
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("sent", "passed"),
+    [
+        ("key=k", ""),
+        ("access_token=k&stream=true", "?stream=true"),
+        ("limit=2&api_key=k&order=asc", "?limit=2&order=asc"),
+        ("api%5Fkey=k&api-key=k&API_KEY=k&apiKey", ""),
+        ("X-Amz-Signature=k&X-Amz-Date=k&X-Goog-Credential=k&sig=k&token=k", ""),
+        ("model=a%26key%3Dk&q=key&&x=1;y=2&empty=&flag", "?model=a%26key%3Dk&q=key&&x=1;y=2&empty=&flag"),
+        ("", ""),
+    ],
+)
+def test_a_callers_credentials_in_a_query_stay_here(sent: str, passed: str) -> None:
+    async def run() -> None:
+        async with proxied(respond) as proxy:
+            head = f"GET /v1/models?{sent} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+            assert (await proxy.raw(head.encode())).startswith(b"HTTP/1.1 200")
+        assert proxy.received[0].line == f"GET /v1/models{passed} HTTP/1.1"
 
     asyncio.run(run())
 
