@@ -7,7 +7,13 @@ from tests.support.docs.markdown import ROOT, between
 
 DOCUMENT = ROOT / "docs" / "localcloud-access.md"
 TRIED = ROOT / "tests" / "localcloud" / "test_bound_ports.py"
-PLUGINS = {"a stand-in provider", "the language host"}
+PLUGINS = {
+    "a stand-in provider",
+    "the language host",
+    "the process of dynamic resources",
+    "a policy pack",
+    "the program's hooks",
+}
 
 
 def kinds() -> set[str]:

@@ -3,7 +3,6 @@
 import base64
 import os
 import pickle
-import re
 import subprocess
 import sys
 import time
@@ -15,7 +14,14 @@ from typing import Any
 import grpc
 import pytest
 from google.protobuf import empty_pb2, struct_pb2
-from pulumi.runtime.proto import analyzer_pb2_grpc, language_pb2_grpc, provider_pb2, provider_pb2_grpc
+from pulumi.runtime.proto import (
+    analyzer_pb2_grpc,
+    callback_pb2,
+    callback_pb2_grpc,
+    language_pb2_grpc,
+    provider_pb2,
+    provider_pb2_grpc,
+)
 from pulumi.runtime.proto import resource_pb2 as monitor
 from pulumi.runtime.proto import resource_pb2_grpc as monitor_grpc
 
@@ -39,11 +45,17 @@ import os, pulumi
 from pulumi.dynamic import Resource
 from waits import Waits
 class Made(Resource):
-    def __init__(self, name, props):
-        super().__init__(Waits(), name, {"said": None, **props}, None)
-pulumi.export("said", Made("own", {name: os.environ[name.upper()] for name in ("begun", "go")}).said)
+    def __init__(self, name, props, opts):
+        super().__init__(Waits(), name, {"said": None, **props}, opts)
+def note(_):
+    with open(os.environ["HOOKED"], "a") as file:
+        file.write("x")
+hooks = pulumi.ResourceHookBinding(after_create=[pulumi.ResourceHook("note", note)])
+props = {name: os.environ[name.upper()] for name in ("begun", "go")}
+Made("own", props, pulumi.ResourceOptions(hooks=hooks))
 """
 HOST, PACK, PLUGIN = "tools/pulumi/host", "pulumi.policy", "components.dynamic_plugin"
+PROCESS = "pulumi-language-python-exec"
 
 
 class MakesFile:
@@ -116,6 +128,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "1",
         "BEGUN": str(tmp_path / "begun"),
         "GO": str(tmp_path / "go"),
+        "HOOKED": str(tmp_path / "hooked"),
     }
     init = [PULUMI, "stack", "init", "try", "--non-interactive"]
     subprocess.run(init, cwd=checkout, env=variables, check=True, capture_output=True, timeout=60)
@@ -187,6 +200,12 @@ def test_another_user_runs_nothing_at_the_ports_of_a_run(run: Run) -> None:
             assert code(lambda asked=asked: asked.GetPluginInfo(empty_pb2.Empty(), timeout=SECONDS)) == (
                 grpc.StatusCode.PERMISSION_DENIED
             )
+    with reachable_by_other_user(run.port(PROCESS)) as way, grpc.insecure_channel(f"127.0.0.1:{way}") as channel:
+        hooks = callback_pb2_grpc.CallbacksStub(channel)
+        for token in ("", "note", "00000000-0000-4000-8000-000000000000"):
+            asking = callback_pb2.CallbackInvokeRequest(token=token)
+            assert code(lambda asking=asking: hooks.Invoke(asking, timeout=SECONDS)) == grpc.StatusCode.INVALID_ARGUMENT
+    assert len({one for one in run.processes() if listening(one)}) == len((HOST, PACK, PLUGIN, PROCESS, "engine"))
     # The user's own processes are served, with providers of modules only.
     with grpc.insecure_channel(f"127.0.0.1:{run.port(PLUGIN)}") as channel:
         calls = requests_to(provider_pb2_grpc.ResourceProviderStub(channel), bag(MakesFile(made)))
@@ -212,6 +231,7 @@ def test_another_user_runs_nothing_at_the_ports_of_a_run(run: Run) -> None:
     assert codes.count(grpc.StatusCode.OK) == 1
     text = run.end()
     assert "ProviderError: __provider = io.open" in text
-    assert re.search(r"dynamic:Resource own created", text)
+    assert "dynamic:Resource own created" in text
+    assert (run.folder / "hooked").read_text() == "x"
     assert "exited prematurely" not in text
     assert not made.exists()
