@@ -59,7 +59,7 @@ def guard_servers() -> None:
 
     def make_guarded(thread_pool: Any, *, interceptors: Any = (), **options: Any) -> grpc.Server:
         own = OwnCalls()
-        server = make(thread_pool, interceptors=(own, *interceptors), **options)
+        server = make(thread_pool, interceptors=[own, *interceptors], **options)
         listen = server.add_insecure_port
 
         def add_insecure_port(address: str) -> int:
@@ -72,5 +72,5 @@ def guard_servers() -> None:
     def refuse(*_: Any, **__: Any) -> NoReturn:
         raise NotImplementedError("a gRPC server of asyncio would serve every user of this machine")
 
-    grpc.server = make_guarded
+    grpc.server = make_guarded  # type: ignore[assignment]
     grpc.aio.server = refuse

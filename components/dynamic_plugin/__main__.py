@@ -8,7 +8,7 @@ also by a plain `pulumi up`. Server, type tokens and states are the SDK's own an
 import runpy
 from typing import Any
 
-import dill
+import dill  # type: ignore[import-untyped]
 
 from bezel.loopback.grpc_guard import guard_servers
 
