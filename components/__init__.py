@@ -20,7 +20,7 @@
 | `lookups/quota.py` | nothing: the limits of quotas, and their use |
 | `lookups/network.py` | nothing: the present state of a subnetwork |
 | `arguments.py` | the base of the argument models and the options of children |
-| `dynamic_plugin` | no resource: the plugin of dynamic resources; a program that uses them names this folder in Pulumi.yaml |
+| `dynamic_plugin` | no resource: the plugin of dynamic resources, which Pulumi.yaml of a program names |
 
 Leaves out rules (`bezel.planner`), the wiring of components (`stacks`), checks of a running server (`smoke`). The
 modules are imported one by one, since the process that runs the dynamic resources loads this package too and should

@@ -29,7 +29,8 @@ class _Unpickler(pickle.Unpickler):
         found = super().find_class(module, name)
         if isinstance(found, type) and issubclass(found, ResourceProvider):
             return found
-        raise ProviderError(Problem("__provider", f"{module}.{name}", "expected the class of a provider; another name may run code.", _REPAIR))
+        consequence = "expected the class of a provider; another name may run code."
+        raise ProviderError(Problem("__provider", f"{module}.{name}", consequence, _REPAIR))
 
 
 def load_provider(data: bytes) -> Any:
