@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bezel.gitops.engine_events import Events, Violation, read_events
+from bezel.gitops.judge.base import BaseJudge
+from bezel.gitops.judge.document import KEY, text_lines
 from bezel.gitops.outcomes import Exit
 from bezel.gitops.price_line import price_now
 from bezel.gitops.rehearsal_place import OutOfTimeError, Place, place
@@ -41,6 +43,7 @@ class Rehearsal:
         violations: What the policy packs report.
         problems: Why it failed.
         project: Name of the Pulumi project.
+        judge: How what judges differs from the base; None where it does not.
     """
 
     stack: str
@@ -52,6 +55,7 @@ class Rehearsal:
     violations: tuple[Violation, ...] = ()
     problems: tuple[str, ...] = ()
     project: str = ""
+    judge: Mapping[str, object] | None = None
 
     @property
     def exit_code(self) -> Exit:
@@ -80,11 +84,13 @@ class Rehearsal:
                 for violation in self.violations
             ],
             "problems": list(self.problems),
+            **self._judge(),
         }
 
     def text(self) -> str:
         """The content for a terminal."""
         lines = [f"rehearsal of {self.stack}: {self.verdict} after {self.seconds:.0f} s"]
+        lines += text_lines(self._judge())
         lines += [f"  {name}: {value}" for name, value in self._rows()]
         lines += [f"  {_of(violation)}" for violation in self.violations]
         lines += [f"  {problem}" for problem in self.problems]
@@ -93,11 +99,15 @@ class Rehearsal:
     def markdown(self) -> str:
         """The content for the forge."""
         lines = [f"### Rehearsal of {_code(self.stack)}: {self.verdict}", ""]
+        lines += [f"- {_code(line)}" for line in text_lines(self._judge())]
         lines += [f"- {name}: {value}" for name, value in self._rows()]
         lines += [f"- {_code(_of(violation))}" for violation in self.violations]
         lines += [f"- {_code(problem)}" for problem in self.problems]
         lines += [f"- took {self.seconds:.0f} s, without credentials; nothing was created on Google", ""]
         return "\n".join(lines)
+
+    def _judge(self) -> dict[str, object]:
+        return {} if self.judge is None else {KEY: dict(self.judge)}
 
     def _rows(self) -> list[tuple[str, str]]:
         rows = []
@@ -110,12 +120,23 @@ class Rehearsal:
         return rows
 
 
-def rehearse(project: Project, stack: str, *, seconds: float = SECONDS, speed: float = SPEED) -> Rehearsal:
+def rehearse(
+    project: Project,
+    stack: str,
+    *,
+    seconds: float = SECONDS,
+    speed: float = SPEED,
+    judge: BaseJudge | None = None,
+) -> Rehearsal:
     """Deploy the stack on an embedded cloud of its own, check it, and destroy it.
+
+    The embedded cloud is that of this process, and so is its verdict: a rehearsal shows that a change works. The packs
+    and limits are those of the judge.
 
     Args:
         project: The project.
         stack: The stack's name.
+        judge: The base whose packs judge; by default the checkout itself.
         seconds: Time limit of the whole.
         speed: Factor by which waits for the platform are shortened.
 
@@ -124,9 +145,10 @@ def rehearse(project: Project, stack: str, *, seconds: float = SECONDS, speed: f
     """
     project.stack_file(stack)
     started = time.monotonic()
-    with place(seconds) as own:
-        report = _Rehearsing(project, stack, own, speed).run(seconds)
-    return replace(report, seconds=time.monotonic() - started, project=project.name)
+    judge = judge or BaseJudge(project)
+    with place(seconds) as own, judge.folder() as packs:
+        report = _Rehearsing(project, stack, own, speed, packs.absolute()).run(seconds)
+    return replace(report, seconds=time.monotonic() - started, project=project.name, judge=judge.as_json())
 
 
 @dataclass
@@ -137,6 +159,7 @@ class _Rehearsing:
     stack: str
     place: Place
     speed: float
+    judge: Path
 
     def run(self, seconds: float) -> Rehearsal:
         view, doing = self._view(), "deploying"
@@ -205,7 +228,7 @@ class _Rehearsing:
         file.write_text(yaml.safe_dump(content))
 
     def _packs(self) -> list[str]:
-        return [f"--policy-pack={self.project.folder.absolute() / pack}" for pack in PACKS]
+        return [f"--policy-pack={self.judge / pack}" for pack in PACKS]
 
     def _local(self, view: Path, action: str, *options: str, output: int | None = None) -> tuple[int, str]:
         """Run `bezel local`; its output goes to standard error, since the report is the command's result."""

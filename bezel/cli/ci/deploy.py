@@ -28,6 +28,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
         packs_of(project, options.pack or ()),
         os.environ,
         approved=options.approve,
+        approved_judge=options.approve_judge,
         wait_seconds=parse_wait(options.wait),
     )
     publish(report, options)

@@ -5,8 +5,9 @@ import os
 
 from bezel.cli.ci.output import publish
 from bezel.gitops.checkout import checkout_of
+from bezel.gitops.judge.base import base_judge
 from bezel.gitops.outcomes import Exit
-from bezel.gitops.review.preview import packs_of, preview
+from bezel.gitops.review.preview import preview
 from bezel.pulumi_engine.project import Project
 
 EXITS = {"allowed": Exit.DONE, "failed": Exit.FAILED, "refused": Exit.REFUSED}
@@ -19,7 +20,8 @@ def run(project: Project, options: argparse.Namespace) -> int:
         UserError: The stack has no file, or the backend cannot be used.
     """
     project.stack_file(options.stack)
-    packs = packs_of(project, options.pack or ())
-    report = preview(project, options.stack, checkout_of(project.folder), packs, os.environ)
+    checkout = checkout_of(project.folder)
+    judge = base_judge(project, options.stack, options.base, os.environ)
+    report = preview(project, options.stack, checkout, options.pack or (), os.environ, judge)
     publish(report, options)
     return EXITS[report.verdict]

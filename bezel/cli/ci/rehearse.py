@@ -1,14 +1,21 @@
 """`bezel ci rehearse STACK`: deploy a stack on an embedded cloud without credentials, check it, destroy it."""
 
 import argparse
+import os
 
 from bezel.cli.ci.output import publish
+from bezel.gitops.judge.base import base_judge
 from bezel.gitops.rehearsal import rehearse
 from bezel.pulumi_engine.project import Project
 
 
 def run(project: Project, options: argparse.Namespace) -> int:
-    """Rehearse and report; return the exit code."""
-    report = rehearse(project, options.stack, seconds=options.deadline, speed=options.speed)
+    """Rehearse and report; return the exit code.
+
+    Raises:
+        UserError: The stack has no file, or the base is not known here although the run has one.
+    """
+    judge = base_judge(project, options.stack, options.base, os.environ)
+    report = rehearse(project, options.stack, seconds=options.deadline, speed=options.speed, judge=judge)
     publish(report, options)
     return report.exit_code

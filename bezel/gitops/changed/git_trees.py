@@ -13,6 +13,7 @@ from bezel.gitops.changed.rules import FileChange
 from bezel.gitops.git import GitError, git
 
 _NO_COMMIT = "0" * 40
+_DEFAULT_BRANCHES = ("refs/remotes/origin/HEAD", "refs/remotes/origin/main", "refs/remotes/origin/master")
 _DEPTH = "fetch the whole history: `fetch-depth: 0` of actions/checkout, or `git fetch --unshallow`."
 
 
@@ -42,6 +43,28 @@ def base_of(folder: Path, given: str, environ: Mapping[str, str]) -> str:
     return _merge_base(folder, _default_branch(folder))
 
 
+def pull_request_base(folder: Path, given: str, environ: Mapping[str, str]) -> str:
+    """The tip of the branch that HEAD is to be merged into; "" where none is known.
+
+    Args:
+        folder: Of the project.
+        given: A revision of the user's choice; "" for that of the run's event, else of the default branch.
+        environ: Of the run; GITHUB_EVENT_PATH and GITHUB_BASE_REF name the base of a pull request.
+
+    Raises:
+        UserError: The run is one of a pull request, and this clone lacks its base.
+    """
+    if given:
+        return _commit(folder, given, "--base")
+    pull = _event(environ).get("pull_request")
+    base = pull.get("base") if isinstance(pull, Mapping) else None
+    named = base if isinstance(base, Mapping) else {}
+    if branch := str(named.get("ref") or environ.get("GITHUB_BASE_REF") or ""):
+        tip = _first(folder, f"refs/remotes/origin/{branch}")
+        return tip or _commit(folder, str(named.get("sha") or branch), "base of the pull request")
+    return _first(folder, *_DEFAULT_BRANCHES, "refs/heads/main", "refs/heads/master")
+
+
 def changes_between(folder: Path, base: str, head: str) -> list[FileChange]:
     """The changed files; a renamed one is deleted and added. Paths are those below the project's folder.
 
@@ -51,10 +74,12 @@ def changes_between(folder: Path, base: str, head: str) -> list[FileChange]:
     prefix = checked_git(folder, "rev-parse", "--show-prefix")
     listed = checked_git(folder, "diff", "--name-status", "--no-renames", "--no-ext-diff", "-z", base, head).split("\0")
     pairs = zip(listed[::2], listed[1::2], strict=False)
-    # A file outside of the project's folder keeps a name that no rule knows.
-    return [
-        FileChange(status, path[len(prefix) :] if path.startswith(prefix) else f"/{path}") for status, path in pairs
-    ]
+    return [FileChange(status, below(prefix, path)) for status, path in pairs]
+
+
+def below(prefix: str, path: str) -> str:
+    """A path of the checkout relative to the project's folder; with a leading slash if it is outside of it."""
+    return path[len(prefix) :] if path.startswith(prefix) else f"/{path}"
 
 
 def write_tree(folder: Path, commit: str, target: Path) -> Path:
@@ -84,14 +109,21 @@ def _event(environ: Mapping[str, str]) -> Mapping[str, object]:
 
 
 def _default_branch(folder: Path) -> str:
-    for name in ("refs/remotes/origin/HEAD", "refs/remotes/origin/main", "refs/remotes/origin/master"):
-        try:
-            return git(folder, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-        except GitError:
-            continue
+    if found := _first(folder, *_DEFAULT_BRANCHES):
+        return found
     consequence = "origin's default branch is unknown, so there is nothing to compare with."
     repair = "choose one with `--base REV`, or `git remote set-head origin --auto`; a pipeline needs `fetch-depth: 0`."
     raise UserError(Problem("--base", NOT_SET, consequence, repair))
+
+
+def _first(folder: Path, *names: str) -> str:
+    """The commit of the first reference that exists; "" where none does."""
+    for name in names:
+        try:
+            return git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        except GitError:
+            continue
+    return ""
 
 
 def _merge_base(folder: Path, commit: str) -> str:

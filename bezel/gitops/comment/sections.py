@@ -1,7 +1,7 @@
 """Section of a comment: one document, short enough for a phone, with its detail folded.
 
-Owns the order (price, verdict, changes, refusals, the next step), the words, and the bound of what is visible. Every
-text of a document is shown through `bezel.gitops.comment.markdown`.
+Owns the order (what judges, price, verdict, changes, refusals, the next step), the words, and the bound of what is
+visible. Every text of a document is shown through `bezel.gitops.comment.markdown`.
 """
 
 import re
@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from bezel.gitops.comment.documents import Document, entries, mapping, texts
+from bezel.gitops.comment.judge_lines import judge_detail, judge_lines
 from bezel.gitops.comment.markdown import code, flat, prose
 from bezel.gitops.price_line import ARROW, cost_of_json, missing_of, price_parts
 from bezel.planner.base.repairs import lowest_numbers
@@ -39,7 +40,7 @@ Changes = Mapping[str, Sequence[Mapping[str, Any]]]
 def section(document: Document, run_url: str = "") -> str:
     """The section of a document as Markdown, with a link to the run that wrote it."""
     kind = str(document["kind"])
-    changes, refusals = _changes(document), _refusals(document)
+    changes, refusals, judge = _changes(document), _refusals(document), judge_lines(document)
     for names, first in _SHOWN:
         refused = refusals[:first]
         refused += [f"- and {len(refusals) - first} more below"] if len(refusals) > first else []
@@ -48,8 +49,8 @@ def section(document: Document, run_url: str = "") -> str:
         else:
             named = [*_settings(document, names), *_named_changes(changes, names)]
             lines = _change(document, run_url, changes, named, refused)
-        visible = _text(lines)
-        if len(visible) <= VISIBLE[kind] + len(run_url):
+        visible = _text([*judge, *lines])
+        if len(visible) <= VISIBLE[kind] + len(run_url) + len(_text(judge)):
             break
     detail = _detail(document, changes)
     return f"{visible}\n\n{detail}" if detail else visible
@@ -234,6 +235,8 @@ def _next_step(document: Document, changes: Changes, *, unpriced: bool) -> str:
     if verdict == "allowed":
         if texts(document, "uncommitted"):
             return "**To deploy:** commit the changes; this verdict was not saved."
+        if texts(mapping(document, "judge"), "changes"):
+            return "**To deploy:** approve and merge. The deploy stops until its owner has approved what judges, too."
         if not any(changes.values()):
             return "**Nothing to deploy.**"
         return "**To deploy:** approve and merge. The deploy previews again and stops at any difference."
@@ -274,6 +277,7 @@ def _detail(document: Document, changes: Changes) -> str:
 
 
 def _detail_lines(document: Document, changes: Changes) -> Iterator[str]:
+    yield from judge_detail(document)
     for row in entries(document, "settings"):
         yield f"- setting {_setting(row, 80)}"
     for op, rows in changes.items():

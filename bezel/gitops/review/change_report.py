@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from bezel.gitops.engine_events import Change, Violation
+from bezel.gitops.judge.document import text_lines
 from bezel.gitops.price_line import price_line
 from bezel.gitops.review.planned_changes import Planned
 from bezel.gitops.review.setting_changes import SettingChange
@@ -124,7 +125,7 @@ class ChangeReport:
     def text(self) -> str:
         """The report for a terminal."""
         # The price comes first: a list of changes is as long as it is.
-        lines = [self._headline(), f"price: {price_line(self.before, self.after)}", ""]
+        lines = [self._headline(), *text_lines(self.more), f"price: {price_line(self.before, self.after)}", ""]
         lines += [f"  setting {change.text()}" for change in self.settings]
         for op in OPS:
             lines += [f"  {_SIGNS[op]:<2} {_line(change)}" for change in self.shown(op)]
@@ -143,7 +144,8 @@ class ChangeReport:
         """The report for the summary of a forge's run."""
         rows = [f"- setting {_code(change.text())}" for change in self.settings]
         rows += [f"- {op} {_code(_line(change))}" for op in OPS for change in self.shown(op)]
-        parts = [f"### {self._headline()}", f"Price: {price_line(self.before, self.after)}", "\n".join(rows)]
+        judge = [_text(line) for line in text_lines(self.more)]
+        parts = [f"### {self._headline()}", *judge, f"Price: {price_line(self.before, self.after)}", "\n".join(rows)]
         parts += [f"Outputs: {', '.join(map(_code, self.outputs))}"] if self.outputs else []
         parts += [f"Fit: {self.fit}"] if self.fit else []
         parts += [f"Smoke: {_text(smoke_line(self.more['smoke']))}"] if self.more.get("smoke") else []

@@ -15,6 +15,8 @@ from bezel.console import note
 from bezel.errors import Problem, UserError, one_line
 from bezel.gitops.checkout import Checkout
 from bezel.gitops.engine_runs import Engine, EngineRun
+from bezel.gitops.judge.document import KEY
+from bezel.gitops.judge.gate import Judgement, judge_deploy, record_allowed
 from bezel.gitops.locks.held import HeldLock
 from bezel.gitops.locks.taker import hold, surroundings
 from bezel.gitops.outcomes import RefusedError
@@ -42,6 +44,7 @@ class Deploy:
         checkout: The checkout of the merged tree.
         packs: Policy packs, for the preview and for the deploy.
         bucket: The bucket of the states.
+        judged: Whether what judges the deploy may judge it: it may.
         approved: The digest of changes that a person has typed, "" if none.
     """
 
@@ -50,6 +53,7 @@ class Deploy:
     checkout: Checkout
     packs: Sequence[Path]
     bucket: StateBucket
+    judged: Judgement
     approved: str = ""
 
     def run(self, prepared: StackEngine, held: HeldLock) -> ChangeReport:
@@ -66,11 +70,13 @@ class Deploy:
             made = preview_on(prepared, self.checkout, self.packs, Path(folder), "deployment")
             report = made.report
             report.more["recovered"] = list(recovered.adopted)
+            report.more |= {KEY: self.judged.as_json()} if self.judged.is_worth_saying else {}
             if report.verdict != "allowed":
                 return report
             if not (report.changes or report.outputs):
                 report.verdict = "unchanged"
                 report.more["smoke"] = smoke_of(made.outputs)
+                record_allowed(self.bucket, self.project.name, self.stack, self.judged)
                 self._end(report)
                 return report
             # Outputs alone are no change of the cloud, so there is nothing to review in them.
@@ -96,6 +102,7 @@ class Deploy:
     def _up(self, engine: Engine, made: Previewed, held: HeldLock) -> None:
         report = made.report
         names = (self.project.name, self.stack, self.checkout.tree)
+        record_allowed(self.bucket, self.project.name, self.stack, self.judged)
         deploy_record.write(self.bucket, *names, report.planned, ended=False)
         environment = {**engine.environment, **held.environment, MARK: self._mark}
         marked = replace(engine, environment=environment)
@@ -136,6 +143,7 @@ def deploy(
     environ: Mapping[str, str],
     *,
     approved: str = "",
+    approved_judge: str = "",
     wait_seconds: float = 0.0,
 ) -> ChangeReport:
     """Deploy a stack under its lock.
@@ -147,6 +155,7 @@ def deploy(
         packs: Policy packs.
         environ: The variables of this process.
         approved: The digest of changes that a person has typed, "" if none.
+        approved_judge: The digest of a change of what judges, likewise.
         wait_seconds: Time limit of the wait for another run on the stack.
 
     Raises:
@@ -159,13 +168,26 @@ def deploy(
         consequence = f"a review is one of a tree, and these files differ from it: {', '.join(checkout.changed)}."
         repair = "commit them and have them reviewed, or run `git stash --include-untracked`."
         raise RefusedError(Problem("checkout", checkout.commit, consequence, repair))
-    with StateBucket.of(environ.get(BACKEND), environ) as bucket:
-        task = Deploy(project, stack, checkout, packs, bucket, approved)
-        with (
-            hold(bucket, project.name, stack, wait_seconds, surroundings(environ)) as held,
-            stack_engine(project, stack, environ, create=True) as prepared,
-        ):
+    with (
+        StateBucket.of(environ.get(BACKEND), environ) as bucket,
+        hold(bucket, project.name, stack, wait_seconds, surroundings(environ)) as held,
+    ):
+        # Before anything of the tree is run with the rights of a deploy.
+        judged = judge_deploy(bucket, project, stack, checkout.commit, approved_judge)
+        if not judged.allowed:
+            return _stopped(project, stack, checkout, judged)
+        task = Deploy(project, stack, checkout, packs, bucket, judged, approved)
+        with stack_engine(project, stack, environ, create=True) as prepared:
             return task.run(prepared, held)
+
+
+def _stopped(project: Project, stack: str, checkout: Checkout, judged: Judgement) -> ChangeReport:
+    """The report of a deploy that what judges may not judge."""
+    report = ChangeReport("deployment", stack, checkout.tree, checkout.commit, project=project.name)
+    report.verdict = "refused"
+    report.more[KEY] = judged.as_json()
+    report.problems += [f"what judges: {judged.said}; nothing was run or changed", f"repair: {judged.repair(stack)}"]
+    return report
 
 
 def refuse(report: ChangeReport, decision: Decision) -> None:

@@ -15,6 +15,8 @@ from bezel.errors import UserError
 from bezel.gitops.checkout import Checkout
 from bezel.gitops.engine_events import Violation
 from bezel.gitops.engine_runs import EngineRun, check_packs
+from bezel.gitops.judge.base import BaseJudge
+from bezel.gitops.judge.document import KEY
 from bezel.gitops.outcomes import RefusedError
 from bezel.gitops.review import reviews
 from bezel.gitops.review.change_report import ChangeReport, Kind
@@ -43,26 +45,62 @@ class Previewed:
     outputs: Mapping[str, Any] = field(default_factory=dict)
 
 
-def packs_of(project: Project, given: Sequence[Path]) -> list[Path]:
-    """The policy packs of a run: the given ones, else the project's own; a required one is named even if missing."""
+def packs_of(project: Project, given: Sequence[Path], place: Path | None = None) -> list[Path]:
+    """The policy packs of a run: the given ones, else the project's own; a required one is named even if missing.
+
+    Args:
+        project: The project.
+        given: Packs that the caller names.
+        place: The folder that judges in place of the project's: what is named in the project is taken from there.
+    """
+    here = project.folder.absolute()
+    place = here if place is None else place.absolute()
     if given:
-        return [pack.expanduser().absolute() for pack in given]
-    folder = project.folder.absolute() / "policies"
+        packs = [pack.expanduser().absolute() for pack in given]
+        return [place / pack.relative_to(here) if pack.is_relative_to(here) else pack for pack in packs]
+    folder = place / "policies"
     advisory = [folder / name for name in ADVISORY_PACKS if (folder / name / "PulumiPolicy.yaml").is_file()]
     return [*(folder / name for name in REQUIRED_PACKS), *advisory]
 
 
 def preview(
-    project: Project, stack: str, checkout: Checkout, packs: Sequence[Path], environ: Mapping[str, str]
+    project: Project,
+    stack: str,
+    checkout: Checkout,
+    packs: Sequence[Path],
+    environ: Mapping[str, str],
+    judge: BaseJudge | None = None,
 ) -> ChangeReport:
     """Preview a stack; where the backend is a bucket, save the review of an allowed preview of a clean tree.
 
+    Args:
+        project: The project.
+        stack: The stack's name.
+        checkout: The checkout.
+        packs: Policy packs that the caller names; by default those of the project.
+        environ: The variables of this process.
+        judge: The base that judges; by default the checkout itself.
+
     Raises:
-        UserError: The stack has no file, or the backend cannot be used.
+        UserError: The stack has no file, the backend cannot be used, or the base cannot be exported.
     """
-    with tempfile.TemporaryDirectory(prefix="bezel-plan-") as folder, stack_engine(project, stack, environ) as prepared:
-        made = preview_on(prepared, checkout, packs, Path(folder))
+    judge = judge or BaseJudge(project)
+    try:
+        judge.check(stack)
+    except RefusedError as error:
+        report = ChangeReport("preview", stack, checkout.tree, checkout.commit, project=project.name)
+        report.verdict, report.problems = "refused", list(map(str, error.problems))
+        report.more[KEY] = judge.as_json()
+        return report
+    with (
+        judge.folder() as place,
+        tempfile.TemporaryDirectory(prefix="bezel-plan-") as folder,
+        stack_engine(project, stack, environ) as prepared,
+    ):
+        made = preview_on(prepared, checkout, packs_of(project, packs, place), Path(folder))
         report = made.report
+        if said := judge.as_json():
+            report.more[KEY] = said
         if state_digest(prepared.present_state()) != report.state_digest:
             report.verdict = "failed"
             report.problems.append("the state changed while the preview ran: another run deployed; preview again")

@@ -1,0 +1,28 @@
+"""First lines of a section: what the change does to packs, limits, prices and the code that judge it, old and new."""
+
+from collections.abc import Iterator
+
+from bezel.gitops.comment.documents import Document, mapping, texts
+from bezel.gitops.comment.markdown import code, prose
+
+SHOWN = 5
+"""Most changes that are visible without unfolding the section."""
+_FOLDED = 60
+
+
+def judge_lines(document: Document) -> list[str]:
+    """The lines; none where the document says nothing about what judges."""
+    part = mapping(document, "judge")
+    said, changes = part.get("said"), texts(part, "changes")
+    if not isinstance(said, str):
+        return []
+    more = [f"- and {len(changes) - SHOWN} more below"] if len(changes) > SHOWN else []
+    return [f"**Judge: {prose(said, 200)}.**", *(f"- {code(line, 140)}" for line in changes[:SHOWN]), *more]
+
+
+def judge_detail(document: Document) -> Iterator[str]:
+    """The changes that the first lines leave out, and the digest that approves all of them."""
+    part = mapping(document, "judge")
+    yield from (f"- judge: {code(line, 200)}" for line in texts(part, "changes")[SHOWN:_FOLDED])
+    if isinstance(digest := part.get("digest"), str) and digest:
+        yield f"- judge: approved by {code(digest, 80)}"

@@ -1,0 +1,1 @@
+"""The judge of changes: packs, limits, prices and the code that applies them, compared with those that were allowed."""

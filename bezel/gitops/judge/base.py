@@ -1,0 +1,178 @@
+"""Judge of a pull request: packs, limits, prices and code of its base branch, and what it changes in them.
+
+The base is the tip of the base branch. What the branch has not touched is the base's, however old the branch is. The
+packs are run from an export of the base, by an interpreter that finds no module in the judged tree; the code of this
+process must be the base's, which its caller has to see to. Leaves out what judges a deploy (`gate`).
+"""
+
+import contextlib
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import bezel
+from bezel.errors import Problem
+from bezel.gitops.changed.git_trees import below, checked_git, pull_request_base
+from bezel.gitops.git import GitError, git
+from bezel.gitops.judge.changes import JudgeChange, changes_between, keys_changed
+from bezel.gitops.judge.document import document
+from bezel.gitops.judge.paths import is_judge, is_loaded, makes_environment
+from bezel.gitops.judge.stack_keys import judging_keys, of_new_stack
+from bezel.gitops.judge.trees import Tree, contents, files_of, is_same_file, judging, stack_files, write_files
+from bezel.gitops.outcomes import RefusedError
+from bezel.pulumi_engine.project import Project
+
+CODE = Path(bezel.__file__).resolve().parents[1]
+"""Folder that holds the code of this process."""
+_CODE_OF_PROJECT = "bezel/__init__.py"
+_PYTHON = """#!/bin/sh
+PYTHONPATH={path} PYTHONSAFEPATH=1 exec {python} "$@"
+"""
+
+
+@dataclass(frozen=True)
+class BaseJudge:
+    """What judges a stack's preview.
+
+    Attributes:
+        project: The project in the judged checkout.
+        commit: The base's commit; "" where none is known, so that the checkout judges itself.
+        files: The judging files of the base.
+        changes: What the checkout changes in them, and in the keys of the stack's file that judge.
+        uncommitted: Judging files that differ from the checkout's commit.
+    """
+
+    project: Project
+    commit: str = ""
+    files: Tree = field(default_factory=dict)
+    changes: Sequence[JudgeChange] = ()
+    uncommitted: Sequence[str] = ()
+
+    def as_json(self) -> dict[str, object] | None:
+        """The part of a report; None where nothing that judges differs."""
+        if not self.commit:
+            return document("this checkout judges itself, as no base branch is known; name one with --base")
+        if self.uncommitted:
+            listed = ", ".join(self.uncommitted[:5])
+            said = f"the base {self.commit[:8]} judges, without the uncommitted changes of {listed}"
+            return document(said, self.changes, base=self.commit)
+        if not self.changes:
+            return None
+        said = f"the base {self.commit[:8]} judges; this change of it stops the deploy until it is approved"
+        return document(said, self.changes, base=self.commit)
+
+    def check(self, stack: str) -> None:
+        """Refuse to judge by code that the change has made, and by links.
+
+        Raises:
+            RefusedError: It is not the base that judges.
+        """
+        problems = [
+            Problem(change.path, None, f"it {change.forbidden}.", "commit a file in its place.")
+            for change in self.changes
+            if change.forbidden
+        ]
+        loaded = [change.path for change in self.changes if not change.forbidden and self._is_own_code(change.path)]
+        if strange := [path for path in loaded if not is_same_file(CODE / path, self.files.get(path))]:
+            listed = ", ".join(strange[:5]) + (f" and {len(strange) - 5} more" if len(strange) > 5 else "")
+            consequence = f"the change would judge itself: these are not the base's where this command is ({CODE})."
+            base = self.commit[:12]
+            repair = (
+                f"let the base judge: `git worktree add --detach ../judge {base}`, `make -C ../judge setup`, then here "
+                f"`../judge/.venv/bin/bezel ci preview {shlex.quote(stack)} --base {base}`."
+            )
+            problems.append(Problem("code of the judge", listed, consequence, repair))
+        if problems:
+            raise RefusedError(*problems)
+
+    def _is_own_code(self, path: str) -> bool:
+        """Whether this process would load a path of the checkout if it ran from there."""
+        if self._holds_code:
+            return is_loaded(path)
+        return makes_environment(path) and Path(sys.prefix).is_relative_to(self.project.folder.resolve())
+
+    @property
+    def _holds_code(self) -> bool:
+        return _CODE_OF_PROJECT in self.files or any(change.path == _CODE_OF_PROJECT for change in self.changes)
+
+    @contextlib.contextmanager
+    def folder(self) -> Iterator[Path]:
+        """The folder whose packs judge while the block runs: an export of the base, or the checkout if it is the same.
+
+        Raises:
+            UserError: The base cannot be exported.
+        """
+        changed = {change.path for change in self.changes if is_judge(change.path)} | {*self.uncommitted}
+        if not changed:
+            yield self.project.folder
+            return
+        with tempfile.TemporaryDirectory(prefix="bezel-judge-") as temporary:
+            place = Path(temporary)
+            write_files(self.project.folder, self.files, place)
+            own = self.project.folder.absolute() / ".venv"
+            is_own = own.is_dir() and not self._holds_code and not any(map(makes_environment, changed))
+            python = place / ".venv" / "bin" / "python"
+            python.parent.mkdir(parents=True)
+            interpreter = (own if is_own else Path(sys.prefix)) / "bin" / "python"
+            python.write_text(_PYTHON.format(path=shlex.quote(temporary), python=shlex.quote(str(interpreter))))
+            python.chmod(0o755)
+            yield place
+
+
+def base_judge(project: Project, stack: str, given: str, environ: Mapping[str, str]) -> BaseJudge:
+    """The judge of a stack in a checkout.
+
+    Args:
+        project: The project in the checkout.
+        stack: The stack's name; it has a file.
+        given: The revision of the base, "" for that of the run's event, else the default branch.
+        environ: Of the run.
+
+    Raises:
+        UserError: The base is not known here although the run has one, or git failed.
+    """
+    folder = project.folder
+    commit = pull_request_base(folder, given, environ)
+    if not commit:
+        return BaseJudge(project)
+    base, head = files_of(folder, commit), files_of(folder, "HEAD")
+    fork = _fork(folder, commit)
+    before = base if fork in ("", commit) else files_of(folder, fork)
+    touched = {path for path in {*head, *before} if head.get(path) != before.get(path)}
+    merged = {path: entry for path, entry in base.items() if path not in touched}
+    merged |= {path: head[path] for path in touched if path in head}
+    changes = changes_between(judging(base), judging(merged), lambda ids: contents(folder, ids))
+    changes += _of_stack(project, stack, base)
+    return BaseJudge(project, commit, judging(base), changes, _uncommitted(folder))
+
+
+def _fork(folder: Path, commit: str) -> str:
+    try:
+        return git(folder, "merge-base", commit, "HEAD")
+    except GitError:
+        return ""  # no commit in common: everything that differs is of the change
+
+
+def _of_stack(project: Project, stack: str, base: Tree) -> list[JudgeChange]:
+    """The change of the judging keys of the stack's file, as it is on disk."""
+    file = project.stack_file(stack)
+    if file.is_symlink():
+        forbidden = "is a link, so another file chooses the limits: replace it by a file"
+        return [JudgeChange(file.name, "", "link", forbidden=forbidden)]
+    new = judging_keys(file.read_bytes(), project.name)
+    entry = stack_files(base).get(stack)
+    if entry is None:
+        return keys_changed(file.name, of_new_stack(new), new)
+    found = contents(project.folder, [entry.id])
+    return keys_changed(file.name, judging_keys(found.get(entry.id, b""), project.name), new)
+
+
+def _uncommitted(folder: Path) -> tuple[str, ...]:
+    """Judging files of the project's folder that differ from HEAD, untracked ones included."""
+    prefix = checked_git(folder, "rev-parse", "--show-prefix")
+    status = checked_git(folder, "status", "--porcelain", "--untracked-files=all", "--no-renames", "-z").split("\0")
+    paths = [below(prefix, entry[3:]) for entry in status if len(entry) > 3]
+    return tuple(path for path in paths if is_judge(path))

@@ -1,0 +1,41 @@
+"""Part of a report about what judges: how it differs from what judged before, as JSON and as lines.
+
+`judge` of a preview's or a deployment's document. Leaves out how it is determined (`base`, `gate`).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bezel.gitops.judge.changes import JudgeChange, digest, lines_of
+
+KEY = "judge"
+_LONGEST = 500  # lines in a document
+_SHOWN = 20  # lines of a report
+
+
+def document(said: str, changes: Sequence[JudgeChange] = (), key: str = "", **more: object) -> dict[str, object]:
+    """The part of a document.
+
+    Args:
+        said: What the changes mean, or why there are none, as a sentence without its full stop.
+        changes: The changes.
+        key: The digest that approves them; by default that of the changes, "" without any.
+        more: Further values.
+    """
+    lines = lines_of(changes)
+    kept = lines if len(lines) <= _LONGEST else [*lines[:_LONGEST], f"{len(lines) - _LONGEST} more changes"]
+    return {"said": said, "changes": kept, "digest": key or (digest(changes) if changes else ""), **more}
+
+
+def text_lines(report: Mapping[str, Any]) -> list[str]:
+    """The lines of a report that come first; none where its document says nothing about what judges."""
+    part = report.get(KEY)
+    if not isinstance(part, Mapping):
+        return []
+    changes = part["changes"]
+    rest = len(changes) - _SHOWN
+    return [
+        f"judge: {part['said']}{':' if changes else ''}",
+        *(f"  {line}" for line in changes[:_SHOWN]),
+        *([f"  and {rest} more, in the JSON document"] if rest > 0 else []),
+    ]

@@ -1,0 +1,131 @@
+"""Gate of a deploy: what judges it must be what judged the last allowed one, or a person approves the change.
+
+After a merge the base branch is the change, so the record in the state bucket is compared, before anything of the tree
+is run. Leaves out the record itself (`record`), and the changes of the stack (`bezel.gitops.review.approval`).
+"""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bezel.gitops.judge.changes import Contents, JudgeChange, changes_between, digest, keys_changed
+from bezel.gitops.judge.document import document
+from bezel.gitops.judge.record import Known, Record, known, write
+from bezel.gitops.judge.stack_keys import judging_keys, of_new_stack
+from bezel.gitops.judge.trees import FILE_MODES, contents, files_of, judging
+from bezel.gitops.state_bucket import StateBucket
+from bezel.pulumi_engine.project import Project
+
+_SHORT = 12
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Whether what judges a deploy may judge it.
+
+    Attributes:
+        allowed: Whether it may.
+        said: Why, or why not, as a sentence without its full stop.
+        record: What judges this deploy.
+        changes: How it differs from what judged the last allowed deploy.
+        digest: What approves the difference; "" where there is none, or it cannot be approved.
+        is_recorded: Whether the stack's own record says the same already.
+    """
+
+    allowed: bool
+    said: str
+    record: Record
+    changes: Sequence[JudgeChange] = ()
+    digest: str = ""
+    is_recorded: bool = False
+
+    @property
+    def is_worth_saying(self) -> bool:
+        """Whether a report names it: something differs, or nothing could be compared."""
+        return bool(self.changes or self.digest) or not self.allowed
+
+    def as_json(self) -> dict[str, object]:
+        """The part of a report."""
+        return document(self.said, self.changes, self.digest)
+
+    def repair(self, stack: str) -> str:
+        """What lets the deploy pass."""
+        if not self.digest:
+            return "commit a file in place of each, and have it reviewed"
+        named = shlex.quote(stack)
+        return f"read the changes above; to let them judge, run `bezel ci deploy {named} --approve-judge {self.digest}`"
+
+
+def judgement(present: Record, stack_file: str, before: Known, approved: str, contents_of: Contents) -> Judgement:
+    """Decide whether what judges may do so.
+
+    Args:
+        present: What would judge this deploy.
+        stack_file: Name of the stack's file.
+        before: What the bucket knows of allowed deploys.
+        approved: The digest that a person has typed, "" if none.
+        contents_of: Contents of git's objects.
+    """
+    links = [path for path, entry in present.files.items() if entry.mode not in FILE_MODES]
+    if links:
+        listed = ", ".join(sorted(links)[:5])
+        return Judgement(False, f"links and submodules judge by files that nothing compares: {listed}", present)
+    if before.newest is None:
+        return _without_record(present, before, approved)
+    old = before.newest
+    changes = changes_between(old.files, present.files, contents_of)
+    old_keys = before.own.keys if before.own else of_new_stack(present.keys)
+    changes += keys_changed(stack_file, old_keys, present.keys)
+    since = f"the last allowed deploy, of commit {old.commit[:_SHORT]}"
+    if not changes:
+        is_recorded = before.own is not None and (before.own.files, before.own.keys) == (present.files, present.keys)
+        return Judgement(True, f"the same as for {since}", present, is_recorded=is_recorded)
+    key = digest(changes)
+    if approved == key:
+        return Judgement(True, f"changed since {since}, and approved by its digest", present, changes, key)
+    said = f"changed since {since}, and not approved"
+    if approved:
+        said = f"changed since {since}; the digest of --approve-judge is that of another change"
+    return Judgement(False, said, present, changes, key)
+
+
+def _without_record(present: Record, before: Known, approved: str) -> Judgement:
+    key = digest([*changes_between({}, present.files, lambda _: {}), *keys_changed("", {}, present.keys)])
+    if approved == key:
+        return Judgement(True, "not compared, as no record can be read, and approved by its digest", present, (), key)
+    if before.is_first and not approved:
+        said = "this is the first deploy into this bucket, so what judges in this tree counts from now on"
+        return Judgement(True, said, present, (), key)
+    said = "the bucket holds deploys, and no record of what judged them"
+    if before.is_first:
+        said = "this is the first deploy into this bucket, and the digest of --approve-judge is that of another tree"
+    if before.unreadable:
+        said = f"the record {before.unreadable} is damaged, or of another version of bezel"
+    return Judgement(False, f"{said}; everything that judges counts as changed", present, (), key)
+
+
+def judge_deploy(bucket: StateBucket, project: Project, stack: str, commit: str, approved: str) -> Judgement:
+    """Compare what judges in a clean checkout with the record. To be called under the stack's lock.
+
+    Raises:
+        UserError: The bucket or git cannot be read.
+    """
+    folder = project.folder
+    files = files_of(folder, commit)
+    file = project.stack_file(stack)
+    own = judging(files)
+    if (entry := files.get(file.name)) and entry.mode not in FILE_MODES:
+        own[file.name] = entry
+    keys = judging_keys(file.read_bytes(), project.name)
+    before = known(bucket, project.name, stack)
+    return judgement(Record(commit, own, keys), file.name, before, approved, lambda ids: contents(folder, ids))
+
+
+def record_allowed(bucket: StateBucket, project: str, stack: str, judged: Judgement) -> None:
+    """Record what judged a deploy that is allowed. To be called under the stack's lock, before it changes anything.
+
+    Raises:
+        RestError: The bucket cannot be written, or the lock was lost.
+    """
+    if not judged.is_recorded:
+        write(bucket, project, stack, judged.record)

@@ -1,0 +1,40 @@
+"""Paths of a tree that judge its changes. Pure.
+
+A path judges unless it is known to be judged: the program, stack files, documents and tests. So a file that no rule
+knows counts as part of the judge: a module that shadows another one, a configuration of git, Python, uv or the engine.
+"""
+
+import re
+
+_JUDGED_BY_OTHERS = re.compile(
+    r"__main__\.py|(?:components|smoke|stacks|docs|tests)/.+"  # the program; texts; tests, which no deploy loads
+    r"|tools/(?!toolchain/|pulumi/).+"  # scripts for developers; the other two install and start the engine
+    r"|[^/]+\.md|LICENSE|\.pre-commit-config\.yaml"
+)
+STACK_FILE = re.compile(r"Pulumi\.(?P<stack>[^/]+)\.yaml")
+# Outside of the project's folder: the forge's files, and what applies to every folder below it.
+_ABOVE = re.compile(r"/(?:\.(?:github|gitea|forgejo|ci)/.+|(?![^/]+\.md$|LICENSE$)[^/]+)")
+# The packs are run from an export of the base; the engine, the forge, make and git read the others.
+_NOT_LOADED = re.compile(r"/.*|policies/.+|tools/.+|Pulumi\.yaml|Makefile|\..+")
+_ENVIRONMENT = re.compile(r"uv\.(?:lock|toml)|pyproject\.toml|requirements[^/]*\.txt")
+
+
+def is_judge(path: str) -> bool:
+    """Whether a path judges changes.
+
+    Args:
+        path: Relative to the project's folder; with a leading slash one outside of it, relative to the checkout.
+    """
+    if path.startswith("/"):
+        return bool(_ABOVE.fullmatch(path))
+    return not _JUDGED_BY_OTHERS.fullmatch(path) and not STACK_FILE.fullmatch(path)
+
+
+def is_loaded(path: str) -> bool:
+    """Whether the process that judges may load a path: its modules, its data, what its environment is made of."""
+    return is_judge(path) and not _NOT_LOADED.fullmatch(path)
+
+
+def makes_environment(path: str) -> bool:
+    """Whether a path says which distributions an environment has."""
+    return bool(_ENVIRONMENT.fullmatch(path))

@@ -1,0 +1,44 @@
+"""Keys of a stack's file that judge it: its environment, which chooses the limits, and its own limits and prices. Pure.
+
+Everything else in the file is judged. A file that cannot be read has one key that no other file shares, so it counts as
+changed.
+"""
+
+import hashlib
+from collections.abc import Mapping
+
+from bezel.gitops.judge.values import flat
+from bezel.planner.base.stack_file import StackFileError, read_stack_file
+
+ENVIRONMENT = "environment"
+_DEFAULT_ENVIRONMENT = "dev"
+_COST = "cost"
+_LIMIT = "cost.max_"
+UNREADABLE = "(cannot be read)"
+
+
+def judging_keys(content: bytes, project: str) -> dict[str, str]:
+    """Key without the namespace -> value as text, e.g. `cost.max_hourly_usd` and `1.10`.
+
+    Args:
+        content: The stack's file.
+        project: Name of the project, which is the namespace of its keys.
+    """
+    try:
+        read, _ = read_stack_file(content.decode(), "stack file")
+        config = read.get("config") or {} if isinstance(read, Mapping) else {}
+        own = {str(key).removeprefix(f"{project}:"): value for key, value in config.items()}
+    except (ValueError, AttributeError, RecursionError, StackFileError):
+        return {UNREADABLE: hashlib.sha256(content).hexdigest()}
+    found = {ENVIRONMENT: str(own.get(ENVIRONMENT) or _DEFAULT_ENVIRONMENT)}
+    cost = own.get(_COST)
+    return found | dict(flat(cost, _COST)) if cost else found
+
+
+def of_new_stack(keys: Mapping[str, str]) -> dict[str, str]:
+    """The keys that a stack had before it was made, as far as they judge.
+
+    A new stack may choose its environment, whose protection on the forge holds for it, and limit itself. Prices of its
+    own replace those of the catalogue.
+    """
+    return {key: value for key, value in keys.items() if key == ENVIRONMENT or key.startswith(_LIMIT)}
