@@ -8,7 +8,9 @@ report of drift), else `nothing`.
 Facts: a job names its environment in a workflow file, which every author of a branch can edit, so the environment
 counts only on the main branch. `pull_request_target` runs with the main branch as its ref, so the events that may
 deploy are listed. GitHub gives a pull request from a fork no token (docs of GitHub Actions, November 2026). The claim
-`environment` is absent without an environment, and an expression that reads an absent claim fails the exchange.
+`environment` is absent without an environment, and an expression that reads an absent claim fails the exchange. The
+claim `job_workflow_ref` names the file that holds the job's steps, with its commit where a caller pins one: what a
+merge changes in the caller changes no step of it.
 """
 
 from collections.abc import Iterable
@@ -34,6 +36,8 @@ def attribute_mapping(settings: Settings) -> dict[str, str]:
         f"&& assertion.event_name in {_texts(DEPLOYING_EVENTS)}"
     )
     deploys = f"{on_main} && {environment} in {_texts(settings.environments)}"
+    if settings.deploy_workflows:
+        deploys += f" && assertion.job_workflow_ref in {_texts(settings.deploy_workflows)}"
     previews = f"assertion.event_name == 'pull_request' || ({on_main} && {environment} == '{NONE}')"
     return {
         "google.subject": "assertion.sub",

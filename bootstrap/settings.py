@@ -25,6 +25,7 @@ ISSUERS = {"github": "https://token.actions.githubusercontent.com"}
 _TITLE = "The project cannot be set up"
 _BUCKET = r"[a-z0-9][a-z0-9_.-]{1,61}[a-z0-9]"
 _LABEL = r"[a-z0-9_-]{1,63}"
+_WORKFLOW = r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+/\.github/workflows/[A-Za-z0-9._-]+\.ya?ml@[0-9a-f]{40}"
 
 
 class Settings(BaseModel):
@@ -54,6 +55,11 @@ class Settings(BaseModel):
     )
     environments: tuple[str, ...] = Field(
         ("dev", "prod"), min_length=1, description="environments of the forge whose jobs may deploy"
+    )
+    deploy_workflows: tuple[str, ...] = Field(
+        (),
+        description="workflow files, each at a commit, whose jobs alone may deploy: "
+        "OWNER/NAME/.github/workflows/FILE@COMMIT; default any of the repository",
     )
     billing_account: str = Field(
         pattern=r"^[0-9A-F]{6}-[0-9A-F]{6}-[0-9A-F]{6}$",
@@ -188,6 +194,10 @@ def _of_names(settings: Settings, project: str, key: Callable[[str], str]) -> li
     odd = [name for name in settings.weights_of(project) if not re.fullmatch(_BUCKET, name)]
     odd += [name for name in settings.secrets if not re.fullmatch(r"[A-Za-z0-9_-]{1,255}", name)]
     odd += [name for name in settings.environments if not re.fullmatch(r"(?!none$)[A-Za-z0-9][A-Za-z0-9._-]*", name)]
+    loose = [name for name in settings.deploy_workflows if not re.fullmatch(_WORKFLOW, name)]
+    consequence = "expected a workflow file at a commit: a branch or tag could be moved to other steps."
+    repair = "write OWNER/NAME/.github/workflows/FILE@COMMIT, with the 40 digits of the commit."
+    found += [Problem(key("deploy_workflows"), name, consequence, repair) for name in loose]
     # These names become parts of conditions, where a quote would end a text.
     consequence = "expected the name of a bucket, a secret or an environment."
     return [*found, *(Problem(key("names"), name, consequence, "correct it.") for name in odd)]

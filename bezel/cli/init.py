@@ -12,7 +12,12 @@ from bezel.pulumi_engine.project import checked_cloud_project
 from bootstrap.settings import Settings, checked_settings, plain
 
 # Options with another name than their setting.
-_NAMES = {"environments": "environment", "weights_buckets": "weights-bucket", "secrets": "secret"}
+_NAMES = {
+    "environments": "environment",
+    "deploy_workflows": "deploy-workflow",
+    "weights_buckets": "weights-bucket",
+    "secrets": "secret",
+}
 
 
 def run(options: argparse.Namespace) -> int:

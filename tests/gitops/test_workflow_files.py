@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from bezel.gitops.project_setup.forge_settings import VARIABLES
+from bezel.gitops.project_setup.forge_settings import OPTIONAL, VARIABLES
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / ".github" / "workflows"
@@ -16,7 +16,9 @@ FILES = sorted(path.name for path in FOLDER.glob("*.yml"))
 CHECKOUT = re.compile(r"actions/checkout@[0-9a-f]{40}")
 # A release builds and publishes with what the runner has; everything else is a recipe or a command of the pipeline.
 COMMAND = re.compile(
-    r"(make [\w-]+|\.ci/run|\.ci/python \"\$VERSION\" make [\w-]+|\.venv/bin/bezel ci [^|&;<>`\n]*|false)"
+    r"(make (?:-C \.\./judge )?[\w-]+|\.ci/run|\.ci/python \"\$VERSION\" make [\w-]+"
+    r"|git worktree add --detach \.\./judge \"\$(?:BASE|BEFORE)\""
+    r"|(?:\.\./judge/)?\.venv/bin/bezel ci [^|&;<>`\n]*|false)"
 )
 NOTICE = re.compile(r'echo "[^"$`\\]*"')
 WITHOUT_LOGIN = {"check.yml", "release.yml"}
@@ -120,4 +122,35 @@ def test_the_branchs_required_check_waits_for_every_job_of_the_preview():
 
 def test_a_workflow_reads_the_variables_that_a_set_up_prints():
     used = {name for file in FILES for name in re.findall(r"\bvars\.(\w+)", (FOLDER / file).read_text())}
-    assert used == set(VARIABLES)
+    assert used == {*VARIABLES, OPTIONAL}
+
+
+JUDGING = re.compile(r"bezel ci (?:changed|preview|comment|login|judge|deploy)\b")
+
+
+def steps_of(name: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    for job_name, job in content(name)["jobs"].items():
+        yield job_name, job.get("steps", [])
+
+
+@pytest.mark.parametrize("name", ["preview.yml", "deploy.yml"])
+def test_the_judge_is_checked_out_beside_the_change_and_judges_it(name):
+    for job, steps in steps_of(name):
+        commands = [step.get("run", "") for step in steps]
+        for command in filter(JUDGING.search, commands):
+            assert command.startswith("../judge/.venv/bin/bezel ci"), f"{job}: {command}"
+            before = commands[: commands.index(command)]
+            assert "make -C ../judge setup" in before, job
+            (checkout,) = (step for step in steps if "git worktree" in step.get("run", ""))
+            # A branch or a tag may be called `origin/main`, too.
+            assert [*checkout["env"].values()] == [
+                "refs/remotes/origin/${{ github.base_ref }}"
+                if name == "preview.yml"
+                else "${{ vars.BEZEL_JUDGE || github.event.before }}"
+            ]
+
+
+def test_nothing_of_a_merge_is_run_before_what_judges_it_is_compared():
+    (steps,) = (steps for job, steps in steps_of("deploy.yml") if job == "deploy")
+    commands = [step.get("run", "") for step in steps]
+    assert commands.index('../judge/.venv/bin/bezel ci judge "$STACK"') < commands.index("make setup")

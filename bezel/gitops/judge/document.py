@@ -11,6 +11,7 @@ from bezel.gitops.judge.changes import JudgeChange, digest, lines_of
 KEY = "judge"
 _LONGEST = 500  # lines in a document
 _SHOWN = 20  # lines of a report
+_WIDEST = 240  # characters of a line
 
 
 def document(said: str, changes: Sequence[JudgeChange] = (), key: str = "", **more: object) -> dict[str, object]:
@@ -22,9 +23,15 @@ def document(said: str, changes: Sequence[JudgeChange] = (), key: str = "", **mo
         key: The digest that approves them; by default that of the changes, "" without any.
         more: Further values.
     """
-    lines = lines_of(changes)
+    lines = [_printable(line) for line in lines_of(changes)]
     kept = lines if len(lines) <= _LONGEST else [*lines[:_LONGEST], f"{len(lines) - _LONGEST} more changes"]
     return {"said": said, "changes": kept, "digest": key or (digest(changes) if changes else ""), **more}
+
+
+def _printable(line: str) -> str:
+    """A line, whose names are anybody's, of bounded length and without characters that cannot be shown."""
+    shown = "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in line[:_WIDEST])
+    return shown if len(line) <= _WIDEST else f"{shown}…"
 
 
 def text_lines(report: Mapping[str, Any]) -> list[str]:

@@ -5,6 +5,7 @@ means (`paths`).
 """
 
 import hashlib
+import os
 import subprocess
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from bezel.gitops.judge.paths import STACK_FILE, is_judge
 _SECONDS = 120.0
 FILE_MODES = ("100644", "100755")
 LINK = "120000"
+# A clone may hold references that replace objects by others.
+_AS_COMMITTED = {"GIT_NO_REPLACE_OBJECTS": "1"}
 
 
 @dataclass(frozen=True, order=True)
@@ -38,7 +41,7 @@ def files_of(folder: Path, commit: str) -> dict[str, Entry]:
         UserError: git failed.
     """
     prefix = checked_git(folder, "rev-parse", "--show-prefix")
-    listed = checked_git(folder, "ls-tree", "-r", "-z", "--full-tree", commit)
+    listed = checked_git(folder, "ls-tree", "-r", "-z", "--full-tree", commit, variables=_AS_COMMITTED)
     found = {}
     for line in filter(None, listed.split("\0")):
         facts, _, path = line.partition("\t")
@@ -74,6 +77,7 @@ def contents(folder: Path, ids: Collection[str]) -> dict[str, bytes]:
             capture_output=True,
             check=True,
             timeout=_SECONDS,
+            env=os.environ | _AS_COMMITTED,
         )
     except (OSError, subprocess.SubprocessError) as error:
         consequence = f"the content of files cannot be read from git: {error}"

@@ -71,6 +71,7 @@ def _github(
         f"3. Protection of the branch {settings.main_branch} ({base}/branches)",
         "",
         *_PROTECTION,
+        *_pinned(settings),
     ]
     return "\n".join(lines) + "\n"
 
@@ -83,7 +84,23 @@ _PROTECTION = (
     "   - require a pull request with the approval of a code owner (a file CODEOWNERS): a job's token may approve, too",
     "   - require the checks of preview.yml and check.yml to pass, on a branch that is up to date",
     "   - refuse force pushes and deletion, for administrators too",
+    "   - name the owners of packs, limits, prices, bezel and workflows: .github/CODEOWNERS.example has the paths.",
+    "     A branch's workflow runs as the branch wrote it, and a merged one as it was merged: a review holds it only",
 )
+OPTIONAL = "BEZEL_JUDGE"
+"""Variable of the forge that an owner may set: the commit whose code judges deploys."""
+
+
+def _pinned(settings: Settings) -> list[str]:
+    """What holds a deploy's judge and its steps, whatever is merged."""
+    now = ", ".join(settings.deploy_workflows) or "any workflow of the main branch may deploy"
+    return [
+        "",
+        f"   To hold the judge of deploys, set the variable {OPTIONAL} to a commit; else that before a merge judges.",
+        "   To hold the steps of deploys, move them to a reusable workflow, call it at a commit, and let it alone",
+        "   deploy: bezel init --deploy-workflow acme/pipelines/.github/workflows/deploy.yml@COMMIT ...",
+        f"   (now: {now})",
+    ]
 
 
 def _gitea(values: Mapping[str, str], settings: Settings, forge_url: str, folder: SetupFolder, *, has_key: bool) -> str:

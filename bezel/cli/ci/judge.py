@@ -1,0 +1,26 @@
+"""`bezel ci judge STACK`: compares what judges a deploy with what judged the last allowed one; runs nothing."""
+
+import argparse
+import os
+
+from bezel.cli.ci.output import publish
+from bezel.gitops.checkout import checkout_of
+from bezel.gitops.judge.gate import judge_deploy
+from bezel.gitops.judge.gate_report import GateReport
+from bezel.gitops.outcomes import Exit
+from bezel.gitops.state_bucket import BACKEND, StateBucket
+from bezel.pulumi_engine.project import Project
+
+
+def run(project: Project, options: argparse.Namespace) -> int:
+    """Compare, and return the exit code: 3 if a deploy would stop.
+
+    Raises:
+        UserError: The stack has no file, or the backend or git cannot be read.
+    """
+    project.stack_file(options.stack)
+    commit = checkout_of(project.folder).commit
+    with StateBucket.of(os.environ.get(BACKEND)) as bucket:
+        judged = judge_deploy(bucket, project, options.stack, commit, "")
+    publish(GateReport(project.name, options.stack, commit, judged), options)
+    return Exit.DONE if judged.allowed else Exit.REFUSED
