@@ -21,7 +21,7 @@ from bezel.gitops.judge.changes import JudgeChange, changes_between, keys_change
 from bezel.gitops.judge.document import document
 from bezel.gitops.judge.paths import is_judge, is_loaded, makes_environment
 from bezel.gitops.judge.stack_keys import judging_keys, of_new_stack
-from bezel.gitops.judge.trees import Tree, contents, files_of, is_same_file, judging, stack_files, write_files
+from bezel.gitops.judge.trees import Entry, Tree, contents, files_of, is_same_file, judging, write_files
 from bezel.gitops.outcomes import RefusedError
 from bezel.pulumi_engine.project import Project
 
@@ -43,6 +43,8 @@ class BaseJudge:
         files: The judging files of the base.
         changes: What the checkout changes in them, and in the keys of the stack's file that judge.
         uncommitted: Judging files that differ from the checkout's commit.
+        behind: Judging files that the base has changed since the checkout's branch left it.
+        code: The folder that holds the code of this process.
     """
 
     project: Project
@@ -50,6 +52,8 @@ class BaseJudge:
     files: Tree = field(default_factory=dict)
     changes: Sequence[JudgeChange] = ()
     uncommitted: Sequence[str] = ()
+    behind: Sequence[str] = ()
+    code: Path = CODE
 
     def as_json(self) -> dict[str, object] | None:
         """The part of a report; None where nothing that judges differs."""
@@ -75,10 +79,12 @@ class BaseJudge:
             for change in self.changes
             if change.forbidden
         ]
-        loaded = [change.path for change in self.changes if not change.forbidden and self._is_own_code(change.path)]
-        if strange := [path for path in loaded if not is_same_file(CODE / path, self.files.get(path))]:
+        changed = [change.path for change in self.changes if not change.forbidden]
+        differing = dict.fromkeys([*changed, *self.behind, *self.uncommitted])
+        loaded = [path for path in differing if self._is_own_code(path)]
+        if strange := [path for path in loaded if not is_same_file(self.code / path, self.files.get(path))]:
             listed = ", ".join(strange[:5]) + (f" and {len(strange) - 5} more" if len(strange) > 5 else "")
-            consequence = f"the change would judge itself: these are not the base's where this command is ({CODE})."
+            consequence = f"these are not the base's where this command runs from ({self.code}), and the base judges."
             base = self.commit[:12]
             repair = (
                 f"let the base judge: `git worktree add --detach ../judge {base}`, `make -C ../judge setup`, then here "
@@ -105,7 +111,7 @@ class BaseJudge:
         Raises:
             UserError: The base cannot be exported.
         """
-        changed = {change.path for change in self.changes if is_judge(change.path)} | {*self.uncommitted}
+        changed = {change.path for change in self.changes if is_judge(change.path)} | {*self.uncommitted, *self.behind}
         if not changed:
             yield self.project.folder
             return
@@ -145,8 +151,13 @@ def base_judge(project: Project, stack: str, given: str, environ: Mapping[str, s
     merged = {path: entry for path, entry in base.items() if path not in touched}
     merged |= {path: head[path] for path in touched if path in head}
     changes = changes_between(judging(base), judging(merged), lambda ids: contents(folder, ids))
-    changes += _of_stack(project, stack, base)
-    return BaseJudge(project, commit, judging(base), changes, _uncommitted(folder))
+    behind = [path for path in judging({**base, **head}) if path not in touched and base.get(path) != head.get(path)]
+    file = project.stack_file(stack)
+    uncommitted = _uncommitted(folder)
+    if file.name in touched or file.name in uncommitted:
+        changes += _of_stack(project, file, base.get(file.name))
+    judges = tuple(path for path in uncommitted if is_judge(path))
+    return BaseJudge(project, commit, judging(base), changes, judges, behind)
 
 
 def _fork(folder: Path, commit: str) -> str:
@@ -156,23 +167,20 @@ def _fork(folder: Path, commit: str) -> str:
         return ""  # no commit in common: everything that differs is of the change
 
 
-def _of_stack(project: Project, stack: str, base: Tree) -> list[JudgeChange]:
-    """The change of the judging keys of the stack's file, as it is on disk."""
-    file = project.stack_file(stack)
+def _of_stack(project: Project, file: Path, entry: Entry | None) -> list[JudgeChange]:
+    """The change of the judging keys of the stack's file, as it is on disk, since the base's entry of it."""
     if file.is_symlink():
         forbidden = "is a link, so another file chooses the limits: replace it by a file"
         return [JudgeChange(file.name, "", "link", forbidden=forbidden)]
     new = judging_keys(file.read_bytes(), project.name)
-    entry = stack_files(base).get(stack)
     if entry is None:
         return keys_changed(file.name, of_new_stack(new), new)
     found = contents(project.folder, [entry.id])
     return keys_changed(file.name, judging_keys(found.get(entry.id, b""), project.name), new)
 
 
-def _uncommitted(folder: Path) -> tuple[str, ...]:
-    """Judging files of the project's folder that differ from HEAD, untracked ones included."""
+def _uncommitted(folder: Path) -> list[str]:
+    """Files that differ from HEAD, untracked ones included."""
     prefix = checked_git(folder, "rev-parse", "--show-prefix")
     status = checked_git(folder, "status", "--porcelain", "--untracked-files=all", "--no-renames", "-z").split("\0")
-    paths = [below(prefix, entry[3:]) for entry in status if len(entry) > 3]
-    return tuple(path for path in paths if is_judge(path))
+    return [below(prefix, entry[3:]) for entry in status if len(entry) > 3]

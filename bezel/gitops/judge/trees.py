@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bezel.errors import Problem, UserError
 from bezel.gitops.changed.git_trees import below, checked_git
-from bezel.gitops.judge.paths import STACK_FILE, is_judge
+from bezel.gitops.judge.paths import is_judge
 
 _SECONDS = 120.0
 FILE_MODES = ("100644", "100755")
@@ -53,12 +53,6 @@ def files_of(folder: Path, commit: str) -> dict[str, Entry]:
 def judging(files: Tree) -> dict[str, Entry]:
     """Those of the files that judge."""
     return {path: entry for path, entry in files.items() if is_judge(path)}
-
-
-def stack_files(files: Tree) -> dict[str, Entry]:
-    """Stack -> its file."""
-    matches = ((STACK_FILE.fullmatch(path), entry) for path, entry in files.items())
-    return {match["stack"]: entry for match, entry in matches if match}
 
 
 def contents(folder: Path, ids: Collection[str]) -> dict[str, bytes]:

@@ -1,0 +1,140 @@
+"""Paths that judge: everything but what is known to be judged, and the owners of each in the example of CODEOWNERS."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bezel.gitops.changed.import_closure import modules_of
+from bezel.gitops.judge.paths import is_judge, is_loaded
+from tests.support.gitops.working_copy import ROOT, tracked_files
+
+JUDGING = [
+    "policies/hardware_cost.prod.json",
+    "policies/hardware_cost.qa.json",
+    "policies/hardware_cost/rules.py",
+    "policies/security/PulumiPolicy.yaml",
+    "policies/own_pack/__main__.py",
+    "bezel/catalog/data/prices.csv",
+    "bezel/gitops/review/approval.py",
+    "bezel/sitecustomize.py",
+    "bootstrap/access.py",
+    "uv.lock",
+    "uv.toml",
+    "pyproject.toml",
+    "requirements.txt",
+    ".python-version",
+    "bezel.toml",
+    "Pulumi.yaml",
+    "Pulumi.yml",
+    "Pulumi.dev.yml",
+    "Makefile",
+    "GNUmakefile",
+    ".ci/run",
+    ".ci/python",
+    "tools/toolchain/environment.py",
+    "tools/pulumi/host/runtime.py",
+    "tools/pulumi/bin/pulumi-language-python",
+    ".github/workflows/preview.yml",
+    ".github/workflows/another.yml",
+    ".github/actions/setup/action.yml",
+    ".github/CODEOWNERS",
+    ".gitea/workflows/preview.yml",
+    ".gitattributes",
+    ".gitmodules",
+    ".gitignore",
+    "conftest.py",
+    "sitecustomize.py",
+    "usercustomize.py",
+    "evil.pth",
+    "pulumi/policy/__main__.py",
+    "pulumi_policy.py",
+    "argparse.py",
+    "Policies/hardware_cost/rules.py",
+    "Components/x.py",
+    # A link or a submodule in place of a folder of the program, and files in place of them.
+    "components",
+    "docs",
+    "tools",
+    # Outside of the project's folder.
+    "/.github/workflows/deploy.yml",
+    "/pyproject.toml",
+    "/.gitattributes",
+    "/sitecustomize.py",
+]
+JUDGED = [
+    "Pulumi.l4-qat.yaml",
+    "Pulumi.a.b.yaml",
+    "__main__.py",
+    "components/config/gateway.py",
+    "stacks/cloud_run.py",
+    "smoke/checks.py",
+    "docs/gitops.md",
+    "docs/decisions/0028-pipelines.md",
+    "tests/gitops/test_judge_paths.py",
+    "tools/docs/bootstrap.py",
+    "README.md",
+    "CHANGELOG.md",
+    "LICENSE",
+    "/other/team/program.py",
+    "/README.md",
+]
+
+
+@pytest.mark.parametrize("path", JUDGING)
+def test_a_path_judges_unless_it_is_known_to_be_judged(path):
+    assert is_judge(path)
+
+
+@pytest.mark.parametrize("path", JUDGED)
+def test_the_program_stack_files_documents_and_tests_judge_nothing(path):
+    assert not is_judge(path)
+    assert not is_loaded(path)
+
+
+def imported(tree: Path, modules: dict[str, str], name: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse((tree / modules[name]).read_bytes())):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            names = [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
+        for parts in (text.split(".") for text in names):
+            yield from (part for end in range(1, len(parts) + 1) if (part := ".".join(parts[:end])) in modules)
+
+
+def test_every_module_that_the_judge_imports_is_part_of_it():
+    modules = modules_of(ROOT)
+    waiting = [name for name in modules if name.startswith(("bezel.cli.ci", "bezel.gitops.review", "policies"))]
+    seen: set[str] = set()
+    while waiting:
+        if (name := waiting.pop()) not in seen:
+            seen.add(name)
+            waiting += imported(ROOT, modules, name)
+    assert "bezel.catalog.prices" in seen
+    assert [modules[name] for name in sorted(seen) if not is_judge(modules[name])] == []
+
+
+def owners(path: str) -> str:
+    """The owners of a path by GitHub's rules, as far as the example uses them: the last matching line counts."""
+    found = ""
+    for line in (ROOT / ".github" / "CODEOWNERS.example").read_text().splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        pattern, owner = line.split()
+        body = re.escape(pattern.lstrip("/")).replace(r"\*", "[^/]*")
+        is_folder = pattern.endswith("/")
+        place = "" if pattern.startswith("/") else "(?:.*/)?"
+        if re.fullmatch(f"{place}{body}" + (".*" if is_folder else "(?:/.*)?"), path):
+            found = owner
+    return found
+
+
+def test_the_example_of_code_owners_covers_every_judging_path():
+    tracked = tracked_files()
+    inside = [path for path in (*JUDGING, *tracked) if is_judge(path) and not path.startswith("/")]
+    assert len(inside) > 1000
+    folders = {"components", "docs", "tools"}  # GitHub takes a link of that name for the folder
+    assert [path for path in inside if owners(path) != "@acme/judges" and path not in folders] == []
+    others = [path for path in (*JUDGED, *tracked) if not is_judge(path) and not path.startswith("/")]
+    assert {owners(path) for path in others} == {"@acme/ml"}

@@ -1,0 +1,354 @@
+"""Ways to lift what judges: each is named before the merge, where the base judges, and stops the deploy after it."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bezel.errors import UserError
+from bezel.gitops.judge import record
+from bezel.gitops.judge.base import BaseJudge, base_judge
+from bezel.gitops.judge.gate import Judgement, judge_deploy, record_allowed
+from bezel.gitops.outcomes import RefusedError
+from bezel.pulumi_engine.project import Project
+from tests.support.gitops.fake_bucket import fake_bucket
+from tests.support.gitops.working_copy import WorkingCopy
+
+pytestmark = pytest.mark.slow
+LIMITS = "policies/hardware_cost.dev.json"
+PRICES = "bezel/catalog/data/prices.csv"
+STACK = "config:\n  bezel:environment: dev\n  bezel:scaling: {max_instances: 1}\n  bezel:cost: {max_hourly_usd: 1}\n"
+FILES = {
+    LIMITS: '{"monthly-ceiling": {"limits": {"dev": 1600}}}',
+    "policies/hardware_cost/PulumiPolicy.yaml": "runtime: {name: python, options: {virtualenv: ../../.venv}}\n",
+    "policies/hardware_cost/rules.py": "LIMIT = 1\n",
+    "policies/security/PulumiPolicy.yaml": "runtime: python\n",
+    PRICES: "service,item,region,model,unit,usd_per_unit\ncloud-run,gpu,us-east4,m,gpu-second,0.1\n",
+    "bezel/__init__.py": "",
+    "bezel/gitops/git.py": "GIT = 1\n",
+    "bootstrap/access.py": "ACCESS = 1\n",
+    "uv.lock": '[[package]]\nname = "httpx"\nversion = "0.28"\n',
+    "pyproject.toml": '[project]\nname = "x"\n',
+    "Makefile": "setup:\n",
+    ".ci/run": "make test\n",
+    "tools/toolchain/__main__.py": "",
+    ".github/workflows/preview.yml": "name: preview\n",
+    "Pulumi.yaml": "name: bezel\nruntime: python\n",
+    "Pulumi.dev.yaml": STACK,
+    "Pulumi.other.yaml": STACK,
+    "__main__.py": "",
+    "components/service.py": "",
+    "docs/gitops.md": "# Deploy\n",
+}
+
+
+def edits(path: str, old: str, new: str) -> Callable[[Path], None]:
+    def edit(folder: Path) -> None:
+        file = folder / path
+        assert old in file.read_text()
+        file.write_text(file.read_text().replace(old, new))
+
+    return edit
+
+
+def writes(path: str, text: str = "x\n") -> Callable[[Path], None]:
+    def write(folder: Path) -> None:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+
+    return write
+
+
+def links(path: str, target: str) -> Callable[[Path], None]:
+    def link(folder: Path) -> None:
+        content = (folder / path).read_text()
+        (folder / path).unlink()
+        (folder / "docs" / "copy").write_text(content.replace("1600", "16000"))
+        (folder / path).symlink_to(target)
+
+    return link
+
+
+def moves_pack(folder: Path) -> None:
+    (folder / "policies/hardware_cost").rename(folder / "policies/hardware_cost_old")
+
+
+WAYS = {
+    "limit": (edits(LIMITS, "1600", "16000"), f"{LIMITS} monthly-ceiling.limits.dev 1600 → 16000"),
+    "exemption": (edits(LIMITS, "}}}", '}, "exempt": ["t"]}}'), 'monthly-ceiling.exempt (none) → ["t"]'),
+    "pack": (edits("policies/hardware_cost/rules.py", "1", "2"), "policies/hardware_cost/rules.py is changed"),
+    "pack deleted": (
+        lambda folder: shutil.rmtree(folder / "policies/security"),
+        "policies/security/PulumiPolicy.yaml is deleted",
+    ),
+    "pack renamed": (moves_pack, "policies/hardware_cost/rules.py is deleted"),
+    "pack's interpreter": (
+        edits("policies/hardware_cost/PulumiPolicy.yaml", "../../.venv", "../../evil"),
+        "runtime.options.virtualenv ../../.venv → ../../evil",
+    ),
+    "price row": (edits(PRICES, "0.1", "0.0000001"), "gpu-second usd_per_unit 0.1 → 0.0000001"),
+    "price row deleted": (edits(PRICES, "cloud-run,gpu,us-east4,m,gpu-second,0.1\n", ""), "usd_per_unit 0.1 → (none)"),
+    "lock": (edits("uv.lock", "0.28", "0.29"), "uv.lock package.httpx.version 0.28 → 0.29"),
+    "dependencies": (edits("pyproject.toml", '"x"\n', '"x"\ndependencies = ["evil"]\n'), "pyproject.toml project.dep"),
+    "judge": (edits("bezel/gitops/git.py", "1", "2"), "bezel/gitops/git.py is changed"),
+    "foundation's rights": (edits("bootstrap/access.py", "1", "2"), "bootstrap/access.py is changed"),
+    "workflow": (edits(".github/workflows/preview.yml", "preview", "nothing"), "preview.yml name preview → nothing"),
+    "new workflow": (writes(".github/workflows/preview.yaml"), ".github/workflows/preview.yaml is new"),
+    "composite action": (writes(".github/actions/a/action.yml"), ".github/actions/a/action.yml is new"),
+    "recipe": (edits("Makefile", "setup:", "setup: evil"), "Makefile is changed"),
+    "check": (edits(".ci/run", "make test", "true"), ".ci/run is changed"),
+    "toolchain": (writes("tools/toolchain/__main__.py"), "tools/toolchain/__main__.py is changed"),
+    "runtime": (edits("Pulumi.yaml", "runtime: python", "runtime: go"), "Pulumi.yaml runtime python → go"),
+    "main": (edits("Pulumi.yaml", "runtime", "main: other\nruntime"), "Pulumi.yaml main (none) → other"),
+    "language plugin": (
+        edits("Pulumi.yaml", "runtime", "plugins: {languages: [{name: python, path: evil}]}\nruntime"),
+        "Pulumi.yaml plugins.languages.python.path (none) → evil",
+    ),
+    "bezel.toml": (writes("bezel.toml", "[stacks]\n"), "bezel.toml is new"),
+    "shadowed SDK": (writes("pulumi/policy/__main__.py"), "pulumi/policy/__main__.py is new"),
+    "sitecustomize": (writes("sitecustomize.py"), "sitecustomize.py is new"),
+    "conftest in a pack": (writes("policies/conftest.py"), "policies/conftest.py is new"),
+    "path file": (writes("bezel.pth", "/evil\n"), "bezel.pth is new"),
+    "interpreter": (writes(".python-version", "3.13\n"), ".python-version is new"),
+    "uv's settings": (writes("uv.toml", 'index-url = "http://127.0.0.1:9"\n'), "uv.toml is new"),
+    "attributes": (writes(".gitattributes", "*.json text eol=crlf\n"), ".gitattributes is new"),
+    "mode": (lambda folder: (folder / ".ci/run").chmod(0o755), ".ci/run mode 100644 → 100755"),
+    "link": (links(LIMITS, "../docs/copy"), f"{LIMITS} is a link"),
+    "linked workflow": (links(".github/workflows/preview.yml", "../../docs/copy"), "preview.yml is a link"),
+    "stack's limit": (edits("Pulumi.dev.yaml", "max_hourly_usd: 1", "max_hourly_usd: 9"), "cost.max_hourly_usd 1 → 9"),
+    "stack's price": (
+        edits("Pulumi.dev.yaml", "max_hourly_usd: 1", "max_hourly_usd: 1, prices: [{item: gpu, usd_per_unit: 0.01}]"),
+        "Pulumi.dev.yaml cost.prices.0.usd_per_unit (none) → 0.01",
+    ),
+    "environment": (edits("Pulumi.dev.yaml", "environment: dev", "environment: prod"), "environment dev → prod"),
+    "stack file linked": (links("Pulumi.dev.yaml", "docs/copy"), "Pulumi.dev.yaml is a link"),
+}
+HARMLESS = {
+    "stack file": edits("Pulumi.dev.yaml", "max_instances: 1", "max_instances: 2"),
+    "new stack": writes("Pulumi.new.yaml", STACK.replace("dev", "prod")),
+    "another stack's limit": edits("Pulumi.other.yaml", "max_hourly_usd: 1", "max_hourly_usd: 9"),
+    "document": edits("docs/gitops.md", "Deploy", "Deploy more"),
+    "program": edits("__main__.py", "", "import os\n"),
+    "component": writes("components/another.py"),
+    "test": writes("tests/test_x.py"),
+    "nothing": lambda _: None,
+}
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    """A repository with one commit on `main`."""
+    copy = WorkingCopy(tmp_path_factory.mktemp("template"), "")
+    for name, text in FILES.items():
+        copy.write(name, text)
+    copy.git("init", "--quiet")
+    copy.commit("Begin")
+    return copy.folder
+
+
+@pytest.fixture
+def copy(template, tmp_path):
+    shutil.copytree(template, tmp_path / "clone", symlinks=True)
+    return WorkingCopy(tmp_path / "clone", "")
+
+
+@pytest.fixture
+def bucket():
+    with fake_bucket() as served:
+        yield served.client()
+
+
+def branch(copy: WorkingCopy, edit: Callable[[Path], None]) -> Project:
+    copy.git("checkout", "--quiet", "-b", "change")
+    edit(copy.folder)
+    copy.commit("Change")
+    return Project(copy.folder)
+
+
+def deployed(bucket, project: Project, copy: WorkingCopy, approved: str = "", stack: str = "dev") -> Judgement:
+    """The comparison of a deploy of HEAD, which is recorded where it is allowed."""
+    judged = judge_deploy(bucket, project, stack, copy.git("rev-parse", "HEAD"), approved)
+    if judged.allowed:
+        record_allowed(bucket, project.name, stack, judged)
+    return judged
+
+
+def lines(judge: BaseJudge | Judgement) -> list[str]:
+    said = judge.as_json()
+    return [] if said is None else [str(line) for line in said["changes"]]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_way_to_lift_the_judge_is_named_and_the_base_judges(way, copy):
+    edit, line = WAYS[way]
+    judge = base_judge(branch(copy, edit), "dev", "main", {})
+    assert any(line in said for said in lines(judge)), lines(judge)
+    if any("is a link" in said for said in lines(judge)):
+        with pytest.raises(RefusedError):
+            judge.check("dev")
+    if way in ("environment", "stack's limit", "stack's price", "stack file linked"):
+        return  # the packs are the same
+    with judge.folder() as place:
+        assert place != copy.folder
+        for name in (LIMITS, "policies/security/PulumiPolicy.yaml", "bezel/gitops/git.py", PRICES):
+            assert (place / name).read_text() == FILES[name]
+        assert not (place / "pulumi").exists()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_way_to_lift_the_judge_stops_the_deploy_until_it_is_approved(way, copy, bucket):
+    edit, line = WAYS[way]
+    project = Project(copy.folder)
+    first = deployed(bucket, project, copy)
+    assert (first.allowed, "first deploy" in first.said) == (True, True)
+    edit(copy.folder)
+    copy.commit("Merge")
+    stopped = deployed(bucket, project, copy)
+    assert not stopped.allowed
+    is_link = "is a link" in line
+    assert any(line in said for said in lines(stopped)) or (is_link and not stopped.digest), lines(stopped)
+    assert not deployed(bucket, project, copy, f"sha256:{'0' * 64}").allowed
+    approved = deployed(bucket, project, copy, stopped.digest or "sha256:any")
+    assert approved.allowed is not is_link
+    # What was approved is what judges from then on.
+    again = deployed(bucket, project, copy)
+    assert (again.allowed, again.is_worth_saying) == (not is_link, is_link)
+
+
+@pytest.mark.parametrize("way", HARMLESS)
+def test_a_change_of_what_is_judged_is_neither_named_nor_stopped(way, copy, bucket):
+    project = Project(copy.folder)
+    assert deployed(bucket, project, copy).allowed
+    judge = base_judge(branch(copy, HARMLESS[way]), "dev", "main", {})
+    judge.check("dev")
+    with judge.folder() as place:
+        assert (judge.as_json(), place) == (None, copy.folder)
+    merged = deployed(bucket, project, copy)
+    assert (merged.allowed, merged.is_worth_saying) == (True, False)
+    if way == "new stack":
+        assert deployed(bucket, project, copy, stack="new").said.startswith("the same as for the last allowed deploy")
+
+
+def test_a_change_is_not_judged_by_its_own_code(copy):
+    judge = base_judge(branch(copy, WAYS["judge"][0]), "dev", "main", {})
+    with pytest.raises(RefusedError) as caught:
+        judge.check("dev")
+    assert "bezel/gitops/git.py" in str(caught.value)
+    assert "git worktree add" in str(caught.value)
+
+
+def test_the_bases_code_may_judge(copy, tmp_path):
+    project = branch(copy, WAYS["judge"][0])
+    copy.git("worktree", "add", "--quiet", "--detach", str(tmp_path / "judge"), "main")
+    judge = replace(base_judge(project, "dev", "main", {}), code=tmp_path / "judge")
+    judge.check("dev")
+    (tmp_path / "judge/bezel/gitops/git.py").write_text("GIT = 2\n")
+    with pytest.raises(RefusedError):
+        judge.check("dev")
+
+
+def test_an_old_branch_is_judged_by_the_tip_of_its_base_and_did_not_change_it(copy):
+    project = branch(copy, HARMLESS["stack file"])
+    copy.git("checkout", "--quiet", "main")
+    edits(LIMITS, "1600", "800")(copy.folder)
+    copy.commit("Lower the limit")
+    copy.git("checkout", "--quiet", "change")
+    judge = base_judge(project, "dev", "main", {})
+    assert judge.commit == copy.git("rev-parse", "main")
+    assert judge.changes == []
+    assert '"dev": 1600' in (copy.folder / LIMITS).read_text()
+    with judge.folder() as place:
+        assert '"dev": 800' in (place / LIMITS).read_text()
+
+
+def test_uncommitted_limits_judge_nothing(copy):
+    edits(LIMITS, "1600", "16000")(copy.folder)
+    writes("sitecustomize.py")(copy.folder)
+    judge = base_judge(Project(copy.folder), "dev", "main", {})
+    assert {*judge.uncommitted} == {LIMITS, "sitecustomize.py"}
+    with judge.folder() as place:
+        assert (place / LIMITS).read_text() == FILES[LIMITS]
+
+
+@pytest.mark.parametrize(
+    ("environ", "base"),
+    [({"GITHUB_BASE_REF": "gone"}, None), ({"GITHUB_BASE_REF": "main"}, "main"), ({}, "main")],
+)
+def test_a_run_of_a_pull_request_needs_its_base_and_a_hand_run_takes_main(copy, environ, base):
+    project = branch(copy, HARMLESS["stack file"])
+    if base is None:
+        with pytest.raises(UserError, match="base of the pull request"):
+            base_judge(project, "dev", "", environ)
+    else:
+        assert base_judge(project, "dev", "", environ).commit == copy.git("rev-parse", base)
+
+
+def test_a_tag_with_the_name_of_the_base_is_not_the_base(copy):
+    main = copy.git("rev-parse", "main")
+    copy.git("update-ref", "refs/remotes/origin/main", main)
+    project = branch(copy, WAYS["limit"][0])
+    copy.git("tag", "origin/main")
+    copy.git("tag", "main")
+    assert base_judge(project, "dev", "", {"GITHUB_BASE_REF": "main"}).commit == main
+
+
+def test_a_checkout_without_any_base_says_that_it_judges_itself(copy):
+    copy.git("branch", "--move", "main", "trunk")
+    said = base_judge(Project(copy.folder), "dev", "", {}).as_json()
+    assert said is not None
+    assert "this checkout judges itself" in str(said["said"])
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{}", b"[]", b'{"version": 1', b'{"version": 2, "commit": "a", "files": {}, "keys": {}}']
+)
+def test_a_record_that_cannot_be_read_allows_nothing(copy, bucket, content):
+    project = Project(copy.folder)
+    deployed(bucket, project, copy)
+    (entry,) = bucket.list(f"{record.FOLDER}/")
+    bucket.replace(entry.name, content, entry.generation)
+    stopped = deployed(bucket, project, copy)
+    assert (stopped.allowed, "damaged, or of another version" in stopped.said) == (False, True)
+    assert deployed(bucket, project, copy, stopped.digest).allowed
+    assert deployed(bucket, project, copy).said.startswith("the same as")
+
+
+def test_a_deleted_record_another_project_name_or_an_older_bezel_is_not_a_first_deploy(copy, bucket):
+    project = Project(copy.folder)
+    deployed(bucket, project, copy)
+    edits("Pulumi.yaml", "name: bezel", "name: other")(copy.folder)
+    copy.commit("Rename")
+    renamed = deployed(bucket, Project(copy.folder), copy)
+    assert (renamed.allowed, "no record of what judged them" in renamed.said) == (False, True)
+    (entry,) = bucket.list(f"{record.FOLDER}/")
+    bucket.delete(entry.name, entry.generation)
+    bucket.create("deploys/bezel/dev.json", b"{}")
+    copy.git("reset", "--quiet", "--hard", "HEAD~1")
+    assert not deployed(bucket, project, copy).allowed
+
+
+def test_stacks_share_the_newest_record_and_an_older_merge_does_not_come_back(copy, bucket):
+    project = Project(copy.folder)
+    deployed(bucket, project, copy)
+    edits(LIMITS, "1600", "1000")(copy.folder)
+    copy.commit("Lower")
+    stopped = deployed(bucket, project, copy)
+    assert deployed(bucket, project, copy, stopped.digest, stack="other").allowed
+    assert deployed(bucket, project, copy).allowed
+    copy.git("checkout", "--quiet", "HEAD~1")
+    assert not deployed(bucket, project, copy).allowed
+    assert not deployed(bucket, project, copy, stopped.digest).allowed
+
+
+def test_a_clone_without_history_names_the_files(copy, bucket, tmp_path):
+    project = Project(copy.folder)
+    deployed(bucket, project, copy)
+    WAYS["limit"][0](copy.folder)
+    copy.commit("Raise")
+    copy.git("clone", "--quiet", "--depth", "1", f"file://{copy.folder}", str(tmp_path / "shallow"))
+    shallow = WorkingCopy(tmp_path / "shallow", "")
+    stopped = deployed(bucket, Project(shallow.folder), shallow)
+    assert lines(stopped) == [f"{LIMITS} is changed"]
+    assert stopped.digest == deployed(bucket, project, copy).digest
