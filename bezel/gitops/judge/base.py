@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import bezel
 from bezel.errors import Problem
 from bezel.gitops.changed.git_trees import below, checked_git, pull_request_base
 from bezel.gitops.git import GitError, git
@@ -25,7 +24,7 @@ from bezel.gitops.judge.trees import Entry, Tree, contents, files_of, is_same_fi
 from bezel.gitops.outcomes import RefusedError
 from bezel.pulumi_engine.project import Project
 
-CODE = Path(bezel.__file__).resolve().parents[1]
+CODE = Path(__file__).resolve().parents[3]
 """Folder that holds the code of this process."""
 _CODE_OF_PROJECT = "bezel/__init__.py"
 _PYTHON = """#!/bin/sh

@@ -17,7 +17,7 @@ Contents = Callable[[Collection[str]], Mapping[str, bytes]]
 """Contents of objects by their ids; what is not known is left out."""
 
 _SHOWN_VALUES = 30  # of one file
-_FIRST = ("policies/", "Pulumi.", "bezel/catalog/data/", "bezel.toml", ".github/workflows/", "bezel/gitops/")
+_FIRST = ("policies/", "Pulumi.", "bezel/catalog/data/", ".github/workflows/", "bezel/gitops/")
 _STATES = {"": "is changed", "added": "is new", "deleted": "is deleted"}
 
 
