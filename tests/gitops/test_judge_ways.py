@@ -106,6 +106,7 @@ WAYS = {
         edits("Pulumi.yaml", "runtime", "plugins: {languages: [{name: python, path: evil}]}\nruntime"),
         "Pulumi.yaml plugins.languages.python.path (none) → evil",
     ),
+    "other project file": (writes("Pulumi.json", '{"name": "bezel"}'), "Pulumi.json is new"),
     "bezel.toml": (writes("bezel.toml", "[stacks]\n"), "bezel.toml is new"),
     "shadowed SDK": (writes("pulumi/policy/__main__.py"), "pulumi/policy/__main__.py is new"),
     "sitecustomize": (writes("sitecustomize.py"), "sitecustomize.py is new"),
@@ -237,6 +238,27 @@ def test_a_change_is_not_judged_by_its_own_code(copy):
         judge.check("dev")
     assert "bezel/gitops/git.py" in str(caught.value)
     assert "git worktree add" in str(caught.value)
+
+
+@pytest.mark.parametrize("way", ["language plugin", "other project file"])
+def test_a_change_does_not_choose_who_starts_the_packs(way, copy):
+    project = branch(copy, WAYS[way][0])
+    judge = replace(base_judge(project, "dev", "main", {}), code=copy.folder)
+    with pytest.raises(RefusedError, match="in place of its packs"):
+        judge.check("dev")
+
+
+def test_a_change_of_the_programs_defaults_may_be_judged(copy):
+    project = branch(copy, edits("Pulumi.yaml", "runtime", "config: {model: {default: x}}\nruntime"))
+    base_judge(project, "dev", "main", {}).check("dev")
+
+
+def test_the_limit_of_a_stack_without_a_record_is_compared_with_the_last_allowed_commit(copy, bucket):
+    project = Project(copy.folder)
+    deployed(bucket, project, copy)
+    edits("Pulumi.other.yaml", "environment: dev", "environment: prod")(copy.folder)
+    copy.commit("Move")
+    assert lines(deployed(bucket, project, copy, stack="other")) == ["Pulumi.other.yaml environment dev → prod"]
 
 
 def test_the_bases_code_may_judge(copy, tmp_path):

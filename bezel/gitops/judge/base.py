@@ -27,6 +27,9 @@ from bezel.pulumi_engine.project import Project
 CODE = Path(__file__).resolve().parents[3]
 """Folder that holds the code of this process."""
 _CODE_OF_PROJECT = "bezel/__init__.py"
+# Key of the project file by which the engine finds language hosts and analyzers; files that it may read in its place.
+_PROJECT_FILE, _PLUGINS = "Pulumi.yaml", "plugins"
+_OTHER_PROJECT_FILES = ("Pulumi.yml", "Pulumi.json")
 _PYTHON = """#!/bin/sh
 PYTHONPATH={path} PYTHONSAFEPATH=1 exec {python} "$@"
 """
@@ -78,6 +81,7 @@ class BaseJudge:
             for change in self.changes
             if change.forbidden
         ]
+        problems += [problem for change in self.changes for problem in _of_engine(change)]
         changed = [change.path for change in self.changes if not change.forbidden]
         differing = dict.fromkeys([*changed, *self.behind, *self.uncommitted])
         loaded = [path for path in differing if self._is_own_code(path)]
@@ -125,6 +129,16 @@ class BaseJudge:
             python.write_text(_PYTHON.format(path=shlex.quote(temporary), python=shlex.quote(str(interpreter))))
             python.chmod(0o755)
             yield place
+
+
+def _of_engine(change: JudgeChange) -> Iterator[Problem]:
+    """The problem of a change by which the engine would start something else in place of the base's packs."""
+    keys = [key for key, _, _ in change.values]
+    is_plugins = change.path == _PROJECT_FILE and (not keys or any(key.startswith(_PLUGINS) for key in keys))
+    if is_plugins or (change.path in _OTHER_PROJECT_FILES and change.new):
+        consequence = "the engine may start other programs than the base's in place of its packs, so nothing is judged."
+        repair = "leave it out; an owner can bring it into the base branch without this check."
+        yield Problem(change.path, None, consequence, repair)
 
 
 def base_judge(project: Project, stack: str, given: str, environ: Mapping[str, str]) -> BaseJudge:

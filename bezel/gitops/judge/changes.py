@@ -83,13 +83,13 @@ def lines_of(changes: Collection[JudgeChange]) -> list[str]:
 
 def _change(path: str, old: Entry | None, new: Entry | None, contents: Mapping[str, bytes]) -> JudgeChange:
     state = "added" if old is None else "deleted" if new is None else ""
-    names = [f"{entry.mode} {entry.id}" if entry else "" for entry in (old, new)]
+    before, after = (f"{entry.mode} {entry.id}" if entry else "" for entry in (old, new))
     forbidden = ""
     if new is not None and not _is_file(new):
         kind = "a link" if new.mode == LINK else "a submodule"
         forbidden = f"is {kind}, so it may judge by files that nothing compares: replace it by a file"
     values = [] if forbidden else [*_values(path, old, new, contents)]
-    return JudgeChange(path, *names, tuple(values), state, forbidden)
+    return JudgeChange(path, before, after, tuple(values), state, forbidden)
 
 
 def _values(

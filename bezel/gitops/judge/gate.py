@@ -6,8 +6,9 @@ is run. Leaves out the record itself (`record`), and the changes of the stack (`
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from bezel.errors import UserError
 from bezel.gitops.judge.changes import Contents, JudgeChange, changes_between, digest, keys_changed
 from bezel.gitops.judge.document import document
 from bezel.gitops.judge.record import Known, Record, known, write
@@ -74,8 +75,7 @@ def judgement(present: Record, stack_file: str, before: Known, approved: str, co
         return _without_record(present, before, approved)
     old = before.newest
     changes = changes_between(old.files, present.files, contents_of)
-    old_keys = before.own.keys if before.own else of_new_stack(present.keys)
-    changes += keys_changed(stack_file, old_keys, present.keys)
+    changes += keys_changed(stack_file, before.own.keys if before.own else of_new_stack(present.keys), present.keys)
     since = f"the last allowed deploy, of commit {old.commit[:_SHORT]}"
     if not changes:
         is_recorded = before.own is not None and (before.own.files, before.own.keys) == (present.files, present.keys)
@@ -118,7 +118,19 @@ def judge_deploy(bucket: StateBucket, project: Project, stack: str, commit: str,
         own[file.name] = entry
     keys = judging_keys(file.read_bytes(), project.name)
     before = known(bucket, project.name, stack)
+    if before.newest and not before.own and (earlier := _keys_at(project, file.name, before.newest.commit)):
+        before = replace(before, own=Record(before.newest.commit, {}, earlier))
     return judgement(Record(commit, own, keys), file.name, before, approved, lambda ids: contents(folder, ids))
+
+
+def _keys_at(project: Project, file: str, commit: str) -> dict[str, str] | None:
+    """The judging keys of a stack without a record at the last allowed commit; None if that has no such file."""
+    try:
+        entry = files_of(project.folder, commit).get(file)
+    except UserError:
+        return None  # a clone without that commit
+    found = contents(project.folder, [entry.id]) if entry else {}
+    return judging_keys(found[entry.id], project.name) if entry and entry.id in found else None
 
 
 def record_allowed(bucket: StateBucket, project: str, stack: str, judged: Judgement) -> None:
