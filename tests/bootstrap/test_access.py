@@ -72,3 +72,22 @@ def test_every_attribute_of_every_job_is_a_text(claims: dict[str, Any]) -> None:
 )
 def test_only_jobs_of_the_repository_get_an_identity(claims: dict[str, Any], accepted: bool) -> None:
     assert evaluated(attribute_condition(SETTINGS_READ), JOB | claims) is accepted
+
+
+PINNED = "acme/pipelines/.github/workflows/deploy.yml@" + "a" * 40
+
+
+@pytest.mark.parametrize(
+    ("claims", "access"),
+    [
+        ({"job_workflow_ref": PINNED}, "deploy"),
+        ({"job_workflow_ref": PINNED[:-1] + "b"}, "nothing"),
+        ({"job_workflow_ref": "acme/llm/.github/workflows/deploy.yml@refs/heads/main"}, "nothing"),
+        ({"job_workflow_ref": PINNED, "ref": "refs/heads/feature"}, "nothing"),
+        ({"job_workflow_ref": PINNED, "environment": "staging"}, "nothing"),
+        (PULL | {"job_workflow_ref": "acme/llm/.github/workflows/preview.yml@refs/pull/7/merge"}, "preview"),
+    ],
+)
+def test_only_the_steps_of_a_pinned_workflow_may_deploy(claims: dict[str, Any], access: str) -> None:
+    settings = checked_settings(SETTINGS | {"deploy_workflows": [PINNED]}, PROJECT)
+    assert evaluated(attribute_mapping(settings)["attribute.access"], JOB | {"environment": "prod"} | claims) == access

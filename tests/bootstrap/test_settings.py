@@ -39,6 +39,10 @@ def problems(changes: dict[str, Any], project: str | None = PROJECT) -> list[str
         ({"weights_buckets": ('a" || true || "',)}, "--names = a"),
         ({"environments": ("none",)}, "--names = none"),
         ({"main_branch": "main'"}, "--main_branch = main'"),
+        (
+            {"deploy_workflows": ("acme/p/.github/workflows/deploy.yml@main",)},
+            "--deploy_workflows = acme/p/.github/workflows/deploy.yml@main\n   expected a workflow file at a commit",
+        ),
         ({"no_such": "1"}, "--no_such = 1\n   there is no such setting"),
     ],
 )
@@ -65,6 +69,7 @@ def test_all_problems_are_found_at_once() -> None:
         {"environments": ["dev", "prod-eu.1"]},
         {"secrets": ["hf-token"], "weights_buckets": ["a.b_c"]},
         {"issuer": ""},
+        {"deploy_workflows": ["acme/p/.github/workflows/deploy.yml@" + "0" * 40]},
     ],
 )
 def test_right_settings_are_read(changes: dict[str, Any]) -> None:

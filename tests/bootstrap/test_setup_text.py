@@ -46,6 +46,20 @@ def test_every_variable_of_a_github_repository_is_a_command_to_paste() -> None:
     assert "https://github.com/acme/llm/settings/branches" in text()
 
 
+@pytest.mark.parametrize("forge", [{}, {"forge": "gitea", "issuer": "https://forge.example/oidc"}])
+def test_what_only_the_forge_can_hold_is_named(forge: dict[str, str]) -> None:
+    said = text(**forge)
+    assert ".github/CODEOWNERS.example" in said
+    assert "runs as the branch wrote it" in said
+
+
+def test_a_github_repository_may_pin_the_judge_and_the_steps_of_deploys() -> None:
+    assert f"set the variable {forge_settings.OPTIONAL} to a commit" in text()
+    assert "(now: any workflow of the main branch may deploy)" in text()
+    pinned = "acme/pipelines/.github/workflows/deploy.yml@" + "0" * 40
+    assert f"(now: {pinned})" in text(deploy_workflows=(pinned,))
+
+
 def test_a_passphrase_is_a_secret_that_is_read_from_its_file() -> None:
     said = text(has_key=False)
     assert "gh secret set PULUMI_CONFIG_PASSPHRASE --repo acme/llm < '/home/a user/" in said

@@ -81,6 +81,7 @@ def test_foreign_text_has_no_effect(hostile: str) -> None:
     changes = {op: [row] * 2 for op in ("create", "update", "replace", "delete")}
     price = {"before": None, "after": {"missing": [hostile]}}
     texts: dict[str, Any] = {"fit": hostile, "quota": [hostile], "problems": [hostile], "notes": [hostile]}
+    texts["judge"] = {"said": hostile, "changes": [hostile] * 9, "digest": hostile}
     made = document(hostile, verdict=hostile, changes=changes, violations=[violation], price=price, **texts)
     body = body_of(sections_of([made, document("another")], COMMIT))
     assert len(sections_in(body)) == 2
@@ -176,6 +177,32 @@ def test_verdict_of_uncommitted_changes_says_so() -> None:
     assert "commit the changes" in dirty
     assert "approve and merge" not in dirty
     assert "uncommitted" not in section(document(uncommitted=[]))
+
+
+def judged(*changes: str) -> dict[str, Any]:
+    return {"judge": {"said": "the base 1a2b3c4d judges", "changes": [*changes], "digest": f"sha256:{'1' * 64}"}}
+
+
+def test_what_judges_comes_first_as_old_and_new() -> None:
+    line = "policies/hardware_cost.prod.json monthly-ceiling.limits.prod 1600 → 16000"
+    text = section(document(**judged(line, "bezel/gitops/git.py is changed")))
+    lines = [row for row in text.splitlines() if row]
+    assert lines[:3] == ["**Judge: the base 1a2b3c4d judges.**", f"- `{line}`", "- `bezel/gitops/git.py is changed`"]
+    assert "USD/h" in lines[3]
+    assert "stops until its owner has approved what judges" in text
+    assert "sha256:111" in text
+    assert "Judge" not in section(document())
+
+
+def test_many_changes_of_what_judges_stay_short() -> None:
+    text = section(document(**judged(*(f"policies/{number}.json is new" for number in range(3000)))))
+    assert "- and 2995 more below" in text
+    assert len(text) < VISIBLE["preview"] + 1500 + FOLDED
+
+
+@pytest.mark.parametrize("damage", [None, [], "x", {}, {"said": 1}, {"said": "x"}, {"said": "x", "changes": [1, None]}])
+def test_a_damaged_part_about_what_judges_is_passed_over(damage: object) -> None:
+    assert "USD/h" in section(document(judge=damage))
 
 
 def test_a_deploy_that_stopped_has_changed_nothing() -> None:

@@ -156,6 +156,7 @@ def test_the_report_has_one_content_in_three_forms():
 
 def test_a_refusal_names_the_policy_and_can_forge_no_markup():
     report = Rehearsal("l4-qat", "refused", violations=(VIOLATION,))
+    assert "judge" not in report.as_json()
     assert report.exit_code == Exit.REFUSED
     assert "most-instances, service" in report.text()
     assert "\n- `` [mandatory] most-instances, service: 3 of 2 `@team` # x ``\n" in report.markdown()
@@ -223,3 +224,10 @@ def test_a_rehearsal_that_gets_sigterm_in_the_middle_of_its_deploy_leaves_nothin
     assert marked(MARK, mark) == []
     assert has_ended(endpoint.pid)
     assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_a_rehearsal_names_what_its_change_does_to_the_judge():
+    report = Rehearsal("l4-qat", "passed", judge={"said": "the base judges", "changes": ["a.json b 1 → 2"]})
+    assert report.text().splitlines()[1:3] == ["judge: the base judges:", "  a.json b 1 → 2"]
+    assert report.as_json()["judge"] == report.judge
+    assert "a.json b 1 → 2" in report.markdown()
