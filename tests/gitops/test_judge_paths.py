@@ -94,6 +94,30 @@ def test_the_program_stack_files_documents_and_tests_judge_nothing(path):
     assert not is_loaded(path)
 
 
+@pytest.mark.parametrize(
+    ("path", "loaded"),
+    [
+        ("bezel/catalog/data/prices.csv", True),
+        ("bootstrap/permissions.py", True),
+        ("sitecustomize.py", True),
+        ("pulumi/policy/__main__.py", True),
+        ("bezel.pth", True),
+        ("grpc.so", True),
+        ("uv.lock", True),
+        ("pyproject.toml", True),
+        ("policies/hardware_cost/rules.py", False),
+        ("tools/toolchain/cache.py", False),
+        ("Pulumi.yaml", False),
+        ("Makefile", False),
+        (".github/workflows/preview.yml", False),
+        ("preview.json", False),
+        ("/sitecustomize.py", False),
+    ],
+)
+def test_the_judging_process_loads_modules_data_and_its_environment(path, loaded):
+    assert is_loaded(path) is loaded
+
+
 def imported(tree: Path, modules: dict[str, str], name: str) -> Iterator[str]:
     for node in ast.walk(ast.parse((tree / modules[name]).read_bytes())):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []

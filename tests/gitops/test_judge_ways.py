@@ -290,8 +290,18 @@ def test_uncommitted_limits_judge_nothing(copy):
     writes("sitecustomize.py")(copy.folder)
     judge = base_judge(Project(copy.folder), "dev", "main", {})
     assert {*judge.uncommitted} == {LIMITS, "sitecustomize.py"}
+    with pytest.raises(RefusedError, match="sitecustomize"):
+        replace(judge, code=copy.folder).check("dev")
     with judge.folder() as place:
         assert (place / LIMITS).read_text() == FILES[LIMITS]
+
+
+def test_a_report_beside_the_project_is_no_part_of_the_judge(copy):
+    writes("preview.json")(copy.folder)
+    writes("notes.txt")(copy.folder)
+    judge = replace(base_judge(Project(copy.folder), "dev", "main", {}), code=copy.folder)
+    judge.check("dev")
+    assert judge.as_json() is None
 
 
 @pytest.mark.parametrize(

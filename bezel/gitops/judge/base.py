@@ -16,9 +16,9 @@ from pathlib import Path
 from bezel.errors import Problem
 from bezel.gitops.changed.git_trees import below, checked_git, pull_request_base
 from bezel.gitops.git import GitError, git
-from bezel.gitops.judge.changes import JudgeChange, changes_between, keys_changed
+from bezel.gitops.judge.changes import JudgeChange, changes_between, in_order, keys_changed
 from bezel.gitops.judge.document import document
-from bezel.gitops.judge.paths import is_judge, is_loaded, makes_environment
+from bezel.gitops.judge.paths import STACK_FILE, is_judge, is_loaded, makes_environment
 from bezel.gitops.judge.stack_keys import judging_keys, of_new_stack
 from bezel.gitops.judge.trees import Entry, Tree, contents, files_of, is_same_file, judging, write_files
 from bezel.gitops.outcomes import RefusedError
@@ -170,7 +170,7 @@ def base_judge(project: Project, stack: str, given: str, environ: Mapping[str, s
     if file.name in touched or file.name in uncommitted:
         changes += _of_stack(project, file, base.get(file.name))
     judges = tuple(path for path in uncommitted if is_judge(path))
-    return BaseJudge(project, commit, judging(base), changes, judges, behind)
+    return BaseJudge(project, commit, judging(base), in_order(changes), judges, behind)
 
 
 def _fork(folder: Path, commit: str) -> str:
@@ -193,7 +193,8 @@ def _of_stack(project: Project, file: Path, entry: Entry | None) -> list[JudgeCh
 
 
 def _uncommitted(folder: Path) -> list[str]:
-    """Files that differ from HEAD, untracked ones included."""
+    """Files that differ from HEAD; untracked ones too, but for reports and notes beside the project's file."""
     prefix = checked_git(folder, "rev-parse", "--show-prefix")
     status = checked_git(folder, "status", "--porcelain", "--untracked-files=all", "--no-renames", "-z").split("\0")
-    return [below(prefix, entry[3:]) for entry in status if len(entry) > 3]
+    found = [(entry[:2], below(prefix, entry[3:])) for entry in status if len(entry) > 3]
+    return [path for state, path in found if state != "??" or "/" in path or is_loaded(path) or STACK_FILE.match(path)]

@@ -56,10 +56,10 @@ class JudgeChange:
 
 def changes_between(old: Tree, new: Tree, contents: Contents) -> list[JudgeChange]:
     """The changed files between two sets of judging files, limits and prices first."""
-    paths = sorted((path for path in {*old, *new} if old.get(path) != new.get(path)), key=_rank)
+    paths = [path for path in {*old, *new} if old.get(path) != new.get(path)]
     wanted = {entry.id for path in paths for entry in (old.get(path), new.get(path)) if entry and _is_file(entry)}
     found = contents(wanted)
-    return [_change(path, old.get(path), new.get(path), found) for path in paths]
+    return in_order([_change(path, old.get(path), new.get(path), found) for path in paths])
 
 
 def keys_changed(path: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> list[JudgeChange]:
@@ -68,6 +68,11 @@ def keys_changed(path: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> l
         return []
     texts = [{name: _plain(value) for name, value in keys.items()} for keys in (old, new)]
     return [JudgeChange(path, _canonical(old), _canonical(new), tuple(differing(*texts)))]
+
+
+def in_order(changes: Collection[JudgeChange]) -> list[JudgeChange]:
+    """Changes with limits and prices first."""
+    return sorted(changes, key=lambda change: _rank(change.path))
 
 
 def digest(changes: Collection[JudgeChange]) -> str:

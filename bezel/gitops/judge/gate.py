@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bezel.errors import UserError
-from bezel.gitops.judge.changes import Contents, JudgeChange, changes_between, digest, keys_changed
+from bezel.gitops.judge.changes import Contents, JudgeChange, changes_between, digest, in_order, keys_changed
 from bezel.gitops.judge.document import document
 from bezel.gitops.judge.record import Known, Record, known, write
 from bezel.gitops.judge.stack_keys import judging_keys, of_new_stack
@@ -77,6 +77,7 @@ def judgement(present: Record, stack_file: str, before: Known, approved: str, co
     changes = changes_between(old.files, present.files, contents_of)
     changes += keys_changed(stack_file, before.own.keys if before.own else of_new_stack(present.keys), present.keys)
     since = f"the last allowed deploy, of commit {old.commit[:_SHORT]}"
+    changes = in_order(changes)
     if not changes:
         is_recorded = before.own is not None and (before.own.files, before.own.keys) == (present.files, present.keys)
         return Judgement(True, f"the same as for {since}", present, is_recorded=is_recorded)

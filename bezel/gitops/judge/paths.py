@@ -14,8 +14,8 @@ _JUDGED_BY_OTHERS = re.compile(
 STACK_FILE = re.compile(r"Pulumi\.(?P<stack>[^/]+)\.yaml")
 # Outside of the project's folder: the forge's files, and what applies to every folder below it.
 _ABOVE = re.compile(r"/(?:\.(?:github|gitea|forgejo|ci)/.+|(?![^/]+\.md$|LICENSE$)[^/]+)")
-# The packs are run from an export of the base; the engine, the forge, make and git read the others.
-_NOT_LOADED = re.compile(r"/.*|policies/.+|tools/.+|Pulumi\.yaml|Makefile|\..+")
+# Modules, data of the packages, and what the environment is made of. The packs are run from an export of the base.
+_LOADED = re.compile(r"(?:bezel|bootstrap)/.+|(?!policies/|tools/)[^/].*\.(?:py|pyc|so|pth)")
 _ENVIRONMENT = re.compile(r"uv\.(?:lock|toml)|pyproject\.toml|requirements[^/]*\.txt")
 
 
@@ -32,7 +32,7 @@ def is_judge(path: str) -> bool:
 
 def is_loaded(path: str) -> bool:
     """Whether the process that judges may load a path: its modules, its data, what its environment is made of."""
-    return is_judge(path) and not _NOT_LOADED.fullmatch(path)
+    return is_judge(path) and bool(_LOADED.fullmatch(path) or _ENVIRONMENT.fullmatch(path))
 
 
 def makes_environment(path: str) -> bool:

@@ -24,6 +24,7 @@ from bezel.gitops.reconcile import reconcile
 from bezel.gitops.review import deploy_record, reviews
 from bezel.gitops.review.approval import Decision, Known, decide
 from bezel.gitops.review.change_report import ChangeReport
+from bezel.gitops.review.planned_changes import digest
 from bezel.gitops.review.preview import Previewed, preview_on, with_one_repair
 from bezel.gitops.stack_engine import StackEngine, stack_engine
 from bezel.gitops.stack_state import has_pending
@@ -184,7 +185,7 @@ def deploy(
 def _stopped(project: Project, stack: str, checkout: Checkout, judged: Judgement) -> ChangeReport:
     """The report of a deploy that what judges may not judge."""
     report = ChangeReport("deployment", stack, checkout.tree, checkout.commit, project=project.name)
-    report.verdict = "refused"
+    report.verdict, report.changes_digest = "refused", digest(())
     report.more[KEY] = judged.as_json()
     report.problems += [f"what judges: {judged.said}; nothing was run or changed", f"repair: {judged.repair(stack)}"]
     return report

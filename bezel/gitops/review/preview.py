@@ -89,6 +89,7 @@ def preview(
         judge.check(stack)
     except RefusedError as error:
         report = ChangeReport("preview", stack, checkout.tree, checkout.commit, project=project.name)
+        report.changes_digest = digest(())
         report.verdict, report.problems = "refused", list(map(str, error.problems))
         report.more[KEY] = judge.as_json()
         return report
