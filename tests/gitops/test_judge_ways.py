@@ -248,8 +248,9 @@ def test_a_change_does_not_choose_who_starts_the_packs(way, copy):
         judge.check("dev")
 
 
-def test_a_change_of_the_programs_defaults_may_be_judged(copy):
-    project = branch(copy, edits("Pulumi.yaml", "runtime", "config: {model: {default: x}}\nruntime"))
+@pytest.mark.parametrize("added", ["config: {model: {default: x}}\n", "# a comment\n"])
+def test_a_change_of_the_programs_defaults_may_be_judged(copy, added):
+    project = branch(copy, edits("Pulumi.yaml", "runtime", f"{added}runtime"))
     base_judge(project, "dev", "main", {}).check("dev")
 
 

@@ -133,9 +133,9 @@ class BaseJudge:
 
 def _of_engine(change: JudgeChange) -> Iterator[Problem]:
     """The problem of a change by which the engine would start something else in place of the base's packs."""
-    keys = [key for key, _, _ in change.values]
-    is_plugins = change.path == _PROJECT_FILE and (not keys or any(key.startswith(_PLUGINS) for key in keys))
-    if is_plugins or (change.path in _OTHER_PROJECT_FILES and change.new):
+    is_unknown = change.values is None
+    is_plugins = is_unknown or any(key.lower().startswith(_PLUGINS) for key, _, _ in change.values or ())
+    if (change.path == _PROJECT_FILE and is_plugins) or (change.path in _OTHER_PROJECT_FILES and change.new):
         consequence = "the engine may start other programs than the base's in place of its packs, so nothing is judged."
         repair = "leave it out; an owner can bring it into the base branch without this check."
         yield Problem(change.path, None, consequence, repair)

@@ -6,7 +6,7 @@ fixes, so they cannot be approved.
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +29,8 @@ class JudgeChange:
         path: The file.
         old: What it was, for the digest: mode and object id, or the keys' values; "" if it is new.
         new: What it is, likewise; "" if it is deleted.
-        values: Key, old and new text of each value that differs, where the file has values.
+        values: Key, old and new text of each value that differs; None where the file has no values, or a side cannot
+            be read.
         state: "added", "deleted", or "" for a file that both have.
         forbidden: Why it cannot be approved, "" if it can.
     """
@@ -37,7 +38,7 @@ class JudgeChange:
     path: str
     old: str
     new: str
-    values: tuple[tuple[str, str, str], ...] = ()
+    values: tuple[tuple[str, str, str], ...] | None = None
     state: str = ""
     forbidden: str = ""
 
@@ -93,17 +94,16 @@ def _change(path: str, old: Entry | None, new: Entry | None, contents: Mapping[s
     if new is not None and not _is_file(new):
         kind = "a link" if new.mode == LINK else "a submodule"
         forbidden = f"is {kind}, so it may judge by files that nothing compares: replace it by a file"
-    values = [] if forbidden else [*_values(path, old, new, contents)]
-    return JudgeChange(path, before, after, tuple(values), state, forbidden)
+    values = None if forbidden else _values(path, old, new, contents)
+    return JudgeChange(path, before, after, values, state, forbidden)
 
 
 def _values(
     path: str, old: Entry | None, new: Entry | None, contents: Mapping[str, bytes]
-) -> Iterator[tuple[str, str, str]]:
-    """The values that differ; none where a side is missing or unreadable: then the file as a whole has changed."""
+) -> tuple[tuple[str, str, str], ...] | None:
+    """The values that differ; None where a side is missing or unreadable: then the file as a whole has changed."""
     sides = [values_of(path, contents[entry.id]) if entry and entry.id in contents else None for entry in (old, new)]
-    if sides[0] is not None and sides[1] is not None:
-        yield from differing(sides[0], sides[1])
+    return None if sides[0] is None or sides[1] is None else tuple(differing(sides[0], sides[1]))
 
 
 def _is_file(entry: Entry) -> bool:
