@@ -142,7 +142,7 @@ config:
         ("config:", "# a comment\nconfig:", []),
     ],
 )
-def test_a_stacks_own_limits_prices_and_environment_judge_it_and_nothing_else_does(old, new, named):
+def test_only_a_stacks_limits_prices_and_environment_judge_it(old, new, named):
     assert old in STACK
     before, after = (judging_keys(text.encode(), "bezel") for text in (STACK, STACK.replace(old, new)))
     lines = lines_of(keys_changed("Pulumi.a.yaml", before, after))
@@ -150,7 +150,7 @@ def test_a_stacks_own_limits_prices_and_environment_judge_it_and_nothing_else_do
     assert lines == [f"Pulumi.a.yaml {line}" for line in expected]
 
 
-def test_a_new_stack_limits_itself_and_chooses_its_environment_but_no_price():
+def test_a_new_stack_chooses_its_environment_but_no_price():
     keys = judging_keys(STACK.encode(), "bezel")
     lines = lines_of(keys_changed("Pulumi.a.yaml", of_new_stack(keys), keys))
     assert len(lines) == 5

@@ -254,7 +254,7 @@ def test_a_change_of_the_programs_defaults_may_be_judged(copy, added):
     base_judge(project, "dev", "main", {}).check("dev")
 
 
-def test_the_limit_of_a_stack_without_a_record_is_compared_with_the_last_allowed_commit(copy, bucket):
+def test_a_stack_without_a_record_is_compared_with_the_last_commit(copy, bucket):
     project = Project(copy.folder)
     deployed(bucket, project, copy)
     edits("Pulumi.other.yaml", "environment: dev", "environment: prod")(copy.folder)
@@ -272,7 +272,7 @@ def test_the_bases_code_may_judge(copy, tmp_path):
         judge.check("dev")
 
 
-def test_an_old_branch_is_judged_by_the_tip_of_its_base_and_did_not_change_it(copy):
+def test_an_old_branch_is_judged_by_the_tip_of_its_base(copy):
     project = branch(copy, HARMLESS["stack file"])
     copy.git("checkout", "--quiet", "main")
     edits(LIMITS, "1600", "800")(copy.folder)
@@ -348,7 +348,7 @@ def test_a_record_that_cannot_be_read_allows_nothing(copy, bucket, content):
     assert deployed(bucket, project, copy).said.startswith("the same as")
 
 
-def test_a_deleted_record_another_project_name_or_an_older_bezel_is_not_a_first_deploy(copy, bucket):
+def test_a_missing_record_is_no_first_deploy_where_something_was_deployed(copy, bucket):
     project = Project(copy.folder)
     deployed(bucket, project, copy)
     edits("Pulumi.yaml", "name: bezel", "name: other")(copy.folder)
@@ -362,7 +362,7 @@ def test_a_deleted_record_another_project_name_or_an_older_bezel_is_not_a_first_
     assert not deployed(bucket, project, copy).allowed
 
 
-def test_stacks_share_the_newest_record_and_an_older_merge_does_not_come_back(copy, bucket):
+def test_stacks_share_the_newest_record_and_an_older_merge_stops(copy, bucket):
     project = Project(copy.folder)
     deployed(bucket, project, copy)
     edits(LIMITS, "1600", "1000")(copy.folder)
