@@ -12,11 +12,13 @@ from bezel.gitops.judge import record
 from bezel.gitops.judge.base import BaseJudge, base_judge
 from bezel.gitops.judge.gate import Judgement, judge_deploy, record_allowed
 from bezel.gitops.outcomes import RefusedError
+from bezel.gitops.review.preview import packs_of
 from bezel.pulumi_engine.project import Project
 from tests.support.gitops.fake_bucket import fake_bucket
 from tests.support.gitops.working_copy import WorkingCopy
 
 pytestmark = pytest.mark.slow
+NOT_FILES = ("is a link", "is a submodule")
 LIMITS = "policies/hardware_cost.dev.json"
 PRICES = "bezel/catalog/data/prices.csv"
 STACK = "config:\n  bezel:environment: dev\n  bezel:scaling: {max_instances: 1}\n  bezel:cost: {max_hourly_usd: 1}\n"
@@ -71,6 +73,17 @@ def links(path: str, target: str) -> Callable[[Path], None]:
     return link
 
 
+def embeds(path: str) -> Callable[[Path], None]:
+    def embed(folder: Path) -> None:
+        (folder / path).mkdir()
+        other = WorkingCopy(folder / path, "")
+        other.git("init", "--quiet")
+        other.write("rules.py", "")
+        other.commit("Elsewhere")
+
+    return embed
+
+
 def moves_pack(folder: Path) -> None:
     (folder / "policies/hardware_cost").rename(folder / "policies/hardware_cost_old")
 
@@ -118,6 +131,7 @@ WAYS = {
     "mode": (lambda folder: (folder / ".ci/run").chmod(0o755), ".ci/run mode 100644 → 100755"),
     "link": (links(LIMITS, "../docs/copy"), f"{LIMITS} is a link"),
     "linked workflow": (links(".github/workflows/preview.yml", "../../docs/copy"), "preview.yml is a link"),
+    "submodule": (embeds("policies/elsewhere"), "policies/elsewhere is a submodule"),
     "stack's limit": (edits("Pulumi.dev.yaml", "max_hourly_usd: 1", "max_hourly_usd: 9"), "cost.max_hourly_usd 1 → 9"),
     "stack's price": (
         edits("Pulumi.dev.yaml", "max_hourly_usd: 1", "max_hourly_usd: 1, prices: [{item: gpu, usd_per_unit: 0.01}]"),
@@ -186,7 +200,7 @@ def test_a_way_to_lift_the_judge_is_named_and_the_base_judges(way, copy):
     edit, line = WAYS[way]
     judge = base_judge(branch(copy, edit), "dev", "main", {})
     assert any(line in said for said in lines(judge)), lines(judge)
-    if any("is a link" in said for said in lines(judge)):
+    if any(said.partition(" ")[2].startswith(NOT_FILES) for said in lines(judge)):
         with pytest.raises(RefusedError):
             judge.check("dev")
     if way in ("environment", "stack's limit", "stack's price", "stack file linked"):
@@ -208,7 +222,7 @@ def test_a_way_to_lift_the_judge_stops_the_deploy_until_it_is_approved(way, copy
     copy.commit("Merge")
     stopped = deployed(bucket, project, copy)
     assert not stopped.allowed
-    is_link = "is a link" in line
+    is_link = line.endswith(NOT_FILES)
     assert any(line in said for said in lines(stopped)) or (is_link and not stopped.digest), lines(stopped)
     assert not deployed(bucket, project, copy, f"sha256:{'0' * 64}").allowed
     approved = deployed(bucket, project, copy, stopped.digest or "sha256:any")
@@ -325,6 +339,21 @@ def test_a_tag_with_the_name_of_the_base_is_not_the_base(copy):
     copy.git("tag", "origin/main")
     copy.git("tag", "main")
     assert base_judge(project, "dev", "", {"GITHUB_BASE_REF": "main"}).commit == main
+
+
+def test_a_replaced_object_hides_no_change(copy):
+    project = branch(copy, WAYS["limit"][0])
+    copy.git("replace", f"change:{LIMITS}", f"main:{LIMITS}")
+    assert WAYS["limit"][1] in lines(base_judge(project, "dev", "main", {}))
+
+
+def test_a_pack_that_is_named_in_the_checkout_is_taken_from_the_base(copy, tmp_path):
+    project = branch(copy, WAYS["pack"][0])
+    with base_judge(project, "dev", "main", {}).folder() as place:
+        own, other = copy.folder / "policies" / "hardware_cost", tmp_path / "elsewhere"
+        assert packs_of(project, [own, other], place) == [place / "policies" / "hardware_cost", other]
+        assert {pack.parent for pack in packs_of(project, [], place)} == {place / "policies"}
+    assert packs_of(project, [own]) == [own]
 
 
 def test_a_checkout_without_any_base_says_that_it_judges_itself(copy):
