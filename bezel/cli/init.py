@@ -3,8 +3,10 @@
 import argparse
 import os
 import sys
+from pathlib import Path
 
 from bezel.errors import NOT_SET, Problem, UserError
+from bezel.gitops.project_setup.pipeline import checkout_around
 from bezel.gitops.project_setup.repository import repository_id
 from bezel.gitops.project_setup.setup import Setup, set_up
 from bezel.gitops.project_setup.teardown import tear_down
@@ -30,7 +32,8 @@ def run(options: argparse.Namespace) -> int:
         project = checked_cloud_project(options.project)
         return tear_down(project, options.state_bucket or f"{plain(project)}-pulumi-state", ask)
     settings = _settings(options)
-    return set_up(Setup(options.project, settings, os.environ.get("GITHUB_SERVER_URL", "")), ask)
+    forge_url = os.environ.get("GITHUB_SERVER_URL", "")
+    return set_up(Setup(options.project, settings, forge_url, checkout_around(Path.cwd())), ask)
 
 
 def _settings(options: argparse.Namespace) -> Settings:

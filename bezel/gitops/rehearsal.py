@@ -19,12 +19,12 @@ from bezel.gitops.judge.document import KEY, text_lines
 from bezel.gitops.outcomes import Exit
 from bezel.gitops.price_line import price_now
 from bezel.gitops.rehearsal_place import OutOfTimeError, Place, place
+from bezel.pulumi_engine.pipeline_file import PACKS, REQUIRED_PACKS
 from bezel.pulumi_engine.project import Project
 from bezel.resource_cost.stack_cost import StackCost, stack_cost
 
 SECONDS = 900.0
 SPEED = 600.0
-PACKS = ("policies/hardware_cost", "policies/security")
 _EXITS = {"passed": Exit.DONE, "failed": Exit.FAILED, "refused": Exit.REFUSED}
 _PROTECTION = "deletion_protection"
 
@@ -228,7 +228,7 @@ class _Rehearsing:
         file.write_text(yaml.safe_dump(content))
 
     def _packs(self) -> list[str]:
-        return [f"--policy-pack={self.judge / pack}" for pack in PACKS]
+        return [f"--policy-pack={self.judge / PACKS / pack}" for pack in REQUIRED_PACKS]
 
     def _local(self, view: Path, action: str, *options: str, output: int | None = None) -> tuple[int, str]:
         """Run `bezel local`; its output goes to standard error, since the report is the command's result."""

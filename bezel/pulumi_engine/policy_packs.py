@@ -1,13 +1,15 @@
 """Translation of the user's options for policy packs into those that the engine needs.
 
 The engine runs in the project's folder, so a path relative to the user's folder is made absolute. A pack without a
-configuration gets the file beside it that is named after the pack and the stack's environment, e.g.
-`policies/hardware_cost.dev.json`. Leaves out the rules of the packs.
+configuration gets that of the stack's environment: the one that `bezel.toml` names, else the file beside it, e.g.
+`policies/hardware_cost.dev.json` (`pipeline_file`). Leaves out the rules of the packs.
 """
 
 import os
 from collections.abc import Sequence
 from pathlib import Path
+
+from bezel.pulumi_engine.pipeline_file import configuration_of
 
 PACK = "--policy-pack"
 CONFIG = "--policy-pack-config"
@@ -20,16 +22,19 @@ def with_packs(options: Sequence[str], *, here: Path, environment: object) -> li
         options: Options for the engine; those that name no pack are unchanged.
         here: The folder that relative paths start from.
         environment: The stack's environment.
+
+    Raises:
+        UserError: The `bezel.toml` beside a pack's folder has problems.
     """
     given = _with_absolute_paths(options, here)
     packs = [Path(option.removeprefix(f"{PACK}=")) for option in given if option.startswith(f"{PACK}=")]
     if any(option.startswith(f"{CONFIG}=") for option in given):
         return given
-    files = [pack.parent / f"{pack.name}.{environment}.json" for pack in packs]
-    if not any(file.is_file() for file in files):
+    files = [configuration_of(pack, environment) for pack in packs]
+    if not any(files):
         return given
     # The engine needs one for each pack; an empty file configures nothing.
-    return given + [f"{CONFIG}={file if file.is_file() else os.devnull}" for file in files]
+    return given + [f"{CONFIG}={file or os.devnull}" for file in files]
 
 
 def has_packs(options: Sequence[str]) -> bool:

@@ -17,7 +17,7 @@ from bezel.planner.base.names import is_project_id
 from bezel.planner.base.stack_file import StackFileError, read_stack_file
 from bezel.pulumi_engine.project_folder import project_folder
 
-_STACK_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")  # the engine's own rule
+STACK_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")  # the engine's own rule
 _SHOWN = 100  # characters of a wrong name that a message repeats
 
 
@@ -54,7 +54,7 @@ class Project:
         near = difflib.get_close_matches(stack, self.stacks(), n=1)
         hint = f"did you mean {near[0]}? " if near else ""
         repair = f"{hint}choose one of {', '.join(self.stacks()) or '(no stacks)'}"
-        if _STACK_NAME.fullmatch(stack):
+        if STACK_NAME.fullmatch(stack):
             raise ProjectError(Problem("STACK", stack, f"there is no {file.name}.", f"{repair}, or write {file.name}."))
         consequence = "a stack's name has at most 100 letters, digits, periods, hyphens and underscores."
         raise ProjectError(Problem("STACK", stack[:_SHOWN], consequence, f"{repair}."))

@@ -70,6 +70,22 @@ def test_a_deleted_stack_file_is_reported_and_a_renamed_one_is_both() -> None:
     assert "new: Pulumi.new.yaml: the stack's own file is new" in text
 
 
+def test_stacks_that_the_pipeline_does_not_deploy_are_examples() -> None:
+    changes = [FileChange("M", "Pulumi.yaml"), FileChange("D", "Pulumi.old.yaml"), FileChange("D", "Pulumi.gone.yaml")]
+    found = concerned(changes, PROGRAM).within(before={"l4", "tpu", "old"}, after={"l4"})
+    assert (set(found.reasons), set(found.examples)) == ({"l4"}, {"tpu", "broken"})
+    assert (found.deleted, found.released) == (("old",), ("tpu",)), "an example is deleted without a word"
+    report = ChangedReport("b", "h", found, {"l4": "dev"})
+    assert report.matrix == {"include": [{"stack": "l4", "environment": "dev"}]}
+    assert 'examples=["tpu", "broken"]' in report.outputs() or 'examples=["broken", "tpu"]' in report.outputs()
+    for text in (report.text(), report.markdown()):
+        assert "neither previewed nor deployed" in text
+        assert "names it no longer" in text
+        assert "gone" not in text
+    every = concerned(changes, PROGRAM).within(before=EVERY, after=EVERY)
+    assert (set(every.reasons), dict(every.examples), every.released) == (EVERY, {}, ())
+
+
 def test_plans_are_compared_only_where_the_catalogue_changed_and_nothing_else_tells() -> None:
     prices, stack = FileChange("M", "bezel/catalog/data/prices.csv"), FileChange("M", "Pulumi.l4.yaml")
     assert needs_plans([stack], PROGRAM) == []

@@ -63,6 +63,12 @@ def test_a_stack_that_is_needed_or_has_no_date_is_no_finding(expires):
     assert stack_finding(stack(expires), TODAY) is None
 
 
+def test_a_stack_of_an_environment_that_the_pipeline_protects_is_reported_only():
+    assert stack_finding(stack("2026-11-23"), TODAY, ["prod"]).may_destroy
+    kept = stack_finding(stack("2026-11-23"), TODAY, ["prod", "dev"])
+    assert (kept.may_destroy, kept.kept_because) == (False, "its environment is dev, which bezel.toml protects")
+
+
 @pytest.mark.parametrize(
     ("settings", "resources", "reason"),
     [

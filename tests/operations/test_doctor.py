@@ -12,7 +12,7 @@ import pytest
 from bezel.operations.checkup.check import Check
 from bezel.operations.checkup.doctor import Doctor, DoctorArguments, doctor
 from bezel.pulumi_engine.project import ProjectError
-from tests.support.operations.deployed import Deployed
+from tests.support.operations.deployed import Deployed, service_resource, state_of
 from tests.support.rest.fake_google import Answer, Call
 
 ROOT = Path(__file__).parents[2]
@@ -215,6 +215,39 @@ def test_no_secret_is_in_a_finding(google: Google) -> None:
     )
     found = google.doctor()
     assert secret not in found.text() + json.dumps(found.model_dump(mode="json"))
+
+
+PIPELINE = """
+[stacks]
+one = "dev"
+[packs.hardware_cost]
+dev = "policies/hardware_cost.dev.json"
+[packs.security]
+dev = "policies/security.dev.json"
+"""
+
+
+@pytest.mark.slow
+def test_deployed_stacks_are_checked_then_those_of_the_pipeline_and_no_example(google: Google) -> None:
+    folder = google.cloud.folder
+    shutil.copytree(ROOT / "policies", folder / "policies")
+    (folder / "bezel.toml").write_text(PIPELINE)
+    google.write("two", L4)
+    shutil.copy(ROOT / "Pulumi.gce-l4x8.yaml", folder)
+    found = google.doctor()
+    assert (found.stacks, found.exit_code) == (("one",), 0), found.text()
+    assert google.doctor(stack="gce-l4x8").exit_code == 1, "an example that is named is judged"
+    state = state_of(service_resource())
+    google.cloud.keep("two", state)
+    google.cloud.keep("gone", state)
+    found = google.doctor()
+    assert (found.stacks, found.exit_code) == (("two",), 0), found.text()
+    files = {each.subject: each for each in found.checks if each.area == "stack files"}
+    assert (files["gone"].state, "Pulumi.gone.yaml" in files["gone"].detail) == ("warning", True)
+    (folder / "bezel.toml").write_text(PIPELINE.replace("one", "once"))
+    found = google.doctor()
+    assert [each.subject for each in found.checks if each.state == "problem"] == ["bezel.toml"]
+    assert "there is no Pulumi.once.yaml" in found.text()
 
 
 LEASE = """

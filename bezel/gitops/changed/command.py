@@ -9,15 +9,18 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from bezel.console import note
+from bezel.errors import UserError
 from bezel.gitops.changed import plan_probe
 from bezel.gitops.changed.git_trees import base_of, changes_between, checked_git, write_tree
 from bezel.gitops.changed.import_closure import KINDS, UnparsedError, closures
 from bezel.gitops.changed.report import ChangedReport
 from bezel.gitops.changed.rules import STACK_FILE, Concerned, FileChange, Program, concerned, needs_plans, needs_program
+from bezel.pulumi_engine.pipeline_file import pipeline_of
+from bezel.pulumi_engine.project import Project
 
 SECONDS = 120.0
 Plans = Mapping[str, Mapping[str, str]]
@@ -38,7 +41,7 @@ def changed(folder: Path, base: str, environ: Mapping[str, str]) -> ChangedRepor
         environ: Of the run.
 
     Raises:
-        UserError: The base is unknown here, or git failed.
+        UserError: The base is unknown here, git failed, or `bezel.toml` of HEAD has problems.
     """
     head, base = checked_git(folder, "rev-parse", "--verify", "HEAD^{commit}"), base_of(folder, base, environ)
     if checked_git(folder, "status", "--porcelain", "--untracked-files=no"):
@@ -47,8 +50,19 @@ def changed(folder: Path, base: str, environ: Mapping[str, str]) -> ChangedRepor
     if not changes:
         return ChangedReport(base, head, Concerned({}))
     with tempfile.TemporaryDirectory(prefix="bezel-changed-") as scratch:
-        trees = [write_tree(folder, commit, Path(scratch) / name) for name, commit in (("old", base), ("new", head))]
-        return ChangedReport(base, head, compared(trees[0], trees[1], changes, plans))
+        old, new = (write_tree(folder, commit, Path(scratch) / name) for name, commit in (("old", base), ("new", head)))
+        pipeline = pipeline_of(Project(new))
+        found = compared(old, new, changes, plans).within(_deployed_before(old), pipeline.stacks)
+        return ChangedReport(base, head, found, pipeline.stacks)
+
+
+def _deployed_before(old: Path) -> Collection[str]:
+    """The stacks that the pipeline of the older tree deployed; none where its file has problems."""
+    try:
+        return pipeline_of(Project(old)).stacks
+    except UserError as error:
+        note(f"bezel.toml of the base is not compared: {error.problems[0]}")
+        return ()
 
 
 def compared(old: Path, new: Path, changes: list[FileChange], plans_of: Callable[[Path], Plans]) -> Concerned:

@@ -17,8 +17,8 @@ class ChangedReport:
         base: The commit before.
         head: The commit after.
         concerned: The stacks with their reasons.
-        environments: The environment of each stack, whose protection on the forge holds for its deploy; "" or none
-            for a stack that names none.
+        environments: The environment of each stack that the pipeline deploys, as `bezel.toml` has it; its protection
+            at the forge holds for the deploy.
     """
 
     base: str
@@ -47,26 +47,44 @@ class ChangedReport:
             "every": list(self.concerned.every),
             "stacks": [{"stack": stack, "reasons": list(reasons[stack])} for stack in self.stacks],
             "deleted": list(self.concerned.deleted),
+            "examples": [{"stack": stack, "reasons": list(why)} for stack, why in self.concerned.examples.items()],
+            "released": list(self.concerned.released),
             "matrix": self.matrix,
         }
 
     def outputs(self) -> str:
         """Lines for the file GITHUB_OUTPUT: what later jobs of a workflow read."""
-        values = {"matrix": self.matrix, "stacks": self.stacks, "deleted": list(self.concerned.deleted)}
+        values: dict[str, object] = {
+            "matrix": self.matrix,
+            "stacks": self.stacks,
+            "deleted": list(self.concerned.deleted),
+            "examples": list(self.concerned.examples),
+        }
         count = {"count": len(self.stacks)}
         return "".join(f"{name}={json.dumps(value)}\n" for name, value in (values | count).items())
 
     def text(self) -> str:
         """The content for a terminal."""
         lines = [f"{stack}: {'; '.join(self._shown(stack))}" for stack in self.stacks]
-        lines += [f"{stack}: {_DELETED}" for stack in self.concerned.deleted]
-        return "\n".join(lines or ["no stack is concerned"]) + "\n"
+        lines += [f"{stack}: {text}" for stack, text in self._left()]
+        lines = lines or ["no stack is concerned"]
+        if self.concerned.examples:
+            lines.append(_EXAMPLES + ", ".join(self.concerned.examples))
+        return "\n".join(lines) + "\n"
 
     def markdown(self) -> str:
         """The content for the run's summary."""
         lines = [f"- **{stack}**: {'; '.join(_code(reason) for reason in self._shown(stack))}" for stack in self.stacks]
-        lines += [f"- **{stack}**: {_DELETED}" for stack in self.concerned.deleted]
-        return "\n".join(["### Stacks that this change concerns", "", *(lines or ["None."])]) + "\n"
+        lines += [f"- **{stack}**: {text}" for stack, text in self._left()]
+        lines = lines or ["None."]
+        if self.concerned.examples:
+            lines += ["", _EXAMPLES + ", ".join(f"`{stack}`" for stack in self.concerned.examples)]
+        return "\n".join(["### Stacks that this change concerns", "", *lines]) + "\n"
+
+    def _left(self) -> list[tuple[str, str]]:
+        """Stacks whose resources this change leaves as they are."""
+        rows = [(stack, _DELETED) for stack in self.concerned.deleted]
+        return [*rows, *((stack, _RELEASED) for stack in self.concerned.released)]
 
     def _shown(self, stack: str) -> list[str]:
         every = self.concerned.every
@@ -75,6 +93,8 @@ class ChangedReport:
         return [*reasons[:_SHOWN], *([f"{rest} more"] if rest else [])]
 
 
+_RELEASED = "bezel.toml names it no longer, so its resources, if it has any, stay as they are"
+_EXAMPLES = "examples, neither previewed nor deployed, as bezel.toml does not name them: "
 _DELETED = "its file is deleted, so its resources stay: destroy them with the file of the commit before"
 
 

@@ -49,11 +49,26 @@ class Concerned:
         reasons: Stack -> why, a line a file.
         deleted: Stacks whose files are deleted: their resources stay until someone destroys them.
         every: The files that concern every stack, with the reason.
+        examples: Stack files that the pipeline does not deploy -> why the change concerns them.
+        released: Stacks that the pipeline deployed before, and whose files it now leaves alone.
     """
 
     reasons: Mapping[str, tuple[str, ...]]
     deleted: tuple[str, ...] = ()
     every: tuple[str, ...] = ()
+    examples: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    released: tuple[str, ...] = ()
+
+    def within(self, before: Collection[str], after: Collection[str]) -> "Concerned":
+        """The same for a pipeline that deploys these stacks before and after the change."""
+        gone = set(self.deleted)
+        return Concerned(
+            {stack: why for stack, why in self.reasons.items() if stack in after},
+            tuple(stack for stack in self.deleted if stack in before),
+            self.every,
+            {stack: why for stack, why in self.reasons.items() if stack not in after},
+            tuple(sorted(set(before) - set(after) - gone)),
+        )
 
 
 def concerned(changes: Iterable[FileChange], program: Program) -> Concerned:

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping
 
 from bezel.gitops.project_setup.folder import SetupFolder
+from bezel.pulumi_engine.pipeline_file import PROTECTED, Pipeline
 from bootstrap.settings import Settings
 
 VARIABLES = {
@@ -28,26 +29,34 @@ def variables(outputs: Mapping[str, str], *, has_key: bool) -> dict[str, str]:
 
 
 def text(
-    outputs: Mapping[str, str], settings: Settings, folder: SetupFolder, *, has_key: bool, forge_url: str = ""
+    outputs: Mapping[str, str],
+    settings: Settings,
+    folder: SetupFolder,
+    *,
+    has_key: bool,
+    forge_url: str = "",
+    pipeline: Pipeline | None = None,
 ) -> str:
-    """The whole text, for a terminal."""
+    """The whole text, for a terminal; `pipeline` names the stacks and the protected environments, if it is known."""
     values = variables(outputs, has_key=has_key)
     write = _github if settings.forge == "github" else _gitea
-    parts = [write(values, settings, forge_url.rstrip("/"), folder, has_key=has_key)]
+    approved = _approved(settings, pipeline)
+    parts = [write(values, settings, approved, forge_url.rstrip("/"), folder, has_key=has_key)]
     provider = shlex.quote(values["PULUMI_SECRETS_PROVIDER"])
     backend = shlex.quote(values["PULUMI_BACKEND_URL"])
+    stacks = [*pipeline.stacks] if pipeline is not None and pipeline.stacks else ["STACK"]
     lines = (
         "4. Stacks: make each one in the bucket, and commit what that writes into its file",
         "",
         f"   export PULUMI_BACKEND_URL={backend}",
-        f"   pulumi stack init STACK --secrets-provider={provider}",
+        *(f"   pulumi stack init {shlex.quote(stack)} --secrets-provider={provider}" for stack in stacks),
     )
     parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
 
 
 def _github(
-    values: Mapping[str, str], settings: Settings, forge_url: str, folder: SetupFolder, *, has_key: bool
+    values: Mapping[str, str], settings: Settings, approved: str, forge_url: str, folder: SetupFolder, *, has_key: bool
 ) -> str:
     repository = settings.repository
     base = f"{forge_url or 'https://github.com'}/{repository}/settings"
@@ -66,7 +75,7 @@ def _github(
         lines.append(f"   gh api --method PUT repos/{repository}/environments/{name}{_ONLY_PROTECTED}")
     lines += [
         "",
-        f"   Add required reviewers to {_strictest(settings)}, and to nothing else: they approve its deployments.",
+        f"   Add required reviewers to {approved}, and to nothing else: they approve its deployments.",
         "",
         f"3. Protection of the branch {settings.main_branch} ({base}/branches)",
         "",
@@ -103,7 +112,9 @@ def _pinned(settings: Settings) -> list[str]:
     ]
 
 
-def _gitea(values: Mapping[str, str], settings: Settings, forge_url: str, folder: SetupFolder, *, has_key: bool) -> str:
+def _gitea(
+    values: Mapping[str, str], settings: Settings, approved: str, forge_url: str, folder: SetupFolder, *, has_key: bool
+) -> str:
     base = f"{forge_url or 'https://YOUR-GITEA'}/{settings.repository}/settings"
     lines = [f"1. Variables of the repository ({base}/actions/variables)", ""]
     lines += [f"   {name} = {value}" for name, value in values.items()]
@@ -116,7 +127,7 @@ def _gitea(values: Mapping[str, str], settings: Settings, forge_url: str, folder
     lines += [
         "",
         "2. Environments: Gitea has none. A job's token has to name one in its claim `environment`, and the approval",
-        f"   of {_strictest(settings)} is the approval of the pull request.",
+        f"   of {approved} is the approval of the pull request.",
         "",
         f"3. Protection of the branch {settings.main_branch} ({base}/branches)",
         "",
@@ -125,5 +136,7 @@ def _gitea(values: Mapping[str, str], settings: Settings, forge_url: str, folder
     return "\n".join(lines) + "\n"
 
 
-def _strictest(settings: Settings) -> str:
-    return "prod" if "prod" in settings.environments else settings.environments[-1]
+def _approved(settings: Settings, pipeline: Pipeline | None) -> str:
+    """The environments whose deploys are approved; the last one of the forge where none of them is protected."""
+    protected = (PROTECTED,) if pipeline is None else pipeline.protected
+    return " and ".join(name for name in settings.environments if name in protected) or settings.environments[-1]

@@ -14,7 +14,9 @@ from bezel.gitops.outcomes import Exit
 from bezel.gitops.project_setup import forge_settings, preflight
 from bezel.gitops.project_setup.engine import SetupEngine
 from bezel.gitops.project_setup.folder import SetupFolder
+from bezel.gitops.project_setup.pipeline import checked_pipeline, write_pipeline
 from bezel.gitops.project_setup.places import Places
+from bezel.pulumi_engine.project import Project
 from bootstrap.settings import NAMESPACE, Settings
 
 Ask = Callable[[str], bool]
@@ -35,6 +37,8 @@ class Setup:
     settings: Settings
     forge_url: str = ""
     """Address of the forge, for the pages that its settings are on."""
+    checkout: Project | None = None
+    """The checkout whose pipeline is set up; None outside of one."""
 
     @property
     def configuration(self) -> dict[str, object]:
@@ -52,6 +56,8 @@ def set_up(setup: Setup, ask: Ask) -> int:
         UserError: It cannot be set up; what exists by then is in the state.
     """
     folder = SetupFolder.of(setup.project)
+    checkout = setup.checkout
+    pipeline = None if checkout is None else checked_pipeline(checkout, setup.settings.environments)
     with folder.locked() as held:
         if folder.is_being_destroyed():
             consequence = "its destroy was begun, and has not ended."
@@ -70,7 +76,13 @@ def set_up(setup: Setup, ask: Ask) -> int:
             return code
         has_key = places.secure(dict(os.environ))
         outputs = places.bucket.outputs()
-        say(forge_settings.text(outputs, setup.settings, folder, has_key=has_key, forge_url=setup.forge_url))
+        if checkout is not None and pipeline is not None and not pipeline.is_declared:
+            say(f"wrote {write_pipeline(checkout, pipeline)}: take out what the pipeline must not deploy, commit it")
+        say(
+            forge_settings.text(
+                outputs, setup.settings, folder, has_key=has_key, forge_url=setup.forge_url, pipeline=pipeline
+            )
+        )
     return Exit.DONE
 
 

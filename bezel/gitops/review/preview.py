@@ -27,11 +27,11 @@ from bezel.gitops.stack_engine import StackEngine, stack_engine
 from bezel.gitops.stack_state import resources_of, state_digest
 from bezel.gitops.state_bucket import BACKEND, StateBucket
 from bezel.planner.base.repairs import lowest_numbers, within
+from bezel.pulumi_engine.pipeline_file import REQUIRED_PACKS
 from bezel.pulumi_engine.policy_packs import configurations
 from bezel.pulumi_engine.project import Project
 from bezel.resource_cost.stack_cost import resources_in, stack_cost
 
-REQUIRED_PACKS = ("hardware_cost", "security")
 ADVISORY_PACKS = ("price",)
 _QUOTA = "quotas and their use:"
 

@@ -15,7 +15,15 @@ from bezel.console import note
 from bezel.errors import UserError, one_line
 from bezel.gitops.engine_runs import exported_state
 from bezel.gitops.stack_state import State, resources_of
-from bezel.gitops.upkeep.findings import DEV, ENVIRONMENT, Finding, Kind, StackState, labelled_finding, stack_finding
+from bezel.gitops.upkeep.findings import (
+    ENVIRONMENT,
+    Finding,
+    Kind,
+    StackState,
+    labelled_finding,
+    stack_finding,
+    why_kept,
+)
 from bezel.gitops.upkeep.stacks import stacks_in_backend
 from bezel.leases.backend import not_enabled
 from bezel.leases.clock import PlatformClock
@@ -26,6 +34,7 @@ from bezel.planner.base.money import Priced
 from bezel.planner.base.names import label
 from bezel.planner.cost.lease_cost import lease_cost
 from bezel.pulumi_engine.lease_zones import lease_zones
+from bezel.pulumi_engine.pipeline_file import ENVIRONMENTS, pipeline_of
 from bezel.pulumi_engine.project import Project
 from bezel.resource_cost.stack_cost import StateResource, stack_cost
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
@@ -43,6 +52,7 @@ class ExpiryPlan:
         kept: Name of each stack that is needed -> its `expires-at`, "" without one.
         unread: Labels of the stacks that could not be read; None if the backend could not be.
         problems: What could not be looked at.
+        protected: Environments in which nothing is destroyed because it has expired.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -50,6 +60,7 @@ class ExpiryPlan:
     kept: dict[str, str] = field(default_factory=dict)
     unread: set[str] | None = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
+    protected: Collection[str] = ()
 
 
 def make_plan(project: Project, cloud_project: str | None, clock: PlatformClock, client: GoogleClient) -> ExpiryPlan:
@@ -62,11 +73,12 @@ def make_plan(project: Project, cloud_project: str | None, clock: PlatformClock,
         client: Client for Google's APIs.
     """
     plan = ExpiryPlan()
+    plan.protected = _protected(project, plan)
     now = datetime.fromtimestamp(clock.now(), UTC)
     stacks = _read_stacks(project, plan)
     for stack in stacks:
         try:
-            finding = stack_finding(stack, now.date())
+            finding = stack_finding(stack, now.date(), plan.protected)
         except ValueError:
             days = ", ".join(stack.expires_at)
             plan.problems.append(f"stack {stack.name}: its expires-at ({days}) is neither a date nor `never`")
@@ -87,6 +99,15 @@ def make_plan(project: Project, cloud_project: str | None, clock: PlatformClock,
             ids.setdefault(label(stack.name), set()).update(stack.ids)
         plan.findings += labelled_leftovers(client, cloud_project, _regions(project), ids, plan)
     return plan
+
+
+def _protected(project: Project, plan: ExpiryPlan) -> Collection[str]:
+    """The environments in which nothing is destroyed; all of them where the pipeline's file cannot be read."""
+    try:
+        return pipeline_of(project).protected
+    except UserError as error:
+        plan.problems.append(f"nothing is destroyed: {one_line(error)}")
+        return ENVIRONMENTS
 
 
 def _read_stacks(project: Project, plan: ExpiryPlan) -> list[StackState]:
@@ -146,19 +167,18 @@ def add_leases(plan: ExpiryPlan, inventory: LeaseInventory, stacks: Collection[s
     known = None if plan.unread is None else {*stacks, *plan.unread}
     for leftover in sweep_plan(leases, now=clock.now(), known_stacks=known):
         lease = leftover.lease
-        kept = _kept_lease(lease, stacks)
+        kept = _kept_lease(lease, stacks, plan.protected)
         plan.leases[lease.zone, lease.name] = leftover
         repair = f"`bezel tpu delete {lease.name} --zone {lease.zone}`"
         price = _lease_price(lease)
         plan.findings.append(Finding("lease", lease.name, leftover.why, repair, lease.zone, kept, price))
 
 
-def _kept_lease(lease: Observation, stacks: Collection[str]) -> str:
+def _kept_lease(lease: Observation, stacks: Collection[str], protected: Collection[str]) -> str:
     if lease.stack not in stacks:
         return "it may belong to a stack in another backend"
-    if (environment := lease.labels.get(ENVIRONMENT, "")) != DEV:
-        return f"its environment is {environment or 'unknown'}"
-    return ""
+    environment = lease.labels.get(ENVIRONMENT, "")
+    return why_kept({environment} if environment else set(), protected)
 
 
 def _lease_price(lease: Observation) -> str | None:

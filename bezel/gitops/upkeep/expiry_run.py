@@ -4,7 +4,7 @@ Only stacks of this backend in dev and their ended leases are destroyed. Leaves 
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from datetime import date
@@ -47,7 +47,7 @@ def destroy(
         try:
             if finding.kind == "stack":
                 with locked(finding.name) as held:
-                    outcome = _destroy_stack(project, finding.name, held, today)
+                    outcome = _destroy_stack(project, finding.name, held, today, plan.protected)
             elif finding.kind == "lease" and inventory is not None:
                 failed = inventory.sweep([plan.leases[finding.place, finding.name]])
                 outcome = next(iter(failed.values()), "destroyed")
@@ -58,7 +58,7 @@ def destroy(
         plan.findings[number] = finding.ended(outcome)
 
 
-def _destroy_stack(project: Project, name: str, held: HeldLock, today: date) -> str:
+def _destroy_stack(project: Project, name: str, held: HeldLock, today: date, protected: Collection[str]) -> str:
     """Destroy a stack under its lock, unless a deploy has given it a later day; what became of it.
 
     Raises:
@@ -68,7 +68,7 @@ def _destroy_stack(project: Project, name: str, held: HeldLock, today: date) -> 
         if prepared is None:
             return "its state is gone from the backend since the plan was made"
         try:
-            finding = stack_finding(stack_of(project, name, prepared.state), today)
+            finding = stack_finding(stack_of(project, name, prepared.state), today, protected)
         except ValueError as error:
             raise UserError(f"its expires-at cannot be read any more: {error}") from None
         if finding is None or not finding.may_destroy:

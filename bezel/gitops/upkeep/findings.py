@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from bezel.errors import shown
 from bezel.planner.base.expiry import EXPIRY, has_expired
+from bezel.pulumi_engine.pipeline_file import FILE
 from bezel.resource_cost.stack_cost import plain, resources_in, stack_cost
 
 Kind = Literal["stack", "lease", "service", "bucket", "repository"]
@@ -118,12 +119,25 @@ def place_of(id_: str) -> str:
     return id_.rpartition("/locations/")[2]
 
 
-def stack_finding(stack: StackState, today: date) -> Finding | None:
+def why_kept(environments: Collection[str], protected: Collection[str]) -> str:
+    """Why nothing with these environments is destroyed because it has expired; "" where it may be.
+
+    Args:
+        environments: What a stack's file and its resources name.
+        protected: Environments that the pipeline protects.
+    """
+    if set(environments) != {DEV}:
+        return f"its environment is {', '.join(sorted(environments)) or 'unknown'}"
+    return f"its environment is {DEV}, which {FILE} protects" if DEV in protected else ""
+
+
+def stack_finding(stack: StackState, today: date, protected: Collection[str] = ()) -> Finding | None:
     """The finding of a stack that is over, or whose file is gone; None if it is needed.
 
     Args:
         stack: The stack.
         today: The day in UTC.
+        protected: Environments that the pipeline protects.
 
     Raises:
         ValueError: An `expires-at` is neither a date nor `never`.
@@ -140,10 +154,8 @@ def stack_finding(stack: StackState, today: date) -> Finding | None:
         return None
     why = f"{EXPIRY} {days[-1]} is over: today is {today} in UTC"
     repair = f"`{destroy}`, or a later {EXPIRY} in Pulumi.{name}.yaml and a deploy"
-    kept = ""
-    if stack.environments != {DEV}:
-        kept = f"its environment is {', '.join(sorted(stack.environments)) or 'unknown'}"
-    elif stack.protected:
+    kept = why_kept(stack.environments, protected)
+    if not kept and stack.protected:
         kept = f"protected from deletion: {', '.join(stack.protected)}"
     return Finding("stack", stack.name, why, repair, kept_because=kept, hourly_usd=stack.hourly_usd)
 

@@ -11,6 +11,7 @@ from bezel.errors import UserError
 from bezel.operations.checkup.check import Area, Check, Job, check, of_error, run_all
 from bezel.operations.checkup.cloud_checks import cloud_jobs
 from bezel.operations.checkup.local_checks import local_jobs, planned, project_check
+from bezel.operations.checkup.stack_choice import chosen_stacks
 from bezel.operations.context import Context
 from bezel.operations.results import Arguments, Result, counted
 from bezel.rest import Credentials, GoogleClient
@@ -23,7 +24,9 @@ _GOOGLE = "Google Cloud"
 class DoctorArguments(Arguments):
     """Which stacks."""
 
-    stack: str | None = Field(None, description="name of a stack; by default all that have a file")
+    stack: str | None = Field(
+        None, description="name of a stack; by default all deployed ones, and before a first deploy those of bezel.toml"
+    )
     deadline: float = Field(45.0, gt=0, le=300, description="end of the checks, in seconds")
 
 
@@ -72,7 +75,7 @@ def doctor(context: Context, arguments: DoctorArguments) -> Doctor:
     """
     if arguments.stack is not None:
         context.project.stack_file(arguments.stack)
-    stacks = (arguments.stack,) if arguments.stack is not None else tuple(context.project.stacks())
+    stacks, choice = chosen_stacks(context) if arguments.stack is None else ((arguments.stack,), [])
     context.show(f"plans {counted(len(stacks), 'stack')}")
     files, plans = planned(context, stacks)
     credentials = Credentials(environ=context.environ)
@@ -89,7 +92,7 @@ def doctor(context: Context, arguments: DoctorArguments) -> Doctor:
     return Doctor(
         stacks=stacks,
         is_logged_in=is_logged_in,
-        checks=(*first, *files, *project_check(context, plans), *cloud),
+        checks=(*first, *choice, *files, *project_check(context, plans), *cloud),
     )
 
 

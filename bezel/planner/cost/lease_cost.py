@@ -15,7 +15,7 @@ from bezel.errors import Problem
 from bezel.planner.base.money import Priced, Unpriced, at_least, figure, lasting, most_expensive, text, times, total
 from bezel.planner.base.problems import setting
 from bezel.planner.base.repairs import to_number
-from bezel.planner.cost.price_rows import rows_to_add
+from bezel.planner.cost.price_rows import UnpricedProblem, rows_to_add
 from bezel.planner.cost.service_cost import ALERTS, HOURS_PER_MONTH, SERVICE, CostLine, own_row
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ def check_lease_total(cost: LeaseTotal, limits: Cost, *, priced: Sequence[str]) 
     if cost.missing:
         unpriced = [zone for zone, machine in cost.by_zone.items() if isinstance(machine.hourly, Unpriced)]
         others = f"choose zones that have one ({', '.join(priced)}), or " if unpriced and priced else ""
-        yield Problem(
+        yield UnpricedProblem(
             setting("lease.zones" if unpriced else "region"),
             ", ".join(unpriced) or "of the gateway",
             "the price there is unknown, so the cost cannot be compared with any limit. "

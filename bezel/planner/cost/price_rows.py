@@ -29,6 +29,12 @@ _MIN_SHARE = Decimal("0.2")
 _DATED = re.compile(r"(20\d\d)-(0[1-9]|1[0-2])(?:-(0[1-9]|[12]\d|3[01]))?")
 
 
+class UnpricedProblem(Problem):
+    """A price is unknown: what depends on it is not judged, and everything else of the plan is."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Unit:
     """Unit of a price row: `words` as in "USD per second of one GPU", and the bounds of any real price, in USD."""

@@ -17,7 +17,7 @@ from bezel.errors import Problem
 from bezel.planner.base.money import UNKNOWN, Amount, Priced, Unpriced, at_least, figure, lasting, times, total
 from bezel.planner.base.problems import setting
 from bezel.planner.base.repairs import to_number
-from bezel.planner.cost.price_rows import rows_to_add
+from bezel.planner.cost.price_rows import UnpricedProblem, rows_to_add
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -231,7 +231,7 @@ def check_cost(cost: Cost, *, region: str, limit: float | None, priced_regions: 
     highest = cost.hourly_at_max
     if isinstance(highest, Unpriced):
         others = f"choose a priced region ({', '.join(priced_regions)}) or " if priced_regions else ""
-        yield Problem(
+        yield UnpricedProblem(
             setting("region"),
             region,
             "its price is unknown, so the cost cannot be compared with any limit. "

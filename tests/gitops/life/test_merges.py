@@ -1,10 +1,9 @@
 """Merges at once of one stack, and a deploy that waits beside another stack's."""
 
-import shutil
 from contextlib import contextmanager
 
 from tests.support.gitops import team as teams
-from tests.support.gitops.team import CHAT, STACK
+from tests.support.gitops.team import CHAT
 
 LOCK = f"locks/bezel/{CHAT}.json"
 USERS = {"chat": 8, "chat-for-fewer": 6}
@@ -28,13 +27,9 @@ def held(team, stack):
 
 
 def test_two_merges_of_one_stack_are_deployed_in_turn_and_the_second_only_as_reviewed(team):
-    forge, files = team.forge, team.copy.folder
-    # The first makes a stack; the second, on top of it, changes the stack. In a region with a quota of its own.
+    forge = team.forge
+    # The first is the first change of a stack that was never deployed; the second, on top of it, changes it again.
     team.copy.branch("chat")
-    shutil.copy(files / f"Pulumi.{STACK}.yaml", files / f"Pulumi.{CHAT}.yaml")
-    team.set("region", "europe-west4", CHAT)
-    team.set("labels.expires-at", "never", CHAT)
-    team.set("scaling", {"max_instances": 1}, CHAT)
     numbers, commits = [], []
     for branch, users in USERS.items():
         team.set("vllm.max-num-seqs", users, CHAT)

@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from bezel.localcloud import control, seed
+from bezel.pulumi_engine.pipeline_file import FILE
 from bezel.simulated_vllm import synthetic_weights
 from tests.support.gitops import foundation
 from tests.support.gitops.forge import OWNER, REPOSITORY, Forge, add_user
@@ -165,6 +166,18 @@ class Team:
         self.machine = self.machines.enter_context(runner)
 
 
+def _add_chat(copy: WorkingCopy) -> None:
+    """Commit a second stack of the pipeline, in a region with a quota of its own; nothing deploys it yet."""
+    file = copy.folder / f"Pulumi.{STACK}.yaml"
+    content = yaml.safe_load(file.read_text())
+    content["config"] |= {"bezel:region": "europe-west4", "bezel:scaling": {"max_instances": 1}}
+    content["config"]["bezel:vllm"]["max-num-seqs"] = 4
+    copy.write(f"Pulumi.{CHAT}.yaml", yaml.safe_dump(content, sort_keys=False))
+    pipeline = (copy.folder / FILE).read_text()
+    copy.write(FILE, pipeline.replace("[stacks]\n", f'[stacks]\n{CHAT} = "dev"\n'))
+    copy.commit("Add a stack")
+
+
 def found(forge: Forge, folder: Path, act: Path, issuer: Issuer) -> Team:
     """Make the repository with its people, variables and protection; `forge` has it empty."""
     (folder / "pipeline").mkdir()
@@ -176,6 +189,7 @@ def found(forge: Forge, folder: Path, act: Path, issuer: Issuer) -> Team:
     stacks = [name for name in tracked_files() if name.startswith("Pulumi.") and name.count(".") == 2]
     files = [name for name in tracked_files() if name not in stacks or name == f"Pulumi.{STACK}.yaml"]
     copy = WorkingCopy.of(folder / "copy", forge.address(DEVELOPER), files, DEVELOPER)
+    _add_chat(copy)
     # Without Actions at first: a push of all workflows would run the tests, and these among them.
     forge.repository("PATCH", "", {"has_actions": False})
     copy.git("push", "--quiet", forge.address(OWNER), "HEAD:refs/heads/main")

@@ -1,0 +1,20 @@
+"""`bezel ci examples`: checks the plans of the stack files that the pipeline does not deploy."""
+
+import argparse
+from datetime import UTC, datetime
+
+from bezel.cli.ci.output import publish
+from bezel.gitops.examples import check_examples
+from bezel.pulumi_engine.pipeline_file import pipeline_of
+from bezel.pulumi_engine.project import Project
+
+
+def run(project: Project, options: argparse.Namespace) -> int:
+    """Check the plans, and return the exit code.
+
+    Raises:
+        UserError: `bezel.toml` has problems.
+    """
+    report = check_examples(project, pipeline_of(project), datetime.now(UTC).date())
+    publish(report, options)
+    return report.exit_code

@@ -1,0 +1,210 @@
+"""The pipeline's file: what it says holds, every problem is named at once, and a missing one is said aloud."""
+
+import json
+import re
+import shutil
+import tomllib
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from bezel.planner.base.settings import Settings
+from bezel.pulumi_engine.pipeline_file import (
+    ENVIRONMENTS,
+    FILE,
+    REQUIRED_PACKS,
+    Pipeline,
+    PipelineError,
+    configuration_of,
+    pipeline_of,
+    read_pipeline,
+)
+from bezel.pulumi_engine.policy_packs import configurations, with_packs
+from bezel.pulumi_engine.project import Project
+from policies.config import Environment as JudgedEnvironment
+from tests.support.gitops.working_copy import ROOT
+
+PACKS = """
+[packs.hardware_cost]
+dev = "policies/hardware_cost.dev.json"
+prod = "policies/hardware_cost.prod.json"
+[packs.security]
+dev = "policies/security.dev.json"
+prod = "policies/security.prod.json"
+"""
+VALID = f'protected_environments = ["prod"]\n[stacks]\nsmall = "dev"\nlarge = "prod"\n{PACKS}'
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A project with a stack in each environment, and one more file."""
+    (tmp_path / "Pulumi.yaml").write_text("name: bezel\nruntime: python\n")
+    for stack, environment in (("small", "dev"), ("large", "prod"), ("shown", "dev")):
+        (tmp_path / f"Pulumi.{stack}.yaml").write_text(f"config:\n  bezel:environment: {environment}\n")
+    for pack in (*REQUIRED_PACKS, "price"):
+        (tmp_path / "policies" / pack).mkdir(parents=True)
+        (tmp_path / "policies" / pack / "PulumiPolicy.yaml").write_text("runtime: python\n")
+    for file in (ROOT / "policies").glob("*.json"):
+        shutil.copy(file, tmp_path / "policies")
+    (tmp_path / FILE).write_text(VALID)
+    return Project(tmp_path)
+
+
+def problems(project: Project, text: str | bytes) -> list[str]:
+    content = text if isinstance(text, bytes) else text.encode()
+    (project.folder / FILE).write_bytes(content)
+    with pytest.raises(PipelineError) as refused:
+        pipeline_of(project)
+    assert all(problem.repair for problem in refused.value.problems)  # type: ignore[union-attr]
+    return [str(problem) for problem in refused.value.problems]
+
+
+def test_a_valid_file_names_stacks_environments_and_limits(project: Project) -> None:
+    pipeline = pipeline_of(project)
+    assert dict(pipeline.stacks) == {"small": "dev", "large": "prod"}
+    assert (pipeline.protected, pipeline.is_declared) == (("prod",), True)
+    assert pipeline.examples(project) == ["shown"]
+    pack = project.folder / "policies" / "hardware_cost"
+    assert configuration_of(pack, "prod") == project.folder / "policies" / "hardware_cost.prod.json"
+    assert configuration_of(project.folder / "policies" / "price", "dev") is None
+
+
+def test_the_shipped_file_is_valid_and_names_no_stack_without_a_price() -> None:
+    pipeline = read_pipeline(Project(ROOT))
+    assert pipeline.stacks
+    assert "gce-l4x8" in pipeline.examples(Project(ROOT))
+
+
+def test_the_planner_and_the_packs_know_the_same_environments() -> None:
+    planned = get_args(Settings.model_fields["environment"].annotation)
+    assert planned == get_args(JudgedEnvironment) == ENVIRONMENTS
+
+
+def test_the_documented_file_is_the_shipped_one() -> None:
+    (block,) = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "gitops.md").read_text(), re.DOTALL)
+    assert tomllib.loads(block) == tomllib.loads((ROOT / FILE).read_text())
+
+
+def test_without_a_file_every_stack_counts_and_a_note_says_so(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project.folder / FILE).unlink()
+    (project.folder / "Pulumi.broken.yaml").write_text("config: [")
+    pipeline = pipeline_of(project)
+    assert dict(pipeline.stacks) == {"small": "dev", "large": "prod", "shown": "dev", "broken": "prod"}
+    assert (pipeline.is_declared, pipeline.examples(project)) == (False, [])
+    assert "every stack file counts" in capsys.readouterr().err
+    with pytest.raises(PipelineError, match="cannot be read"):
+        read_pipeline(project)
+
+
+STACKS = '[stacks]\nsmall = "dev"\n'
+WRONG = {
+    "empty": ("", ("stacks = (not set)", "packs = (not set)")),
+    "no stacks": (PACKS, ("stacks = (not set)",)),
+    "no packs": (STACKS, ("packs = (not set)", "packs.hardware_cost = (not set)", "packs.security = (not set)")),
+    "unknown key": (f"protected_environment = ['prod']\n{VALID}", ("no such key", "write protected_environments")),
+    "unknown table": (f"{VALID}[limits]\nx = 1\n", ("limits", "no such key")),
+    "environment": (f'{STACKS}large = "staging"\n{PACKS}', ("stacks.large = staging", 'write "dev" or "prod"')),
+    "environment in capitals": (f'[stacks]\nsmall = "Dev"\n{PACKS}', ("stacks.small = Dev",)),
+    "environment of a number": (f"[stacks]\nsmall = 1\n{PACKS}", ("stacks.small = 1",)),
+    "environment of a table": (f"[stacks.small]\nenvironment = 'dev'\n{PACKS}", ("stacks.small",)),
+    "protected unknown": (f'protected_environments = ["prd"]\n{STACKS}{PACKS}', ("protected_environments.0 = prd",)),
+    "protected text": (f'protected_environments = "prod"\n{STACKS}{PACKS}', ("expected a list",)),
+    "stacks of a list": (f'stacks = ["small"]\n{PACKS}', ("stacks", "expected a table")),
+    "no file": (f'{STACKS}smal = "dev"\n{PACKS}', ("there is no Pulumi.smal.yaml", "did you mean small")),
+    "other case": (f'[stacks]\nSMALL = "dev"\n{PACKS}', ("there is no Pulumi.SMALL.yaml", "small")),
+    "differing by case": (f'{STACKS}Small = "dev"\n{PACKS}', ("differs from small by case only",)),
+    "twice": (f'{STACKS}small = "prod"\n{PACKS}', ("not valid TOML", "stands there twice", "line 3")),
+    "table twice": (f'{STACKS}{PACKS}[stacks]\nlarge = "prod"\n', ("not valid TOML", "stands there twice")),
+    "folders above": (f'[stacks]\n"../small" = "dev"\n{PACKS}', ("stacks.../small", "at most 100 letters")),
+    "only periods": (f'[stacks]\n".." = "dev"\n{PACKS}', ("at most 100 letters",)),
+    "file name": (f'[stacks]\n"Pulumi.small.yaml" = "dev"\n{PACKS}', ("there is no Pulumi.Pulumi.small.yaml.yaml",)),
+    "long name": (f'[stacks]\n{"x" * 101} = "dev"\n{PACKS}', ("at most 100 letters",)),
+    "no name": (f'[stacks]\n"" = "dev"\n{PACKS}', ("at most 100 letters",)),
+    "not the stack's": (f'{STACKS}large = "dev"\n{PACKS}', ("Pulumi.large.yaml has bezel:environment prod",)),
+    "pack unknown": (f'{VALID}[packs.cost]\ndev = "policies/security.dev.json"\n', ("no policy pack policies/cost",)),
+    "pack above": (f'{VALID}[packs.".."]\ndev = "policies/security.dev.json"\n', ("no policy pack policies/..",)),
+    "pack of text": (f'{STACKS}{PACKS}[packs]\nprice = "x"\n', ("packs.price = x", "expected a table")),
+    "environment of a pack": (f'{VALID}staging = "policies/security.dev.json"\n', ("packs.security.staging",)),
+    "no limits for it": (VALID.replace("cost.prod.json", "cost.dev.json"), ("no limit for prod in hourly-ceiling",)),
+    "outside": (VALID.replace("policies/security.dev", "docs/security.dev"), ("not below policies/",)),
+    "above": (VALID.replace("policies/security.dev", "policies/../security.dev"), ("not below policies/",)),
+    "absolute": (VALID.replace("policies/security.dev", "/etc/security.dev"), ("not below policies/",)),
+    "gone": (VALID.replace("security.dev.json", "security.gone.json"), ("cannot be read as JSON",)),
+    "folder": (VALID.replace("policies/security.dev.json", "policies/security"), ("cannot be read as JSON",)),
+    "not UTF-8": (b"\xff\xfe", ("not UTF-8",)),
+    "mark of order": (b"\xef\xbb\xbf" + VALID.encode(), ("not valid TOML",)),
+    "not TOML": ("stacks: [small]", ("not valid TOML",)),
+    "deep": ("x = " + "[" * 5000, ("not valid TOML",)),
+    "large": ("#" * (256 * 1024 + 1), ("larger than 256 KiB",)),
+    "secret": (f'[stacks]\nsmall = "hf_{"a" * 20}"\n{PACKS}', ("may be a secret",)),
+}
+
+
+@pytest.mark.parametrize(("text", "words"), WRONG.values(), ids=WRONG)
+def test_a_wrong_file_is_refused_with_its_repair(project: Project, text: str | bytes, words: tuple[str, ...]) -> None:
+    said = "\n".join(problems(project, text))
+    for word in words:
+        assert word in said
+
+
+def test_all_problems_are_named_at_once(project: Project) -> None:
+    text = f'extra = 1\n[stacks]\nsmal = "dev"\nlarge = "dev"\nsmall = "stage"\n{PACKS}'.replace("y.prod", "y.gone")
+    said = problems(project, text)
+    for word in ("extra", "stacks.smal ", "stacks.large", "stacks.small", "security.gone.json"):
+        assert any(word in problem for problem in said), word
+    assert len(said) == 5
+
+
+@pytest.mark.parametrize("content", ["[]", "{", '"x"', "[" * 100_000])
+def test_limits_that_are_no_object_are_refused(project: Project, content: str) -> None:
+    (project.folder / "policies" / "security.dev.json").write_text(content)
+    assert "packs.security.dev" in "\n".join(problems(project, VALID))
+
+
+def test_links_out_of_what_is_reviewed_are_refused(project: Project) -> None:
+    docs = project.folder / "docs"
+    docs.mkdir()
+    (docs / "limits.json").write_text(json.dumps({}))
+    limits = project.folder / "policies" / "security.dev.json"
+    limits.unlink()
+    limits.symlink_to("../docs/limits.json")
+    assert "a link out of policies/" in "\n".join(problems(project, VALID))
+    (docs / FILE).write_text(VALID)
+    (project.folder / FILE).unlink()
+    (project.folder / FILE).symlink_to(f"docs/{FILE}")
+    with pytest.raises(PipelineError, match="a link to a file elsewhere"):
+        pipeline_of(project)
+
+
+def test_a_view_of_a_project_made_of_links_is_read_like_the_project(project: Project, tmp_path: Path) -> None:
+    view = tmp_path / "view"
+    view.mkdir()
+    for entry in project.folder.iterdir():
+        if entry != view:
+            (view / entry.name).symlink_to(entry)
+    assert pipeline_of(Project(view)) == pipeline_of(project)
+
+
+def test_the_packs_of_a_run_get_the_limits_that_the_file_names(project: Project) -> None:
+    folder = project.folder
+    (folder / "policies" / "strict.json").write_text(json.dumps({"hourly-ceiling": {"limits": {"dev": 1}}}))
+    (folder / FILE).write_text(VALID.replace("hardware_cost.dev.json", "strict.json"))
+    for typed in ("policies/hardware_cost", "policies/security/../hardware_cost"):
+        made = with_packs(["--policy-pack", typed], here=folder, environment="dev")
+        assert configurations(made) == [str(folder / "policies" / "strict.json")]
+    by_hand = ["--policy-pack", "policies/hardware_cost", "--policy-pack-config", "policies/hardware_cost.dev.json"]
+    assert configurations(with_packs(by_hand, here=folder, environment="dev")) == [
+        str(folder / "policies" / "hardware_cost.dev.json")
+    ]
+
+
+def test_a_pack_without_limits_in_the_file_gets_none_from_beside_it(project: Project) -> None:
+    only = VALID.replace('large = "prod"\n', "").replace('prod = "policies/hardware_cost.prod.json"\n', "")
+    (project.folder / FILE).write_text(only)
+    pack = project.folder / "policies" / "hardware_cost"
+    assert (pack.parent / "hardware_cost.prod.json").is_file()
+    assert configuration_of(pack, "prod") is None
+    assert isinstance(pipeline_of(project), Pipeline)
