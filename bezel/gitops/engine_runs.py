@@ -22,6 +22,7 @@ from bezel.gitops.engine_plans import let_computed_values_differ
 from bezel.pulumi_engine.engine_process import End, run_to_end
 from bezel.pulumi_engine.event_log import Change as UnfinishedChange
 from bezel.pulumi_engine.event_log import unfinished
+from bezel.pulumi_engine.pipeline_file import environment_of
 from bezel.pulumi_engine.policy_packs import PACK, with_packs
 from bezel.pulumi_engine.project import Project
 from bezel.pulumi_engine.pulumi_command import CommandError, printed, pulumi_cli
@@ -143,11 +144,11 @@ class Engine:
             options: More options.
             plan: The plan that an `up` has to keep to.
             save_plan: The file that a preview writes its plan to; its secrets are encrypted as in the state.
-            limits_of: The environment whose limits hold; by default that of the stack's file.
+            limits_of: The environment whose limits hold; by default that of the stack.
             meanwhile: Entered while the engine runs, and only once it does: it may start threads.
 
         Raises:
-            UserError: There is no Pulumi CLI.
+            UserError: There is no Pulumi CLI, or `bezel.toml` has problems.
         """
         arguments = [operation, *self._named(), "--non-interactive", "--color", "never"]
         arguments += self.pack_options(packs, limits_of)
@@ -199,14 +200,14 @@ class Engine:
         return exported_state(self.project, self.stack, self.environment)
 
     def pack_options(self, packs: Sequence[Path], limits_of: object = None) -> list[str]:
-        """The engine's options for policy packs and their configurations; the arguments are those of `run`."""
-        options = [f"{PACK}={pack.absolute()}" for pack in packs]
-        limits = self.environment_name() if limits_of is None else limits_of
-        return with_packs(options, here=Path.cwd(), environment=limits)
+        """The engine's options for policy packs and their configurations; the arguments are those of `run`.
 
-    def environment_name(self) -> object:
-        """The stack's `environment`, whose limits the policy packs get."""
-        return self.project.configuration(self.stack).get("environment")
+        Raises:
+            UserError: `bezel.toml` has problems.
+        """
+        options = [f"{PACK}={pack.absolute()}" for pack in packs]
+        limits = limits_of if limits_of is not None or not options else environment_of(self.project, self.stack)
+        return with_packs(options, here=Path.cwd(), environment=limits)
 
     def _named(self) -> list[str]:
         return ["--stack", self.stack, "--config-file", str(self.config_file)]

@@ -231,14 +231,13 @@ def _up(context: Context, plan: Plan, prepared: StackEngine, made: Previewed, he
     verdict = verdict_of(run, open_changes)
     if verdict == "done" and report.verdict != "deployed":
         verdict = "failed"
-    url = (run.events.outputs or {}).get("url")
     return Outcome(
         operation=plan.operation,
         target=plan.target,
         verdict=verdict,
         changes=planned(report.changes),
         price=plan.price,
-        url=url if isinstance(url, str) else None,
+        url=report.url,
         details=plain_all([f"smoke check: {smoke_line(smoke)}"] if smoke else []),
         problems=plain_all([*report.problems, *open_changes]),
     )

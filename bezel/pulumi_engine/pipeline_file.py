@@ -108,6 +108,16 @@ def read_pipeline(project: Project) -> Pipeline:
     return Pipeline(typed.stacks, tuple(typed.protected_environments), packs)
 
 
+def environment_of(project: Project, stack: str) -> object:
+    """The environment whose limits hold for a stack: that of the pipeline's file, of an example that of its own file.
+
+    Raises:
+        UserError: The pipeline's file has problems, or the stack's file cannot be read.
+    """
+    own = project.configuration(stack).get("environment")
+    return read_pipeline(project).stacks.get(stack, own) if (project.folder / FILE).exists() else own
+
+
 def configuration_of(pack: Path, environment: object) -> Path | None:
     """The configuration of a policy pack in an environment; None where the pack has none there.
 

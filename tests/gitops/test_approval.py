@@ -1,5 +1,7 @@
 """A deploy makes reviewed changes only; each reason to stop is named, with what differs."""
 
+from dataclasses import replace
+
 import pytest
 
 from bezel.gitops.engine_events import Change, Violation, events_of
@@ -64,8 +66,8 @@ def test_a_stopped_deploy_shows_the_difference_and_the_digest_that_approves_it()
     assert f"--approve {digest(PLANNED)}" in stopped.problems[2]
 
 
-def outputs(smoke):
-    made = {"smoke": smoke, "simulated": True}
+def outputs(smoke, **more):
+    made = {"smoke": smoke, "simulated": True, **more}
     content = {"op": "update", "urn": STACK, "type": "pulumi:pulumi:Stack", "old": {}, "new": {"outputs": made}}
     return {"resOutputsEvent": {"metadata": content}}
 
@@ -103,6 +105,36 @@ def test_the_smoke_check_is_published_and_simulated_figures_say_so():
     assert smoke_of({}) is None
     assert smoke_of({"smoke": {"verdict": {"checks": None}}})["ok"] is None
     assert "smoke" not in report().text()
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("https://service-1.us-east4.run.app", "https://service-1.us-east4.run.app"),
+        ("http://127.0.0.1:1/", "http://127.0.0.1:1/"),
+        ("[secret]", None),
+        ("javascript:alert(1)", None),
+        ("https://", None),
+        ("", None),
+        (7, None),
+        (None, None),
+        ({"url": "https://x"}, None),
+    ],
+)
+def test_the_report_of_a_deploy_names_the_address(url, address):
+    made = report()
+    finish(made, EngineRun(End(0, interrupted=False), events_of([outputs(PASSED, url=url), analysed(), summary()]), 1))
+    assert made.as_json()["url"] == address
+    for text, line in ((made.text(), f"address: {address}\n"), (made.markdown(), f"Address: `{address}`\n")):
+        assert (line in text) is (address is not None)
+        assert "ddress:" in text or address is None
+
+
+def test_a_failed_deploy_and_a_preview_have_no_address():
+    made = report()
+    finish(made, EngineRun(End(1, interrupted=False), events_of([analysed(), summary()]), 1))
+    assert (made.as_json()["url"], "ddress" in made.text()) == (None, False)
+    assert "url" not in replace(made, kind="preview").as_json()
 
 
 def test_a_violation_is_no_longer_only_advice_once_it_could_not_be_evaluated():

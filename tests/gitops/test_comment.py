@@ -211,6 +211,16 @@ def test_a_deploy_that_stopped_has_changed_nothing() -> None:
     assert "1 created" in section(document(kind="deployment", verdict="deployed", changes=changes))
 
 
+def test_the_address_of_a_deployment_is_shown_as_code() -> None:
+    url = "https://service-1.us-east4.run.app"
+    assert f"Address: `{url}`" in section(document(kind="deployment", verdict="deployed", url=url))
+    for other in (None, 7, {"x": 1}):
+        assert "Address" not in section(document(kind="deployment", verdict="deployed", url=other))
+    hostile = section(document(kind="deployment", verdict="deployed", url=f"https://x`\n# Title @team {'y' * 900}"))
+    assert "\n# Title" not in hostile
+    assert len(hostile.partition("<details>")[0]) <= VISIBLE["deployment"]
+
+
 def test_stacks_of_two_projects_have_a_section_each_whatever_their_names() -> None:
     names = [("bezel", "dev"), ("web", "dev"), ("web/dev", "x"), ("web", "dev/x"), ("", "dev")]
     some = [document(stack, project=project, verdict="failed") for project, stack in names]

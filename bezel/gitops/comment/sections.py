@@ -74,6 +74,7 @@ def _change(
         f"{monthly}, {idle}",
         *unknown,
         f"{_heading(document, run_url)}{_uncommitted(document)}; {_counts(document, changes)}",
+        *([f"Address: {code(document['url'], 120)}"] if isinstance(document.get("url"), str) else []),
         *named,
         *refused,
         _next_step(document, changes, unpriced=bool(after and after.missing)),

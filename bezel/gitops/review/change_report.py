@@ -52,6 +52,7 @@ class ChangeReport:
         settings: Keys of the stack's file that change, since its last deploy.
         uncommitted: Files of the checkout that differ from the commit's tree, whose verdict this is not.
         project: Name of the Pulumi project.
+        url: Address of the service, or of the gateway in front of leases, after a deployment; None where it has none.
         planned: The changes in their common form; not part of the document.
         more: Further parts of the document, by their names.
     """
@@ -76,6 +77,7 @@ class ChangeReport:
     settings: tuple[SettingChange, ...] = ()
     uncommitted: tuple[str, ...] = ()
     project: str = ""
+    url: str | None = None
     planned: tuple[Planned, ...] = ()
     more: dict[str, object] = field(default_factory=dict)
 
@@ -109,6 +111,7 @@ class ChangeReport:
             "outputs": list(self.outputs),
             "settings": [change.as_json() for change in self.settings],
             "uncommitted": list(self.uncommitted),
+            **({"url": self.url} if self.kind == "deployment" else {}),
             **self.more,
         }
 
@@ -125,8 +128,9 @@ class ChangeReport:
     def text(self) -> str:
         """The report for a terminal."""
         # The price comes first: a list of changes is as long as it is.
-        lines = [self._headline(), *text_lines(self.more), f"price: {price_line(self.before, self.after)}", ""]
-        lines += [f"  setting {change.text()}" for change in self.settings]
+        lines = [self._headline(), *text_lines(self.more), f"price: {price_line(self.before, self.after)}"]
+        lines += [f"address: {_flat(self.url)}"] if self.url else []
+        lines += ["", *(f"  setting {change.text()}" for change in self.settings)]
         for op in OPS:
             lines += [f"  {_SIGNS[op]:<2} {_line(change)}" for change in self.shown(op)]
         lines += [""] if self.changes or self.settings else []
@@ -145,7 +149,9 @@ class ChangeReport:
         rows = [f"- setting {_code(change.text())}" for change in self.settings]
         rows += [f"- {op} {_code(_line(change))}" for op in OPS for change in self.shown(op)]
         judge = [_text(line) for line in text_lines(self.more)]
-        parts = [f"### {self._headline()}", *judge, f"Price: {price_line(self.before, self.after)}", "\n".join(rows)]
+        parts = [f"### {self._headline()}", *judge, f"Price: {price_line(self.before, self.after)}"]
+        parts += [f"Address: {_code(self.url)}"] if self.url else []
+        parts += ["\n".join(rows)]
         parts += [f"Outputs: {', '.join(map(_code, self.outputs))}"] if self.outputs else []
         parts += [f"Fit: {self.fit}"] if self.fit else []
         parts += [f"Smoke: {_text(smoke_line(self.more['smoke']))}"] if self.more.get("smoke") else []

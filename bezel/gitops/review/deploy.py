@@ -5,6 +5,7 @@ the bucket may have been made by a pull request's code. What a killed run left i
 lock's rules (bezel.gitops.locks), what counts as reviewed (`approval`), and traffic: gated roll-outs stay gated.
 """
 
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -78,6 +79,7 @@ class Deploy:
                 report.verdict = "unchanged"
                 report.more["smoke"] = smoke_of(made.outputs)
                 record_allowed(self.bucket, self.project.name, self.stack, self.judged)
+                report.url = url_of(made.outputs)
                 self._end(report)
                 return report
             # Outputs alone are no change of the cloud, so there is nothing to review in them.
@@ -204,10 +206,11 @@ def refuse(report: ChangeReport, decision: Decision) -> None:
 
 
 def finish(report: ChangeReport, run: EngineRun) -> None:
-    """Complete a report after the deploy: what changed, the policies, the smoke check, and the verdict."""
+    """Complete a report after the deploy: what changed, the policies, the address, the smoke check, the verdict."""
     report.changes, report.violations = run.changes, with_one_repair(run.violations)
     report.problems += [f"{change.name}: {change.op} failed" for change in run.changes if change.failed]
-    smoke = smoke_of(run.events.outputs or {})
+    outputs = run.events.outputs or {}
+    smoke, report.url = smoke_of(outputs), url_of(outputs)
     report.more["smoke"] = smoke
     unable, refusing = run.packs_unable, [item for item in run.violations if item.refuses]
     if unable or refusing:
@@ -221,6 +224,12 @@ def finish(report: ChangeReport, run: EngineRun) -> None:
         report.problems.append(f"the smoke check failed: {smoke['detail']}")
     else:
         report.verdict = "deployed"
+
+
+def url_of(outputs: Mapping[str, Any]) -> str | None:
+    """The address of the service or the gateway among a stack's outputs; None where it is not known."""
+    url: Any = outputs.get("url")
+    return url if isinstance(url, str) and re.match(r"https?://[^\s/]", url) else None
 
 
 def smoke_of(outputs: Mapping[str, Any]) -> dict[str, Any] | None:

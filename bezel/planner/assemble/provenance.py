@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
+from bezel.planner.base.settings import is_computed
 from bezel.planner.vllm.loading import LOADINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-    from pydantic.fields import FieldInfo
 
     from bezel.planner.base.settings import Settings
     from bezel.planner.vllm.arguments import Argument
@@ -54,9 +53,4 @@ def _settings(section: BaseModel, path: str) -> Iterator[tuple[str, str]]:
         elif path or name != "vllm":
             is_given = name in section.model_fields_set and value is not None
             chosen = is_given if path else field.is_required() or value != field.default
-            yield f"{path}{name}", STACK_FILE if chosen else COMPUTED if by_rule(field) else DEFAULT
-
-
-def by_rule(field: FieldInfo) -> bool:
-    """Whether a rule computes the value of a setting that is not set; its description names the rule."""
-    return field.default is None and "default " in (field.description or "")
+            yield f"{path}{name}", STACK_FILE if chosen else COMPUTED if is_computed(field) else DEFAULT

@@ -8,6 +8,10 @@ _UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _DURATION = re.compile("".join(rf"(?:(\d{{1,6}}){unit})?" for unit in _UNITS))
 _MEMORY = re.compile(r"(\d+)(Gi|Mi)")
 GIB = 1024**3
+DURATION_PATTERN = r"^\s*(?=[0-9])" + "".join(rf"([0-9]{{1,6}}{unit})?" for unit in _UNITS) + r"\s*$"
+"""Pattern of a duration for a JSON Schema."""
+MEMORY_PATTERN = r"^\s*[0-9]+(Gi|Mi)\s*$"
+"""Pattern of an amount of memory for a JSON Schema; whether it is a whole number of GiB is left to `parse_memory`."""
 
 
 def parse_duration(text: str) -> int | None:

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from bezel.planner.base.quantities import duration_text, memory_text, parse_duration, parse_memory
+from bezel.planner.base.quantities import (
+    DURATION_PATTERN,
+    MEMORY_PATTERN,
+    duration_text,
+    memory_text,
+    parse_duration,
+    parse_memory,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,9 +50,10 @@ def _gib(value: object) -> int:
 
 
 # Written as text such as `4h` and `16Gi`, a number for every rule: seconds and GiB.
-_TEXT = WithJsonSchema({"type": "string"})
-Duration = Annotated[int, BeforeValidator(_seconds), PlainSerializer(duration_text), _TEXT]
-Memory = Annotated[int, BeforeValidator(_gib), PlainSerializer(memory_text), _TEXT]
+_DURATION = WithJsonSchema({"type": "string", "pattern": DURATION_PATTERN})
+_MEMORY = WithJsonSchema({"type": "string", "pattern": MEMORY_PATTERN})
+Duration = Annotated[int, BeforeValidator(_seconds), PlainSerializer(duration_text), _DURATION]
+Memory = Annotated[int, BeforeValidator(_gib), PlainSerializer(memory_text), _MEMORY]
 
 
 class _Section(BaseModel):
@@ -244,7 +252,7 @@ class Observability(_Section):
     currency: str = Field("USD", pattern=r"^[A-Z]{3}$", description="currency of the billing account")
     email: str | None = Field(
         None,
-        description="address that alerts and the budget mail to; default none: alerts are shown in the console",
+        description="address that alerts and the budget mail to; without it alerts are shown in the console only",
         examples=["team@example.com"],
     )
     max_error_share: Number = Field(
@@ -253,7 +261,7 @@ class Observability(_Section):
     max_cold_starts: Whole | None = Field(
         None,
         ge=1,
-        description="starts of instances within 24 hours above which an alert opens; default none; not for leases",
+        description="starts of instances within 24 hours above which an alert opens; none without it; not for leases",
     )
     idle_hours: Whole = Field(
         24,
@@ -429,6 +437,11 @@ class Settings(_Section):
         if self.deletion_protection == "environment":
             return self.environment == "prod"
         return self.deletion_protection == "always"
+
+
+def is_computed(field: FieldInfo) -> bool:
+    """Whether a rule computes the value of a setting that is not set; its description names the rule."""
+    return field.default is None and "default " in (field.description or "")
 
 
 def default_as_written(field: FieldInfo) -> object:

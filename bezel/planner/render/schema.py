@@ -7,28 +7,17 @@ boolean, array, object); keys below one are listed in its description.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pydantic import BaseModel
-
-from bezel.planner.assemble.provenance import by_rule
 from bezel.planner.base.problems import NAMESPACE
-from bezel.planner.base.settings import Settings, default_as_written
+from bezel.planner.render.settings_schema import Key, setting_keys, settings_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
 
-    from pydantic.fields import FieldInfo
-
-# The engine's type, by the first of these that occurs in an annotation.
-_TYPES = {
-    "WithJsonSchema": "string",
-    "dict": "map",
-    "tuple": "list",
-    "int": "integer",
-    "float": "number",
-    "bool": "boolean",
-}
+# Types that the engine calls by another name.
+_ENGINES = {"map": "object", "list": "array"}
+_WORDS = ("required", "computed", "empty", "none")
 
 
 # Provider settings that every stack needs, whatever its stack file contains.
@@ -44,7 +33,9 @@ def project_config() -> dict[str, dict[str, object]]:
     Every key has a default here, its own or an empty one: the engine refuses a stack that lacks a key without one,
     with a message that does not mention a misspelt key beside it. The planner reports missing required keys.
     """
-    return {name: _declaration(field) for name, field in Settings.model_fields.items()}
+    keys = setting_keys()
+    names = [key.path[0] for key in keys if len(key.path) == 1]
+    return {name: _declaration([key for key in keys if key.path[0].removesuffix("[]") == name]) for name in names}
 
 
 def project_yaml() -> str:
@@ -66,7 +57,7 @@ def project_yaml() -> str:
 
 def stack_file_schema() -> dict[str, object]:
     """The JSON Schema of a stack file, for editors: keys of `bezel:`; keys of other namespaces are not checked."""
-    settings = Settings.model_json_schema()
+    settings = settings_schema()
     keys = {f"{NAMESPACE}:{name}": value for name, value in settings["properties"].items()}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -88,51 +79,24 @@ def stack_file_schema() -> dict[str, object]:
 def configuration_table() -> str:
     """Every key with type, default and meaning as a Markdown table."""
     rows = ["| key | type | default | meaning |", "|---|---|---|---|"]
-    for name, field in Settings.model_fields.items():
-        rows.append(_row(f"{NAMESPACE}:{name}", field))
-        rows += [_row(f"· {inner}", part) for inner, part in _parts(field)]
+    for key in setting_keys():
+        dots = "· " * (len(key.path) - 1)
+        name = f"{dots}`{key.path[-1]}`" if dots else f"`{NAMESPACE}:{key.path[0]}`"
+        default = key.default_text if key.default_text in _WORDS else f"`{key.default_text}`"
+        rows.append(f"| {name} | {key.type_text} | {default} | {key.description} |")
     return "\n".join(rows) + "\n"
 
 
-def _declaration(field: FieldInfo) -> dict[str, object]:
-    described = [field.description or ""]
-    described += [f"{inner} ({_type(part)}, {_default(part)}): {part.description}" for inner, part in _parts(field)]
-    if field.is_required() and field.examples:
-        described[0] += f", e.g. {field.examples[0]} (required)"
-    kind = _type(field)
+def _declaration(keys: Sequence[Key]) -> dict[str, object]:
+    """The declaration of a key, of which the first of `keys` is itself, and the others are in it."""
+    top, *inner = keys
+    described = [top.description + (f": one of {', '.join(top.choices)}" if top.choices else "")]
+    described += [f"{'.'.join(key.path[1:])} ({key.type_text}; {key.default_text}): {key.description}" for key in inner]
+    if top.is_required and (examples := top.schema.get("examples")):
+        described[0] += f", e.g. {examples[0]} (required)"
+    is_map = top.kind == "map"
     return {
-        "type": "object" if kind == "map" else kind,
+        "type": _ENGINES.get(top.kind, top.kind),
         "description": "\n".join(described).replace("`", ""),
-        "default": {} if kind == "map" else "" if field.is_required() else field.default,
+        "default": {} if is_map else "" if top.is_required else top.default,
     }
-
-
-def _row(key: str, field: FieldInfo) -> str:
-    default = _default(field)
-    default = default if default in ("required", "computed", "empty", "none") else f"`{default}`"
-    return f"| `{key}` | {_type(field)} | {default} | {field.description} |".replace("`· ", "· `")
-
-
-def _parts(field: FieldInfo) -> Iterator[tuple[str, FieldInfo]]:
-    kind = field.annotation
-    if isinstance(kind, type) and issubclass(kind, BaseModel):
-        yield from kind.model_fields.items()
-
-
-def _type(field: FieldInfo) -> str:
-    kind: Any = field.annotation
-    if isinstance(kind, type) and issubclass(kind, BaseModel):
-        return "map"
-    text = f"{getattr(kind, '__name__', kind) if isinstance(kind, type) else kind} {field.metadata}"
-    return next((known for name, known in _TYPES.items() if name in text), "string")
-
-
-def _default(field: FieldInfo) -> str:
-    if field.is_required():
-        return "required"
-    value = default_as_written(field)
-    if value is None:
-        return "computed" if by_rule(field) else "none"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "empty" if isinstance(value, BaseModel) or value in ((), {}) else str(value)
