@@ -18,7 +18,7 @@ export MYPY_CACHE_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bezel/mypy
 export HYPOTHESIS_STORAGE_DIRECTORY ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/bezel/hypothesis
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview outputs down recover check test test-long clients lint types reports gitops truth
+.PHONY: help setup up preview outputs down recover check test test-long clients lint types reports forge forge-down gitops truth
 
 help: ## list the recipes
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -70,8 +70,14 @@ clients: setup ## run unmodified outside clients (Google's, registries', OpenAI'
 reports: setup ## regenerate docs/fidelity.md and docs/reliability.md from tests/results
 	@.venv/bin/python -m tools.docs.reports
 
+forge: setup ## start a forge with an open pull request, and print what to try; `make forge-down` ends it (needs Go)
+	@.venv/bin/python -m tools.forge up
+
+forge-down: setup
+	@.venv/bin/python -m tools.forge down
+
 gitops: setup ## run the workflow files on a forge and a runner of this machine (needs Go, once 3 minutes)
-	@.venv/bin/pytest -q --timeout 600 -m gitops tests/gitops
+	@.venv/bin/pytest -v --timeout 600 -m gitops tests/gitops
 
 truth: setup ## prove the load client against a server that knows the truth (needs Go; 3 minutes)
 	@.venv/bin/python -m tools.bench.truth

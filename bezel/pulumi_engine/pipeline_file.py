@@ -93,13 +93,7 @@ def read_pipeline(project: Project) -> Pipeline:
     Raises:
         PipelineError: There is none, it cannot be read, or it has problems.
     """
-    content = _parsed(project.folder / FILE)
-    problems: list[Problem] = []
-    try:
-        typed = _Content.model_validate(content)
-    except ValidationError as error:
-        problems = [_wrong(detail) for detail in error.errors(include_url=False)]
-        typed = _usable(content)
+    typed, problems = _typed(project.folder)
     problems += _of_stacks(project, typed.stacks)
     problems += _of_packs(project.folder, typed)
     if problems:
@@ -121,19 +115,31 @@ def environment_of(project: Project, stack: str) -> object:
 def configuration_of(pack: Path, environment: object) -> Path | None:
     """The configuration of a policy pack in an environment; None where the pack has none there.
 
-    The file of the project that holds the pack decides. A pack beside no such file has the one named after it and the
-    environment, e.g. `hardware_cost.dev.json`.
+    The file of the folder that holds the pack decides, which may be an export without the stacks' files. A pack beside
+    no such file has the one named after it and the environment, e.g. `hardware_cost.dev.json`.
 
     Raises:
-        PipelineError: The project's file has problems.
+        PipelineError: That file has problems.
     """
     pack = Path(os.path.normpath(pack))
     top = pack.parent.parent
     if pack.parent.name == PACKS and (top / FILE).exists():
-        named = read_pipeline(Project(top)).packs.get(pack.name, {}).get(str(environment))
+        typed, problems = _typed(top)
+        if problems := [*problems, *_of_packs(top, typed)]:
+            raise PipelineError(*dict.fromkeys(problems), title=_TITLE)
+        named = {str(name): file for name, file in typed.packs.get(pack.name, {}).items()}.get(str(environment))
         return None if named is None else top / named
     beside = pack.parent / f"{pack.name}.{environment}.json"
     return beside if beside.is_file() else None
+
+
+def _typed(folder: Path) -> tuple[_Content, list[Problem]]:
+    """The content of a folder's file, its valid part if it has problems, and the problems of its form."""
+    content = _parsed(folder / FILE)
+    try:
+        return _Content.model_validate(content), []
+    except ValidationError as error:
+        return _usable(content), [_wrong(detail) for detail in error.errors(include_url=False)]
 
 
 def _parsed(file: Path) -> dict[str, Any]:

@@ -201,6 +201,18 @@ def test_the_packs_of_a_run_get_the_limits_that_the_file_names(project: Project)
     ]
 
 
+def test_an_export_without_stack_files_has_its_own_limits(project: Project, tmp_path: Path) -> None:
+    export = tmp_path / "export"
+    shutil.copytree(project.folder / "policies", export / "policies")
+    for name in (FILE, "Pulumi.yaml"):
+        shutil.copy(project.folder / name, export)
+    pack = export / "policies" / "hardware_cost"
+    assert configuration_of(pack, "dev") == export / "policies" / "hardware_cost.dev.json"
+    (export / "policies" / "hardware_cost.dev.json").unlink()
+    with pytest.raises(PipelineError, match="cannot be read as JSON"):
+        configuration_of(pack, "dev")
+
+
 def test_a_pack_without_limits_in_the_file_gets_none_from_beside_it(project: Project) -> None:
     only = VALID.replace('large = "prod"\n', "").replace('prod = "policies/hardware_cost.prod.json"\n', "")
     (project.folder / FILE).write_text(only)

@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.gitops import forge as forges
 from tests.support.gitops import team as teams
-from tests.support.gitops.issuer import Issuer
 from tests.support.gitops.programs import program
 
 ORDER = (
@@ -39,13 +37,5 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(scope="session")
 def team(act, tmp_path_factory):
     """The team, with a runner."""
-    folder = tmp_path_factory.mktemp("life")
-    with forges.running(program("gitea"), folder / "gitea") as forge, Issuer() as issuer:
-        forge.call("POST", "/user/repos", {"name": forges.REPOSITORY, "default_branch": "main", "private": False})
-        team = teams.found(forge, folder, act, issuer)
-        try:
-            with team.machines:
-                team.start_machine()
-                yield team
-        finally:
-            team.pipeline.stop()
+    with teams.running_team(program("gitea"), act, tmp_path_factory.mktemp("life")) as team:
+        yield team

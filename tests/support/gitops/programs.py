@@ -1,4 +1,4 @@
-"""Programs of the tests' forge, built once from their Go modules (`tools/go`)."""
+"""Programs of the forge, built once from their Go modules (`tools/go`)."""
 
 import os
 import shutil
@@ -13,11 +13,23 @@ from tests.support.gitops.working_copy import ROOT
 BUILD_SECONDS = 900
 
 
+def built(name: str, *, is_shown: bool = False) -> Path:
+    """The folder of a program, built if need be; its progress is shown on standard error if asked for.
+
+    Raises:
+        subprocess.CalledProcessError: It cannot be built; the text of the error is what the build printed.
+    """
+    command = [sys.executable, str(ROOT / "tools" / "toolchain" / "go_programs.py"), name]
+    errors = None if is_shown else subprocess.PIPE
+    made = subprocess.run(command, stdout=subprocess.PIPE, stderr=errors, text=True, timeout=BUILD_SECONDS, check=True)
+    return Path(made.stdout.strip())
+
+
 def program(name: str) -> Path:
     """The folder of a program; skips the test where Go is missing, but not in CI."""
     if shutil.which("go") is None and not os.environ.get("CI"):
         pytest.skip("Go is not installed, so neither the forge nor act can be built")
-    command = [sys.executable, str(ROOT / "tools" / "toolchain" / "go_programs.py"), name]
-    built = subprocess.run(command, capture_output=True, text=True, timeout=BUILD_SECONDS, check=False)
-    assert built.returncode == 0, built.stderr
-    return Path(built.stdout.strip())
+    try:
+        return built(name)
+    except subprocess.CalledProcessError as error:
+        raise AssertionError(error.stderr) from None

@@ -5,8 +5,8 @@ the workflow files knows of it. Leaves out the forge (`forge`) and the runner (`
 """
 
 import os
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import yaml
 from bezel.localcloud import control, seed
 from bezel.pulumi_engine.pipeline_file import FILE
 from bezel.simulated_vllm import synthetic_weights
+from tests.support.gitops import forge as forges
 from tests.support.gitops import foundation
 from tests.support.gitops.forge import OWNER, REPOSITORY, Forge, add_user
 from tests.support.gitops.issuer import Issuer
@@ -46,6 +47,7 @@ class Team:
         act: The program act.
         issuer: It signs the identity tokens of jobs.
         before: What was in the cloud before any deploy, as `inventory` gives it.
+        password: Of the people.
         machines: Ends the machines of the runners.
         machine: The newest of them.
     """
@@ -57,6 +59,7 @@ class Team:
     act: Path
     issuer: Issuer
     before: Mapping[str, Any] = field(default_factory=dict)
+    password: str = PASSWORD
     machines: ExitStack = field(default_factory=ExitStack)
     machine: Machine = field(init=False)
 
@@ -121,7 +124,7 @@ class Team:
 
     def press(self, button: str, run: Mapping[str, Any]) -> None:
         """Press a button of a run's page as the reviewer: `cancel`, `approve`. No API has these."""
-        self.forge.press(f"/actions/runs/{run['id']}/{button}", REVIEWER, PASSWORD)
+        self.forge.press(f"/actions/runs/{run['id']}/{button}", REVIEWER, self.password)
 
     def inventory(self) -> dict[str, Any]:
         """What users made in the cloud, but for the states."""
@@ -178,16 +181,44 @@ def _add_chat(copy: WorkingCopy) -> None:
     copy.commit("Add a stack")
 
 
-def found(forge: Forge, folder: Path, act: Path, issuer: Issuer) -> Team:
+@contextmanager
+def running_team(
+    gitea: Path, act: Path, folder: Path, password: str = PASSWORD, show: Callable[[str], None] = lambda _line: None
+) -> Iterator[Team]:
+    """A forge with the repository of a team, its cloud, and a runner; all of them end with the context.
+
+    Args:
+        gitea: The folder of the program Gitea.
+        act: The program act.
+        folder: The place of everything.
+        password: Of the people.
+        show: Gets a line for each step.
+    """
+    show("starting the forge")
+    with forges.running(gitea, folder / "gitea") as forge, Issuer() as issuer:
+        forge.call("POST", "/user/repos", {"name": REPOSITORY, "default_branch": "main", "private": False})
+        team = found(forge, folder, act, issuer, password, show)
+        try:
+            with team.machines:
+                show("starting a runner")
+                team.start_machine()
+                yield team
+        finally:
+            team.pipeline.stop()
+
+
+def found(forge: Forge, folder: Path, act: Path, issuer: Issuer, password: str, show: Callable[[str], None]) -> Team:
     """Make the repository with its people, variables and protection; `forge` has it empty."""
+    show("starting the embedded cloud")
     (folder / "pipeline").mkdir()
     pipeline = Pipeline.whole(folder / "pipeline")
     for name in (DEVELOPER, REVIEWER, STRANGER):
-        add_user(forge, name, PASSWORD)
+        add_user(forge, name, password)
     for name in (DEVELOPER, REVIEWER):
         forge.repository("PUT", f"/collaborators/{name}", {"permission": "write"})
     stacks = [name for name in tracked_files() if name.startswith("Pulumi.") and name.count(".") == 2]
     files = [name for name in tracked_files() if name not in stacks or name == f"Pulumi.{STACK}.yaml"]
+    show("pushing the program")
     copy = WorkingCopy.of(folder / "copy", forge.address(DEVELOPER), files, DEVELOPER)
     _add_chat(copy)
     # Without Actions at first: a push of all workflows would run the tests, and these among them.
@@ -199,6 +230,7 @@ def found(forge: Forge, folder: Path, act: Path, issuer: Issuer) -> Team:
     forge.repository("PATCH", "", {"has_actions": True})
     for workflow in LEFT_OUT:
         forge.repository("PUT", f"/actions/workflows/{workflow}/disable")
+    show("making the accounts of the pipeline, and the protection of the branch")
     number = str(forge.repository("GET", "")["id"])
     variables = {
         "GOOGLE_PROJECT": pipeline.environment["GOOGLE_PROJECT"],
@@ -221,6 +253,6 @@ def found(forge: Forge, folder: Path, act: Path, issuer: Issuer) -> Team:
     forge.repository("POST", "/branch_protections", protection)
     weights = synthetic_weights.model_files("gemma-4-12b-it-qat-w4a16")
     seed.seed(pipeline.endpoint, "bezel-local-models", MODEL, weights)
-    team = Team(forge, copy, pipeline, folder, act, issuer)
+    team = Team(forge, copy, pipeline, folder, act, issuer, password=password)
     team.before = team.inventory()
     return team

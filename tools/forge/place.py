@@ -1,0 +1,117 @@
+"""Place of the forge on this machine: its folder, the lock of its keeper, and the end of everything that is in it."""
+
+import fcntl
+import os
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from bezel.localcloud import control
+from bezel.localcloud.core.locks import is_locked
+from bezel.localcloud.core.paths import Paths
+from bezel.localcloud.processes.process_status import end_marked
+from bezel.state_folder import state_folder
+from tests.support.gitops.machine import MARK
+
+UP_SECONDS = 1800.0
+"""Time limit of a start: on a busy machine each job of the pull request takes minutes."""
+DOWN_SECONDS = 90.0
+_FORGE_MARK = "GITEA_WORK_DIR"
+_CLEAR_SECONDS = 20.0
+_LOOK_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class Place:
+    """The folder of a forge, which only this user can read: it holds passwords and tokens."""
+
+    folder: Path
+
+    @classmethod
+    def of_user(cls) -> "Place":
+        """The one place of this user."""
+        return cls(state_folder("forge"))
+
+    @classmethod
+    def at(cls, folder: str) -> "Place":
+        """The place in a folder."""
+        return cls(Path(folder))
+
+    @property
+    def log(self) -> Path:
+        """The keeper's output: a line for each step, and what failed."""
+        return self.folder / "keeper.log"
+
+    @property
+    def ready(self) -> Path:
+        """The text about the running forge; it exists once all is there."""
+        return self.folder / "ready"
+
+    @property
+    def lock(self) -> Path:
+        """Lock that the keeper holds while it lives; it holds the keeper's process id."""
+        return self.folder / "keeper.lock"
+
+    def prepare(self) -> None:
+        """Make the folder."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.folder.chmod(0o700)
+
+    def is_kept(self) -> bool:
+        """Whether a keeper lives."""
+        return is_locked(self.lock)
+
+    def lines(self) -> list[str]:
+        """The complete lines of the keeper's output."""
+        with suppress(FileNotFoundError):
+            return self.log.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
+        return []
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Hold the keeper's lock.
+
+        Raises:
+            BlockingIOError: Another keeper holds it.
+        """
+        with os.fdopen(os.open(self.lock, os.O_RDWR | os.O_CREAT, 0o600), "r+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            file.truncate()
+            file.write(str(os.getpid()))
+            file.flush()
+            yield
+
+    def end(self, seconds: float) -> bool:
+        """Ask the keeper to end; whether it did within that time. Afterwards none lives."""
+        number, end = signal.SIGTERM, time.monotonic() + seconds
+        while self.is_kept():
+            with suppress(ValueError, ProcessLookupError):
+                os.kill(int(self.lock.read_text()), number)
+            until = time.monotonic() + (seconds if number == signal.SIGTERM else 1.0)
+            while self.is_kept() and time.monotonic() < until:
+                time.sleep(_LOOK_SECONDS)
+            number = signal.SIGKILL
+        return number == signal.SIGTERM or time.monotonic() < end
+
+    def clear(self, *, keep_log: bool = False) -> None:
+        """End every process that a keeper left, and remove the folder."""
+        if not self.folder.is_dir():
+            return
+        marks = [(MARK, place) for place in self.folder.glob("runner-*")]
+        for name, value in [*marks, (_FORGE_MARK, self.folder / "gitea")]:
+            # Again and again: one that is ended may just have started another.
+            end = time.monotonic() + _CLEAR_SECONDS
+            while end_marked(name, str(value)) and time.monotonic() < end:
+                time.sleep(_LOOK_SECONDS)
+        # The team's own cloud, and those of rehearsals that were under way.
+        for lock in self.folder.rglob(Paths(self.folder).daemon_lock.name):
+            control.stop(lock.parent)
+        for entry in self.folder.iterdir():
+            if not (keep_log and entry == self.log):
+                shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+        if not keep_log:
+            self.folder.rmdir()
