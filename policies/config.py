@@ -104,6 +104,12 @@ def schema_of(model: type[PolicyConfig]) -> tuple[dict[str, dict[str, Any]], lis
     return schema.get("properties", {}), schema.get("required", [])
 
 
+class RequestConfig(PolicyConfig):
+    """Types whose requests pass unread."""
+
+    exempt: list[str] = Field([], description="resource types whose requests to Google's APIs pass unread")
+
+
 class LabelConfig(PolicyConfig):
     """Required labels, and values to fill in where one is missing."""
 

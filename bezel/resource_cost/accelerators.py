@@ -6,79 +6,140 @@ tests/policies/test_provider_schema.py.
 """
 
 import re
-from itertools import takewhile
+from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
 
 from bezel.resource_cost.anywhere import Value, describes_only, values
-from bezel.resource_cost.inputs import UNKNOWN, plainly
+from bezel.resource_cost.inputs import UNKNOWN, camel, plainly, switched
+from bezel.resource_cost.machine_names import (
+    is_hardware,
+    is_plain_family,
+    is_plain_machine,
+    is_size_with_accelerator,
+)
 
-# "tpu" only as a separate word: "output" contains it.
+# "tpu" only as a separate word: "output" contains it. Resources of Kubernetes have the maker's name, too.
 _NAME = re.compile(
     r"(?i:accelerator|gpu)|(?:^|[^a-zA-Z])(?:tpus?|TPUs?)(?![a-zA-Z])|^tpus?(?=[A-Z])|T(?:pu|PU)s?(?![a-z])"
+    r"|(?i:nvidia\.com/|aws\.amazon\.com/neuron|habana\.ai/|huawei\.com/ascend|xilinx\.com/)"
 )
 # Redundancy of a Cloud Run GPU; has no meaning without one.
 _NO_NAME = frozenset({"gpuZonalRedundancyDisabled", "gpu_zonal_redundancy_disabled"})
-# Names of inputs that hold a machine type, compared by letters alone.
+# Names of inputs that hold a machine type, compared by letters alone; of a selector, what stands behind its prefix.
 _MACHINE_NAME = re.compile(r".*machine(?:types?|famil(?:y|ies)|series)|(?:instance|node)types?|vmsize")
-# Families without accelerators: of Google, of its databases and VMware, of AWS and Azure under GKE; and placeholders
-# that some APIs use in place of a machine.
-_PLAIN_MACHINE = re.compile(
-    r"(?:.*/)?(?:(?:custom|db|e2|f1|g1|n1|n2d?|n4[ad]?|c2d?|c3d?|c4[ad]?|t2[ad]|m[1-4]|h3|h4d|x4|z3|ve[12])(?:[-_].+)?"
-    r"|composer-n1-.+|standard-\d+"
-    r"|(?:a1|c\d|d\d|h1|hpc\d|i\d|im4|is4|m\d|r\d|t\d|u|x\d|z1)[a-z\d-]*\.[a-z\d-]+"
-    r"|(?i:standard)_[A-M]\w*|[A-Z]+(?:_[A-Z]+)*|[EN][12]_[A-Z_]+\d*)",
+_FAMILY_NAME = re.compile(r"(?:instance|sku|machine)(?:famil(?:y|ies)|categor(?:y|ies)|series|name)")
+_SIZE_NAME = re.compile(
+    r".*(?:type|kind|class|resource|device|size|shape|flavou?r|sku|family|category|product|pool)s?", re.IGNORECASE
 )
-_HARDWARE = re.compile(
-    r"nvidia-(?!driver|smi|docker|container|cuda)[a-z\d-]*\d[a-z\d-]*|NVIDIA_[A-Z\d_]*\d[A-Z\d_]*|accelerators?"
-    r"|tpu-?v\d.*|v[2-4]-(?:8|\d{2,4})|v(?:5e|5p|5litepod|6e|7x?)-\d+|ct\d\w*(?:-.+)?|tpu7x?-.+"
-    r"|(?:.*/(?:machine|accelerator)Types/)?(?:a[2-9]x?-[a-z]+gpu-.+|g[2-9]-(?:standard|custom|node)-.+|ct\d\w*-.+)"
-    r"|.*/acceleratorTypes/.+",
-    re.IGNORECASE,
-)
-# The same inside longer text: a Kubernetes resource, an option of a command, a machine in YAML, a commitment.
+_SELECTOR = re.compile(r"node_?selectors?|nodeaffinity|node_affinity|requirements|node_?labels", re.IGNORECASE)
+# A machine or an accelerator inside of longer text: a Kubernetes resource, an option of a command, a machine in YAML.
 _MENTIONED = re.compile(
-    r"nvidia\.com/(?:gpu|mig)|google\.com/tpu|gpu\.nvidia\.com|tpu\.google\.com|gke-(?:accelerator|gpu|tpu)"
+    r"nvidia\.com/(?:gpu|mig)|google\.com/tpu|(?:amd|intel)\.com/gpu|gpu\.(?:nvidia|amd|intel)\.com|tpu\.google\.com"
+    r"|gke-(?:accelerator|gpu|tpu)|aws\.amazon\.com/neuron|habana\.ai/gaudi"
     r"|\b(?:a[2-9]x?-[a-z]+gpu-\d|g[2-9]-standard-\d|ct\d\w*-(?:standard|hightpu)-\d)"
-    r"|accelerators?(?:[-_ ]?(?:type|config|count))?[\"']?\s*[=:]|\b(?:accelerator|graphics)_optimized",
+    r"|\b(?:p[2-9]|g[3-9]|gr\d|inf\d|trn\d|dl\d)[a-z]{0,3}(?:-[a-z]+\d+)?\.(?:\d*x?large|metal)\b"
+    r"|\bstandard_n[a-z]{1,2}\d+\w*|\b(?:vm|bm)\.gpu"
+    r"|accelerators?(?:[-_ ]?(?:type|config|count))?[\"']?\s*[=:]|\b(?:accelerator|graphics)_optimized"
+    r"|(?<![\w-])--(?:num-|guest-)?(?:gpus?|tpus?|accelerators?)(?:-(?:type|count|topology))?(?=[\s=\"',]|$)",
     re.IGNORECASE,
 )
+_DENYING = frozenset({"notin", "doesnotexist"})
 # Types that get an accelerator by default, and the input that would set which.
 _BY_DEFAULT = {"gcp:vertex/aiEndpointWithModelGardenDeployment:AiEndpointWithModelGardenDeployment": "deployConfig"}
 _OF_TPUS = re.compile(r"(?:gcp|google-native):tpu/.*")
-_NOTHING = (None, False, 0, "", "0", "false")
 
 
-def requested_by(token: str, inputs: object) -> tuple[str, str] | None:
+def requested_by(
+    token: str,
+    inputs: object,
+    priced: Collection[tuple[str, ...]] = frozenset(),
+    holders: Collection[tuple[str, ...]] = frozenset(),
+) -> tuple[str, str] | None:
     """The input that requests an accelerator, and which accelerator; None where the resource requests none.
 
     Args:
         token: the resource's type.
         inputs: of the resource, as plain values.
+        priced: paths of inputs whose accelerators have a price; only what stands beside them is looked for.
+        holders: paths of mappings around these, whose names request nothing by themselves.
     """
     if describes_only(token):
         return None
-    requests = [(path, value.value) for value in values(inputs) if (path := _requesting_path(value))]
+    requests: list[tuple[tuple[str, ...], object]] = []
+    for value in _searched(inputs):
+        path = tuple(map(camel, value.path))
+        if any(path[: len(known)] == known for known in priced):
+            continue
+        above = max((len(holder) for holder in holders if path[: len(holder)] == holder), default=0)
+        if found := _requesting_path(value, above):
+            requests.append((found, value.value))
     if requests:
         first = requests[0][0]
-        same = [value for path, value in requests if path == first]
-        return ".".join(first), ", ".join("(not known yet)" if value is UNKNOWN else plainly(value) for value in same)
+        same = dict.fromkeys(
+            "(not known yet)" if value is UNKNOWN else plainly(value) for path, value in requests if path == first
+        )
+        return ".".join(first), ", ".join(same)
+    if priced:
+        return None
     if _OF_TPUS.fullmatch(token):
         return "acceleratorType", "(not set: a TPU of Google's choice)"
     return (_BY_DEFAULT[token], "(not set: an accelerator of Google's choice)") if token in _BY_DEFAULT else None
 
 
-def _requesting_path(value: Value) -> tuple[str, ...] | None:
+def _searched(inputs: object) -> Iterator[Value]:
+    """Values, and those of selectors that stand as `{key: NAME, operator: In, values: [...]}` under that name."""
+    yield from values(inputs)
+    waiting: list[tuple[tuple[str, ...], object]] = [((), inputs)]
+    while waiting:
+        path, held = waiting.pop()
+        if isinstance(held, list | tuple):
+            waiting += [((*path, str(number)), entry) for number, entry in enumerate(held)]
+        elif isinstance(held, Mapping):
+            key, operator = held.get("key"), str(held.get("operator", "")).lower()
+            if isinstance(key, str) and ("operator" in held or "values" in held) and operator not in _DENYING:
+                yield from (Value((*path, key), entry.value) for entry in values(held.get("values") or True))
+            waiting += [((*path, str(name)), entry) for name, entry in held.items()]
+
+
+def _requesting_path(value: Value, above: int) -> tuple[str, ...] | None:
     """The path of the input that requests an accelerator; None where this value does not."""
-    if value.value in _NOTHING:
+    if _is_nothing(value.value):
         return None
-    before = tuple(takewhile(lambda part: not _names_accelerator(part), value.path))
-    if len(before) < len(value.path):
-        return value.path[: len(before) + 1]
-    of_machine = any(_MACHINE_NAME.fullmatch(re.sub(r"[^a-z]", "", name.lower())) for name in value.path)
-    if of_machine and not (isinstance(value.value, str) and _PLAIN_MACHINE.fullmatch(value.value)):
+    for place, part in enumerate(value.path[above:], start=above + 1):
+        if _names_accelerator(part):
+            return value.path[:place]
+    text = value.value if isinstance(value.value, str) else None
+    if any(map(_holds_machine, value.path)) and not (text is not None and is_plain_machine(text)):
         return value.path
-    mentioned = isinstance(value.value, str) and (_HARDWARE.fullmatch(value.value) or _MENTIONED.search(value.value))
-    return value.path if mentioned and value.path[-1:] != ("name",) else None
+    if any(map(_holds_family, value.path)) and not (text is not None and is_plain_family(text)):
+        return value.path
+    if text is None:
+        return None
+    if value.path[-1:] != ("name",) and (is_hardware(text) or _MENTIONED.search(text)):
+        return value.path
+    sized = _SIZE_NAME.fullmatch(value.name) and is_size_with_accelerator(text)
+    selected = any(map(_SELECTOR.fullmatch, value.path)) and is_size_with_accelerator(text)
+    return value.path if sized or selected else None
 
 
+def _is_nothing(value: object) -> bool:
+    return value is None or (not isinstance(value, list | Mapping) and switched(value) is False)
+
+
+@lru_cache(maxsize=4096)
 def _names_accelerator(name: str) -> bool:
     return name not in _NO_NAME and _NAME.search(name) is not None
+
+
+@lru_cache(maxsize=4096)
+def _holds_machine(name: str) -> bool:
+    return _MACHINE_NAME.fullmatch(_letters(name)) is not None
+
+
+@lru_cache(maxsize=4096)
+def _holds_family(name: str) -> bool:
+    return "/" in name and _FAMILY_NAME.fullmatch(_letters(name)) is not None
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[^a-z]", "", name.rpartition("/")[2].lower())

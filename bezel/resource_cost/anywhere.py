@@ -9,6 +9,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from bezel.errors import Problem
+from bezel.resource_cost.inputs import InputError
+
 # Types that observe, limit or describe. Their filters and conditions name what other resources buy or grant.
 _DESCRIBING = re.compile(
     r"(?:gcp|google-native):(?:billing|cloudasset|cloudquota|cloudsecuritycompliance|essentialcontacts|logging"
@@ -19,7 +22,11 @@ _DESCRIBING = re.compile(
     r"|pulumi-python:dynamic/smoke:HealthCheck"
 )
 # Inputs that only describe a resource: they buy and grant nothing.
-_WORDS_ABOUT = frozenset({"annotations", "description", "displayName", "metadata"})
+_WORDS_ABOUT = frozenset({"annotations", "description", "displayName", "display_name", "metadata"})
+_SELECTING = frozenset({"nodelabels", "node_labels"})
+"""Labels by which a node is selected."""
+MOST_LEVELS, MOST_VALUES = 100, 200_000
+"""Bounds of what is read of one resource: deeper or longer inputs are refused, as nobody could check them."""
 
 
 class Value(NamedTuple):
@@ -45,19 +52,42 @@ def describes_only(token: str) -> bool:
 
 
 def values(inputs: object, path: tuple[str, ...] = (), *, about: bool = False) -> Iterator[Value]:
-    """Each value of a resource's inputs that does more than describe it; with `about`, descriptions too."""
+    """Each value of a resource's inputs that does more than describe it; with `about`, descriptions too.
+
+    Raises:
+        InputError: they are nested too deep, or too many.
+    """
+    for number, value in enumerate(_values(inputs, path, about=about)):
+        if number == MOST_VALUES:
+            raise _too_much(path, f"more than {MOST_VALUES} values")
+        yield value
+
+
+def _values(inputs: object, path: tuple[str, ...], *, about: bool) -> Iterator[Value]:
+    if len(path) > MOST_LEVELS:
+        raise _too_much(path, f"more than {MOST_LEVELS} levels")
     if isinstance(inputs, Mapping):
         for key, held in inputs.items():
             name = str(key)
-            if about or not (name in _WORDS_ABOUT or name.lower().endswith("labels")):
-                yield from values(held, (*path, name), about=about)
+            if about or not _is_about(name):
+                yield from _values(held, (*path, name), about=about)
     elif isinstance(inputs, list | tuple):
         for number, held in enumerate(inputs):
-            yield from values(held, (*path, str(number)), about=about)
+            yield from _values(held, (*path, str(number)), about=about)
     elif (inside := _written_out(inputs)) is not None:
-        yield from values(inside, path, about=about)
+        yield from _values(inside, path, about=about)
     else:
         yield Value(path, inputs)
+
+
+def _is_about(name: str) -> bool:
+    lower = name.lower()
+    return name in _WORDS_ABOUT or (lower.endswith("labels") and lower not in _SELECTING)
+
+
+def _too_much(path: tuple[str, ...], what: str) -> InputError:
+    consequence = f"it has {what}, which no policy checks."
+    return InputError(Problem(".".join(path[:3]) or "inputs", None, consequence, "write it in several resources."))
 
 
 def _written_out(value: object) -> object:
@@ -66,5 +96,7 @@ def _written_out(value: object) -> object:
         return None
     try:
         return json.loads(value)
-    except (ValueError, RecursionError):
+    except RecursionError:
+        raise _too_much((), "text with too many levels") from None
+    except ValueError:
         return None

@@ -12,6 +12,7 @@ from bezel.planner.base.money import Amount, Unpriced
 from bezel.planner.base.schedule import ANNOTATION
 from bezel.planner.cost.service_cost import Cost, service_cost
 from bezel.resource_cost.inputs import Inputs
+from bezel.resource_cost.leases import Beside
 
 GPU = "nvidia.com/gpu"
 # Quantities in the notation of Kubernetes, which Cloud Run uses.
@@ -25,10 +26,20 @@ _GIB = {unit: Decimal(size) / 2**30 for unit, size in _BYTES.items()}
 
 @dataclass(frozen=True, slots=True)
 class GpuService:
-    """One service. Counts are of instances, amounts in USD."""
+    """One service. Counts are of instances, amounts in USD.
+
+    `beside` is another accelerator that the service requests, which has no price here.
+    """
 
     inputs: Inputs
     run_seconds: None = None
+    beside: Beside | None = None
+
+    @property
+    def priced(self) -> frozenset[tuple[str, ...]]:
+        """Paths of the inputs that request its GPUs."""
+        limits = ((*container.where, "resources", "limits", GPU) for container in self._containers)
+        return frozenset({_ACCELERATOR, *limits})
 
     @property
     def labels(self) -> Inputs:
@@ -37,13 +48,14 @@ class GpuService:
 
     @property
     def accelerator(self) -> str:
-        """Cloud Run's name of the GPU, which the catalogue uses too."""
-        return self.inputs.needed("a GPU without a name has no price.", "add its name, e.g. nvidia-l4.", *_ACCELERATOR)
+        """Cloud Run's name of the GPU, which the catalogue uses too; of several, which no list contains."""
+        name = self.inputs.needed("a GPU without a name has no price.", "add its name, e.g. nvidia-l4.", *_ACCELERATOR)
+        return f"{name} and {self.beside.accelerator}" if self.beside else name
 
     @property
     def accelerator_key(self) -> str:
         """Input of the accelerator."""
-        return self.inputs.key(*_ACCELERATOR)
+        return self.beside.key if self.beside else self.inputs.key(*_ACCELERATOR)
 
     @property
     def max_instances(self) -> int:
@@ -99,6 +111,8 @@ class GpuService:
 
     @property
     def _cost(self) -> Cost | Unpriced:
+        if self.beside:
+            return self.beside.hourly
         if self.inputs.get("multiRegionSettings"):
             return Unpriced("a service that runs in several regions at a time")
         return service_cost(
@@ -110,7 +124,7 @@ class GpuService:
             max_instances=self.max_instances,
             accelerator_count=self._gpus,
             # Google's default is reserved capacity in another zone, which is more expensive.
-            zonal_redundancy=self.inputs.get("template", "gpuZonalRedundancyDisabled") is not True,
+            zonal_redundancy=not self.inputs.switch("template", "gpuZonalRedundancyDisabled"),
         )
 
     @property

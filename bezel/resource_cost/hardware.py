@@ -1,18 +1,21 @@
 """Accelerators of a resource of any type: a GPU service, a leased machine, or one that has no price here.
 
 Owns which resource types are known. On any other type, `accelerators` detects an accelerator, which becomes `Foreign`:
-it has no price here, so it is refused. Resources that request no accelerator are ignored.
+it has no price here, so it is refused. So does one beside those that are known, and a request that a resource sends
+later and nobody can read (`Unread`). Resources that request no accelerator are ignored.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bezel.planner.base.money import Amount, Unpriced
 from bezel.resource_cost import accelerators, leases
 from bezel.resource_cost.gpu_service import GpuService, has_gpu
 from bezel.resource_cost.inputs import Inputs
-from bezel.resource_cost.leases import Lease
-from bezel.resource_cost.scheduled_leases import JOB, lease_of_job
+from bezel.resource_cost.later_requests import unread_request
+from bezel.resource_cost.leases import Beside, Lease
+from bezel.resource_cost.scheduled_minimum import ScheduledMinimum
+from bezel.resource_cost.scheduled_requests import JOB, Unread, request_of_job
 
 SERVICE = "gcp:cloudrunv2/service:Service"
 INSTANCE = "gcp:compute/instance:Instance"
@@ -49,10 +52,27 @@ class Foreign:
         return Unpriced(f"an accelerator on a resource of type {self.token}")
 
 
+@dataclass(frozen=True, slots=True)
+class Unreadable(Foreign):
+    """A request that the resource sends later and that is not understood: it may create any accelerator."""
+
+    why: str = ""
+
+    @property
+    def may_be_tpu(self) -> bool:
+        """Unknown; its price is refused in any case."""
+        return False
+
+    @property
+    def hourly(self) -> Amount:
+        """Unknown: nobody knows what the request creates."""
+        return Unpriced(f"what a request creates of which nobody understands {self.why}")
+
+
 Hardware = GpuService | Lease | Foreign
 
 
-def hardware_of(token: str, inputs: Inputs) -> Hardware | None:
+def hardware_of(token: str, inputs: Inputs) -> Hardware | ScheduledMinimum | None:
     """The accelerators of a resource; None where it requests none.
 
     Args:
@@ -62,6 +82,20 @@ def hardware_of(token: str, inputs: Inputs) -> Hardware | None:
     Raises:
         InputError: it is not known yet whether there are any.
     """
+    known = _known(token, inputs)
+    if isinstance(known, Unread):
+        return Unreadable(inputs, token, known.key, known.value, why=known.why)
+    if isinstance(known, GpuService | Lease):
+        beside = accelerators.requested_by(token, inputs.values, known.priced, _holders(known))
+        return replace(known, beside=Beside(*beside)) if beside else known
+    if known is not None:
+        return known
+    requested = accelerators.requested_by(token, inputs.values)
+    return Foreign(inputs, token, *requested) if requested else None
+
+
+def _known(token: str, inputs: Inputs) -> GpuService | Lease | ScheduledMinimum | Unread | None:
+    """What a resource of a known type requests."""
     if token == SERVICE and has_gpu(inputs):
         return GpuService(inputs)
     if token == INSTANCE and (lease := leases.lease_of_instance(inputs)):
@@ -70,9 +104,12 @@ def hardware_of(token: str, inputs: Inputs) -> Hardware | None:
         return leases.lease_of_vm(inputs)
     if token == QUEUED_RESOURCE:
         return leases.lease_of_queue(inputs)
-    if token == JOB and (lease := lease_of_job(inputs)):
-        return lease
+    if token == JOB and (request := request_of_job(inputs)):
+        return request
     if token.startswith(DYNAMIC) and (lease := leases.lease_of_request(inputs)):
         return lease
-    requested = accelerators.requested_by(token, inputs.values)
-    return Foreign(inputs, token, *requested) if requested else None
+    return unread_request(token, inputs)
+
+
+def _holders(known: GpuService | Lease) -> frozenset[tuple[str, ...]]:
+    return known.holders if isinstance(known, Lease) else frozenset()

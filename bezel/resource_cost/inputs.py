@@ -1,13 +1,16 @@
 """Inputs of a resource as the engine passes them, read by path. A value unknown before the deploy cannot be read.
 
-Owns the refusal of an input that is unknown, missing or of a wrong shape, as a problem that names it. Leaves what an
-input means to its readers.
+Owns the refusal of an input that is unknown, missing or of a wrong shape, as a problem that names it, and what counts
+as the same input: Google's APIs and the providers take a name as `machineType` and as `machine_type`, and a switch as
+text and as a number, too. Leaves what an input means to its readers.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
+from functools import lru_cache
 from typing import Final
 
 from bezel.errors import NOT_SET, Problem, UserError, shown
@@ -21,6 +24,8 @@ UNKNOWN: Final = _Unknown.UNKNOWN
 """Placeholder of an input that a preview cannot know."""
 
 
+_ON = frozenset({"true", "1", "1.0", "yes", "on", "t", "y"})
+_OFF = frozenset({"false", "0", "0.0", "no", "off", "f", "n", "", "none", "null"})
 MAX_COUNT = 10**9
 """Upper bound of any plausible number of instances, nodes or seconds."""
 
@@ -42,18 +47,38 @@ class Inputs:
         """The value at a path; None without one.
 
         Raises:
-            InputError: it, or a part of its path, is not known yet.
+            InputError: it, or a part of its path, is not known yet, or it is written twice, in two spellings.
         """
         here = self.values
         for depth, key in enumerate(path, start=1):
-            here = here.get(key) if isinstance(here, Mapping) else None
+            if not isinstance(here, Mapping):
+                return None
+            names = [name for name in spellings(key) if here.get(name) is not None]
+            if len(names) > 1 and here[names[0]] != here[names[1]]:
+                both = " and ".join(names)
+                raise self.refusal(both, "one input has two values.", f"write {key} alone.", *path[:depth])
+            here = here[names[0]] if names else None
             if here is UNKNOWN:
                 raise InputError(not_known(self.key(*path[:depth])))
         return here
 
     def is_unknown(self, key: str) -> bool:
         """Whether the value of a key comes from a resource that does not exist yet."""
-        return isinstance(self.values, Mapping) and self.values.get(key) is UNKNOWN
+        return isinstance(self.values, Mapping) and any(self.values.get(name) is UNKNOWN for name in spellings(key))
+
+    def switch(self, *path: str) -> bool | None:
+        """The switch at a path, written as a switch, as text or as a number; None without one.
+
+        Raises:
+            InputError: it is neither on nor off, or not known yet.
+        """
+        value = self.get(*path)
+        if value is None:
+            return None
+        on = switched(value)
+        if on is None:
+            raise self.refusal(value, "expected true or false.", "write true or false.", *path)
+        return on
 
     def key(self, *path: str) -> str:
         """The path's full name, e.g. `template.scaling.maxInstanceCount`."""
@@ -119,6 +144,24 @@ class Inputs:
         """The error for the value at a path."""
         written = NOT_SET if value is None else plainly(value)
         return InputError(Problem(self.key(*path), written, consequence, repair))
+
+
+@lru_cache(maxsize=1024)
+def spellings(key: str) -> tuple[str, ...]:
+    """A name as its API writes it, and in snake case; one of them where both are the same."""
+    snake = re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", key).lower()
+    return (key,) if snake == key.lower() else (key, snake)
+
+
+def camel(name: str) -> str:
+    """A name as Google's APIs write it, from either spelling, e.g. `machineType` from `machine_type`."""
+    return re.sub(r"(?<=[a-z0-9])_([a-z])", lambda found: found[1].upper(), name)
+
+
+def switched(value: object) -> bool | None:
+    """What a value means as a switch; None where it means neither."""
+    word = str(value).strip().lower()
+    return True if word in _ON else False if word in _OFF else None
 
 
 def plainly(value: object) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import prod
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
 from bezel.cron import CronError
 from bezel.planner.base.hardware import leased
@@ -21,7 +21,7 @@ from bezel.planner.base.hours import Window, share_of_time
 from bezel.planner.base.money import Amount, Unpriced, most_expensive, times, total
 from bezel.planner.cost.lease_cost import Provisioning, lease_cost
 from bezel.planner.cost.service_cost import HOURS_PER_MONTH
-from bezel.resource_cost.inputs import Inputs, plainly
+from bezel.resource_cost.inputs import Inputs, camel, plainly
 
 MACHINE = re.compile(r"(?:.*/)?(?:ct6e-standard-(?P<chips>\d+)t|(?P<gpus>g2-standard-96))")
 MODELS: dict[str, Provisioning] = {
@@ -30,6 +30,9 @@ MODELS: dict[str, Provisioning] = {
 _DURATION = re.compile(r"(\d{1,9})s")
 _TOPOLOGY = re.compile(r"\d{1,4}x\d{1,4}(x\d{1,4})?")
 _PRICED = "its price depends on it."
+_SPECS = frozenset({"nodeSpec", "nodeSpecs"})
+# Of v2 and of v2alpha1.
+_MANY = ("multisliceParams", "multiNodeParams")
 _BODIES = ("body", "tpu")
 """Inputs that hold the body of a queued resource, or its nodes."""
 
@@ -55,12 +58,25 @@ class Node:
         return times(most_expensive(prices), self.count)
 
 
+class Beside(NamedTuple):
+    """An accelerator that a resource requests beside one that has a price: the input, and which."""
+
+    key: str
+    accelerator: str
+
+    @property
+    def hourly(self) -> Unpriced:
+        """Unknown: it has no price here."""
+        return Unpriced(f"the accelerator {plainly(self.accelerator)} at {self.key}")
+
+
 @dataclass(frozen=True, slots=True)
 class Lease:
     """Lease of one resource: nodes that are bought together and end together.
 
     `name` is the lease's name where several resources share one lease: those that request it, and the one that waits.
     `monthly_hours` are the hours of a month where it is leased again and again; None where it ends for good.
+    `beside` is another accelerator that the same resource requests, which has no price here.
     """
 
     nodes: tuple[Node, ...]
@@ -70,6 +86,22 @@ class Lease:
     run_seconds: int | None
     name: str | None = None
     monthly_hours: Decimal | None = None
+    beside: Beside | None = None
+
+    @property
+    def priced(self) -> frozenset[tuple[str, ...]]:
+        """Paths of the inputs that request its machines."""
+        return frozenset(
+            (*node.inputs.where, name)
+            for node in self.nodes
+            for name in ("machineType", "acceleratorType", "acceleratorConfig")
+        )
+
+    @property
+    def holders(self) -> frozenset[tuple[str, ...]]:
+        """Paths of the mappings that hold its machines, whose own names request nothing."""
+        places = {node.inputs.where for node in self.nodes}
+        return frozenset(places | {place[:-3] for place in places if place[-1:] == ("node",)})
 
     @property
     def labels(self) -> Inputs:
@@ -79,12 +111,13 @@ class Lease:
     @property
     def accelerator(self) -> str:
         """The slice's name in the catalogue; several kinds are joined, which no list contains."""
-        return " and ".join(dict.fromkeys(node.slice_id for node in self.nodes))
+        names = [node.slice_id for node in self.nodes] + ([self.beside.accelerator] if self.beside else [])
+        return " and ".join(dict.fromkeys(names))
 
     @property
     def accelerator_key(self) -> str:
         """Input of the accelerator."""
-        return self.nodes[0].slice_key
+        return self.beside.key if self.beside else self.nodes[0].slice_key
 
     @property
     def max_instances(self) -> int:
@@ -94,12 +127,13 @@ class Lease:
     @property
     def max_key(self) -> str:
         """Input of the first node."""
-        return self.accelerator_key
+        return self.nodes[0].slice_key
 
     @property
     def hourly(self) -> Amount:
-        """Cost of all nodes, per hour."""
-        return total(node.hourly(self.model) for node in self.nodes)
+        """Cost of all nodes, per hour; unknown with another accelerator beside them."""
+        nodes = [node.hourly(self.model) for node in self.nodes]
+        return total([*nodes, self.beside.hourly] if self.beside else nodes)
 
     def until_its_end(self) -> Amount:
         """Cost of all nodes until the lease ends; unknown without an end."""
@@ -121,7 +155,7 @@ def lease_of_instance(inputs: Inputs, zones: tuple[str, ...] = ()) -> Lease | No
     places = zones or (inputs.needed(_PRICED, "set the zone.", "zone"),)
     run = inputs.count("scheduling", "maxRunDuration", "seconds")
     model = inputs.text("scheduling", "provisioningModel") or ""
-    if not model and inputs.get("scheduling", "preemptible") is True:
+    if not model and inputs.switch("scheduling", "preemptible"):
         model = "SPOT"
     hardware = f"v6e-{machine['chips']}" if machine["chips"] else machine["gpus"]
     return Lease(
@@ -136,8 +170,8 @@ def lease_of_instance(inputs: Inputs, zones: tuple[str, ...] = ()) -> Lease | No
 def lease_of_vm(inputs: Inputs) -> Lease:
     """A node of the TPU API, which has no end."""
     scheduling = inputs.at("schedulingConfig")
-    model = "SPOT" if scheduling.get("spot") is True or scheduling.get("preemptible") is True else ""
-    model = "reserved" if scheduling.get("reserved") is True else model
+    model = "SPOT" if scheduling.switch("spot") or scheduling.switch("preemptible") else ""
+    model = "reserved" if scheduling.switch("reserved") else model
     node = _node(inputs, (inputs.needed(_PRICED, "set the zone.", "zone"),))
     return Lease((node,), model, inputs.key("schedulingConfig"), inputs.key("maxRunDuration"), None)
 
@@ -156,13 +190,13 @@ def lease_of_queue(body: Inputs, zones: tuple[str, ...] = ()) -> Lease:
         places = (zone,) if zone else zones
         if not places:
             raise spec.refusal(None, _PRICED, "write projects/P/locations/ZONE.", "parent")
-        nodes.append(_node(spec.at("node"), places, max(1, spec.count("multisliceParams", "nodeCount"))))
+        nodes.append(_node(spec.at("node"), places, max(1, *(spec.count(name, "nodeCount") for name in _MANY))))
     if not nodes:
         raise body.refusal(None, _PRICED, "describe the nodes.", "tpu", spelling)
     model = body.text("provisioningModel") or ""
     if not model and body.get("spot") is not None:
         model = "SPOT"
-    if not model and body.get("guaranteed", "reserved") is True:
+    if not model and body.switch("guaranteed", "reserved"):
         model = "reserved"
     return Lease(
         tuple(nodes),
@@ -223,7 +257,7 @@ def queue_body(inputs: Inputs) -> Inputs | None:
         if not isinstance(place.values, Mapping):
             continue
         nodes = place.get("tpu")
-        if isinstance(nodes, Mapping) and ("nodeSpec" in nodes or "nodeSpecs" in nodes):
+        if isinstance(nodes, Mapping) and not _SPECS.isdisjoint(map(camel, map(str, nodes))):
             return place
     return None
 
@@ -231,24 +265,28 @@ def queue_body(inputs: Inputs) -> Inputs | None:
 def _written_out(inputs: Inputs, key: str) -> Inputs:
     """The inputs under a key; a body in JSON text is parsed."""
     held, where = inputs.values.get(key) if isinstance(inputs.values, Mapping) else None, (*inputs.where, key)
-    if not isinstance(held, str) or '"nodeSpec' not in held:
+    if not isinstance(held, str) or not any(word in held for word in ('"nodeSpec', '"node_spec')):
         return Inputs(held, where)
     try:
         return Inputs(json.loads(held), where)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise inputs.refusal("(text)", "expected JSON.", "write the body as JSON.", key) from None
 
 
 def _node(inputs: Inputs, zones: tuple[str, ...], count: int = 1) -> Node:
     kind = inputs.text("acceleratorType")
-    if kind:
-        return Node(inputs, kind, inputs.key("acceleratorType"), zones, count)
     topology = inputs.text("acceleratorConfig", "topology") or ""
     family = inputs.text("acceleratorConfig", "type")
-    if family is None or not _TOPOLOGY.fullmatch(topology):
+    by_topology = None
+    if family is not None and _TOPOLOGY.fullmatch(topology):
+        by_topology = f"{family.lower()}-{prod(int(side) for side in topology.split('x'))}"
+    if kind and (topology or family) and kind != by_topology:
+        raise inputs.refusal(kind, "acceleratorConfig is of another slice.", "write one of both.", "acceleratorType")
+    if kind:
+        return Node(inputs, kind, inputs.key("acceleratorType"), zones, count)
+    if by_topology is None:
         raise inputs.refusal(None, _PRICED, "write e.g. v6e-4.", "acceleratorType")
-    chips = prod(int(side) for side in topology.split("x"))
-    return Node(inputs, f"{family.lower()}-{chips}", inputs.key("acceleratorConfig"), zones, count)
+    return Node(inputs, by_topology, inputs.key("acceleratorConfig"), zones, count)
 
 
 def _seconds(inputs: Inputs, *path: str) -> int | None:

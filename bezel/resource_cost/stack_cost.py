@@ -13,9 +13,10 @@ from bezel.errors import Problem
 from bezel.planner.base.money import Amount, Priced, Unpriced, times, total
 from bezel.planner.cost.service_cost import HOURS_PER_MONTH
 from bezel.resource_cost.gpu_service import GpuService
-from bezel.resource_cost.hardware import Hardware, hardware_of
+from bezel.resource_cost.hardware import SERVICE, Hardware, hardware_of
 from bezel.resource_cost.inputs import UNKNOWN, InputError, Inputs
 from bezel.resource_cost.leases import Lease
+from bezel.resource_cost.scheduled_minimum import BeyondDeclaration, ScheduledMinimum
 
 # Values that a preview cannot know, as the engine writes them for each kind (sdk/go/common/resource/plugin).
 UNKNOWN_MARKS = frozenset(
@@ -98,7 +99,7 @@ class PaidLeases:
     def __init__(self) -> None:
         self._counted: set[tuple[str, Amount, int | None]] = set()
 
-    def already(self, hardware: Hardware | None) -> bool:
+    def already(self, hardware: Hardware) -> bool:
         """Whether the hardware is a lease that was asked about before."""
         if not isinstance(hardware, Lease) or hardware.name is None:
             return False
@@ -117,14 +118,14 @@ def stack_cost(resources: Iterable[AnyResource]) -> StackCost:
     idle: list[Amount] = []
     missing: list[str] = []
     count = 0
-    for resource in resources:
-        if not resource.custom:
-            continue
+    found = [(resource, Inputs(plain(resource.inputs))) for resource in resources if resource.custom]
+    services = [inputs for resource, inputs in found if resource.type == SERVICE]
+    for resource, inputs in found:
         try:
-            hardware = hardware_of(resource.type, Inputs(plain(resource.inputs)))
-            if hardware is None or paid.already(hardware):
+            cost = cost_in_stack(resource.type, inputs, services)
+            if cost is None or (not isinstance(cost, BeyondDeclaration) and paid.already(cost)):
                 continue
-            amounts = hardware.hourly, monthly_of(hardware), idle_of(hardware)
+            amounts = cost.hourly, monthly_of(cost), idle_of(cost)
         except InputError as error:
             reason = "; ".join(_input(resource.name, problem) for problem in error.problems)
             amounts = Unpriced(reason), Unpriced(reason), Unpriced(reason)
@@ -137,8 +138,25 @@ def stack_cost(resources: Iterable[AnyResource]) -> StackCost:
     return StackCost(total(hourly), total(monthly), total(idle), tuple(dict.fromkeys(missing)), count)
 
 
-def monthly_of(hardware: Hardware) -> Amount:
+def cost_in_stack(token: str, inputs: Inputs, services: Iterable[Inputs]) -> Hardware | BeyondDeclaration | None:
+    """What costs money of a resource in its stack; None where it adds nothing to the other resources.
+
+    Args:
+        token: the resource's type.
+        inputs: of the resource.
+        services: inputs of all Cloud Run services of the stack, whose minimum a job may set.
+
+    Raises:
+        InputError: an input that the cost depends on cannot be read.
+    """
+    hardware = hardware_of(token, inputs)
+    return hardware.beyond(services) if isinstance(hardware, ScheduledMinimum) else hardware
+
+
+def monthly_of(hardware: Hardware | BeyondDeclaration) -> Amount:
     """Cost of a month, or of a lease that ends earlier: without hours a lease is requested again only on request."""
+    if isinstance(hardware, BeyondDeclaration):
+        return hardware.monthly
     hours = Decimal(HOURS_PER_MONTH)
     if isinstance(hardware, Lease) and hardware.monthly_hours is not None:
         hours = min(hours, hardware.monthly_hours)
@@ -147,9 +165,9 @@ def monthly_of(hardware: Hardware) -> Amount:
     return times(hardware.hourly, hours)
 
 
-def idle_of(hardware: Hardware) -> Amount:
+def idle_of(hardware: Hardware | BeyondDeclaration) -> Amount:
     """Cost per hour without traffic; a leased machine runs with or without it."""
-    return hardware.idle_hourly if isinstance(hardware, GpuService) else hardware.hourly
+    return hardware.idle_hourly if isinstance(hardware, GpuService | BeyondDeclaration) else hardware.hourly
 
 
 def resources_in(state: Sequence[Mapping[str, Any]]) -> list[StateResource]:

@@ -15,10 +15,11 @@ from bezel.planner.base.money import Amount, Unpriced, total
 from bezel.planner.base.repairs import to_number
 from bezel.planner.rules.lease_checks import RUN_SECONDS
 from bezel.resource_cost.gpu_service import GpuService
-from bezel.resource_cost.hardware import Foreign, Hardware, hardware_of
+from bezel.resource_cost.hardware import SERVICE, Foreign, Hardware, Unreadable, hardware_of
 from bezel.resource_cost.inputs import InputError, Inputs, plainly
 from bezel.resource_cost.leases import MODELS, Lease
-from bezel.resource_cost.stack_cost import PaidLeases, monthly_of
+from bezel.resource_cost.scheduled_minimum import BeyondDeclaration, ScheduledMinimum
+from bezel.resource_cost.stack_cost import PaidLeases, cost_in_stack, monthly_of
 from policies.config import Limits
 
 Rule = Callable[[str, Inputs, Limits], Iterator[Problem]]
@@ -29,7 +30,9 @@ _MISSING_ROW = (
 _ENDING = "use a queued resource with runDuration, or an instance with scheduling.maxRunDuration."
 
 
-def _limited(*kinds: type[Hardware]) -> Callable[[Callable[[Any, str, Any], Iterator[Problem]]], Rule]:
+def _limited(
+    *kinds: type[Hardware] | type[ScheduledMinimum],
+) -> Callable[[Callable[[Any, str, Any], Iterator[Problem]]], Rule]:
     """Make a rule over resources from one over hardware of these kinds, its environment and the limit there."""
 
     def decorate(rule: Callable[[Any, str, Any], Iterator[Problem]]) -> Rule:
@@ -66,13 +69,14 @@ def most_instances(hardware: GpuService | Lease, environment: str, limit: int) -
         yield Problem(hardware.max_key, hardware.max_instances, consequence, repair)
 
 
-@_limited(GpuService)  # a TPU is limited by its run duration
-def always_on(hardware: GpuService, environment: str, limit: int) -> Iterator[Problem]:
+@_limited(GpuService, ScheduledMinimum)  # a TPU is limited by its run duration
+def always_on(hardware: GpuService | ScheduledMinimum, environment: str, limit: int) -> Iterator[Problem]:
     """No more GPUs run without traffic than the environment may have."""
     if hardware.min_instances > limit:
         may = f"at most {limit} may run" if limit else "none may run"
         consequence = f"in {environment} {may} without traffic: each costs money day and night."
-        repair = f"{to_number('lower', 'scaling.min_instances', limit)}."
+        name = "scaling.schedule" if isinstance(hardware, ScheduledMinimum) else "scaling.min_instances"
+        repair = f"{to_number('lower', name, limit)}."
         yield Problem(hardware.min_key, hardware.min_instances, consequence, repair)
 
 
@@ -80,7 +84,10 @@ def always_on(hardware: GpuService, environment: str, limit: int) -> Iterator[Pr
 def allowed_accelerators(hardware: Hardware, environment: str, allowed: list[str]) -> Iterator[Problem]:
     """An environment has only accelerators that it may have."""
     consequence = f"{environment} may have {', '.join(allowed) or 'no accelerator'}"
-    if isinstance(hardware, Foreign):
+    if isinstance(hardware, Unreadable):
+        consequence = f"it may create anything: nobody understands {hardware.why}, and {consequence} only."
+        yield Problem(hardware.accelerator_key, plainly(hardware.accelerator), consequence, _exempting(hardware.token))
+    elif isinstance(hardware, Foreign):
         consequence += f", on types that this policy knows; {hardware.token} is another type."
         yield Problem(hardware.accelerator_key, plainly(hardware.accelerator), consequence, _exempting(hardware.token))
     elif hardware.accelerator not in allowed:
@@ -141,7 +148,7 @@ def stack_monthly_ceiling(resources: Iterable[tuple[str, Inputs]], config: Limit
     yield from _sums(resources, config, "a month", monthly_of)
 
 
-def _checked_hardware(token: str, inputs: Inputs, config: Limits) -> Hardware | None:
+def _checked_hardware(token: str, inputs: Inputs, config: Limits) -> Hardware | ScheduledMinimum | None:
     """The accelerators of a resource; None where it requests none, or its type is exempt from this policy."""
     hardware = hardware_of(token, inputs)
     return None if isinstance(hardware, Foreign) and token in config.exempt else hardware
@@ -188,16 +195,23 @@ def _shorter(seconds: int) -> str:
 
 
 def _sums(
-    resources: Iterable[tuple[str, Inputs]], config: Limits, per: str, amount_of: Callable[[Hardware], Amount]
+    resources: Iterable[tuple[str, Inputs]],
+    config: Limits,
+    per: str,
+    amount_of: Callable[[Hardware | BeyondDeclaration], Amount],
 ) -> Iterator[Problem]:
     """Compare each environment's sum with its limit; in a stack of one environment, the stack's sum."""
     amounts: dict[tuple[str, float], list[Amount]] = {}
     paid = PaidLeases()
-    for token, inputs in resources:
+    found = list(resources)
+    services = [inputs for token, inputs in found if token == SERVICE]
+    for token, inputs in found:
         try:
-            hardware = _checked_hardware(token, inputs, config)
-            if hardware is not None and not paid.already(hardware):
-                amounts.setdefault(config.of(hardware.labels), []).append(amount_of(hardware))
+            cost = cost_in_stack(token, inputs, services)
+            exempt = isinstance(cost, Foreign) and token in config.exempt
+            if cost is None or exempt or (not isinstance(cost, BeyondDeclaration) and paid.already(cost)):
+                continue
+            amounts.setdefault(config.of(cost.labels), []).append(amount_of(cost))
         except InputError as error:
             yield from error.problems
     for (environment, limit), parts in amounts.items():

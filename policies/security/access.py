@@ -7,31 +7,20 @@ from collections.abc import Iterator, Mapping
 from bezel.errors import NOT_SET, Problem
 from bezel.resource_cost.anywhere import Value, describes_only, values
 from bezel.resource_cost.hardware import INSTANCE, SERVICE, TPU_VM, hardware_of
-from bezel.resource_cost.inputs import UNKNOWN, Inputs, not_known
+from bezel.resource_cost.inputs import UNKNOWN, Inputs, camel, not_known, switched
 from bezel.resource_cost.leases import Lease
-from bezel.resource_cost.scheduled_leases import JOB
+from bezel.resource_cost.scheduled_requests import JOB
 from policies.config import PolicyConfig
+from policies.security.identities import MEMBERS, SHARED_ACCOUNT, may_be_entity, unidentified
+from policies.security.pool_condition import PROVIDER, unpinned_provider
 
 _GOOGLE = ("gcp:", "google-native:")
-# Public members of IAM and of Kubernetes.
-_EVERYONE = re.compile(
-    r"(?<![\w.-])(?:allUsers|allAuthenticatedUsers|principalSet://goog/public:all"
-    r"|system:(?:anonymous|authenticated|unauthenticated))(?![\w.-])",
-    re.IGNORECASE,
-)
-# Cloud Storage's predefined access lists that include everyone.
-_PUBLIC_LIST = re.compile(r"public-?read(?:-?write)?|authenticated-?read", re.IGNORECASE)
 # Inputs that open a resource to everyone without a member.
 _SWITCH = re.compile(r"^invokerIamDisabled$|^(?:allow|enable)\w*(?:PublicAccess|Unauthenticated|SystemAuthenticated)$")
 _ANNOTATION = "run.googleapis.com/invoker-iam-disabled"
 """The same switch in Cloud Run's older API, which has it among the annotations."""
 # Inputs that deny: a public member below them is harmless.
 _REFUSED_TO = frozenset({"deniedPrincipals", "excludedPrincipals", "publicAccessPrevention"})
-_MEMBERS = frozenset(
-    {"defaultAcl", "iamMember", "member", "members", "policyData", "predefinedAcl", "roleEntities", "specialGroup"}
-)
-# Accounts that Google creates by itself, with rights over the whole project or owned outside this stack.
-_SHARED_ACCOUNT = re.compile(r"(\d+-compute@developer|.*@appspot|.*@cloudservices)\.gserviceaccount\.com|default")
 RUN_JOB = "gcp:cloudrunv2/job:Job"
 SCHEDULED = JOB
 WORKER_POOL = "gcp:cloudrunv2/workerPool:WorkerPool"
@@ -47,14 +36,17 @@ _ACCOUNTS = {
 def no_public_invoker(token: str, inputs: Inputs, _config: PolicyConfig) -> Iterator[Problem]:
     """Only known identities may call a service or read a bucket.
 
-    Refuses grants to everyone, on any resource and by any input, and services that need no grant.
+    Refuses grants to everyone, to whole sets of identities and to shared accounts, on any resource and by any input,
+    services that need no grant, and pools that let in every repository of a forge.
     """
     if describes_only(token):
         return
+    if token == PROVIDER:
+        yield from unpinned_provider(inputs)
     for value in values(inputs.values):
         yield from _granted(token, value)
     for value in values(inputs.values, about=True):
-        if value.path[-1:] == (_ANNOTATION,) and str(value.value).lower() == "true":
+        if value.path[-1:] == (_ANNOTATION,) and switched(value.value):
             yield _open(value)
     if "iam" in token.lower() and not inputs.is_unknown("policyData"):
         yield from _unreadable(inputs)
@@ -62,19 +54,18 @@ def no_public_invoker(token: str, inputs: Inputs, _config: PolicyConfig) -> Iter
 
 def _granted(token: str, value: Value) -> Iterator[Problem]:
     """Grants to everyone by one input, also possible ones."""
-    held = value.value
+    held, name = value.value, camel(value.name)
     if held is UNKNOWN:
-        if _SWITCH.search(value.name) or _may_grant(token, value.name):
+        if _SWITCH.search(name) or _may_grant(token, name):
             yield not_known(value.key)
-    elif _SWITCH.search(value.name) and str(held).lower() == "true":
+    elif _SWITCH.search(name) and switched(held):
         yield _open(value)
-    elif isinstance(held, str) and not _REFUSED_TO & set(value.path):
-        public = value.name.lower().endswith("acl") and _PUBLIC_LIST.fullmatch(held)
-        for everyone in [held] if public else dict.fromkeys(_EVERYONE.findall(held)):
+    elif isinstance(held, str) and _REFUSED_TO.isdisjoint(map(camel, value.path)):
+        for member, says in unidentified(token, value):
             yield Problem(
                 value.key,
-                everyone,
-                "it grants the role to the whole internet: anyone can have a Google account.",
+                member,
+                says,
                 "list the callers in `bezel:access.invokers`, without `bezel:access.public`; on a bucket or an object "
                 "grant it to the accounts that read it.",
             )
@@ -91,7 +82,7 @@ def _open(value: Value) -> Problem:
 
 def _may_grant(token: str, name: str) -> bool:
     """Whether an input that a preview cannot know may name a member."""
-    return token.startswith(_GOOGLE) and (name in _MEMBERS or (name == "entity" and ":storage/" in token))
+    return token.startswith(_GOOGLE) and ((name in MEMBERS and name != "domain") or may_be_entity(token, name))
 
 
 def _unreadable(inputs: Inputs) -> Iterator[Problem]:
@@ -117,7 +108,7 @@ def own_service_account(token: str, inputs: Inputs, _config: PolicyConfig) -> It
         places += [account for node in hardware.nodes for account in _accounts(node.inputs)]
     for place, path in places:
         account = place.text(*path)
-        if account is None or _SHARED_ACCOUNT.fullmatch(account):
+        if account is None or SHARED_ACCOUNT.fullmatch(account):
             yield Problem(
                 place.key(*path),
                 account or NOT_SET,

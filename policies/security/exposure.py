@@ -131,7 +131,7 @@ def no_external_address(token: str, inputs: Inputs, _config: PolicyConfig) -> It
                     yield _open(interface.key(kind), "set")
         networks = [place.at("networkConfig"), *place.each("networkConfigs")]
         for network in networks:
-            if network.get("enableExternalIps") is True:
+            if network.switch("enableExternalIps"):
                 yield _open(network.key("enableExternalIps"), "true")
 
 

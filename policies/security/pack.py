@@ -3,13 +3,14 @@
 from pulumi_policy import Policy
 
 from policies.adapter import resource_policy
-from policies.config import LabelConfig, PolicyConfig
-from policies.security import access, exposure
+from policies.config import LabelConfig, PolicyConfig, RequestConfig
+from policies.security import access, exposure, requests
 from policies.security.labels import fill_in, labels
 
 NAME = "security"
 POLICIES: list[Policy] = [
     resource_policy(PolicyConfig, access.no_public_invoker),
+    resource_policy(RequestConfig, requests.known_requests),
     resource_policy(PolicyConfig, access.own_service_account),
     resource_policy(PolicyConfig, exposure.image_by_digest),
     resource_policy(PolicyConfig, exposure.no_plain_secret),

@@ -1,0 +1,172 @@
+"""Requests to Google's APIs that a resource sends later, or that what it holds sends: workflows, builds, scripts.
+
+A resource can buy hardware after its deploy, by a request that it sends then. Which types can was read from the inputs
+of the installed provider (tests/policies/test_request_senders.py lists them). Owned here: definitions of Workflows,
+queues and pipelines that sign requests with a token for Google's APIs, commands and scripts of containers and builds,
+and definitions that stand somewhere else, which nobody can read. Cloud Scheduler's are in `scheduled_requests`. Leaves
+out programs inside images: the rights of their accounts limit these.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+
+import yaml
+
+from bezel.resource_cost.anywhere import describes_only, values
+from bezel.resource_cost.commands import TOOLS, unread_command
+from bezel.resource_cost.google_hosts import is_google_api
+from bezel.resource_cost.inputs import Inputs, camel
+from bezel.resource_cost.scheduled_requests import JOB, Unread
+
+WORKFLOW = "gcp:workflows/workflow:Workflow"
+TRIGGER = "gcp:cloudbuild/trigger:Trigger"
+ELSEWHERE = {
+    "gcp:configdeployment/deployment:Deployment": "terraformBlueprint",
+    "gcp:deploymentmanager/deployment:Deployment": "target",
+    "gcp:saasruntime/release:Release": "blueprint",
+}
+"""Types that create what a definition somewhere else says, and the input that names it."""
+SIGNED = frozenset({"oauthToken", "serviceAccountAuthConfig", "serviceAccountAuthConfigs"})
+"""Inputs by which a request gets a token for Google's APIs."""
+_ACCOUNT = frozenset({"serviceAccount", "serviceAccountEmail"})
+SCRIPTS = (
+    "entrypoint", "entrypoints", "command", "commands", "script", "scripts", "args", "arguments", "startupScript",
+    "metadataStartupScript", "postStartupScript",
+)  # fmt: skip
+"""Inputs that hold a command or a script, in the order in which they make a command."""
+_IMAGES = ("image", "name", "imageUri")
+_LONGEST_WORKFLOW = 131_072  # Workflows takes 128 KB
+_READING = ("get", "list", "aggregatedList", "getIamPolicy", "testIamPermissions", "search", "query", "lookup")
+_ENDING = ("instances.delete", "instances.stop", "instances.suspend")
+
+
+def unread_request(token: str, inputs: Inputs) -> Unread | None:
+    """A request to one of Google's APIs that a resource sends later and that is not understood; None without one.
+
+    Raises:
+        InputError: it is not known yet what it sends.
+    """
+    if describes_only(token) or not isinstance(inputs.values, Mapping):
+        return None
+    if token == WORKFLOW:
+        return _of_workflow(inputs)
+    if token in ELSEWHERE:
+        return Unread(inputs.key(ELSEWHERE[token]), "(set)", "a definition that stands somewhere else")
+    if token == TRIGGER and inputs.get("build") is None:
+        return Unread(inputs.key("filename"), inputs.text("filename") or "(not set)", "a build that stands elsewhere")
+    if token != JOB and token.startswith("gcp:") and (signed := _signed(inputs)):
+        return signed
+    return next(_commands(inputs.values, inputs.where), None)
+
+
+def _signed(inputs: Inputs) -> Unread | None:
+    for value in values(inputs.values):
+        path = [camel(part) for part in value.path]
+        account = "oauthToken" not in path or path[-1] in _ACCOUNT
+        access = path[-1:] == ["serviceAgentAuth"] and value.value == "ACCESS_TOKEN"
+        if value.value not in (None, "") and (access or (account and not SIGNED.isdisjoint(path))):
+            return Unread(value.key, "(set)", "requests with a token for Google's APIs")
+    return None
+
+
+def _commands(held: object, path: tuple[str, ...]) -> Iterator[Unread]:
+    """Commands and scripts that do more than read, at any depth."""
+    if isinstance(held, list):
+        for number, entry in enumerate(held):
+            yield from _commands(entry, (*path, str(number)))
+    if not isinstance(held, Mapping):
+        return
+    names = {camel(str(name)): str(name) for name in held}
+    place = next((name for name in SCRIPTS if name in names), None)
+    if place is not None:
+        parts = [_words(held[names[name]]) for name in SCRIPTS if name in names]
+        whole = " ".join([*_tools(held), *parts])
+        if why := unread_command(whole):
+            yield Unread(".".join((*path, names[place])), "(set)", why)
+    for name, entry in held.items():
+        if isinstance(entry, Mapping | list) and name not in ("metadata", "annotations", "labels"):
+            yield from _commands(entry, (*path, str(name)))
+
+
+def _words(held: object) -> str:
+    if isinstance(held, str):
+        return held
+    if isinstance(held, list):
+        return " ".join(part if isinstance(part, str) else " " for part in held)
+    return json.dumps(held, default=str) if isinstance(held, Mapping) else ""
+
+
+def _tools(held: Mapping[str, object]) -> list[str]:
+    """The tool that an image holds, which runs the container's arguments."""
+    images = [str(held[name]) for name in _IMAGES if isinstance(held.get(name), str)]
+    names = [image.rpartition("/")[2].partition("@")[0].partition(":")[0] for image in images if "/" in image]
+    return [name for name in names if name in TOOLS]
+
+
+def _of_workflow(inputs: Inputs) -> Unread | None:
+    """The first call of a workflow that may do more than read."""
+    source = inputs.text("sourceContents")
+    if source is None:
+        return None
+    key = inputs.key("sourceContents")
+    try:
+        root = yaml.compose(source, Loader=yaml.SafeLoader) if len(source) <= _LONGEST_WORKFLOW else None
+    except (yaml.YAMLError, RecursionError, ValueError):
+        root = None
+    if root is None:
+        return Unread(key, "(text)", "this workflow")
+    for node in _nodes(root):
+        fields = _fields(node)
+        if "call" in fields and (why := _unread_call(fields)):
+            return Unread(key, "(text)", why)
+    return None
+
+
+def _nodes(root: yaml.Node) -> Iterator[yaml.Node]:
+    """Every node once: an alias is the node that it names."""
+    waiting, seen = [root], set()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        yield node
+        if isinstance(node, yaml.MappingNode):
+            waiting += [part for pair in node.value for part in pair]
+        elif isinstance(node, yaml.SequenceNode):
+            waiting += node.value
+
+
+def _fields(node: yaml.Node | None) -> dict[str, yaml.Node]:
+    if not isinstance(node, yaml.MappingNode):
+        return {}
+    return {key.value: value for key, value in node.value if isinstance(key, yaml.ScalarNode)}
+
+
+def _text(node: yaml.Node | None) -> str:
+    return str(node.value).strip() if isinstance(node, yaml.ScalarNode) else ""
+
+
+def _unread_call(fields: Mapping[str, yaml.Node]) -> str | None:
+    """What is not understood of a call; None where it only reads, or calls another server."""
+    call = _text(fields["call"])
+    family, _, method = call.partition(".")
+    if family == "googleapis":
+        reads = method.rpartition(".")[2] in _READING or method.endswith(_ENDING)
+        return None if reads else f"the call {call}"
+    if family == "experimental" or not call or call.startswith("$"):
+        return f"the call {call or 'of this workflow'}"
+    if family != "http":
+        return None
+    args = _fields(fields.get("args"))
+    verb = _text(args.get("method")).upper() if method == "request" else method.upper()
+    if verb in ("GET", "HEAD"):
+        return None
+    url, signed = _text(args.get("url")), _text(_fields(args.get("auth")).get("type")).upper()
+    # Without a token for them, Google's APIs refuse a request.
+    headers = {name.lower() for name in _fields(args.get("headers"))}
+    told = all(isinstance(args[name], yaml.MappingNode) for name in ("auth", "headers") if name in args)
+    open_auth = ("auth" in args and signed != "OIDC") or "authorization" in headers or "<<" in args or not told
+    if not url or is_google_api(url) or open_auth:
+        return f"the call {call} to {url or 'an address of another place'}"
+    return None
