@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 
 from bezel.resource_cost.anywhere import Value, describes_only, values
-from bezel.resource_cost.inputs import UNKNOWN, camel, plainly, switched
+from bezel.resource_cost.inputs import UNKNOWN, camel, plainly
 from bezel.resource_cost.machine_names import (
     is_hardware,
     is_plain_family,
@@ -21,13 +21,13 @@ from bezel.resource_cost.machine_names import (
 # "tpu" only as a separate word: "output" contains it. Resources of Kubernetes have the maker's name, too.
 _NAME = re.compile(
     r"(?i:accelerator|gpu)|(?:^|[^a-zA-Z])(?:tpus?|TPUs?)(?![a-zA-Z])|^tpus?(?=[A-Z])|T(?:pu|PU)s?(?![a-z])"
-    r"|(?i:nvidia\.com/|aws\.amazon\.com/neuron|habana\.ai/|huawei\.com/ascend|xilinx\.com/)"
+    r"|(?i:nvidia\.com/|aws\.amazon\.com/neuron|habana\.ai/|huawei\.com/ascend|xilinx\.com/|pci-10de)"
 )
 # Redundancy of a Cloud Run GPU; has no meaning without one.
 _NO_NAME = frozenset({"gpuZonalRedundancyDisabled", "gpu_zonal_redundancy_disabled"})
 # Names of inputs that hold a machine type, compared by letters alone; of a selector, what stands behind its prefix.
 _MACHINE_NAME = re.compile(r".*machine(?:types?|famil(?:y|ies)|series)|(?:instance|node)types?|vmsize")
-_FAMILY_NAME = re.compile(r"(?:instance|sku|machine)(?:famil(?:y|ies)|categor(?:y|ies)|series|name)")
+_FAMILY_NAME = re.compile(r"(?:instance|sku)(?:famil(?:y|ies)|categor(?:y|ies)|series|name)")
 _SIZE_NAME = re.compile(
     r".*(?:type|kind|class|resource|device|size|shape|flavou?r|sku|family|category|product|pool)s?", re.IGNORECASE
 )
@@ -43,6 +43,13 @@ _MENTIONED = re.compile(
     r"|(?<![\w-])--(?:num-|guest-)?(?:gpus?|tpus?|accelerators?)(?:-(?:type|count|topology))?(?=[\s=\"',]|$)",
     re.IGNORECASE,
 )
+# One of these stands in each text that mentions one: looked for first, as most texts are long and have none.
+_HINTS = (
+    "gpu", "tpu", "accelerator", "optimized", "nvidia.com/mig", "neuron", "gaudi", "-standard-", "large", "metal",
+    "standard_n",
+)  # fmt: skip
+_NOTHING = frozenset({"", "0", "0.0", "false", "no", "off", "none", "null"})
+_LONGEST_NOTHING = 5
 _DENYING = frozenset({"notin", "doesnotexist"})
 # Types that get an accelerator by default, and the input that would set which.
 _BY_DEFAULT = {"gcp:vertex/aiEndpointWithModelGardenDeployment:AiEndpointWithModelGardenDeployment": "deployConfig"}
@@ -67,7 +74,7 @@ def requested_by(
         return None
     requests: list[tuple[tuple[str, ...], object]] = []
     for value in _searched(inputs):
-        path = tuple(map(camel, value.path))
+        path = tuple(map(camel, value.path)) if priced else ()
         if any(path[: len(known)] == known for known in priced):
             continue
         above = max((len(holder) for holder in holders if path[: len(holder)] == holder), default=0)
@@ -88,7 +95,8 @@ def requested_by(
 
 def _searched(inputs: object) -> Iterator[Value]:
     """Values, and those of selectors that stand as `{key: NAME, operator: In, values: [...]}` under that name."""
-    yield from values(inputs)
+    selected: list[Value] = []
+    denied: set[tuple[str, ...]] = set()
     waiting: list[tuple[tuple[str, ...], object]] = [((), inputs)]
     while waiting:
         path, held = waiting.pop()
@@ -96,9 +104,16 @@ def _searched(inputs: object) -> Iterator[Value]:
             waiting += [((*path, str(number)), entry) for number, entry in enumerate(held)]
         elif isinstance(held, Mapping):
             key, operator = held.get("key"), str(held.get("operator", "")).lower()
-            if isinstance(key, str) and ("operator" in held or "values" in held) and operator not in _DENYING:
-                yield from (Value((*path, key), entry.value) for entry in values(held.get("values") or True))
+            if operator in _DENYING:
+                denied.add((*path, "values"))
+                denied.add((*path, "key"))
+            elif isinstance(key, str) and ("operator" in held or "values" in held):
+                selected += [Value((*path, key), entry.value) for entry in values(held.get("values") or True)]
             waiting += [((*path, str(name)), entry) for name, entry in held.items()]
+    for value in values(inputs):
+        if not denied or not any(value.path[:length] in denied for length in range(len(value.path) + 1)):
+            yield value
+    yield from selected
 
 
 def _requesting_path(value: Value, above: int) -> tuple[str, ...] | None:
@@ -115,15 +130,22 @@ def _requesting_path(value: Value, above: int) -> tuple[str, ...] | None:
         return value.path
     if text is None:
         return None
-    if value.path[-1:] != ("name",) and (is_hardware(text) or _MENTIONED.search(text)):
+    if value.path[-1:] != ("name",) and (is_hardware(text) or _mentions(text)):
         return value.path
     sized = _SIZE_NAME.fullmatch(value.name) and is_size_with_accelerator(text)
     selected = any(map(_SELECTOR.fullmatch, value.path)) and is_size_with_accelerator(text)
     return value.path if sized or selected else None
 
 
+def _mentions(text: str) -> bool:
+    small = text.lower()
+    return any(hint in small for hint in _HINTS) and _MENTIONED.search(text) is not None
+
+
 def _is_nothing(value: object) -> bool:
-    return value is None or (not isinstance(value, list | Mapping) and switched(value) is False)
+    if isinstance(value, str):
+        return len(value) <= _LONGEST_NOTHING and value.strip().lower() in _NOTHING
+    return value is None or (isinstance(value, int | float) and value == 0)
 
 
 @lru_cache(maxsize=4096)

@@ -25,8 +25,8 @@ _DESCRIBING = re.compile(
 _WORDS_ABOUT = frozenset({"annotations", "description", "displayName", "display_name", "metadata"})
 _SELECTING = frozenset({"nodelabels", "node_labels"})
 """Labels by which a node is selected."""
-MOST_LEVELS, MOST_VALUES = 100, 200_000
-"""Bounds of what is read of one resource: deeper or longer inputs are refused, as nobody could check them."""
+MOST_LEVELS, MOST_VALUES, MOST_LETTERS = 100, 20_000, 1_000_000
+"""Bounds of what is read of one resource, and of one text: deeper or longer inputs are refused, as nobody could check them."""
 
 
 class Value(NamedTuple):
@@ -74,6 +74,8 @@ def _values(inputs: object, path: tuple[str, ...], *, about: bool) -> Iterator[V
     elif isinstance(inputs, list | tuple):
         for number, held in enumerate(inputs):
             yield from _values(held, (*path, str(number)), about=about)
+    elif isinstance(inputs, str) and len(inputs) > MOST_LETTERS:
+        raise _too_much(path, f"a text of more than {MOST_LETTERS} characters")
     elif (inside := _written_out(inputs)) is not None:
         yield from _values(inside, path, about=about)
     else:

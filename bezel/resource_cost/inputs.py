@@ -153,6 +153,7 @@ def spellings(key: str) -> tuple[str, ...]:
     return (key,) if snake == key.lower() else (key, snake)
 
 
+@lru_cache(maxsize=4096)
 def camel(name: str) -> str:
     """A name as Google's APIs write it, from either spelling, e.g. `machineType` from `machine_type`."""
     return re.sub(r"(?<=[a-z0-9])_([a-z])", lambda found: found[1].upper(), name)

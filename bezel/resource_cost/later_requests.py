@@ -9,13 +9,14 @@ out programs inside images: the rights of their accounts limit these.
 
 import json
 from collections.abc import Iterator, Mapping
+from itertools import accumulate
 
 import yaml
 
 from bezel.resource_cost.anywhere import describes_only, values
 from bezel.resource_cost.commands import TOOLS, unread_command
 from bezel.resource_cost.google_hosts import is_google_api
-from bezel.resource_cost.inputs import Inputs, camel
+from bezel.resource_cost.inputs import UNKNOWN, InputError, Inputs, camel, not_known
 from bezel.resource_cost.scheduled_requests import JOB, Unread
 
 WORKFLOW = "gcp:workflows/workflow:Workflow"
@@ -35,7 +36,7 @@ SCRIPTS = (
 )  # fmt: skip
 """Inputs that hold a command or a script, in the order in which they make a command."""
 _IMAGES = ("image", "name", "imageUri")
-_LONGEST_WORKFLOW = 131_072  # Workflows takes 128 KB
+_LONGEST_WORKFLOW, _DEEPEST = 131_072, 100  # Workflows takes 128 KB
 _READING = ("get", "list", "aggregatedList", "getIamPolicy", "testIamPermissions", "search", "query", "lookup")
 _ENDING = ("instances.delete", "instances.stop", "instances.suspend")
 
@@ -56,7 +57,7 @@ def unread_request(token: str, inputs: Inputs) -> Unread | None:
         return Unread(inputs.key("filename"), inputs.text("filename") or "(not set)", "a build that stands elsewhere")
     if token != JOB and token.startswith("gcp:") and (signed := _signed(inputs)):
         return signed
-    return next(_commands(inputs.values, inputs.where), None)
+    return next(_commands(inputs.values, inputs.where, runs_commands=token == TRIGGER), None)
 
 
 def _signed(inputs: Inputs) -> Unread | None:
@@ -69,31 +70,38 @@ def _signed(inputs: Inputs) -> Unread | None:
     return None
 
 
-def _commands(held: object, path: tuple[str, ...]) -> Iterator[Unread]:
-    """Commands and scripts that do more than read, at any depth."""
+def _commands(held: object, path: tuple[str, ...], *, runs_commands: bool) -> Iterator[Unread]:
+    """Commands and scripts that do more than read, at any depth.
+
+    Raises:
+        InputError: a word of one that runs a tool, or any word where `runs_commands`, is not known yet.
+    """
     if isinstance(held, list):
         for number, entry in enumerate(held):
-            yield from _commands(entry, (*path, str(number)))
+            yield from _commands(entry, (*path, str(number)), runs_commands=runs_commands)
     if not isinstance(held, Mapping):
         return
     names = {camel(str(name)): str(name) for name in held}
     place = next((name for name in SCRIPTS if name in names), None)
     if place is not None:
-        parts = [_words(held[names[name]]) for name in SCRIPTS if name in names]
-        whole = " ".join([*_tools(held), *parts])
+        parts, tools = [_words(held[names[name]]) for name in SCRIPTS if name in names], _tools(held)
+        if None in parts and (tools or runs_commands):
+            raise InputError(not_known(".".join((*path, names[place]))))
+        whole = " ".join([*tools, *(part or "" for part in parts)])
         if why := unread_command(whole):
             yield Unread(".".join((*path, names[place])), "(set)", why)
     for name, entry in held.items():
         if isinstance(entry, Mapping | list) and name not in ("metadata", "annotations", "labels"):
-            yield from _commands(entry, (*path, str(name)))
+            yield from _commands(entry, (*path, str(name)), runs_commands=runs_commands)
 
 
-def _words(held: object) -> str:
-    if isinstance(held, str):
-        return held
+def _words(held: object) -> str | None:
+    """A command as one text; None where a part of it is not known yet."""
+    if held is UNKNOWN or (isinstance(held, list) and UNKNOWN in held):
+        return None
     if isinstance(held, list):
         return " ".join(part if isinstance(part, str) else " " for part in held)
-    return json.dumps(held, default=str) if isinstance(held, Mapping) else ""
+    return held if isinstance(held, str) else json.dumps(held, default=str)
 
 
 def _tools(held: Mapping[str, object]) -> list[str]:
@@ -109,8 +117,9 @@ def _of_workflow(inputs: Inputs) -> Unread | None:
     if source is None:
         return None
     key = inputs.key("sourceContents")
+    nested = max(accumulate((letter in "[{") - (letter in "]}") for letter in source), default=0) > _DEEPEST
     try:
-        root = yaml.compose(source, Loader=yaml.SafeLoader) if len(source) <= _LONGEST_WORKFLOW else None
+        root = None if nested or len(source) > _LONGEST_WORKFLOW else yaml.compose(source, Loader=yaml.SafeLoader)
     except (yaml.YAMLError, RecursionError, ValueError):
         root = None
     if root is None:

@@ -47,6 +47,11 @@ class Node:
     zones: tuple[str, ...]
     count: int = 1
 
+    @property
+    def is_instance(self) -> bool:
+        """Whether it is a machine of Compute Engine, and no node of the TPU API."""
+        return self.slice_key == self.inputs.key("machineType")
+
     def hourly(self, model: str) -> Amount:
         """USD per hour of all nodes, under one of Google's provisioning models, in the most expensive zone."""
         if model not in MODELS:
@@ -94,7 +99,7 @@ class Lease:
         return frozenset(
             (*node.inputs.where, name)
             for node in self.nodes
-            for name in ("machineType", "acceleratorType", "acceleratorConfig")
+            for name in (("machineType",) if node.is_instance else ("acceleratorType", "acceleratorConfig"))
         )
 
     @property
@@ -111,8 +116,8 @@ class Lease:
     @property
     def accelerator(self) -> str:
         """The slice's name in the catalogue; several kinds are joined, which no list contains."""
-        names = [node.slice_id for node in self.nodes] + ([self.beside.accelerator] if self.beside else [])
-        return " and ".join(dict.fromkeys(names))
+        names = list(dict.fromkeys(node.slice_id for node in self.nodes))
+        return " and ".join([*names, self.beside.accelerator] if self.beside else names)
 
     @property
     def accelerator_key(self) -> str:

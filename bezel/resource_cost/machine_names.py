@@ -68,7 +68,8 @@ def is_plain_machine(text: str) -> bool:
 @lru_cache(maxsize=4096)
 def is_plain_family(text: str) -> bool:
     """Whether a text is a family of machines that is known to have no accelerator."""
-    return is_plain_machine(text) or (len(text) <= LONGEST and _PLAIN_FAMILY.fullmatch(text) is not None)
+    is_machine = is_plain_machine(text) and any(map(str.isdigit, text))
+    return is_machine or (len(text) <= LONGEST and _PLAIN_FAMILY.fullmatch(text) is not None)
 
 
 def has_word(text: str) -> bool:
