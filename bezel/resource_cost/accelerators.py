@@ -32,7 +32,7 @@ _SIZE_NAME = re.compile(
     r".*(?:type|kind|class|resource|device|size|shape|flavou?r|sku|family|category|product|pool)s?", re.IGNORECASE
 )
 _SELECTOR = re.compile(r"node_?selectors?|nodeaffinity|node_affinity|requirements|node_?labels", re.IGNORECASE)
-# A machine or an accelerator inside of longer text: a Kubernetes resource, an option of a command, a machine in YAML.
+# A machine or an accelerator in longer text, in small letters: a Kubernetes resource, an option, a machine in YAML.
 _MENTIONED = re.compile(
     r"nvidia\.com/(?:gpu|mig)|google\.com/tpu|(?:amd|intel)\.com/gpu|gpu\.(?:nvidia|amd|intel)\.com|tpu\.google\.com"
     r"|gke-(?:accelerator|gpu|tpu)|aws\.amazon\.com/neuron|habana\.ai/gaudi"
@@ -40,8 +40,7 @@ _MENTIONED = re.compile(
     r"|\b(?:p[2-9]|g[3-9]|gr\d|inf\d|trn\d|dl\d)[a-z]{0,3}(?:-[a-z]+\d+)?\.(?:\d*x?large|metal)\b"
     r"|\bstandard_n[a-z]{1,2}\d+\w*|\b(?:vm|bm)\.gpu"
     r"|accelerators?(?:[-_ ]?(?:type|config|count))?[\"']?\s*[=:]|\b(?:accelerator|graphics)_optimized"
-    r"|(?<![\w-])--(?:num-|guest-)?(?:gpus?|tpus?|accelerators?)(?:-(?:type|count|topology))?(?=[\s=\"',]|$)",
-    re.IGNORECASE,
+    r"|(?<![\w-])--(?:num-|guest-)?(?:gpus?|tpus?|accelerators?)(?:-(?:type|count|topology))?(?=[\s=\"',]|$)"
 )
 # One of these stands in each text that mentions one: looked for first, as most texts are long and have none.
 _HINTS = (
@@ -121,25 +120,25 @@ def _requesting_path(value: Value, above: int) -> tuple[str, ...] | None:
     if _is_nothing(value.value):
         return None
     for place, part in enumerate(value.path[above:], start=above + 1):
-        if _names_accelerator(part):
+        if not part.isdigit() and _names_accelerator(part):
             return value.path[:place]
     text = value.value if isinstance(value.value, str) else None
-    if any(map(_holds_machine, value.path)) and not (text is not None and is_plain_machine(text)):
+    names = [part for part in value.path if not part.isdigit()]
+    if any(map(_holds_machine, names)) and not (text is not None and is_plain_machine(text)):
         return value.path
-    if any(map(_holds_family, value.path)) and not (text is not None and is_plain_family(text)):
+    if any(map(_holds_family, names)) and not (text is not None and is_plain_family(text)):
         return value.path
     if text is None:
         return None
     if value.path[-1:] != ("name",) and (is_hardware(text) or _mentions(text)):
         return value.path
-    sized = _SIZE_NAME.fullmatch(value.name) and is_size_with_accelerator(text)
-    selected = any(map(_SELECTOR.fullmatch, value.path)) and is_size_with_accelerator(text)
-    return value.path if sized or selected else None
+    selects = _SIZE_NAME.fullmatch(value.name) or any(map(_SELECTOR.fullmatch, names))
+    return value.path if selects and is_size_with_accelerator(text) else None
 
 
 def _mentions(text: str) -> bool:
     small = text.lower()
-    return any(hint in small for hint in _HINTS) and _MENTIONED.search(text) is not None
+    return any(hint in small for hint in _HINTS) and _MENTIONED.search(small) is not None
 
 
 def _is_nothing(value: object) -> bool:

@@ -25,8 +25,8 @@ _DESCRIBING = re.compile(
 _WORDS_ABOUT = frozenset({"annotations", "description", "displayName", "display_name", "metadata"})
 _SELECTING = frozenset({"nodelabels", "node_labels"})
 """Labels by which a node is selected."""
-MOST_LEVELS, MOST_VALUES, MOST_LETTERS = 100, 20_000, 1_000_000
-"""Bounds of what is read of one resource, and of one text: deeper or longer inputs are refused, as nobody could check them."""
+MOST_LEVELS, MOST_VALUES, MOST_LETTERS = 100, 10_000, 1_000_000
+"""Bounds of what is read of one resource, and of one text: deeper or longer inputs are refused."""
 
 
 class Value(NamedTuple):

@@ -166,6 +166,7 @@ NOT_READ = {
 }
 
 
+@pytest.mark.slow
 def test_every_input_that_may_hold_a_request_is_read_or_named() -> None:
     fields = [each for each in properties() if FIELD.search(each.name)]
     named = re.compile("|".join(NOT_READ.values()))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from time import process_time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -65,6 +68,42 @@ def test_no_inputs_make_a_policy_raise(place: tuple[str, str], value: object) ->
     for name in POLICIES:
         if not name.startswith("stack-"):
             assert all("Repair:" in message for message in violations(name, token, inputs))
+
+
+def nested(levels: int) -> dict[str, object]:
+    inner: dict[str, object] = {"machineType": "a3-highgpu-8g"}
+    for _ in range(levels):
+        inner = {"spec": inner}
+    return inner
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        nested(200),
+        {"text": "[" * 100_000},
+        {"text": "[" * 900 + "1" + "]" * 900},
+        {"text": json.dumps(list(range(60_000)))},
+        {"instanceType": "a" * 1_500_000},
+        {"member": "principalSet://" * 90_000},
+        {"args": ["gcloud " * 60_000]},
+        {"size": "gpu-" * 60, "content": "nvidia-" * 100_000 + " --gpus=8"},
+    ],
+)
+def test_hostile_inputs_are_refused_soon(inputs: dict[str, object]) -> None:
+    begin = process_time()
+    assert [name for name in POLICIES if not name.startswith("stack-") and violations(name, "x:y/z:T", inputs)]
+    assert process_time() - begin < 10  # seconds of the processor, over all policies; most need 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", ["gpu-", "tpu/", "accelerator ", "x" * 99 + "-standard-", "-- "])
+def test_long_text_is_judged_soon(text: str) -> None:
+    begin = process_time()
+    for name in ("hourly-ceiling", "no-public-invoker", "known-requests"):
+        violations(name, "x:y/z:T", {"content": text * (500_000 // len(text))})
+    assert process_time() - begin < 5
 
 
 def test_what_is_not_known_at_all_passes_no_cost_policy() -> None:

@@ -10,7 +10,9 @@ import pytest
 from pulumi_policy import EnforcementLevel, ResourceValidationPolicy
 
 from bezel.planner import LeasePlan, Plan, make_plan
+from bezel.planner.base.money import Priced
 from bezel.pulumi_engine.project import Project
+from bezel.resource_cost.stack_cost import StateResource, stack_cost
 from stacks.dispatch import deploy
 from tests.support.components.fake_engine import Declarations, Declared, declare
 from tests.support.policies.harness import POLICIES, example, remedied, violations
@@ -46,6 +48,39 @@ def test_a_stack_file_is_declared_and_passes_both_packs(stack: str) -> None:
     made, environment = declared(stack)
     assert made.of("HealthCheck")
     assert violations_of(made.all, environment) == []
+
+
+SCHEDULE = [{"cron": "0 8 * * 1-5", "min_instances": 1}, {"cron": "0 18 * * *", "min_instances": 0}]
+HOURS = {
+    "zones": [{"zone": "us-east5-a", "patience": "2h"}],
+    "duration": "4h",
+    "hours": [{"start": "0 8 * * 1-5", "end": "0 11 * * 1-5", "time_zone": "Europe/Berlin"}],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("stack", "changes", "jobs"),
+    [
+        ("l4-qat", {"environment": "prod", "scaling": {"schedule": SCHEDULE}, "cost": {}}, 2),
+        ("v6e4-moe", {"lease": HOURS}, 2),
+        ("v6e4-moe", {"lease": {**HOURS, "back_end": "flex_start_vm"}, "network": {"nat": True}}, 2),
+    ],
+)
+def test_the_jobs_of_our_own_are_understood_priced_and_limited(stack: str, changes: dict[str, Any], jobs: int) -> None:
+    made, environment = declared(stack, **changes)
+    assert len(made.of("cloudscheduler/job:Job")) == jobs
+    assert violations_of(made.all, environment) == []
+    real = [one for one in made.all if not one.type.startswith(("bezel:", "pulumi:"))]
+    resources = [StateResource(one.name, one.type, one.inputs) for one in real]
+    cost, without = stack_cost(resources), stack_cost([one for one in resources if not one.type.endswith(":Job")])
+    assert (cost.hourly, cost.monthly, cost.idle_hourly) == (without.hourly, without.monthly, without.idle_hourly)
+    assert isinstance(cost.idle_hourly, Priced)
+    assert cost.idle_hourly.usd > 0
+    dear = [one for one in made.of("cloudscheduler/job:Job") if one.name.endswith(("-0", "start-0"))]
+    assert any(violations("always-on", one.type, one.inputs, {"limits": {environment: 0}}) for one in dear) or any(
+        violations("hourly-ceiling", one.type, one.inputs, {"limits": {environment: 1}}) for one in dear
+    )
 
 
 @pytest.mark.slow
