@@ -1,10 +1,11 @@
-"""Table of every policy with its configuration, for docs/policies.md, generated from the policies themselves."""
+"""Tables of every policy and of every request that is understood, for docs/policies.md, made from the code itself."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from pulumi_policy import Policy
 
+from bezel.resource_cost.request_forms import FORMS
 from policies.hardware_cost import pack as hardware_cost
 from policies.price import pack as price
 from policies.security import pack as security
@@ -16,6 +17,17 @@ def policy_table() -> str:
     for pack in (hardware_cost, security, price):
         for policy in pack.POLICIES:
             rows += _rows(pack.NAME, policy)
+    return "\n".join(rows) + "\n"
+
+
+def request_table() -> str:
+    """Every request to Google's APIs that is understood, as Markdown."""
+    rows = ["| request | method | host | path | query |", "|---|---|---|---|---|"]
+    for form in FORMS:
+        hosts = ", ".join(f"`{host}`" for host in form.hosts)
+        paths = ", ".join(f"`{path}`" for path in form.paths)
+        query = ", ".join(f"`{name}`" for name in sorted(form.query)) or "none"
+        rows.append(f"| {form.about} | {form.method} | {hosts} | {paths} | {query} |")
     return "\n".join(rows) + "\n"
 
 

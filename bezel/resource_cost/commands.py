@@ -11,6 +11,8 @@ from bezel.resource_cost.google_hosts import is_google_api
 LONGEST = 200_000
 """Characters of a script that are read; a longer one is not understood."""
 _WORD = re.compile(r"[;&|\n()`]|[^\s;&|()`'\"{}\[\],\\]+")
+_OWN_SETTINGS = frozenset({"auth", "config", "components", "info", "version", "help", "topic"})
+"""First words of commands that concern the tool itself."""
 _ENDS = frozenset(";&|\n()`")
 _GCLOUD = frozenset({"gcloud", "google-cloud-cli", "cloud-sdk", "google-cloud-sdk"})
 _STORAGE = frozenset({"gsutil", "bq"})
@@ -20,7 +22,7 @@ _INFRASTRUCTURE = frozenset(
 TOOLS = _GCLOUD | _STORAGE | _INFRASTRUCTURE
 _READS = frozenset(
     {
-        "list", "describe", "get", "get-iam-policy", "get-credentials", "get-server-config", "get-value",
+        "list", "access", "describe", "get", "get-iam-policy", "get-credentials", "get-server-config", "get-value",
         "print-access-token", "print-identity-token", "activate-service-account", "configure-docker", "login",
         "version", "info", "help", "cp", "rsync", "ls", "cat", "du", "hash", "stat", "read", "tail", "search",
         "lookup", "wait", "ssh", "scp", "delete", "stop", "suspend", "cancel", "plan", "validate", "fmt", "init",
@@ -71,9 +73,11 @@ def _tool(word: str) -> str | None:
 
 
 def _only_reads(words: list[str]) -> bool:
-    for word in words:
+    for number, word in enumerate(words):
         if word in _ENDS:
             break
+        if number == 0 and word in _OWN_SETTINGS:
+            return True
         if word in _WRITES:
             return False
         if word in _READS:

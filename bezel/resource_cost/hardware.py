@@ -2,7 +2,7 @@
 
 Owns which resource types are known. On any other type, `accelerators` detects an accelerator, which becomes `Foreign`:
 it has no price here, so it is refused. So does one beside those that are known, and a request that a resource sends
-later and nobody can read (`Unread`). Resources that request no accelerator are ignored.
+later and that is not understood (`Unread`). Resources that request no accelerator are ignored.
 """
 
 import re
@@ -65,8 +65,8 @@ class Unreadable(Foreign):
 
     @property
     def hourly(self) -> Amount:
-        """Unknown: nobody knows what the request creates."""
-        return Unpriced(f"what a request creates of which nobody understands {self.why}")
+        """Unknown, as what the request creates is."""
+        return Unpriced(f"what a request creates, as {self.why} is not understood")
 
 
 Hardware = GpuService | Lease | Foreign
@@ -82,19 +82,31 @@ def hardware_of(token: str, inputs: Inputs) -> Hardware | ScheduledMinimum | Non
     Raises:
         InputError: it is not known yet whether there are any.
     """
-    known = _known(token, inputs)
-    if isinstance(known, Unread):
-        return Unreadable(inputs, token, known.key, known.value, why=known.why)
+    known, unread = _known(token, inputs), unread_in(token, inputs)
     if isinstance(known, GpuService | Lease):
         beside = accelerators.requested_by(token, inputs.values, known.priced, _holders(known))
+        if beside is None and unread is not None:
+            beside = (unread.key, f"what {unread.why} creates")
         return replace(known, beside=Beside(*beside)) if beside else known
+    if unread is not None:
+        return Unreadable(inputs, token, unread.key, unread.value, why=unread.why)
     if known is not None:
         return known
     requested = accelerators.requested_by(token, inputs.values)
     return Foreign(inputs, token, *requested) if requested else None
 
 
-def _known(token: str, inputs: Inputs) -> GpuService | Lease | ScheduledMinimum | Unread | None:
+def unread_in(token: str, inputs: Inputs) -> Unread | None:
+    """A request that a resource sends later and that is not understood; None without one.
+
+    Raises:
+        InputError: an input of the request is not known yet, or cannot be read.
+    """
+    request = request_of_job(inputs) if token == JOB else None
+    return request if isinstance(request, Unread) else unread_request(token, inputs)
+
+
+def _known(token: str, inputs: Inputs) -> GpuService | Lease | ScheduledMinimum | None:
     """What a resource of a known type requests."""
     if token == SERVICE and has_gpu(inputs):
         return GpuService(inputs)
@@ -104,11 +116,12 @@ def _known(token: str, inputs: Inputs) -> GpuService | Lease | ScheduledMinimum 
         return leases.lease_of_vm(inputs)
     if token == QUEUED_RESOURCE:
         return leases.lease_of_queue(inputs)
-    if token == JOB and (request := request_of_job(inputs)):
-        return request
+    if token == JOB:
+        request = request_of_job(inputs)
+        return None if isinstance(request, Unread) else request
     if token.startswith(DYNAMIC) and (lease := leases.lease_of_request(inputs)):
         return lease
-    return unread_request(token, inputs)
+    return None
 
 
 def _holders(known: GpuService | Lease) -> frozenset[tuple[str, ...]]:

@@ -1,9 +1,9 @@
 """Requests to Google's APIs that a resource sends later, or that what it holds sends: workflows, builds, scripts.
 
 A resource can buy hardware after its deploy, by a request that it sends then. Which types can was read from the inputs
-of the installed provider (tests/policies/test_request_senders.py lists them). Owned here: definitions of Workflows,
+of the installed provider (tests/policies/test_later_requests.py compares them). Owned here: definitions of Workflows,
 queues and pipelines that sign requests with a token for Google's APIs, commands and scripts of containers and builds,
-and definitions that stand somewhere else, which nobody can read. Cloud Scheduler's are in `scheduled_requests`. Leaves
+and definitions that stand somewhere else and cannot be read. Cloud Scheduler's are in `scheduled_requests`. Leaves
 out programs inside images: the rights of their accounts limit these.
 """
 

@@ -6,6 +6,7 @@ higher one, or one of a service that the program does not declare, costs more th
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import ClassVar
 
 from bezel.planner.base.money import Amount, Priced, Unpriced, times
@@ -82,4 +83,4 @@ class BeyondDeclaration:
         if self.service is None:
             where = f"{self.minimum.service} in {self.minimum.location}"
             return Unpriced(f"the minimum of the service {where}, which the program does not declare")
-        return times(self.service.instance_hourly, count) if count else Priced(0)
+        return times(self.service.instance_hourly, count) if count else Priced(Decimal(0))

@@ -3,7 +3,7 @@
 Such a request buys hardware, changes what runs or opens access as a resource does. So one to an API of Google counts
 only where it is understood whole: its method, its address, its headers and every field of its body. What it asks for is
 then a lease, a service's minimum of instances, or nothing (it reads, stops or deletes). Any other request is unread:
-nobody knows what it creates, so it has no price, and is refused. Leaves the leases themselves to `leases`.
+what it creates has no price, and it is refused. Leaves the leases themselves to `leases`.
 """
 
 import re
@@ -16,89 +16,16 @@ from bezel.cron import CronError, parse_cron, time_zone
 from bezel.errors import NOT_SET
 from bezel.planner.base.schedule import FOUR_WEEKS
 from bezel.planner.cost.service_cost import HOURS_PER_MONTH
-from bezel.resource_cost.google_hosts import Address, is_google_api, plain_address
+from bezel.resource_cost.google_hosts import is_google_api, plain_address
 from bezel.resource_cost.inputs import Inputs, camel
 from bezel.resource_cost.leases import Lease, lease_of_instance, lease_of_queue, lease_of_vm
-from bezel.resource_cost.request_fields import (
-    INSTANCE,
-    MINIMUM,
-    NODE,
-    QUEUED_RESOURCE,
-    Fields,
-    body_of,
-    unread_field,
-)
+from bezel.resource_cost.request_fields import body_of, unread_field
+from bezel.resource_cost.request_forms import FORMS, Form, only_reads
 from bezel.resource_cost.scheduled_minimum import ScheduledMinimum
 
 JOB = "gcp:cloudscheduler/job:Job"
-_PROJECT = r"/projects/[^/:]+"
-_ZONE = r"(?P<zone>[^/:]+)"
-_TPU, _RUN = ("tpu.googleapis.com",), ("run.googleapis.com",)
-_COMPUTE = ("compute.googleapis.com", "www.googleapis.com")
-
-
-class _Form(NamedTuple):
-    """A request that is understood: hosts, path, allowed names of its query, and the fields of its body."""
-
-    hosts: tuple[str, ...]
-    path: re.Pattern[str]
-    query: frozenset[str] = frozenset()
-    body: Fields | None = None
-
-
-def _form(hosts: tuple[str, ...], path: str, *query: str, body: Fields | None = None) -> _Form:
-    return _Form(hosts, re.compile(path), frozenset(query), body)
-
-
-_QUEUE = _form(
-    _TPU,
-    rf"/v2(?:alpha1)?{_PROJECT}/locations/{_ZONE}/queuedResources",
-    "queuedResourceId",
-    "requestId",
-    body=QUEUED_RESOURCE,
-)
-_NODES = _form(_TPU, rf"/v2(?:alpha1)?{_PROJECT}/locations/{_ZONE}/nodes", "nodeId", "requestId", body=NODE)
-_INSTANCES = _form(_COMPUTE, rf"/compute/v1{_PROJECT}/zones/{_ZONE}/instances", "requestId", body=INSTANCE)
-_SERVICE = _form(
-    _RUN,
-    r"/v2/projects/(?P<project>[^/:]+)/locations/(?P<location>[^/:]+)/services/(?P<service>[^/:]+)",
-    "updateMask",
-    body=MINIMUM,
-)
 _MASK = ("scaling.minInstanceCount", "scaling.min_instance_count")
-# Requests that stop what runs, or only read.
-_STOPS = (
-    _form(_COMPUTE, rf"/compute/v1{_PROJECT}/zones/[^/:]+/instances/[^/:]+/(?:stop|suspend)", "requestId"),
-    _form(_TPU, rf"/v2(?:alpha1)?{_PROJECT}/locations/[^/:]+/nodes/[^/:]+:stop"),
-    _form(_RUN, rf"/v2{_PROJECT}/locations/[^/:]+/jobs/[^/:]+/executions/[^/:]+:cancel"),
-)
-# What may be deleted: machines, services and data that cost money. Nothing whose deletion opens or raises something, as
-# a firewall rule, a policy, a lock or a limit does.
-_ONE = r"/[^/:]+"
-_DELETIONS = (
-    _form(_TPU, rf"/v2(?:alpha1)?{_PROJECT}/locations/[^/:]+/(?:queuedResources|nodes){_ONE}", "force", "requestId"),
-    _form(
-        _COMPUTE,
-        rf"/compute/v1{_PROJECT}/(?:zones|regions)/[^/:]+/(?:instances|instanceGroupManagers|disks){_ONE}",
-        "requestId",
-    ),
-    _form(
-        _RUN,
-        rf"/v2{_PROJECT}/locations/[^/:]+/"
-        rf"(?:(?:services|jobs|workerPools){_ONE}|services{_ONE}/revisions{_ONE}|jobs{_ONE}/executions{_ONE})",
-    ),
-    _form(
-        ("container.googleapis.com",),
-        rf"/v1{_PROJECT}/(?:locations|zones)/[^/:]+/clusters{_ONE}(?:/nodePools{_ONE})?",
-    ),
-    _form(
-        ("aiplatform.googleapis.com",),
-        rf"/v1{_PROJECT}/locations/[^/:]+/(?:endpoints|customJobs|trainingPipelines|batchPredictionJobs){_ONE}",
-    ),
-    _form(("batch.googleapis.com",), rf"/v1{_PROJECT}/locations/[^/:]+/jobs{_ONE}"),
-)
-# A method of Google's APIs that only reads is GET; some with a verb of their own do more (`:restore`, `:cancel`).
-_READING_VERB = re.compile(r"[^:]*(?::(?:get|list|search|fetch|lookup|query|read|check|test)\w*)?")
+# Any other header can change what a request means, as X-HTTP-Method-Override and Content-Encoding do.
 _HEADERS = re.compile(r"accept|content-type|user-agent|x-goog-user-project|x-goog-request-params")
 _JSON = re.compile(r"application/json(?:;\s*charset=utf-8)?", re.IGNORECASE)
 
@@ -125,17 +52,18 @@ def request_of_job(inputs: Inputs) -> Lease | ScheduledMinimum | Unread | None:
         return None
     address = plain_address(uri)
     unread = Unread(target.key("uri"), f"{method} {uri}", "this method at this address")
-    if address is None or method not in ("GET", "HEAD", "DELETE", "POST", "PATCH"):
+    if address is None:
         return unread
     if header := _unread_header(target):
         return Unread(target.key("headers", header), header, "this header")
-    if method in ("GET", "HEAD"):
-        return None if _READING_VERB.fullmatch(address.path) else unread
-    if method == "DELETE":
-        return None if any(_place(form, address) for form in _DELETIONS) else unread
-    if method == "POST" and any(_place(form, address) for form in _STOPS):
+    if only_reads(method, address):
         return None
-    return _understood(inputs, target, address, method) or unread
+    for form in FORMS:
+        if (place := form.places(method, address)) is not None:
+            return (
+                _asked_for(form, place, inputs, target, unread, address.query.get("updateMask")) if form.body else None
+            )
+    return unread
 
 
 def token_for_another_host(inputs: Inputs) -> Unread | None:
@@ -153,7 +81,7 @@ def token_for_another_host(inputs: Inputs) -> Unread | None:
 
 
 def _unread_header(target: Inputs) -> str | None:
-    """A header that can change what the request means, as X-HTTP-Method-Override and Content-Encoding do."""
+    """The first header that can change what the request means."""
     headers = target.get("headers")
     if headers is None:
         return None
@@ -167,34 +95,25 @@ def _unread_header(target: Inputs) -> str | None:
     return None
 
 
-def _place(form: _Form, address: Address) -> re.Match[str] | None:
-    """The parts of the path, if this request has this form."""
-    known = address.host in form.hosts and form.query.issuperset(address.query)
-    return form.path.fullmatch(address.path) if known else None
-
-
-def _understood(
-    inputs: Inputs, target: Inputs, address: Address, method: str
-) -> Lease | ScheduledMinimum | Unread | None:
-    """What the request asks for; None where it has no known form."""
-    forms = {"POST": (_QUEUE, _NODES, _INSTANCES), "PATCH": (_SERVICE,)}[method]
-    form, place = next(((form, place) for form in forms if (place := _place(form, address))), (None, None))
-    if form is None or place is None:
-        return None
+def _asked_for(
+    form: Form, place: Mapping[str, str], inputs: Inputs, target: Inputs, unread: Unread, mask: str | None
+) -> Lease | ScheduledMinimum | Unread:
+    """What a request with a body asks for, if each of its fields is understood."""
     body = body_of(target)
     if not isinstance(body.values, Mapping):
         raise target.refusal("(text)", "expected an object.", "write the body of the request.", "body")
-    if field := unread_field(body.values, form.body):
-        return Unread(body.key(*field), "(set)", f"the field {camel(field[-1])}, or its value")
-    if form is _SERVICE:
-        if address.query.get("updateMask") not in _MASK or body.get("scaling", "minInstanceCount") is None:
-            return None
+    if name := unread_field(body.values, form.body):
+        return Unread(body.key(*name), "(set)", f"the field {camel(name[-1])}, or its value,")
+    if form.kind == "minimum":
+        if mask not in _MASK or body.get("scaling", "minInstanceCount") is None:
+            return unread
         count = body.count("scaling", "minInstanceCount")
-        return ScheduledMinimum(*place.groups(), count, body.key("scaling", "minInstanceCount"))
+        key = body.key("scaling", "minInstanceCount")
+        return ScheduledMinimum(place["project"], place["location"], place["service"], count, key)
     lease: Lease | None
-    if form is _QUEUE:
+    if form.kind == "queued resource":
         lease = lease_of_queue(body, (place["zone"],))
-    elif form is _NODES:
+    elif form.kind == "node":
         lease = lease_of_vm(Inputs({**body.values, "zone": place["zone"]}, body.where))
     else:
         lease = lease_of_instance(body, (place["zone"],))

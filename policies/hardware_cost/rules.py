@@ -85,7 +85,7 @@ def allowed_accelerators(hardware: Hardware, environment: str, allowed: list[str
     """An environment has only accelerators that it may have."""
     consequence = f"{environment} may have {', '.join(allowed) or 'no accelerator'}"
     if isinstance(hardware, Unreadable):
-        consequence = f"it may create anything: nobody understands {hardware.why}, and {consequence} only."
+        consequence = f"it may create anything, as {hardware.why} is not understood, and {consequence} only."
         yield Problem(hardware.accelerator_key, plainly(hardware.accelerator), consequence, _exempting(hardware.token))
     elif isinstance(hardware, Foreign):
         consequence += f", on types that this policy knows; {hardware.token} is another type."

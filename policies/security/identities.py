@@ -1,6 +1,6 @@
 """Members of access policies that are no known identities: everyone, whole sets of identities, shared accounts. Pure.
 
-A known identity is a user, a group, a service account of somebody's own, or the identities of a pool that one group or
+A known identity is a user, a group, a service account made for its use, or the identities of a pool that one group or
 one attribute's value selects. Sources: IAM, "Principal identifiers"; Cloud Storage, "Predefined ACLs" and scopes of
 access lists; BigQuery, `Dataset.access`; IAM, "Types of service accounts: default service accounts".
 """
@@ -47,7 +47,7 @@ _PUBLIC_LIST = re.compile(r"public-?read(?:-?write)?|authenticated-?read", re.IG
 """Cloud Storage's predefined access lists that include everyone."""
 _INTERNET = "it grants the role to the whole internet: anyone can have a Google account."
 _WHOLE = "it stands for every identity of a pool, a project or an organization, also those that come later."
-_EDITORS = "it stands for whoever has a basic role on the project, also those who get it later."
+_EDITORS = "it stands for everyone who has a basic role on the project, also those who get it later."
 _SHARED_SAYS = "it is a shared account: whatever runs as it in the project gets the role, too."
 _DOMAIN_SAYS = "it stands for everybody in an organization, also those who come later."
 

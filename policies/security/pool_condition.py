@@ -26,7 +26,7 @@ _CLAIM = (
 _EQUAL = re.compile(rf"\s*(?:{_CLAIM}\s*==\s*{_TEXT})\s*")
 _TURNED = re.compile(rf"\s*(?:{_TEXT}\s*==\s*{_CLAIM})\s*")
 _ONE_OF = re.compile(rf"\s*{_CLAIM}\s+in\s+\[\s*{_TEXT}(?:\s*,\s*{_TEXT})*\s*,?\s*\]\s*")
-# Whole names alone: `startsWith('acme/shop')` also lets in `acme/shop-of-somebody`.
+# Whole names alone: `startsWith('acme/shop')` also lets in `acme/shop-fork`.
 _BEGINS = re.compile(rf"\s*{_CLAIM}\.startsWith\(\s*['\"][^'\"*\\]*[\w.-]+/[\w.-]+[:/@][^'\"*\\]*['\"]\s*\)\s*")
 _TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\|\||&&|[()\[\]{}]|.""", re.DOTALL)
 

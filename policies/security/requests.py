@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from bezel.errors import Problem
-from bezel.resource_cost.hardware import Unreadable, hardware_of
+from bezel.resource_cost.hardware import unread_in
 from bezel.resource_cost.inputs import Inputs
-from bezel.resource_cost.scheduled_requests import JOB, Unread, token_for_another_host
+from bezel.resource_cost.scheduled_requests import JOB, token_for_another_host
 from policies.config import RequestConfig
 
 
@@ -13,15 +13,12 @@ def known_requests(token: str, inputs: Inputs, config: RequestConfig) -> Iterato
     """Jobs, workflows and builds send Google's APIs only requests that are understood whole."""
     if token in config.exempt:
         return
-    unread = token_for_another_host(inputs) if token == JOB else None
-    hardware = hardware_of(token, inputs)
-    if isinstance(hardware, Unreadable):
-        unread = Unread(hardware.accelerator_key, hardware.accelerator, hardware.why)
+    unread = unread_in(token, inputs) or (token_for_another_host(inputs) if token == JOB else None)
     if unread is not None:
         yield Problem(
             unread.key,
             unread.value,
-            f"nobody understands {unread.why}: it may create, enlarge or open something after the deploy.",
+            f"{unread.why} is not understood: it may create, enlarge or open something after the deploy.",
             "send only requests that docs/policies.md lists, or declare what it creates as a resource. The owner of "
             f'the configuration can exempt the type: `"exempt": ["{token}"]` at this policy.',
         )

@@ -56,6 +56,8 @@ BESIDE: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "a TPU of a service": (SERVICE, service({LIMITS: {"limits": {**GPU_LIMITS, "google.com/tpu": "4"}}})),
     "another GPU of a service": (SERVICE, service({LIMITS: {"limits": {**GPU_LIMITS, "amd.com/gpu": "8"}}})),
+    "a command of a service": (SERVICE, service({"template.containers.0.commands": ["gcloud", "run", "deploy"]})),
+    "a script of a machine": (INSTANCE, instance({"metadataStartupScript": "gcloud compute instances create x"})),
     "a request of a service": (SERVICE, service({LIMITS: {"limits": GPU_LIMITS, "requests": {"nvidia.com/gpu": "8"}}})),
 }
 COUNTED = {

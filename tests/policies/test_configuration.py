@@ -9,7 +9,7 @@ import pytest
 from bezel.catalog import accelerators, gpu_machines, tpus
 from bezel.planner.base.settings import Settings
 from policies.config import Environment
-from policies.docs_table import policy_table
+from policies.docs_table import policy_table, request_table
 from policies.hardware_cost.pack import POLICIES as COST
 from policies.security.pack import POLICIES as SECURITY
 from tests.support.policies.harness import LIMITS, POLICIES, ROOT, SERVICE, example, remedied, service, violations
@@ -77,6 +77,12 @@ def test_the_document_shows_the_table_of_the_policies() -> None:
     document = (ROOT / "docs" / "policies.md").read_text()
     shown = document.partition("tools.docs.policies -->\n")[2].partition("<!-- end -->")[0]
     assert shown == policy_table(), "run `.venv/bin/python -m tools.docs.policies`"
+
+
+def test_the_document_shows_the_requests_that_are_understood() -> None:
+    document = (ROOT / "docs" / "policies.md").read_text()
+    shown = document.partition("tools.docs.policies requests -->\n")[2].partition("<!-- end -->")[0]
+    assert shown == request_table(), "run `.venv/bin/python -m tools.docs.policies`"
 
 
 def test_the_violation_in_the_document_is_what_is_said() -> None:

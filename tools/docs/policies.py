@@ -1,7 +1,9 @@
-"""Put the table of policies and their configuration into docs/policies.md: python -m tools.docs.policies."""
+"""Put the tables of policies and of understood requests into docs/policies.md: python -m tools.docs.policies."""
 
-from policies.docs_table import policy_table
+from policies.docs_table import policy_table, request_table
 from tools.docs.generated_sections import ROOT, put
 
 if __name__ == "__main__":
-    put(ROOT / "docs" / "policies.md", "tools.docs.policies", policy_table())
+    document = ROOT / "docs" / "policies.md"
+    put(document, "tools.docs.policies", policy_table())
+    put(document, "tools.docs.policies requests", request_table())
