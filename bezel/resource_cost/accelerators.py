@@ -6,10 +6,11 @@ tests/policies/test_provider_schema.py.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from functools import lru_cache
+from typing import NamedTuple
 
-from bezel.resource_cost.anywhere import Value, describes_only, values
+from bezel.resource_cost.anywhere import Value, describes_only, mappings, values
 from bezel.resource_cost.inputs import UNKNOWN, camel, plainly
 from bezel.resource_cost.machine_names import (
     is_hardware,
@@ -96,19 +97,14 @@ def _searched(inputs: object) -> Iterator[Value]:
     """Values, and those of selectors that stand as `{key: NAME, operator: In, values: [...]}` under that name."""
     selected: list[Value] = []
     denied: set[tuple[str, ...]] = set()
-    waiting: list[tuple[tuple[str, ...], object]] = [((), inputs)]
-    while waiting:
-        path, held = waiting.pop()
-        if isinstance(held, list | tuple):
-            waiting += [((*path, str(number)), entry) for number, entry in enumerate(held)]
-        elif isinstance(held, Mapping):
-            key, operator = held.get("key"), str(held.get("operator", "")).lower()
-            if operator in _DENYING:
-                denied.add((*path, "values"))
-                denied.add((*path, "key"))
-            elif isinstance(key, str) and ("operator" in held or "values" in held):
-                selected += [Value((*path, key), entry.value) for entry in values(held.get("values") or True)]
-            waiting += [((*path, str(name)), entry) for name, entry in held.items()]
+    for path, held in mappings(inputs):
+        key = held.get("key")
+        if not isinstance(key, str) or not ("operator" in held or "values" in held):
+            continue
+        if str(held.get("operator", "")).lower() in _DENYING:
+            denied.update(((*path, "values"), (*path, "key")))
+        else:
+            selected += [Value((*path, key), entry.value) for entry in values(held.get("values") or True)]
     for value in values(inputs):
         if not denied or not any(value.path[:length] in denied for length in range(len(value.path) + 1)):
             yield value
@@ -119,21 +115,40 @@ def _requesting_path(value: Value, above: int) -> tuple[str, ...] | None:
     """The path of the input that requests an accelerator; None where this value does not."""
     if _is_nothing(value.value):
         return None
-    for place, part in enumerate(value.path[above:], start=above + 1):
-        if not part.isdigit() and _names_accelerator(part):
-            return value.path[:place]
+    names = _names_of(value.path)
+    place = next((place for place in names.accelerators if place >= above), None)
+    if place is not None:
+        return value.path[: place + 1]
     text = value.value if isinstance(value.value, str) else None
-    names = [part for part in value.path if not part.isdigit()]
-    if any(map(_holds_machine, names)) and not (text is not None and is_plain_machine(text)):
+    if names.machine and not (text is not None and is_plain_machine(text)):
         return value.path
-    if any(map(_holds_family, names)) and not (text is not None and is_plain_family(text)):
+    if names.family and not (text is not None and is_plain_family(text)):
         return value.path
     if text is None:
         return None
     if value.path[-1:] != ("name",) and (is_hardware(text) or _mentions(text)):
         return value.path
-    selects = _SIZE_NAME.fullmatch(value.name) or any(map(_SELECTOR.fullmatch, names))
-    return value.path if selects and is_size_with_accelerator(text) else None
+    return value.path if names.selects and is_size_with_accelerator(text) else None
+
+
+class _Names(NamedTuple):
+    """What the names of a path say: places that name an accelerator, and whether others hold a machine or select."""
+
+    accelerators: tuple[int, ...]
+    machine: bool
+    family: bool
+    selects: bool
+
+
+@lru_cache(maxsize=16_384)
+def _names_of(path: tuple[str, ...]) -> _Names:
+    names = [part for part in path if not part.isdigit()]
+    return _Names(
+        tuple(place for place, part in enumerate(path) if _names_accelerator(part)),
+        any(map(_holds_machine, names)),
+        any(map(_holds_family, names)),
+        bool(names and _SIZE_NAME.fullmatch(names[-1])) or any(map(_SELECTOR.fullmatch, names)),
+    )
 
 
 def _mentions(text: str) -> bool:
@@ -147,17 +162,14 @@ def _is_nothing(value: object) -> bool:
     return value is None or (isinstance(value, int | float) and value == 0)
 
 
-@lru_cache(maxsize=4096)
 def _names_accelerator(name: str) -> bool:
     return name not in _NO_NAME and _NAME.search(name) is not None
 
 
-@lru_cache(maxsize=4096)
 def _holds_machine(name: str) -> bool:
     return _MACHINE_NAME.fullmatch(_letters(name)) is not None
 
 
-@lru_cache(maxsize=4096)
 def _holds_family(name: str) -> bool:
     return "/" in name and _FAMILY_NAME.fullmatch(_letters(name)) is not None
 

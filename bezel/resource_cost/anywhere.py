@@ -6,7 +6,8 @@ which inputs only describe a resource. Leaves what a value means to the rules.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from bezel.errors import Problem
@@ -57,31 +58,50 @@ def values(inputs: object, path: tuple[str, ...] = (), *, about: bool = False) -
     Raises:
         InputError: they are nested too deep, or too many.
     """
-    for number, value in enumerate(_values(inputs, path, about=about)):
-        if number == MOST_VALUES:
-            raise _too_much(path, f"more than {MOST_VALUES} values")
-        yield value
+    waiting: list[tuple[tuple[str, ...], object]] = [(path, inputs)]
+    count = 0
+    while waiting:
+        here, held = waiting.pop()
+        if len(here) > MOST_LEVELS:
+            raise _too_much(here, f"more than {MOST_LEVELS} levels")
+        if isinstance(held, str):
+            inside = _written_out(held, here)
+            if inside is not None:
+                waiting.append((here, inside))
+                continue
+        elif isinstance(held, dict | list | tuple | Mapping):
+            count += len(held)
+            if count > MOST_VALUES:
+                raise _too_much(here, f"more than {MOST_VALUES} values")
+            waiting += reversed(_entries(here, held, about=about))
+            continue
+        yield Value(here, held)
 
 
-def _values(inputs: object, path: tuple[str, ...], *, about: bool) -> Iterator[Value]:
-    if len(path) > MOST_LEVELS:
-        raise _too_much(path, f"more than {MOST_LEVELS} levels")
-    if isinstance(inputs, Mapping):
-        for key, held in inputs.items():
-            name = str(key)
-            if about or not _is_about(name):
-                yield from _values(held, (*path, name), about=about)
-    elif isinstance(inputs, list | tuple):
-        for number, held in enumerate(inputs):
-            yield from _values(held, (*path, str(number)), about=about)
-    elif isinstance(inputs, str) and len(inputs) > MOST_LETTERS:
-        raise _too_much(path, f"a text of more than {MOST_LETTERS} characters")
-    elif (inside := _written_out(inputs)) is not None:
-        yield from _values(inside, path, about=about)
-    else:
-        yield Value(path, inputs)
+def mappings(inputs: object) -> Iterator[tuple[tuple[str, ...], Mapping[str, object]]]:
+    """Each mapping of a resource's inputs with its path, outer ones first; not those inside of text."""
+    waiting: list[tuple[tuple[str, ...], object]] = [((), inputs)]
+    while waiting:
+        here, held = waiting.pop()
+        if isinstance(held, Mapping):
+            yield here, held
+        if isinstance(held, dict | list | tuple | Mapping):
+            inside = [
+                entry for entry in _entries(here, held, about=True) if isinstance(entry[1], Mapping | list | tuple)
+            ]
+            waiting += reversed(inside)
 
 
+def _entries(
+    path: tuple[str, ...], held: Mapping[str, object] | Sequence[object], *, about: bool
+) -> list[tuple[tuple[str, ...], object]]:
+    if isinstance(held, Mapping):
+        named = ((str(key), value) for key, value in held.items())
+        return [((*path, name), value) for name, value in named if about or not _is_about(name)]
+    return [((*path, str(number)), value) for number, value in enumerate(held)]
+
+
+@lru_cache(maxsize=4096)
 def _is_about(name: str) -> bool:
     lower = name.lower()
     return name in _WORDS_ABOUT or (lower.endswith("labels") and lower not in _SELECTING)
@@ -92,13 +112,15 @@ def _too_much(path: tuple[str, ...], what: str) -> InputError:
     return InputError(Problem(".".join(path[:3]) or "inputs", None, consequence, "write it in several resources."))
 
 
-def _written_out(value: object) -> object:
-    """The parsed value of JSON text; None for any other value, or without a mapping or list."""
-    if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
+def _written_out(text: str, path: tuple[str, ...]) -> object:
+    """The parsed value of JSON text; None for any other text, or without a mapping or list."""
+    if len(text) > MOST_LETTERS:
+        raise _too_much(path, f"a text of more than {MOST_LETTERS} characters")
+    if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
-        return json.loads(value)
+        return json.loads(text)
     except RecursionError:
-        raise _too_much((), "text with too many levels") from None
+        raise _too_much(path, "text with too many levels") from None
     except ValueError:
         return None

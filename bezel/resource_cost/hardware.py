@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from bezel.planner.base.money import Amount, Unpriced
 from bezel.resource_cost import accelerators, leases
 from bezel.resource_cost.gpu_service import GpuService, has_gpu
-from bezel.resource_cost.inputs import Inputs
+from bezel.resource_cost.inputs import InputError, Inputs
 from bezel.resource_cost.later_requests import unread_request
 from bezel.resource_cost.leases import Beside, Lease
 from bezel.resource_cost.scheduled_minimum import ScheduledMinimum
@@ -82,6 +82,36 @@ def hardware_of(token: str, inputs: Inputs) -> Hardware | ScheduledMinimum | Non
     Raises:
         InputError: it is not known yet whether there are any.
     """
+    if not _LAST.is_of(token, inputs):
+        try:
+            _LAST.remember(token, inputs, _hardware_of(token, inputs))
+        except InputError as error:
+            _LAST.remember(token, inputs, error)
+    if isinstance(_LAST.answer, InputError):
+        raise InputError(*_LAST.answer.problems)
+    return _LAST.answer
+
+
+class _LastAnswer:
+    """The answer for the last resource: each of a dozen policies asks about the same inputs, one after another."""
+
+    def __init__(self) -> None:
+        self._asked: tuple[str, Inputs] | None = None
+        self.answer: Hardware | ScheduledMinimum | InputError | None = None
+
+    def is_of(self, token: str, inputs: Inputs) -> bool:
+        """Whether the last resource had this type and equal inputs."""
+        return self._asked == (token, inputs)
+
+    def remember(self, token: str, inputs: Inputs, answer: Hardware | ScheduledMinimum | InputError | None) -> None:
+        """Keep an answer in place of the last one."""
+        self._asked, self.answer = (token, inputs), answer
+
+
+_LAST = _LastAnswer()
+
+
+def _hardware_of(token: str, inputs: Inputs) -> Hardware | ScheduledMinimum | None:
     known, unread = _known(token, inputs), unread_in(token, inputs)
     if isinstance(known, GpuService | Lease):
         beside = accelerators.requested_by(token, inputs.values, known.priced, _holders(known))

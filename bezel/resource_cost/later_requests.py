@@ -9,11 +9,12 @@ out programs inside images: the rights of their accounts limit these.
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from itertools import accumulate
 
 import yaml
 
-from bezel.resource_cost.anywhere import describes_only, values
+from bezel.resource_cost.anywhere import describes_only, mappings
 from bezel.resource_cost.commands import TOOLS, unread_command
 from bezel.resource_cost.google_hosts import is_google_api
 from bezel.resource_cost.inputs import UNKNOWN, InputError, Inputs, camel, not_known
@@ -35,6 +36,7 @@ SCRIPTS = (
     "metadataStartupScript", "postStartupScript", "prologBashScripts", "epilogBashScripts",
 )  # fmt: skip
 """Inputs that hold a command or a script, in the order in which they make a command."""
+_ABOUT = frozenset({"metadata", "annotations", "labels"})
 _IMAGES = ("image", "name", "imageUri")
 _LONGEST_WORKFLOW, _DEEPEST = 131_072, 100  # Workflows takes 128 KB
 _READING = ("get", "list", "aggregatedList", "getIamPolicy", "testIamPermissions", "search", "query", "lookup")
@@ -55,44 +57,43 @@ def unread_request(token: str, inputs: Inputs) -> Unread | None:
         return Unread(inputs.key(ELSEWHERE[token]), "(set)", "a definition that stands somewhere else")
     if token == TRIGGER and inputs.get("build") is None:
         return Unread(inputs.key("filename"), inputs.text("filename") or "(not set)", "a build that stands elsewhere")
-    if token != JOB and token.startswith("gcp:") and (signed := _signed(inputs)):
-        return signed
-    return next(_commands(inputs.values, inputs.where, runs_commands=token == TRIGGER), None)
-
-
-def _signed(inputs: Inputs) -> Unread | None:
-    for value in values(inputs.values):
-        path = [camel(part) for part in value.path]
-        account = "oauthToken" not in path or path[-1] in _ACCOUNT
-        access = path[-1:] == ["serviceAgentAuth"] and value.value == "ACCESS_TOKEN"
-        if value.value not in (None, "") and (access or (account and not SIGNED.isdisjoint(path))):
-            return Unread(value.key, "(set)", "requests with a token for Google's APIs")
+    for path, held in mappings(inputs.values):
+        if _ABOUT.isdisjoint(path) and (unread := _in_mapping(token, (*inputs.where, *path), held)):
+            return unread
     return None
 
 
-def _commands(held: object, path: tuple[str, ...], *, runs_commands: bool) -> Iterator[Unread]:
-    """Commands and scripts that do more than read, at any depth.
-
-    Raises:
-        InputError: a word of one that runs a tool, or any word where `runs_commands`, is not known yet.
-    """
-    if isinstance(held, list):
-        for number, entry in enumerate(held):
-            yield from _commands(entry, (*path, str(number)), runs_commands=runs_commands)
-    if not isinstance(held, Mapping):
-        return
-    names = {camel(str(name)): str(name) for name in held}
+def _in_mapping(token: str, path: tuple[str, ...], held: Mapping[str, object]) -> Unread | None:
+    """A signed request, or a command that does more than read, directly in one mapping of the inputs."""
+    names = _names(tuple(held))
     place = next((name for name in SCRIPTS if name in names), None)
     if place is not None:
         parts, tools = [_words(held[names[name]]) for name in SCRIPTS if name in names], _tools(held)
-        if None in parts and (tools or runs_commands):
+        if None in parts and (tools or token == TRIGGER):
             raise InputError(not_known(".".join((*path, names[place]))))
-        whole = " ".join([*tools, *(part or "" for part in parts)])
-        if why := unread_command(whole):
-            yield Unread(".".join((*path, names[place])), "(set)", why)
-    for name, entry in held.items():
-        if isinstance(entry, Mapping | list) and name not in ("metadata", "annotations", "labels"):
-            yield from _commands(entry, (*path, str(name)), runs_commands=runs_commands)
+        if why := unread_command(" ".join([*tools, *(part or "" for part in parts)])):
+            return Unread(".".join((*path, names[place])), "(set)", why)
+    if token != JOB and token.startswith("gcp:") and (name := _signing(names, held)):
+        return Unread(".".join((*path, name)), "(set)", "requests with a token for Google's APIs")
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _names(written: tuple[str, ...]) -> Mapping[str, str]:
+    """The names of a mapping in camel case, each with its spelling there."""
+    return {camel(str(name)): str(name) for name in written}
+
+
+def _signing(names: Mapping[str, str], held: Mapping[str, object]) -> str | None:
+    """The input that signs requests with a token for Google's APIs, if there is one."""
+    if "serviceAgentAuth" in names and held[names["serviceAgentAuth"]] in ("ACCESS_TOKEN", UNKNOWN):
+        return names["serviceAgentAuth"]
+    for name in SIGNED.intersection(names):
+        value = held[names[name]]
+        account = isinstance(value, Mapping) and not _ACCOUNT.isdisjoint(_names(tuple(value)))
+        if value and (account or value is UNKNOWN or name != "oauthToken"):
+            return names[name]
+    return None
 
 
 def _words(held: object) -> str | None:
