@@ -52,7 +52,12 @@ _NOTHING = frozenset({"", "0", "0.0", "false", "no", "off", "none", "null"})
 _LONGEST_NOTHING = 5
 _DENYING = frozenset({"notin", "doesnotexist"})
 # Types that get an accelerator by default, and the input that would set which.
-_BY_DEFAULT = {"gcp:vertex/aiEndpointWithModelGardenDeployment:AiEndpointWithModelGardenDeployment": "deployConfig"}
+_BY_DEFAULT = {
+    "gcp:vertex/aiEndpointWithModelGardenDeployment:AiEndpointWithModelGardenDeployment": "deployConfig",
+    # Compute Engine takes these for groups of machines with accelerators alone, and the group names them.
+    "gcp:compute/resizeRequest:ResizeRequest": "resizeBy",
+    "gcp:compute/regionResizeRequest:RegionResizeRequest": "resizeBy",
+}
 _OF_TPUS = re.compile(r"(?:gcp|google-native):tpu/.*")
 
 

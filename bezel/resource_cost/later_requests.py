@@ -33,7 +33,7 @@ SIGNED = frozenset({"oauthToken", "serviceAccountAuthConfig", "serviceAccountAut
 _ACCOUNT = frozenset({"serviceAccount", "serviceAccountEmail"})
 SCRIPTS = (
     "entrypoint", "entrypoints", "command", "commands", "script", "scripts", "args", "arguments", "startupScript",
-    "metadataStartupScript", "postStartupScript", "prologBashScripts", "epilogBashScripts",
+    "metadataStartupScript", "postStartupScript", "create", "update", "prologBashScripts", "epilogBashScripts",
 )  # fmt: skip
 """Inputs that hold a command or a script, in the order in which they make a command."""
 _ABOUT = frozenset({"metadata", "annotations", "labels"})

@@ -58,6 +58,7 @@ FOREIGN: list[tuple[str, dict[str, object]]] = [
     ("gcp:compute/instance:Instance", {"machineType": "z99-standard-4", "zone": "us-east5-b"}),
     ("gcp:vertex/aiEndpointWithModelGardenDeployment:AiEndpointWithModelGardenDeployment", {"location": "us-east4"}),
     ("gcp:deploymentmanager/deployment:Deployment", {"target": {"config": {"content": '{"acceleratorType": "v3-8"}'}}}),
+    ("gcp:compute/resizeRequest:ResizeRequest", {"resizeBy": 8.0, "instanceGroupManager": "g"}),
     ("kubernetes:yaml/v2:ConfigGroup", {"yaml": "kind: Job\nmachineType: a3-highgpu-8g\n"}),
     ("nobody:knows/this:Type", {"spec": {"gpus": 8.0}}),
     ("pulumi-python:dynamic/smoke:HealthCheck2", {"planned": {"nodeSelector": {"accelerator": "nvidia-l4"}}}),

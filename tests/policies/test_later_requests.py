@@ -96,6 +96,7 @@ SENT: dict[str, tuple[str, dict[str, Any]]] = {
         "gcp:deploymentmanager/deployment:Deployment",
         {"target": {"config": {"content": "resources: []"}}},
     ),
+    "a command of the deploy": ("command:local:Command", {"create": "gcloud compute instances create x"}),
     "a policy of machines": (
         "gcp:osconfig/osPolicyAssignment:OsPolicyAssignment",
         {"osPolicies": [{"resourceGroups": [{"resources": [{"exec": {"enforce": {"script": "gcloud run deploy"}}}]}]}]},
@@ -122,6 +123,7 @@ READS: dict[str, tuple[str, dict[str, Any]]] = {
     "a download": run_job("curl -fsS https://storage.googleapis.com/a/b -o c", commands=("sh", "-c")),
     "a plan": run_job("plan", image="hashicorp/terraform:1.13"),
     "a server": run_job("serve", "--port", "8080"),
+    "a time limit": ("gcp:storage/bucket:Bucket", {"name": "b", "customTimeouts": {"create": "10m"}, "labels": LABELS}),
     "a queue": (QUEUE, {"name": "q", "rateLimits": {"maxConcurrentDispatches": 3.0}}),
     "a queue with an identity": (QUEUE, {"httpTarget": {"oidcToken": {"serviceAccountEmail": EMAIL}}}),
     "a push": (
