@@ -156,9 +156,9 @@ class Cloud:
         from bezel.localcloud.services.cloud_run import api as run
         from bezel.localcloud.services.cloud_run import executions_api, jobs_api
         from bezel.localcloud.services.compute import api as compute
-        from bezel.localcloud.services.compute import instances_api, vpc_api
+        from bezel.localcloud.services.compute import instances_api, policies_api, vpc_api
         from bezel.localcloud.services.iam import api as iam
-        from bezel.localcloud.services.iam import credentials, oauth, pools_api, roles_api, sts
+        from bezel.localcloud.services.iam import credentials, keys_api, oauth, pools_api, roles_api, sts
         from bezel.localcloud.services.kms import versions_api as kms
         from bezel.localcloud.services.logging import api as logs
         from bezel.localcloud.services.model_hub import api as model_hub
@@ -175,11 +175,11 @@ class Cloud:
 
         apis = [
             *(module.api for module in (run, jobs_api, executions_api, storage, iam, credentials)),
-            *(module.api for module in (pools_api, roles_api, sts)),
+            *(module.api for module in (keys_api, pools_api, roles_api, sts)),
             *(module.api for module in (resource_manager, secret_manager, kms, artifact_registry, artifacts_api)),
             *(module.api for module in (service_usage, cloud_quotas, logs, monitoring, channels)),
             *(module.api for module in (alert_policies, dashboards, uptime_checks, scheduler)),
-            *(module.api for module in (compute, vpc_api, instances_api, tpu, vertex_ai)),
+            *(module.api for module in (compute, vpc_api, instances_api, policies_api, tpu, vertex_ai)),
             *(module.api for module in (accounts, budgets, catalog)),
             control_api.api,
         ]

@@ -4,8 +4,9 @@ Owns the verdict of a stack from Google's own answers. Sends no request to the s
 has no instance, and a request would start one, which costs money (`bezel query` sends one).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Literal
@@ -20,12 +21,15 @@ from bezel.leases.inventory import back_end_of
 from bezel.leases.observation import Observation, State
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import DeployedLease, DeployedService, Deployment
+from bezel.operations.live_price import beside_the_newest, live_cost, live_inputs
+from bezel.operations.outside import declared_by, outside_of
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Arguments, Result, Usd, lines, utc
 from bezel.operations.service_use.service_use import InstancesNow, ServiceCost, service_use
+from bezel.outside_changes.change import Kind, OutsideChange
 from bezel.planner.base.hours import Window, is_within, next_start
 from bezel.planner.base.money import Priced
-from bezel.resource_cost.stack_cost import resources_in, stack_cost
+from bezel.resource_cost.stack_cost import StackCost
 from bezel.rest import ApiError
 
 Verdict = Literal["ready", "off-hours", "deploying", "waiting", "stopped", "failed", "ended", "gone", "unfinished"]
@@ -66,6 +70,17 @@ class LeaseStatus(Result):
     serves: bool | None = Field(description="whether the container's server answers; None where that is unknown")
 
 
+class OutsideSetting(Result):
+    """A live setting that costs money or opens access, and that the program does not declare so."""
+
+    resource: str = Field(description="what has it, e.g. service llm")
+    setting: str = Field(description="its name in Google's API, or the granted role")
+    cloud: str = Field(description="its live value, or the member that has the role")
+    program: str = Field(description="its declared value")
+    kind: Kind = Field(description="access: it changes who has access; cost: it costs money")
+    repair: str = Field(description="what to do")
+
+
 class StackStatus(Result):
     """A stack."""
 
@@ -93,6 +108,8 @@ class StackStatus(Result):
     )
     service_cost: ServiceCost | None = Field(description="cost of the service so far; None without a GPU service")
     simulated: bool = Field(description="whether the last smoke check met a simulated server")
+    outside: tuple[OutsideSetting, ...] = Field(description="settings that were changed outside of the program")
+    not_judged: tuple[str, ...] = Field(description="settings that could not be read, each with the reason")
 
 
 class Status(Result):
@@ -107,7 +124,12 @@ class Status(Result):
         if not self.stacks:
             return "no stack is deployed\n"
         header = ("stack", "verdict", "revision or zone", "lease left", "USD/h", "idle USD/h", "url")
-        return "\n".join(aligned(header, map(_row, self.stacks))) + "\n"
+        rows = aligned(header, map(_row, self.stacks))
+        changed = [stack for stack in self.stacks if stack.outside or stack.not_judged]
+        rows += [""] * bool(changed)
+        for stack in changed:
+            rows += [f"{stack.stack}: {name}: {text}" for name, text in outside_rows(stack)]
+        return "\n".join(rows) + "\n"
 
     @property
     def exit_code(self) -> int:
@@ -142,10 +164,16 @@ def stack_status(context: Context, deployment: Deployment) -> StackStatus:
     created = unix((live or {}).get("createTime"))
     starts = [lease.active_at for lease in deployment.leases if lease.active_at is not None]
     since = min(starts, default=None) if created is None else created
-    cost = stack_cost(resources_in(deployment.resources))
-    instances, spent = None, None
-    if service is not None and live is not None and service.has_gpu:
-        instances, spent = service_use(context, service, created)
+    with ThreadPoolExecutor(2) as beside:
+        declared = declared_by(deployment.resources)
+        services = {} if service is None or live is None else {service.id: live}
+        found = beside.submit(outside_of, context, deployment.stack, declared, services=services)
+        others = beside.submit(_revisions_beside, context, live)
+        instances, spent = None, None
+        if service is not None and live is not None and service.has_gpu:
+            instances, spent = service_use(context, service, created, live_inputs(service, live))
+    findings = found.result()
+    cost = live_cost(deployment, live, others.result())
     live_template = (live or {}).get("template") or {}
     scaling = {**(live_template.get("scaling") or {}), **((live or {}).get("scaling") or {})}
     return StackStatus(
@@ -166,11 +194,42 @@ def stack_status(context: Context, deployment: Deployment) -> StackStatus:
         deployed_at=utc(unix(deployment.changed_at)),
         expires_at=((live or {}).get("labels") or {}).get("expires-at"),
         usd_per_hour=cost.hourly.usd if isinstance(cost.hourly, Priced) else None,
-        usd_per_hour_idle=cost.idle_hourly.usd if isinstance(cost.idle_hourly, Priced) else None,
+        usd_per_hour_idle=_idle(cost, leases),
         usd_so_far=_sum([lease.usd_so_far for lease in leases] + ([] if spent is None else [spent.usd])),
         service_cost=spent,
         simulated=deployment.is_simulated,
+        outside=tuple(OutsideSetting(**asdict(change)) for change in findings.changes),
+        not_judged=tuple(item.line() for item in findings.not_judged),
     )
+
+
+def outside_rows(stack: StackStatus) -> Iterator[tuple[str, str]]:
+    """Rows about what was changed outside of the program, and about what could not be read."""
+    for each in stack.outside:
+        yield "outside", OutsideChange(**each.model_dump()).line()
+        yield "repair", each.repair
+    for text in stack.not_judged:
+        yield "not judged", text.replace(": not judged,", ":", 1)
+
+
+def _revisions_beside(context: Context, live: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """The revisions that the traffic names beside the newest one."""
+    found = []
+    for name in () if live is None else beside_the_newest(live):
+        try:
+            found.append(context.google.get(f"{context.address('CLOUD_RUN_V2')}{name}"))
+        except ApiError as error:
+            if error.status != 404:
+                raise
+    return found
+
+
+def _idle(cost: StackCost, leases: Sequence[LeaseStatus]) -> Decimal | None:
+    """Price of an hour without traffic; a machine that is not there costs nothing."""
+    paid = [lease for lease in leases if lease.state not in _UNPAID]
+    if len(paid) == len(leases):
+        return cost.idle_hourly.usd if isinstance(cost.idle_hourly, Priced) else None
+    return _sum([lease.usd_per_hour for lease in paid]) if paid else Decimal(0)
 
 
 def read_service(context: Context, service: DeployedService) -> dict[str, Any] | None:
@@ -269,6 +328,7 @@ def _next_lease(lease: LeaseStatus) -> str:
     )
 
 
+_UNPAID = frozenset({State.ABSENT, State.REFUSED, State.WAITING, State.ENDED, State.FAILED})
 _LEASE_VERDICTS: tuple[tuple[frozenset[str], Verdict], ...] = (
     (frozenset({State.FAILED, State.REFUSED}), "failed"),
     (frozenset({State.ENDED, State.ENDING, State.DELETING, State.ABSENT}), "ended"),
@@ -321,6 +381,7 @@ def _block(stack: StackStatus) -> str:
         ("expires", stack.expires_at),
         ("price", f"{_usd(stack.usd_per_hour)} per hour with everything running, {_usd(stack.usd_per_hour_idle)} idle"),
         ("cost so far", _so_far(stack)),
+        *outside_rows(stack),
     ]
     return f"{stack.stack}\n{lines(rows)}"
 

@@ -97,7 +97,9 @@ def test_the_server_itself_gets_no_request(cloud: Deployed) -> None:
     cloud.live[SERVICE] = live_service()
     of(cloud)
     asked = {call.path for call in cloud.server.calls}
-    assert asked == {f"/run/v2/{SERVICE}", "/monitoring/v3/projects/acme/timeSeries"}
+    assert asked == {
+        f"/run/v2/{SERVICE}", f"/run/v2/{SERVICE}:getIamPolicy", "/monitoring/v3/projects/acme/timeSeries"
+    }  # fmt: skip
 
 
 def test_a_stack_without_a_state_is_deployed_where_it_has_a_file_and_written_where_it_has_none(cloud: Deployed) -> None:

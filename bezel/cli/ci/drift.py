@@ -3,6 +3,8 @@
 import argparse
 import os
 import re
+from collections.abc import Sequence
+from functools import partial
 
 from bezel.cli.ci.output import publish
 from bezel.console import note
@@ -15,7 +17,13 @@ from bezel.gitops.upkeep.drift_report import DriftReport
 from bezel.gitops.upkeep.issue import report_to_issue
 from bezel.gitops.upkeep.sections import Section
 from bezel.gitops.upkeep.stacks import stacks_in_backend
+from bezel.operations.context import Context
+from bezel.operations.outside import outside_of
+from bezel.outside_changes.change import Findings
+from bezel.outside_changes.declared import Entry, declared_in
 from bezel.pulumi_engine.project import Project
+
+_SECONDS = 60.0
 
 
 class UsageError(UserError):
@@ -64,4 +72,10 @@ def _drift(project: Project, stack: str) -> StackDrift:
     if stack not in project.stacks():
         problem = f"there is no Pulumi.{stack}.yaml, so there is no program to compare with: see `bezel ci expire`"
         return StackDrift(stack, "unknown", problems=(problem,))
-    return drift_of(stack, deployed_engine(project, stack, os.environ))
+    return drift_of(stack, deployed_engine(project, stack, os.environ), partial(_outside, project, stack))
+
+
+def _outside(project: Project, stack: str, entries: Sequence[Entry]) -> Findings:
+    """What was changed outside of the program, of everything that the stack has."""
+    with Context(project.folder, os.environ) as context:
+        return outside_of(context, stack, declared_in(entries), seconds=_SECONDS)

@@ -4,11 +4,13 @@ Nothing is written, neither in the cloud nor in the state nor in the checkout, s
 suffices. Owns the meaning of a run's events. Leaves out the report (`drift_report`).
 
 A difference is drift if the program would change it: a deploy would undo it, or bring what was never deployed. What the
-cloud computes by itself differs from the state after every change, and is none.
+cloud computes by itself differs from the state after every change, and is none. What no program declares, the engine
+does not compare: settings that cost money or open access are read from the cloud beside the preview
+(`bezel.outside_changes`). What may not be read makes the verdict "unknown".
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -16,6 +18,10 @@ from typing import Any, Literal
 from bezel.errors import UserError, one_line
 from bezel.gitops.engine_events import Change, Events
 from bezel.gitops.stack_engine import StackEngine
+from bezel.gitops.stack_state import resources_of
+from bezel.outside_changes.change import Findings, NotJudged, OutsideChange
+from bezel.outside_changes.declared import SERVICE, Entry, entries_in
+from bezel.pulumi_engine.state_file import masked
 from bezel.resource_cost.stack_cost import UNKNOWN_MARKS
 
 Verdict = Literal["clean", "drifted", "unknown", "not deployed"]
@@ -61,33 +67,64 @@ class ResourceDrift:
 
 @dataclass(frozen=True)
 class StackDrift:
-    """The drift of a stack, or why it is unknown."""
+    """The drift of a stack, or why it is unknown.
+
+    Attributes:
+        stack: Name of the stack.
+        verdict: Unknown where the program failed, or anything could not be read.
+        resources: Resources that a deploy would change.
+        problems: Why it is unknown.
+        outside: Settings that cost money or open access, and that nothing declares so.
+        not_judged: Such settings that could not be read.
+    """
 
     stack: str
     verdict: Verdict
     resources: tuple[ResourceDrift, ...] = ()
     problems: tuple[str, ...] = ()
+    outside: tuple[OutsideChange, ...] = ()
+    not_judged: tuple[NotJudged, ...] = ()
 
 
-def drift_of(stack: str, opened: AbstractContextManager[StackEngine | None]) -> StackDrift:
+def drift_of(
+    stack: str,
+    opened: AbstractContextManager[StackEngine | None],
+    outside: Callable[[Sequence[Entry]], Findings] = lambda _: Findings(),
+) -> StackDrift:
     """Preview a stack against the cloud; a failure is the verdict "unknown", never "clean".
 
     Args:
         stack: The stack's name.
         opened: Opens its engine (bezel.gitops.stack_engine.deployed_engine).
+        outside: Compares what the cloud has with what the deployed resources declare.
     """
     try:
         with opened as prepared:
             if prepared is None:
                 return StackDrift(stack, "not deployed")
             run = prepared.engine.run("preview", options=["--refresh"])
+            found = outside(entries_in(masked(resources_of(prepared.state))))
     except UserError as error:
         return StackDrift(stack, "unknown", problems=(one_line(error),))
     resources = differences(run.events)
+    changes = tuple(change for change in found.changes if not _is_named(change, resources))
+    problems: tuple[str, ...] = ()
     if not run.ok or not run.events.complete:
-        problems = tuple(text[:_LONGEST_ERROR] for text in run.errors)
-        return StackDrift(stack, "unknown", resources, problems or ("the engine ended without a result",))
-    return StackDrift(stack, "drifted" if resources else "clean", resources)
+        problems = tuple(text[:_LONGEST_ERROR] for text in run.errors) or ("the engine ended without a result",)
+    verdict: Verdict = "drifted" if resources or changes else "clean"
+    if problems or found.not_judged:
+        verdict = "unknown"
+    return StackDrift(stack, verdict, resources, problems, changes, found.not_judged)
+
+
+def _is_named(change: OutsideChange, resources: Sequence[ResourceDrift]) -> bool:
+    """Whether the engine's own comparison names the setting of a service too, with both values."""
+    return change.resource.startswith("service ") and any(
+        item.path == change.setting
+        for resource in resources
+        if resource.type == SERVICE and resource.is_outside
+        for item in resource.properties
+    )
 
 
 def differences(events: Events) -> tuple[ResourceDrift, ...]:
@@ -105,7 +142,8 @@ def _resource(change: Change, refresh: Change | None) -> ResourceDrift:
     cloud = (refresh.new_outputs if refresh else None) or change.old_outputs or {}
     is_outside = refresh is not None and (refresh.op == "delete" or _touches(refresh, change))
     paths = change.properties if change.op in {"update", "replace"} else ()
-    properties = tuple(PropertyDrift(path, _at(change.old, path), _at(change.new, path)) for path in paths)
+    seen = refresh.new_outputs if refresh else None
+    properties = tuple(PropertyDrift(path, _live(change.old, seen, path), _at(change.new, path)) for path in paths)
     is_known = any(_is_known(item) for item in properties)
     # Those that are set on neither side are computed from others.
     given = tuple(item for item in properties if (item.cloud, item.program) != (None, None))
@@ -139,6 +177,12 @@ def _touches(refresh: Change, change: Change) -> bool:
 def _last_change(cloud: Mapping[str, Any]) -> tuple[str, str]:
     when = next((str(cloud[name]) for name in _TIMES if cloud.get(name)), "")
     return str(cloud.get(_MODIFIER) or ""), when
+
+
+def _live(inputs: Mapping[str, Any] | None, outputs: Mapping[str, Any] | None, path: str) -> object:
+    """The cloud's own value: what nobody declared is in no input, only in what the refresh has read."""
+    seen = _at(outputs, path)
+    return seen if seen is not None else _at(inputs, path)
 
 
 def _at(values: Mapping[str, Any] | None, path: str) -> object:

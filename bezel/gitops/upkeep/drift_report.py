@@ -11,9 +11,10 @@ from bezel.gitops.upkeep.markdown import code
 _VERDICTS = {
     "clean": "no drift",
     "drifted": "cloud and program differ",
-    "unknown": "unknown: the cloud could not be read, or the program failed",
+    "unknown": "unknown: the cloud could not be read in full, or the program failed",
     "not deployed": "not deployed",
 }
+_KINDS = {"access": "changes who has access", "cost": "costs money"}
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,9 @@ class DriftReport:
             for resource in stack.resources:
                 lines.append(f"  {_head(resource, str)}")
                 lines += [f"    {_values(item, shown)}" for item in resource.properties]
+            for change in stack.outside:
+                lines += [f"  {change.line()}", f"    Repair: {change.repair}"]
+            lines += [f"  {item.line()}" for item in stack.not_judged]
             lines += [f"  {problem}" for problem in stack.problems]
         return "".join(f"{line}\n" for line in lines)
 
@@ -57,8 +61,13 @@ class DriftReport:
             for resource in stack.resources:
                 lines.append(f"- {_head(resource, code)}")
                 lines += [f"  - {_values(item, code)}" for item in resource.properties]
+            for change in stack.outside:
+                what = f"{code(change.resource)}: {code(change.setting)}: cloud {code(change.cloud)}"
+                what += f", program {code(change.program)}: {_KINDS[change.kind]}"
+                lines += [f"- {what}", f"  - Repair: {code(change.repair.strip('`.'))}"]
+            lines += [f"- {code(item.line())}" for item in stack.not_judged]
             lines += [f"- {code(problem)}" for problem in stack.problems]
-        if any(stack.verdict == "drifted" for stack in self.stacks):
+        if any(stack.resources for stack in self.stacks):
             lines += ["", "A deploy of the stack undoes what was changed outside; to keep it, put it into the program."]
         return "\n".join(lines) + "\n"
 

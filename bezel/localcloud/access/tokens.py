@@ -146,7 +146,7 @@ class Tokens:
         header, claims = keys.header_and_claims(token)
         email = str(claims.get("iss", ""))
         key = self._store.get("key", f"{email}/{header.get('kid', '')}")
-        if key is None or self._store.get("account", email) is None:
+        if key is None or key.get("disabled") or self._store.get("account", email) is None:
             raise TokenError("signed by a key that no account has")
         claims = keys.verify(token, key["publicKeyPem"], now=self._pace.now())
         if float(claims["exp"]) - float(claims.get("iat", 0)) > LIFETIME + 300:

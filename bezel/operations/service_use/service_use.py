@@ -4,9 +4,11 @@ Owns the price of billed time. Leaves out the questions to Cloud Monitoring
 (bezel.operations.service_use.service_metrics).
 """
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from pydantic import Field
 
@@ -52,12 +54,21 @@ class ServiceCost(Result):
     unknown_because: str | None = Field(description="why the cost is unknown; None if it is known")
 
 
-def service_use(context: Context, service: DeployedService, created: float | None) -> tuple[InstancesNow, ServiceCost]:
-    """The instances of a service now, and its cost since its creation, in unix seconds."""
+def service_use(
+    context: Context, service: DeployedService, created: float | None, inputs: Mapping[str, Any] | None = None
+) -> tuple[InstancesNow, ServiceCost]:
+    """The instances of a service now, and its cost since its creation.
+
+    Args:
+        context: The context.
+        service: The service.
+        created: Its creation, unix seconds.
+        inputs: Its inputs as they are in force, for the price of an instance; by default the declared ones.
+    """
     with ThreadPoolExecutor(1) as beside:
         counted = beside.submit(running_instances, context, service)
         billed = billed_time(context, service, created or 0.0)
-        return _instances(context, counted.result()), _cost(billed, _price(service), created)
+        return _instances(context, counted.result()), _cost(billed, _price(service.inputs if inputs is None else inputs), created)
 
 
 def _instances(context: Context, found: Instances) -> InstancesNow:
@@ -72,9 +83,9 @@ def _instances(context: Context, found: Instances) -> InstancesNow:
     )
 
 
-def _price(service: DeployedService) -> Amount:
+def _price(inputs: Mapping[str, Any]) -> Amount:
     try:
-        return GpuService(Inputs(plain(service.inputs))).instance_hourly
+        return GpuService(Inputs(plain(inputs))).instance_hourly
     except InputError as error:
         return Unpriced(one_line(error))
 

@@ -18,7 +18,7 @@ from bezel.operations.context import Context
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Arguments, Result
 from bezel.operations.serving.metrics import Metrics, MetricsArguments, metrics
-from bezel.operations.status import StackStatus, stack_status
+from bezel.operations.status import StackStatus, outside_rows, stack_status
 from bezel.operations.vllm_metrics.figures import Figure, shown
 
 WIDTH = 80
@@ -69,6 +69,8 @@ class Watch(Result):
         found = [head, *self._of_status(), "", *self._of_metrics()]
         for note in self.notes:
             found += _folded(f"note: {note}")
+        for name, text in () if self.status is None else outside_rows(self.status):
+            found += _folded(f"{name}: {text}") if name != "repair" else ()
         return [line[:WIDTH].rstrip() for line in found]
 
     def _of_status(self) -> list[str]:

@@ -27,6 +27,7 @@ from bezel.localcloud.services.machines.requests import begin, guest_attributes,
 api = Api("compute.googleapis.com", "Compute Engine API", legacy=True)
 _INSTANCES = "/zones/{zone:id}/instances"
 _ONE = _INSTANCES + "/{instance:id}"
+_NAME = "projects/{project}/zones/{zone}/instances/{instance}"
 _SET_SECONDS = 2.0  # of the platform's time; localcloud's own
 _LISTS = "maxResults pageToken returnPartialSuccess"
 # Terms of a filter: the label, the name or the status has a value, or is present.
@@ -71,20 +72,20 @@ def aggregated_list(call: Call) -> Json:
     return head | {"items": items} | ({"nextPageToken": token} if token else {})
 
 
-@_serves("GET", _ONE, "compute.instances.get", "view")
+@_serves("GET", _ONE, "compute.instances.get", "view", on=_NAME)
 def get(call: Call) -> Json:
     """One instance."""
-    return _shown(call, *_found(call))
+    return _shown(call, *instance_of(call))
 
 
-@_serves("DELETE", _ONE, "compute.instances.delete", "requestId")
+@_serves("DELETE", _ONE, "compute.instances.delete", "requestId", on=_NAME)
 def delete(call: Call) -> Json:
     """Delete an instance with its disk; its name is free when the operation is done."""
     return once(call, lambda: _deleted(call))
 
 
 def _deleted(call: Call) -> str:
-    name, row = _found(call)
+    name, row = instance_of(call)
     life = Life(**row["life"])
     if life.state == "DELETING":
         return str(row["deletion"])
@@ -96,7 +97,7 @@ def _deleted(call: Call) -> str:
     return str(row["deletion"])
 
 
-@_serves("POST", _ONE + "/setMetadata", "compute.instances.setMetadata", "requestId")
+@_serves("POST", _ONE + "/setMetadata", "compute.instances.setMetadata", "requestId", on=_NAME)
 def set_metadata(call: Call) -> Json:
     """Replace the attributes of an instance, which its machine reads at once.
 
@@ -107,7 +108,7 @@ def set_metadata(call: Call) -> Json:
 
 
 def _metadata_set(call: Call) -> str:
-    name, row = _found(call)
+    name, row = instance_of(call)
     if account := row["machine"]["service_account"]:
         call.act_as(account)  # with new metadata a machine does other things, as its account
     present, given = row["request"].get("metadata", {}), call.body.get("fingerprint")
@@ -123,14 +124,80 @@ def _metadata_set(call: Call) -> str:
     return timed(call, "setMetadata", name, row["number"], _SET_SECONDS)
 
 
-@_serves("GET", _ONE + "/getGuestAttributes", "compute.instances.getGuestAttributes", "queryPath variableKey")
+@_serves("POST", _ONE + "/setTags", "compute.instances.setTags", "requestId", on=_NAME)
+def set_tags(call: Call) -> Json:
+    """Replace the network tags of an instance, which decide on the rules of the firewall that concern it.
+
+    Raises:
+        ApiError: CONDITION_NOT_MET where the fingerprint is not that of the present tags.
+    """
+    return once(call, lambda: _tags_set(call))
+
+
+def _tags_set(call: Call) -> str:
+    name, row = instance_of(call)
+    present, given = row["request"].get("tags", {}), call.body.get("fingerprint")
+    if given != fingerprint(present):
+        text = "Supplied fingerprint does not match current tags fingerprint."
+        raise ApiError("FAILED_PRECONDITION", text, status=412, reason="conditionNotMet")
+    items = list(call.body.get("items", []))
+    row |= {"request": row["request"] | {"tags": {"items": items}}, "machine": row["machine"] | {"tags": items}}
+    call.cloud.store.put(INSTANCE, name, row)
+    return timed(call, "setTags", name, row["number"], _SET_SECONDS)
+
+
+@_serves("POST", _ONE + "/addAccessConfig", "compute.instances.addAccessConfig", "networkInterface requestId", on=_NAME)
+def add_access_config(call: Call) -> Json:
+    """Give an instance an external address; one that runs is reached there after its next start only.
+
+    Raises:
+        ApiError: It has one already.
+    """
+    return once(call, lambda: _access_set(call, add=True))
+
+
+@_serves(
+    "POST", _ONE + "/deleteAccessConfig", "compute.instances.deleteAccessConfig",
+    "accessConfig networkInterface requestId", on=_NAME,
+)  # fmt: skip
+def delete_access_config(call: Call) -> Json:
+    """Take the external address of an instance away.
+
+    Raises:
+        ApiError: It has none of this name.
+    """
+    return once(call, lambda: _access_set(call, add=False))
+
+
+def _access_set(call: Call, *, add: bool) -> str:
+    name, row = instance_of(call)
+    interface, *others = row["request"]["networkInterfaces"]
+    if call.query("networkInterface") != "nic0":
+        raise wrong("networkInterface", call.query("networkInterface"), "The instance has no such network interface.")
+    held = interface.get("accessConfigs") or []
+    if add and held:
+        raise wrong("accessConfig", call.body.get("name"), "At most one access config currently supported.")
+    if not add and call.query("accessConfig") not in {each.get("name", "external-nat") for each in held}:
+        raise wrong("accessConfig", call.query("accessConfig"), "The network interface has no such access config.")
+    config = {"type": "ONE_TO_ONE_NAT", "name": "External NAT"} | merged({}, call.body)
+    changed = {key: value for key, value in interface.items() if key != "accessConfigs"}
+    changed |= {"accessConfigs": [config]} if add else {}
+    row |= {
+        "request": row["request"] | {"networkInterfaces": [changed, *others]},
+        "machine": row["machine"] | {"external": add},
+    }
+    call.cloud.store.put(INSTANCE, name, row)
+    return timed(call, "addAccessConfig" if add else "deleteAccessConfig", name, row["number"], _SET_SECONDS)
+
+
+@_serves("GET", _ONE + "/getGuestAttributes", "compute.instances.getGuestAttributes", "queryPath variableKey", on=_NAME)
 def get_guest_attributes(call: Call) -> Json:
     """Guest attributes that the machine wrote: of `namespace/`, or one `namespace/key`.
 
     Raises:
         ApiError: NOT_FOUND where none was written.
     """
-    name, _ = _found(call)
+    name, _ = instance_of(call)
     path, key = call.query("queryPath"), call.query("variableKey")
     items = guest_attributes(call, name, key or path)
     # A variable is named in full; only a query path may be that of a namespace.
@@ -142,10 +209,10 @@ def get_guest_attributes(call: Call) -> Json:
     return head | {"queryPath": path, "queryValue": {"items": items}}
 
 
-@_serves("GET", _ONE + "/serialPort", "compute.instances.getSerialPortOutput", "port start")
+@_serves("GET", _ONE + "/serialPort", "compute.instances.getSerialPortOutput", "port start", on=_NAME)
 def serial_port(call: Call) -> Json:
     """Serial console output from a position on."""
-    name, _ = _found(call)
+    name, _ = instance_of(call)
     start = int(call.query("start") or 0)
     content = call.cloud.nodes.serial_output(name).encode() if call.query("port", "1") in {"", "1"} else b""
     begin = max(0, len(content) + start) if start < 0 else min(start, len(content))
@@ -200,7 +267,12 @@ def _zone(call: Call) -> str:
     return zone
 
 
-def _found(call: Call) -> tuple[str, Json]:
+def instance_of(call: Call) -> tuple[str, Json]:
+    """Name and row of the instance that the path names.
+
+    Raises:
+        ApiError: NOT_FOUND.
+    """
     call.cloud.machines.advance()
     return row_of(call, INSTANCE, f"projects/{PROJECT}/zones/{_zone(call)}/instances/{call.param('instance')}")
 

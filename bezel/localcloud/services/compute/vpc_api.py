@@ -33,13 +33,15 @@ PLATFORMS = frozenset(
 _SECONDS = 8.0  # of the platform's time, for any change
 
 
-def serves(to: Api, method: str, path: str, needs: str = "", query: str = "") -> Callable[[Handler], Handler]:
+def serves(
+    to: Api, method: str, path: str, needs: str = "", query: str = "", on: str = "projects/{project}"
+) -> Callable[[Handler], Handler]:
     """Register a handler under both versions; see `Api.route`."""
 
     def register(handler: Handler) -> Handler:
         for version in VERSIONS:
             base = f"/compute/{version}/projects/{{project:id}}"
-            to.route(method, base + path, needs=needs, query=query)(handler)
+            to.route(method, base + path, needs=needs, query=query, on=on)(handler)
         return handler
 
     return register
@@ -239,7 +241,9 @@ def _serve(kind: Kind) -> None:
         methods.append(("POST", f"{item_path}/expandIpCidrRange", "expandIpCidrRange", "requestId", _expand))
     for verb, path, permission, query, handler in methods:
         needs = f"compute.{kind.plural}.{permission}"
-        serves(api, verb, f"/{place}/{kind.plural}{path}", needs, query)(partial(handler, kind))
+        whole = f"/{place}/{kind.plural}{path}"
+        on = f"projects/{{project}}{whole.replace(':id', '')}" if path == item_path and kind is SUBNETWORK else ""
+        serves(api, verb, whole, needs, query, on or "projects/{project}")(partial(handler, kind))
 
 
 for _kind in KINDS:

@@ -61,7 +61,7 @@ def list_accounts(call: Call) -> Json:
 @api.route("GET", _ONE, needs="iam.serviceAccounts.get", on=_NAME)
 def get(call: Call) -> Json:
     """One account, by e-mail or unique id."""
-    return _account(call)
+    return account_of(call)
 
 
 @api.route("PATCH", _ONE, needs="iam.serviceAccounts.update", on=_NAME)
@@ -72,7 +72,7 @@ def patch(call: Call) -> Json:
         raise invalid("Update mask must be provided.", ("update_mask", "is required"))
     given = call.body.get("serviceAccount") or {}
     with call.cloud.store.transaction():
-        account = _account(call)
+        account = account_of(call)
         changed = masked(account, given, mask, "iam.ServiceAccount", _SETTABLE)
         account = {key: value for key, value in account.items() if key not in _SETTABLE} | without_zeros(changed)
         call.cloud.store.put("account", account["email"], account)
@@ -84,20 +84,22 @@ def delete(call: Call) -> Json:
     """Delete an account; its grants stay in the policies as a deleted member's, without effect."""
     store = call.cloud.store
     with store.transaction():
-        account = _account(call)
+        account = account_of(call)
         store.delete("account", account["email"])
         store.delete_policy(account["name"])
         forget_member(store, account)
+        for name, _ in store.rows("key", f"{account['email']}/"):
+            store.delete("key", name)
     return {}
 
 
-serve_policy(api, _ONE, _NAME, "iam.serviceAccounts", lambda call: str(_account(call)["name"]), read="POST")
+serve_policy(api, _ONE, _NAME, "iam.serviceAccounts", lambda call: str(account_of(call)["name"]), read="POST")
 
 
 def _set_disabled(call: Call, *, disabled: bool) -> Json:
     """Reject the tokens of an account, or accept them again."""
     with call.cloud.store.transaction():
-        account = _account(call)
+        account = account_of(call)
         account.pop("disabled", None)
         call.cloud.store.put("account", account["email"], account | ({"disabled": True} if disabled else {}))
     return {}
@@ -108,7 +110,12 @@ for _verb in ("disable", "enable"):
     _serves(partial(_set_disabled, disabled=_verb == "disable"))
 
 
-def _account(call: Call) -> Json:
+def account_of(call: Call) -> Json:
+    """The account that the path names by its e-mail or unique id.
+
+    Raises:
+        ApiError: NOT_FOUND.
+    """
     key, rows = call.param("account"), call.cloud.store.rows("account")
     email = next((email for email, body in rows if body["uniqueId"] == key), key)
     return call.stored("account", email, f"Unknown service account: {key}")

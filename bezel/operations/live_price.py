@@ -1,0 +1,67 @@
+"""Price of a stack from what lives: the services as Cloud Run has them, and the machines that a lease holds now.
+
+Owns which live values take the place of declared ones. A revision that the traffic names beside the newest one keeps
+its own minimum of instances, so it is a part of the price. Leaves the prices to `bezel.resource_cost`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bezel.operations.deployment.deployment import SERVICE_TYPE, DeployedService, Deployment
+from bezel.outside_changes.service_rules import named_revisions
+from bezel.resource_cost.stack_cost import StackCost, StateResource, resources_in, stack_cost
+
+_OF_SERVICE = ("template", "scaling", "multiRegionSettings")
+_OF_REVISION = ("containers", "nodeSelector", "gpuZonalRedundancyDisabled", "scaling")
+
+
+def live_inputs(service: DeployedService, live: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Inputs of a service as they are in force; the declared ones where Cloud Run has not said what runs.
+
+    Its schedule's dearest hour does not count: the minimum is that of the present.
+    """
+    declared = dict(service.inputs)
+    if live is None:
+        return declared
+    found = {key: value for key, value in declared.items() if key not in {*_OF_SERVICE, "annotations"}}
+    found |= {key: live[key] for key in _OF_SERVICE if live.get(key)}
+    template = dict(found.get("template") or {})
+    if not template.get("containers"):
+        own = dict(declared.get("template") or {})
+        template = own | template
+    return {"location": service.location} | found | {"template": template}
+
+
+def live_cost(
+    deployment: Deployment, live: Mapping[str, Any] | None, revisions: Sequence[Mapping[str, Any]] = ()
+) -> StackCost:
+    """The cost of a stack.
+
+    Args:
+        deployment: The stack.
+        live: Its service as Cloud Run has it; None without one.
+        revisions: Further revisions that its traffic names.
+    """
+    service = deployment.service
+    resources = resources_in(deployment.resources)
+    if service is None or live is None:
+        return stack_cost(resources)
+    others = [each for each in resources if each.type != SERVICE_TYPE]
+    kept = [
+        StateResource(each.name, SERVICE_TYPE, live_inputs(each, live if each.id == service.id else None))
+        for each in deployment.services
+    ]
+    shares = {str(row.get("revision") or "").rpartition("/")[2]: row.get("percent") for row in live.get("traffic") or ()}
+    for revision in revisions:
+        short = str(revision.get("name") or "").rpartition("/")[2]
+        template = {key: revision[key] for key in _OF_REVISION if revision.get(key)}
+        minimum = int((template.get("scaling") or {}).get("minInstanceCount") or 0)
+        if not minimum and not shares.get(short):
+            continue  # only its tag reaches it, and it keeps no instance
+        kept.append(StateResource(short, SERVICE_TYPE, {"location": service.location, "template": template}))
+    return stack_cost([*others, *kept])
+
+
+def beside_the_newest(live: Mapping[str, Any]) -> list[str]:
+    """Names of the revisions that run beside the newest one, as Cloud Run has them."""
+    return [f"{live['name']}/revisions/{short}" for short in named_revisions(live)]

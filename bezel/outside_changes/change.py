@@ -1,0 +1,73 @@
+"""A change made outside of the program, a setting that could not be read, and both together."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from bezel.errors import shown
+
+Kind = Literal["access", "cost"]
+NOT_SET = "not set"
+_MEANING: dict[Kind, str] = {"access": "changes who has access", "cost": "costs money"}
+
+
+@dataclass(frozen=True)
+class OutsideChange:
+    """A live setting that differs from its declaration, or that nothing declares.
+
+    Attributes:
+        resource: What has it, e.g. `service llm`.
+        setting: Its name in Google's API, e.g. `scaling.minInstanceCount`.
+        cloud: Its live value.
+        program: Its declared value, `not set` without one.
+        kind: Whether it changes who has access, or costs money.
+        repair: What to do.
+    """
+
+    resource: str
+    setting: str
+    cloud: str
+    program: str
+    kind: Kind
+    repair: str
+
+    def line(self) -> str:
+        """The change as a sentence, without its repair."""
+        cloud, program = shown(self.cloud), shown(self.program)
+        what = f"{shown(self.resource)}: {shown(self.setting)}: cloud {cloud}, program {program}"
+        return f"{what} ({_MEANING[self.kind]})"
+
+
+@dataclass(frozen=True)
+class NotJudged:
+    """Settings that could not be read: nothing says whether they were changed.
+
+    Attributes:
+        what: The settings.
+        permission: Permission that reads them.
+        why: Google's words, or what was missing.
+        denied: Whether the permission is missing.
+    """
+
+    what: str
+    permission: str
+    why: str
+    denied: bool = False
+
+    def line(self) -> str:
+        """The settings and the reason as a sentence."""
+        if self.denied:
+            return f"{shown(self.what)}: not judged, the permission {self.permission} is missing"
+        return f"{shown(self.what)}: not judged, {shown(self.why)}"
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was found; with neither a change nor an unread setting, live and declared settings are the same."""
+
+    changes: tuple[OutsideChange, ...] = ()
+    not_judged: tuple[NotJudged, ...] = ()
+
+    @property
+    def of_access(self) -> tuple[OutsideChange, ...]:
+        """The changes of who has access."""
+        return tuple(change for change in self.changes if change.kind == "access")

@@ -1,0 +1,215 @@
+"""What a program declares of a stack's resources in Google Cloud, from the resources of its state or of its run. Pure.
+
+A grant is declared by a resource of its own; it is kept under the name of what it is a grant on, as Google's API has
+it: `projects/P/locations/L/services/S`, `b/BUCKET`, `projects/P`.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+SERVICE = "gcp:cloudrunv2/service:Service"
+ACCOUNT = "gcp:serviceaccount/account:Account"
+BUCKET = "gcp:storage/bucket:Bucket"
+REPOSITORY = "gcp:artifactregistry/repository:Repository"
+JOB = "gcp:cloudscheduler/job:Job"
+NETWORK = "gcp:compute/network:Network"
+SUBNETWORK = "gcp:compute/subnetwork:Subnetwork"
+FIREWALL = "gcp:compute/firewall:Firewall"
+_DYNAMIC = "pulumi-python:dynamic/components:"
+MINIMUM, SWITCH, REQUEST, NODE = (
+    f"{_DYNAMIC}{name}" for name in ("ScheduledMinimum", "TrafficSwitch", "TpuRequest", "TpuNode")
+)
+# Type of a grant -> name of what it is a grant on, from its inputs.
+GRANTS = {
+    "gcp:cloudrunv2/serviceIamMember:ServiceIamMember": "projects/{project}/locations/{location}/services/{name}",
+    "gcp:serviceaccount/iAMMember:IAMMember": "{serviceAccountId}",
+    "gcp:projects/iAMMember:IAMMember": "projects/{project}",
+    "gcp:storage/bucketIAMMember:BucketIAMMember": "b/{bucket}",
+    "gcp:secretmanager/secretIamMember:SecretIamMember": "projects/{project}/secrets/{secretId}",
+    "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember": (
+        "projects/{project}/locations/{location}/repositories/{repository}"
+    ),
+}
+_NAMES = {
+    SERVICE: "projects/{project}/locations/{location}/services/{name}",
+    REPOSITORY: "projects/{project}/locations/{location}/repositories/{repositoryId}",
+    BUCKET: "b/{name}",
+    JOB: "projects/{project}/locations/{region}/jobs/{name}",
+    NETWORK: "projects/{project}/global/networks/{name}",
+    SUBNETWORK: "projects/{project}/regions/{region}/subnetworks/{name}",
+    FIREWALL: "projects/{project}/global/firewalls/{name}",
+}
+TYPES = frozenset({*_NAMES, *GRANTS, ACCOUNT, MINIMUM, SWITCH, REQUEST, NODE})
+"""Types of the resources that say what is declared."""
+_EMAIL = re.compile(r"[^/@\s]+@[^/@\s]+")
+
+
+class Entry(NamedTuple):
+    """A resource: its type, its id ("" before it exists), and its values."""
+
+    type: str
+    id: str
+    inputs: Mapping[str, Any]
+    outputs: Mapping[str, Any]
+
+
+class Grant(NamedTuple):
+    """A role of a member, under a condition ("" without one)."""
+
+    role: str
+    member: str
+    condition: str = ""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A leased machine: its request, and the zones that may hold it."""
+
+    project: str
+    name: str
+    back_end: str
+    zones: tuple[str, ...]
+    body: Mapping[str, Any]
+
+
+@dataclass
+class Declared:
+    """What a program declares, by the names of Google's APIs.
+
+    Attributes:
+        services: Inputs of each Cloud Run service.
+        minima: Minima that a schedule sets, by service.
+        switched: Revision that a gated rollout moved the traffic to, by service; "" where that is not known yet.
+        accounts: E-mail of each service account.
+        buckets: Inputs of each bucket that the program made; None for one that it only uses.
+        secrets: Secrets that it grants access to.
+        repositories: Repositories of Artifact Registry.
+        networks: Networks.
+        subnetworks: Subnetworks.
+        firewalls: Inputs of each firewall rule.
+        machines: Leased machines.
+        jobs: Jobs of Cloud Scheduler.
+        grants: Grants on each resource.
+    """
+
+    services: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    minima: dict[str, frozenset[int]] = field(default_factory=dict)
+    switched: dict[str, str] = field(default_factory=dict)
+    accounts: dict[str, str] = field(default_factory=dict)
+    buckets: dict[str, Mapping[str, Any] | None] = field(default_factory=dict)
+    secrets: list[str] = field(default_factory=list)
+    repositories: list[str] = field(default_factory=list)
+    networks: list[str] = field(default_factory=list)
+    subnetworks: list[str] = field(default_factory=list)
+    firewalls: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    machines: list[Machine] = field(default_factory=list)
+    jobs: set[str] = field(default_factory=set)
+    grants: defaultdict[str, set[Grant]] = field(default_factory=lambda: defaultdict(set))
+
+
+def entries_in(resources: Iterable[Mapping[str, Any]]) -> list[Entry]:
+    """The resources of a state that say what is declared, without those that are still to be deleted.
+
+    Args:
+        resources: `deployment.resources` of an exported state, its secrets masked or encrypted.
+    """
+    return [
+        Entry(str(entry["type"]), str(entry.get("id") or ""), entry.get("inputs") or {}, entry.get("outputs") or {})
+        for entry in resources
+        if entry.get("type") in TYPES and not entry.get("delete") and not entry.get("external")
+    ]
+
+
+def declared_in(entries: Sequence[Entry]) -> Declared:
+    """What these resources declare."""
+    found = Declared()
+    requests = {str(entry.inputs.get("name")): entry for entry in entries if entry.type == REQUEST}
+    nodes = {str(entry.inputs.get("name")): entry for entry in entries if entry.type == NODE}
+    for name in sorted({*requests, *nodes}):
+        held = [entry for entry in (nodes.get(name), requests.get(name)) if entry is not None]
+        found.machines.append(_machine(name, held))
+    for entry in entries:
+        _note(found, entry)
+    for where in list(found.grants):
+        if where.startswith("b/"):
+            found.buckets.setdefault(where, None)
+        elif "/secrets/" in where and where not in found.secrets:
+            found.secrets.append(where)
+    return found
+
+
+def _note(found: Declared, entry: Entry) -> None:
+    inputs, name = entry.inputs, name_of(entry)
+    if entry.type in GRANTS:
+        found.grants[name].add(grant_of(inputs))
+    elif entry.type == SERVICE:
+        found.services[name] = inputs
+    elif entry.type == MINIMUM:
+        entries = inputs.get("entries") or ()
+        found.minima[str(inputs.get("service"))] = frozenset(int(each[2]) for each in entries)
+    elif entry.type == SWITCH:
+        revision = entry.outputs.get("revision") or inputs.get("revision") or ""
+        found.switched[str(inputs.get("service"))] = str(revision).rpartition("/")[2]
+    elif entry.type == ACCOUNT:
+        email = str(entry.outputs.get("email") or inputs.get("email") or entry.id.rpartition("/")[2])
+        if _EMAIL.fullmatch(email):
+            found.accounts[f"projects/{_project(entry)}/serviceAccounts/{email}"] = email
+    elif entry.type == BUCKET:
+        found.buckets[name] = inputs
+    elif entry.type == FIREWALL:
+        found.firewalls[name] = inputs
+    elif entry.type == JOB:
+        found.jobs.add(name)
+    elif entry.type in _LISTS:
+        getattr(found, _LISTS[entry.type]).append(name)
+
+
+_LISTS = {REPOSITORY: "repositories", NETWORK: "networks", SUBNETWORK: "subnetworks"}
+
+
+def name_of(entry: Entry) -> str:
+    """Name of a resource, or of what a grant is a grant on, "" where its inputs do not say."""
+    template = _NAMES.get(entry.type) or GRANTS.get(entry.type)
+    if template is None:
+        return ""
+    values = {"project": _project(entry), **{key: str(value) for key, value in entry.inputs.items()}}
+    try:
+        name = template.format_map(values)
+    except KeyError:
+        return ""
+    # An input may be a full path, as a bucket's or a secret's output is.
+    prefix, _, last = name.rpartition("/projects/")
+    return f"projects/{last}" if prefix else name
+
+
+def grant_of(inputs: Mapping[str, Any]) -> Grant:
+    """The grant that these inputs declare."""
+    condition = inputs.get("condition")
+    expression = condition.get("expression") if isinstance(condition, Mapping) else ""
+    return Grant(str(inputs.get("role") or ""), str(inputs.get("member") or ""), str(expression or ""))
+
+
+def _project(entry: Entry) -> str:
+    if given := entry.inputs.get("project") or entry.outputs.get("project"):
+        return str(given)
+    found = re.search(r"projects/([^/]+)", entry.id)
+    return found[1] if found else ""
+
+
+def _machine(name: str, held: Sequence[Entry]) -> Machine:
+    first = held[0]
+    zones: list[str] = [str(entry.outputs["zone"]) for entry in held if entry.outputs.get("zone")]
+    for entry in held:
+        for zone in (*(entry.inputs.get("zones") or ()), *(entry.outputs.get("former_zones") or ())):
+            zones.append(str(zone["zone"] if isinstance(zone, Mapping) else zone))
+    inputs = first.inputs
+    return Machine(
+        str(inputs.get("project") or ""),
+        name,
+        str(inputs.get("back_end") or ""),
+        tuple(dict.fromkeys(zones)),
+        inputs.get("body") or {},
+    )

@@ -1,0 +1,206 @@
+"""Settings of leased machines and of their network that cost money or open access, compared with the request. Pure.
+
+Fields are those of the discovery documents of compute v1 (Instance, NetworkInterface, Network, Firewall,
+NetworksGetEffectiveFirewallsResponse) and tpu v2alpha1 (Node). Labels, and attributes that only Bezel reads, are left
+out.
+"""
+
+import json
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from bezel.outside_changes.change import NOT_SET, Kind, OutsideChange
+from bezel.outside_changes.declared import Machine
+from bezel.outside_changes.service_rules import RESTORE
+
+OPENING_KEYS = (
+    "ssh-keys", "sshKeys", "block-project-ssh-keys", "enable-oslogin", "enable-oslogin-sk", "serial-port-enable",
+    "startup-script", "startup-script-url", "shutdown-script", "shutdown-script-url", "user-data", "windows-keys",
+    "enable-guest-attributes",
+)  # fmt: skip
+"""Attributes of a machine by which somebody logs in or runs a program (Compute's page on predefined metadata keys)."""
+_RENEW = "delete the lease and deploy again: `pulumi up --refresh`."
+
+
+def instance_changes(machine: Machine, live: Mapping[str, Any]) -> Iterator[OutsideChange]:
+    """The changes of a machine of Compute Engine."""
+    body, name = machine.body, f"machine {machine.name}"
+    for number, interface in enumerate(live.get("networkInterfaces") or ()):
+        for kind in ("accessConfigs", "ipv6AccessConfigs"):
+            for config in interface.get(kind) or ():
+                address = config.get("natIP") or config.get("externalIpv6") or config.get("name") or "an address"
+                zone = _short(live.get("zone"))
+                repair = (
+                    f"`gcloud compute instances delete-access-config {shlex.quote(machine.name)} --zone={zone} "
+                    f"--project={shlex.quote(machine.project)} "
+                    f"--access-config-name={shlex.quote(str(config.get('name') or 'external-nat'))}`."
+                )
+                yield OutsideChange(
+                    name, f"networkInterfaces[{number}].{kind}", str(address), NOT_SET, "access", repair
+                )
+        if ranges := [str(each.get("ipCidrRange")) for each in interface.get("aliasIpRanges") or ()]:
+            yield _change(name, f"networkInterfaces[{number}].aliasIpRanges", ranges, None, "access")
+    if len(live.get("networkInterfaces") or ()) > 1:
+        yield _change(name, "networkInterfaces", len(live["networkInterfaces"]), 1, "access")
+    yield from _accounts(
+        name,
+        [(str(each.get("email")), each.get("scopes") or ()) for each in live.get("serviceAccounts") or ()],
+        [(str(each.get("email")), each.get("scopes") or ()) for each in body.get("serviceAccounts") or ()],
+    )
+    yield from _compared(name, "tags", (live.get("tags") or {}).get("items"), (body.get("tags") or {}).get("items"))
+    yield from _attributes(name, _items(live), _items(body))
+    if live.get("canIpForward"):
+        yield _change(name, "canIpForward", True, None, "access")
+    yield from _costs(name, body, live)
+
+
+def _costs(name: str, body: Mapping[str, Any], live: Mapping[str, Any]) -> Iterator[OutsideChange]:
+    wanted, there = _short(body.get("machineType")), _short(live.get("machineType"))
+    if wanted and there and wanted != there:
+        yield _change(name, "machineType", there, wanted, "cost")
+    disks = [len(side.get("disks") or ()) for side in (live, body)]
+    if disks[1] and disks[0] > disks[1]:
+        yield _change(name, "disks", f"{disks[0]} disks", f"{disks[1]} disks", "cost")
+    if live.get("deletionProtection"):
+        yield _change(name, "deletionProtection", True, None, "cost")
+    limits = [(side.get("scheduling") or {}).get("maxRunDuration") for side in (live, body)]
+    seconds = [None if limit is None else str(limit.get("seconds")) for limit in limits]
+    if seconds[1] is not None and seconds[0] != seconds[1]:
+        yield _change(name, "scheduling.maxRunDuration.seconds", seconds[0], seconds[1], "cost")
+
+
+def node_changes(machine: Machine, live: Mapping[str, Any]) -> Iterator[OutsideChange]:
+    """The changes of a TPU node."""
+    specs = (machine.body.get("tpu") or {}).get("nodeSpec") or [{}]
+    body: Mapping[str, Any] = specs[0].get("node") or {}
+    name = f"machine {machine.name}"
+    for number, place in enumerate(live.get("networkEndpoints") or ()):
+        if address := (place.get("accessConfig") or {}).get("externalIp"):
+            yield _change(name, f"networkEndpoints[{number}].accessConfig.externalIp", address, None, "access")
+    configs = [live.get("networkConfig") or {}, *(live.get("networkConfigs") or ())]
+    if any(config.get("enableExternalIps") for config in configs):
+        yield _change(name, "networkConfig.enableExternalIps", True, False, "access")
+    if any(config.get("canIpForward") for config in configs):
+        yield _change(name, "networkConfig.canIpForward", True, None, "access")
+    accounts = [side.get("serviceAccount") or {} for side in (live, body)]
+    if accounts[1]:
+        sides = [[(str(each.get("email")), each.get("scope") or ())] if each else [] for each in accounts]
+        yield from _accounts(name, *sides)
+    yield from _compared(name, "tags", live.get("tags"), body.get("tags"))
+    yield from _attributes(name, live.get("metadata") or {}, body.get("metadata") or {})
+    if len(live.get("dataDisks") or ()) > len(body.get("dataDisks") or ()):
+        yield _change(name, "dataDisks", f"{len(live['dataDisks'])} disks", None, "cost")
+
+
+def firewall_changes(
+    network: str, effective: Mapping[str, Any], declared: Mapping[str, Mapping[str, Any]]
+) -> Iterator[OutsideChange]:
+    """Rules that let connections in, and that are not declared so.
+
+    Args:
+        network: `projects/P/global/networks/N`.
+        effective: Response of `networks.getEffectiveFirewalls`.
+        declared: Name of each declared rule -> its inputs.
+    """
+    name, project = f"network {_short(network)}", network.split("/")[1]
+    for rule in effective.get("firewalls") or ():
+        if rule.get("direction") == "EGRESS" or not rule.get("allowed") or rule.get("disabled"):
+            continue
+        short = str(rule.get("name"))
+        wanted = declared.get(f"projects/{project}/global/firewalls/{short}")
+        live = _rule_text(rule, "allowed")
+        if wanted is None:
+            repair = f"`gcloud compute firewall-rules delete {shlex.quote(short)} --project={shlex.quote(project)}`."
+            yield OutsideChange(name, f"firewall rule {short}", live, NOT_SET, "access", repair)
+        elif live != (text := _rule_text(wanted, "allows")):
+            yield OutsideChange(name, f"firewall rule {short}", live, text, "access", RESTORE)
+    for policy in effective.get("firewallPolicys") or ():
+        own = [rule for rule in policy.get("rules") or () if _lets_in(rule)]
+        if policy.get("type") in {"NETWORK", "NETWORK_REGIONAL"} and own:
+            short = str(policy.get("displayName") or policy.get("shortName") or policy.get("name"))
+            rules = ", ".join(str(rule.get("priority")) for rule in own)
+            repair = "remove its association with the network (gcloud compute network-firewall-policies associations)."
+            yield OutsideChange(
+                name, f"firewall policy {short}", f"allows by its rules {rules}", NOT_SET, "access", repair
+            )
+
+
+def network_changes(network: str, live: Mapping[str, Any]) -> Iterator[OutsideChange]:
+    """Peerings, by which another network reaches this one."""
+    project = shlex.quote(network.split("/")[1])
+    for peering in live.get("peerings") or ():
+        short, other = str(peering.get("name")), str(peering.get("network") or "").rpartition("/projects/")[2]
+        removed = f"gcloud compute networks peerings delete {shlex.quote(short)} --network={_short(network)}"
+        yield OutsideChange(
+            f"network {_short(network)}", f"peering {short}", other, NOT_SET, "access",
+            f"`{removed} --project={project}`.",
+        )  # fmt: skip
+
+
+def _lets_in(rule: Mapping[str, Any]) -> bool:
+    return rule.get("action") == "allow" and rule.get("direction") == "INGRESS" and not rule.get("disabled")
+
+
+def _rule_text(rule: Mapping[str, Any], allows: str) -> str:
+    """What a rule lets in, the same for Compute's names and the engine's."""
+    protocols = []
+    for each in rule.get(allows) or ():
+        ports = ",".join(map(str, each.get("ports") or ()))
+        protocols.append(f"{each.get('IPProtocol') or each.get('protocol')}{f':{ports}' if ports else ''}")
+    sources = [
+        str(source)
+        for key in ("sourceRanges", "sourceTags", "sourceServiceAccounts")
+        for source in sorted(map(str, rule.get(key) or ()))
+    ]
+    targets = [str(t) for key in ("targetTags", "targetServiceAccounts") for t in sorted(map(str, rule.get(key) or ()))]
+    to = f" to {', '.join(targets)}" if targets else " to every machine"
+    return f"{' '.join(sorted(protocols))} from {', '.join(sources) or 'anywhere'}{to}"
+
+
+def _accounts(
+    name: str, live: Sequence[tuple[str, Iterable[str]]], wanted: Sequence[tuple[str, Iterable[str]]]
+) -> Iterator[OutsideChange]:
+    texts = [
+        [f"{email} with {', '.join(_short(scope) for scope in sorted(scopes)) or 'no scope'}" for email, scopes in side]
+        for side in (live, wanted)
+    ]
+    if sorted(texts[0]) != sorted(texts[1]):
+        yield _change(name, "serviceAccounts", texts[0], texts[1], "access")
+
+
+def _compared(name: str, setting: str, live: Any, wanted: Any) -> Iterator[OutsideChange]:
+    there, declared = sorted(map(str, live or ())), sorted(map(str, wanted or ()))
+    if there != declared:
+        yield _change(name, setting, there, declared, "access")
+
+
+def _attributes(name: str, live: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[OutsideChange]:
+    """Attributes that let somebody in; their values may be keys and programs, and are not shown."""
+    for key in OPENING_KEYS:
+        there, declared = live.get(key), wanted.get(key)
+        if there != declared and not (there is None and declared is None):
+            texts = [NOT_SET if each is None else f"{len(str(each))} characters" for each in (there, declared)]
+            if texts[0] == texts[1]:
+                texts = ["another text", "its own text"]
+            yield _change(name, f"metadata.{key}", texts[0], texts[1], "access")
+
+
+def _items(side: Mapping[str, Any]) -> dict[str, Any]:
+    return {str(item.get("key")): item.get("value", "") for item in (side.get("metadata") or {}).get("items") or ()}
+
+
+def _change(name: str, setting: str, there: Any, wanted: Any, kind: Kind) -> OutsideChange:
+    return OutsideChange(name, setting, _text(there), _text(wanted), kind, _RENEW)
+
+
+def _text(value: Any) -> str:
+    if value is None or value in ([], "", {}):
+        return NOT_SET
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _short(name: object) -> str:
+    return str(name or "").rpartition("/")[2]

@@ -1,0 +1,89 @@
+"""Settings of buckets, keys of service accounts, and jobs of Cloud Scheduler, compared with their declaration. Pure."""
+
+import shlex
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from bezel.outside_changes.change import NOT_SET, OutsideChange
+from bezel.outside_changes.service_rules import RESTORE
+
+_SOFT_DELETE = 604_800
+"""Seconds for which Cloud Storage keeps a deleted object by default (its page on soft delete)."""
+
+
+def bucket_changes(name: str, declared: Mapping[str, Any], live: Mapping[str, Any]) -> Iterator[OutsideChange]:
+    """The changes of a bucket that the program made.
+
+    Args:
+        name: Name of the bucket.
+        declared: Its declared inputs.
+        live: The bucket as Cloud Storage has it.
+    """
+    what, access = f"bucket {name}", live.get("iamConfiguration") or {}
+    wanted = str(declared.get("publicAccessPrevention") or "inherited")
+    there = str(access.get("publicAccessPrevention") or "inherited").replace("unspecified", "inherited")
+    if there != wanted:
+        setting = "iamConfiguration.publicAccessPrevention"
+        yield OutsideChange(what, setting, there, wanted, "access", RESTORE)
+    uniform = bool((access.get("uniformBucketLevelAccess") or {}).get("enabled"))
+    if bool(declared.get("uniformBucketLevelAccess")) != uniform:
+        setting = "iamConfiguration.uniformBucketLevelAccess.enabled"
+        yield OutsideChange(what, setting, str(uniform).lower(), str(not uniform).lower(), "access", RESTORE)
+    for setting, key in (("versioning.enabled", "enabled"), ("autoclass.enabled", "enabled")):
+        part = setting.partition(".")[0]
+        on = bool((live.get(part) or {}).get(key))
+        if on and not (declared.get(part) or {}).get(key):
+            yield OutsideChange(what, setting, "true", NOT_SET, "cost", RESTORE)
+    kept = int((live.get("softDeletePolicy") or {}).get("retentionDurationSeconds") or 0)
+    own = (declared.get("softDeletePolicy") or {}).get("retentionDurationSeconds")
+    if kept > int(own if own is not None else _SOFT_DELETE):
+        repair = f"`gcloud storage buckets update gs://{shlex.quote(name)} --soft-delete-duration=7d`."
+        yield OutsideChange(
+            what, "softDeletePolicy.retentionDurationSeconds", str(kept), str(own or _SOFT_DELETE), "cost", repair
+        )
+    rows = [each for each in live.get("cors") or ()]
+    if rows and not declared.get("cors"):
+        origins = ", ".join(str(origin) for row in rows for origin in row.get("origin") or ())
+        yield OutsideChange(what, "cors", origins or "any", NOT_SET, "access", RESTORE)
+
+
+def key_changes(email: str, project: str, keys: Iterable[Mapping[str, Any]]) -> Iterator[OutsideChange]:
+    """Keys of a service account that a person made or uploaded; Google's own are not among them."""
+    for key in keys:
+        if key.get("keyType", "USER_MANAGED") != "USER_MANAGED" or key.get("disabled"):
+            continue
+        short = str(key.get("name") or "").rpartition("/")[2]
+        repair = (
+            f"`gcloud iam service-accounts keys delete {shlex.quote(short)} --iam-account={shlex.quote(email)} "
+            f"--project={shlex.quote(project)}`."
+        )
+        yield OutsideChange(f"service account {email}", "keys", short, NOT_SET, "access", repair)
+
+
+def job_changes(
+    jobs: Iterable[Mapping[str, Any]], declared: Collection[str], targets: Collection[str], emails: Collection[str]
+) -> Iterator[OutsideChange]:
+    """Jobs that are paused, and undeclared ones that call what the stack has, or act as one of its accounts.
+
+    Args:
+        jobs: Jobs of a location.
+        declared: Names of the declared jobs.
+        targets: Parts of the addresses of what the stack has, e.g. `/services/llm`.
+        emails: Its service accounts.
+    """
+    for job in jobs:
+        name, http = str(job.get("name")), job.get("httpTarget") or {}
+        short, uri = name.rpartition("/")[2], str(http.get("uri") or "")
+        _, project, _, location, *_ = name.split("/")
+        where = f"{shlex.quote(short)} --location={location} --project={shlex.quote(project)}"
+        if name in declared:
+            if job.get("state") not in {None, "ENABLED"}:
+                repair = f"`gcloud scheduler jobs resume {where}`."
+                yield OutsideChange(f"job {short}", "state", str(job["state"]), "ENABLED", "cost", repair)
+            continue
+        acts_as = {str((http.get(kind) or {}).get("serviceAccountEmail")) for kind in ("oauthToken", "oidcToken")}
+        path = f"{uri.partition('?')[0].replace(':', '/')}/"
+        if acts_as & set(emails) or any(f"{target}/" in path for target in targets):
+            text = f"{http.get('httpMethod') or 'POST'} {uri}"
+            repair = f"`gcloud scheduler jobs delete {where}`."
+            yield OutsideChange(f"job {short}", "httpTarget", text, NOT_SET, "cost", repair)
