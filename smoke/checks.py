@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bezel.rest import ApiError, CredentialsError, GoogleClient, RestError
 from smoke.client import error_text
 from smoke.diagnosis import REFRESH
+from smoke.outside import changes_of
 from smoke.platform import ServiceState, described
 from smoke.poller import CheckFailedError, NotJudged, Poller
 from smoke.served import differences
@@ -37,6 +38,8 @@ _SHUT = (
     "access.public: true if that is intended."
 )
 _DEPLOY_AGAIN = f"run {REFRESH}"
+_UNDO = f"run the commands above, or declare what they would undo in the stack file; then run {REFRESH}"
+_OUTSIDE_SECONDS = 30.0
 
 
 class Checks:
@@ -68,6 +71,7 @@ class Checks:
         checks: dict[str, Callable[[], str | NotJudged]] = {
             "conditions": self._conditions,
             **({} if self._props.get("planned") is None else {"plan": self._plan}),
+            **({} if self._props.get("resources") is None else {"drift": self._drift}),
             "health": self._health,
             "models": self._models,
             "completion": lambda: self._poller.complete("completion", _PROMPT, _MAX_TOKENS),
@@ -115,6 +119,16 @@ class Checks:
             what = "\n".join(["the service differs from its declaration", *(f"  {line}" for line in lines)])
             raise CheckFailedError("plan", what, _DEPLOY_AGAIN)
         return f"it matches its declaration: {', '.join(planned)}"
+
+    def _drift(self) -> str | NotJudged:
+        found = changes_of(self._props, self._google, self._described, _OUTSIDE_SECONDS)
+        if found.changes:
+            lines = [f"  {change.line()}\n    {change.repair}" for change in found.changes]
+            what = "\n".join(["settings were changed outside of the program", *lines])
+            raise CheckFailedError("drift", what, _UNDO)
+        if found.not_judged:
+            return NotJudged("; ".join(item.line() for item in found.not_judged))
+        return "what costs money or opens access is as the program declares it"
 
     def _health(self) -> str:
         grace = min(_GRANT_SECONDS, self._poller.deadline_seconds / 2)

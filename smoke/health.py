@@ -16,7 +16,7 @@ from components.base.dynamic import Progress, own_urn
 from smoke.base import SmokeError, SmokeProvider
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from bezel.rest import GoogleClient
     from smoke.poller import CheckFailedError
@@ -38,6 +38,8 @@ class HealthCheckArgs:
         served_model: The model's id at the server.
         planned: The declared inputs of the service, as far as the platform returns them. The served state is compared
             with them field by field.
+        resources: Type and inputs of each resource that the program declares (`stacks.declared`): what the cloud has of
+            them is compared, as far as it costs money or opens access. Another list alone does not run the check again.
         public: Whether anyone may call the service.
         speculative: Whether the server must draft tokens, and have some accepted.
         min_draft_acceptance: The smallest share of accepted draft tokens, 0 to 1, of at least 256 drafts.
@@ -59,6 +61,7 @@ class HealthCheckArgs:
     impersonate: pulumi.Input[str] | None = None
     audience: pulumi.Input[str] | None = None
     planned: "pulumi.Input[Mapping[str, Any]] | None" = None
+    resources: "pulumi.Input[Sequence[Sequence[Any]]] | None" = None
 
 
 class HealthCheckProvider(SmokeProvider):
@@ -67,7 +70,7 @@ class HealthCheckProvider(SmokeProvider):
     kind = "health"
     # A failed service may have neither a url nor a revision; the check then reports the cause.
     required = ("service", "served_model")
-    settings = tuple(HealthCheckArgs.__dataclass_fields__)
+    settings = tuple(name for name in HealthCheckArgs.__dataclass_fields__ if name != "resources")
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
         """Report a change when a setting differs, and when the service differs from its declared inputs."""
@@ -105,6 +108,7 @@ class HealthCheck(Resource, module="smoke", name="HealthCheck"):
 def _differs(props: dict[str, Any]) -> bool:
     """Whether one read shows a difference from the declared service; a failed read leaves that to a later check."""
     from bezel.rest import ApiError, Credentials, GoogleClient, RestError
+    from smoke.outside import changes_of
     from smoke.platform import described
     from smoke.served import differences
 
@@ -113,7 +117,10 @@ def _differs(props: dict[str, Any]) -> bool:
     credentials = Credentials(props.get("impersonate"))
     try:
         with GoogleClient(credentials, timeout_seconds=_LOOK_SECONDS, deadline_seconds=_LOOK_SECONDS) as google:
-            return bool(differences(props["planned"], described(google, props["service"])))
+            service = described(google, props["service"])
+            if differences(props["planned"], service):
+                return True
+            return bool(changes_of(props, google, service, _LOOK_SECONDS).changes)
     except ApiError as error:
         return error.status == 404
     except (RestError, ValueError):

@@ -28,6 +28,7 @@ from components.traffic_switch import TrafficSwitch, TrafficSwitchArgs
 from components.vllm_container import BucketMount, Probe, VllmContainer
 from smoke.hooks import service_failure_hook
 from stacks import config, quota
+from stacks.declared import DeclaredResources
 from stacks.prerequisites import INGRESS, after, container_image, refuse, runtime_identity, stack_budget, weights
 from stacks.smoke_tests import check_and_measure, shared_outputs, template_fingerprint
 
@@ -39,6 +40,7 @@ def deploy(plan: Plan) -> dict[str, Any]:
         The stack's outputs: url, revision, settings, image, model, arguments, plan, smoke, simulated.
     """
     gated = plan.settings.rollout == "gated"
+    resources = DeclaredResources()
     refuse(plan, [*_subnetwork_problems(plan), *quota.service_problems(plan, gated=gated)])
     service, image = _service(plan, gated=gated)
     _schedule(plan, service)
@@ -47,6 +49,7 @@ def deploy(plan: Plan) -> dict[str, Any]:
         plan,
         service=service.resource_name,
         declared=service.declared,
+        resources=resources,
         url=service.newest_url,
         # Without a gate there is one address, and the state of older stacks holds no other.
         audience=service.url if gated else None,

@@ -29,6 +29,7 @@ from components.observability.lease_observability import LeaseObservability, Lea
 from components.runtime_identity import RuntimeIdentity
 from components.tpu_lease import TpuLease, TpuLeaseArgs
 from stacks import config, quota
+from stacks.declared import DeclaredResources
 from stacks.lease_hours import checks_of, schedule
 from stacks.prerequisites import INGRESS, after, container_image, refuse, runtime_identity, stack_budget, weights
 from stacks.smoke_tests import check_and_measure, shared_outputs
@@ -40,6 +41,7 @@ def deploy(plan: LeasePlan) -> dict[str, Any]:
     Returns:
         The stack's outputs: url, leases, settings, image, model, arguments, plan, smoke, simulated.
     """
+    resources = DeclaredResources()
     refuse(plan, quota.lease_problems(plan))
     hours = plan.terms.hours
     apis = EnabledApis("apis", EnabledApisArgs(project=plan.project, services=plan.apis))
@@ -84,6 +86,7 @@ def deploy(plan: LeasePlan) -> dict[str, Any]:
         plan,
         service=gateway.resource_name,
         declared=gateway.declared,
+        resources=resources,
         url=gateway.url,
         audience=None,
         revision=revision,

@@ -10,6 +10,7 @@ from bezel.planner import AnyPlan
 from smoke.benchmark import ShortBenchmark, ShortBenchmarkArgs
 from smoke.health import HealthCheck, HealthCheckArgs
 from stacks import config
+from stacks.declared import DeclaredResources
 from stacks.prerequisites import after
 
 
@@ -18,6 +19,7 @@ def check_and_measure(
     *,
     service: str,
     declared: Mapping[str, Any],
+    resources: DeclaredResources,
     url: pulumi.Input[str],
     audience: pulumi.Input[str] | None,
     revision: pulumi.Input[str],
@@ -29,6 +31,7 @@ def check_and_measure(
         plan: Plan of the stack.
         service: `projects/P/locations/L/services/S` of the checked service.
         declared: The declared inputs of that service.
+        resources: All resources that the program declares.
         url: Address for the requests.
         audience: Audience of the identity token, where it is another address than `url`.
         revision: A value that changes when the checks must run again.
@@ -49,6 +52,7 @@ def check_and_measure(
         HealthCheckArgs(
             **server,
             planned=declared,
+            resources=resources.output(),
             speculative=smoke.speculative,
             min_draft_acceptance=smoke.min_draft_acceptance,
             random_weights=smoke.random_weights,

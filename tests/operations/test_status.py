@@ -8,7 +8,14 @@ import pytest
 from bezel.operations.context import NotDeployedError
 from bezel.operations.status import StackStatus, StatusArguments, status
 from bezel.rest import ApiError
-from tests.support.operations.deployed import SERVICE, Deployed, live_service, service_resource, state_of
+from tests.support.operations.deployed import (
+    SERVICE,
+    Deployed,
+    live_service,
+    service_inputs,
+    service_resource,
+    state_of,
+)
 from tests.support.rest.fake_google import ACCESS_TOKEN, Answer
 
 FAILED = {"state": "CONDITION_FAILED", "message": "The user-provided container failed to start."}
@@ -122,3 +129,67 @@ def test_the_minimum_of_instances_is_the_services_or_its_templates(cloud: Deploy
     cloud.keep("dev", state_of(service_resource()))
     cloud.live[SERVICE] = live_service(template={"scaling": {"minInstanceCount": 1}}, scaling={"minInstanceCount": 0})
     assert of(cloud).min_instances == 1
+
+
+HOUR = Decimal("1.04652")
+OLD = f"{SERVICE}/revisions/llm-00001-old"
+
+
+def running(**changes: Any) -> dict[str, Any]:
+    """The service with the template that is declared."""
+    template = {"serviceAccount": "llm@acme.iam.gserviceaccount.com", **service_inputs()["template"]}
+    return live_service(template=template, **changes)
+
+
+def old_revision(minimum: int) -> dict[str, Any]:
+    template = service_inputs()["template"]
+    return {"name": OLD, **template, "scaling": {"minInstanceCount": minimum, "maxInstanceCount": 5}}
+
+
+def beside(**target: Any) -> list[dict[str, Any]]:
+    newest = {"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_LATEST", "percent": 100}
+    return [newest, {"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_REVISION", "revision": "llm-00001-old", **target}]
+
+
+@pytest.mark.parametrize(
+    ("live", "minimum", "idle", "settings"),
+    [
+        (running(), 0, 0, []),
+        (running(scaling={"minInstanceCount": 2}), 0, 2, ["scaling.minInstanceCount"]),
+        (
+            running(scaling={"scalingMode": "MANUAL", "manualInstanceCount": 3}), 0, 3,
+            ["scaling.scalingMode", "scaling.manualInstanceCount"],
+        ),
+        (running(traffic=beside(tag="old")), 4, 4, ["traffic, tag old"]),
+        (running(traffic=beside(tag="old")), 0, 0, ["traffic, tag old"]),
+        (running(traffic=beside(percent=10)), 1, 1, ["traffic"]),
+    ],
+)  # fmt: skip
+def test_the_price_is_that_of_what_lives(
+    cloud: Deployed, live: Any, minimum: int, idle: int, settings: list[str]
+) -> None:
+    targets = [{"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_LATEST", "percent": 100}]
+    cloud.keep("dev", state_of(service_resource(traffics=targets)))
+    cloud.live |= {SERVICE: live, OLD: old_revision(minimum)}
+    found = of(cloud)
+    assert found.usd_per_hour_idle == idle * HOUR
+    assert [each.setting for each in found.outside] == settings
+
+
+def test_a_price_whose_revision_may_not_be_read_is_an_error_and_no_price(cloud: Deployed) -> None:
+    cloud.keep("dev", state_of(service_resource()))
+    denied = {"error": {"code": 403, "message": "Permission 'run.revisions.get' denied", "status": "PERMISSION_DENIED"}}
+    cloud.live |= {SERVICE: running(traffic=beside(tag="old")), OLD: Answer(403, denied)}
+    with pytest.raises(ApiError, match=r"run\.revisions\.get"):
+        of(cloud)
+
+
+def test_the_cost_so_far_has_the_price_of_the_instances_that_run(cloud: Deployed) -> None:
+    cloud.keep("dev", state_of(service_resource()))
+    live = running()
+    live["template"]["containers"] = [{"resources": {"limits": {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "1"}}}]
+    cloud.live[SERVICE] = live
+    found = of(cloud)
+    assert found.usd_per_hour is not None
+    assert found.usd_per_hour > HOUR
+    assert {each.setting.rpartition(".")[2] for each in found.outside} == {"cpu", "memory", "cpuIdle"} - {"cpuIdle"}

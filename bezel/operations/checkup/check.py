@@ -12,7 +12,7 @@ from bezel.operations.redaction import cleaned
 from bezel.operations.results import Result
 from bezel.rest import ApiError
 
-Area = Literal["tools", "stack files", "login", "project", "APIs", "quotas", "regions", "weights"]
+Area = Literal["tools", "stack files", "login", "project", "APIs", "quotas", "regions", "weights", "access"]
 State = Literal["ok", "warning", "problem", "unknown"]
 _AT_A_TIME = 8
 _TEXT = 700

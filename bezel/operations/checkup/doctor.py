@@ -1,13 +1,15 @@
 """Check-up of what a deploy needs, everything at once: each finding with what to do. Changes nothing.
 
 Tools and stack files are checked without a login; what needs one is then unknown, not failed. Every request has a
-deadline, and so has the whole. Leaves a deployed stack to `status`, `metrics` and `advise`.
+deadline, and so has the whole. Of a deployed stack it checks who has access, and what was changed outside of the
+program; the rest of it is left to `status`, `metrics` and `advise`.
 """
 
 from pydantic import Field
 
 from bezel.console import aligned
 from bezel.errors import UserError
+from bezel.operations.checkup.access_checks import access_jobs
 from bezel.operations.checkup.check import Area, Check, Job, check, of_error, run_all
 from bezel.operations.checkup.cloud_checks import cloud_jobs
 from bezel.operations.checkup.local_checks import local_jobs, planned, project_check
@@ -17,7 +19,7 @@ from bezel.operations.results import Arguments, Result, counted
 from bezel.rest import Credentials, GoogleClient
 
 _REQUEST_SECONDS = 10.0
-_NEEDING_LOGIN: tuple[Area, ...] = ("project", "APIs", "quotas", "regions", "weights")
+_NEEDING_LOGIN: tuple[Area, ...] = ("project", "APIs", "quotas", "regions", "weights", "access")
 _GOOGLE = "Google Cloud"
 
 
@@ -83,7 +85,7 @@ def doctor(context: Context, arguments: DoctorArguments) -> Doctor:
     first = run_all([*local_jobs(context), Job("login", _GOOGLE, lambda: _login(credentials))], arguments.deadline)
     is_logged_in = any(each.subject == _GOOGLE and each.state == "ok" for each in first)
     with GoogleClient(credentials, timeout_seconds=_REQUEST_SECONDS, deadline_seconds=_REQUEST_SECONDS) as client:
-        jobs = cloud_jobs(context, client, plans)
+        jobs = [*cloud_jobs(context, client, plans), *access_jobs(context, stacks, arguments.deadline)]
         if is_logged_in:
             context.show(f"checks the cloud by {counted(len(jobs), 'question')}, for {arguments.deadline:g} s at most")
             cloud = run_all(jobs, arguments.deadline)
