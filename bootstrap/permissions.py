@@ -43,6 +43,13 @@ _SERVICE_READS = """
 artifactregistry.repositories.get compute.subnetworks.get iam.serviceAccounts.get
 run.operations.get run.revisions.get run.revisions.list run.services.get run.services.getIamPolicy run.services.list
 """
+# Who has access to what a stack has, user-managed keys, and undeclared jobs: `bezel ci drift` and
+# the health check of a deploy compare them with what the program declares.
+_OUTSIDE_READS = """
+artifactregistry.repositories.getIamPolicy cloudscheduler.jobs.list
+compute.instances.getIamPolicy compute.networks.getEffectiveFirewalls compute.subnetworks.getIamPolicy
+iam.serviceAccountKeys.list iam.serviceAccounts.getIamPolicy
+"""
 # The reason of a failed start is in the logs; the smoke checks are requests to the service.
 _SERVICE_WRITES = """
 artifactregistry.repositories.create artifactregistry.repositories.delete artifactregistry.repositories.update
@@ -95,6 +102,7 @@ PREVIEW = CustomRole.of(
     _SERVICE_READS,
     _ALERT_READS,
     _LEASE_READS,
+    _OUTSIDE_READS,
     "secretmanager.secrets.getIamPolicy resourcemanager.projects.getIamPolicy",
 )
 PREVIEW_WEIGHTS = CustomRole.of("bezelPreviewWeights", "List models in buckets of weights", _WEIGHTS_READS)
@@ -108,6 +116,7 @@ DEPLOY = CustomRole.of(
     _ALERT_READS,
     _ALERT_WRITES,
     _LEFTOVER_READS,
+    _OUTSIDE_READS,
     "storage.buckets.create compute.projects.get",
 )
 DEPLOY_LEASES = CustomRole.of("bezelDeployLeases", "Lease machines in a private network", _LEASE_READS, _LEASE_WRITES)

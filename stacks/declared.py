@@ -1,8 +1,8 @@
 """Resources that a program declares, as far as the health check compares the cloud with them.
 
 A check in the middle of a deploy has no state to read, and what is declared after it counts too: a schedule's account
-acts as the server's. So everything is noted from the first resource on, and passed on once the program has ended. Leaves
-out the comparison (`bezel.outside_changes`).
+acts as the server's. So everything is noted from the first resource on, and passed on once the program has ended.
+Leaves out the comparison (`bezel.outside_changes`).
 """
 
 import re
@@ -16,10 +16,11 @@ from components.runtime_identity import service_account_email
 
 # Inputs that say what is declared, by the engine's names. A service's others are passed on by the check itself.
 _KEYS = frozenset(
-    "project location region name role member condition bucket secretId serviceAccountId repository repositoryId "
-    "accountId email service entries zones back_end body uniformBucketLevelAccess publicAccessPrevention allows "
-    "sourceRanges sourceTags sourceServiceAccounts targetTags targetServiceAccounts direction disabled".split()
-)
+    {"project", "location", "region", "name", "role", "member", "condition", "bucket", "secretId", "serviceAccountId",
+     "repository", "repositoryId", "accountId", "email", "service", "entries", "zones", "back_end", "body",
+     "uniformBucketLevelAccess", "publicAccessPrevention", "allows", "sourceRanges", "sourceTags",
+     "sourceServiceAccounts", "targetTags", "targetServiceAccounts", "direction", "disabled"}
+)  # fmt: skip
 _LETTER = re.compile(r"_([a-z])")
 # Of a machine's request: its attributes are long, and every deploy makes the machine anew where they change.
 _ATTRIBUTES = "metadata"

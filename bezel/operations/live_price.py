@@ -51,7 +51,9 @@ def live_cost(
         StateResource(each.name, SERVICE_TYPE, live_inputs(each, live if each.id == service.id else None))
         for each in deployment.services
     ]
-    shares = {str(row.get("revision") or "").rpartition("/")[2]: row.get("percent") for row in live.get("traffic") or ()}
+    shares = {
+        str(row.get("revision") or "").rpartition("/")[2]: row.get("percent") for row in live.get("traffic") or ()
+    }
     for revision in revisions:
         short = str(revision.get("name") or "").rpartition("/")[2]
         template = {key: revision[key] for key in _OF_REVISION if revision.get(key)}

@@ -1,4 +1,4 @@
-"""What a program declares of a stack's resources in Google Cloud, from the resources of its state or of its run. Pure.
+"""Declarations of a stack: its resources in Google Cloud, as its state or the run of its program has them. Pure.
 
 A grant is declared by a resource of its own; it is kept under the name of what it is a grant on, as Google's API has
 it: `projects/P/locations/L/services/S`, `b/BUCKET`, `projects/P`.
@@ -145,8 +145,6 @@ def _note(found: Declared, entry: Entry) -> None:
     inputs, name = entry.inputs, name_of(entry)
     if entry.type in GRANTS:
         found.grants[name].add(grant_of(inputs))
-    elif entry.type == SERVICE:
-        found.services[name] = inputs
     elif entry.type == MINIMUM:
         entries = inputs.get("entries") or ()
         found.minima[str(inputs.get("service"))] = frozenset(int(each[2]) for each in entries)
@@ -157,17 +155,20 @@ def _note(found: Declared, entry: Entry) -> None:
         email = str(entry.outputs.get("email") or inputs.get("email") or entry.id.rpartition("/")[2])
         if _EMAIL.fullmatch(email):
             found.accounts[f"projects/{_project(entry)}/serviceAccounts/{email}"] = email
-    elif entry.type == BUCKET:
-        found.buckets[name] = inputs
-    elif entry.type == FIREWALL:
-        found.firewalls[name] = inputs
-    elif entry.type == JOB:
+    else:
+        _note_plain(found, entry.type, name, inputs)
+
+
+def _note_plain(found: Declared, type_: str, name: str, inputs: Mapping[str, Any]) -> None:
+    """Note a resource that is known by its name, or by its name and inputs."""
+    with_inputs: dict[str, dict[str, Any]] = {SERVICE: found.services, BUCKET: found.buckets, FIREWALL: found.firewalls}
+    by_name = {REPOSITORY: found.repositories, NETWORK: found.networks, SUBNETWORK: found.subnetworks}
+    if type_ in with_inputs:
+        with_inputs[type_][name] = inputs
+    elif type_ in by_name:
+        by_name[type_].append(name)
+    elif type_ == JOB:
         found.jobs.add(name)
-    elif entry.type in _LISTS:
-        getattr(found, _LISTS[entry.type]).append(name)
-
-
-_LISTS = {REPOSITORY: "repositories", NETWORK: "networks", SUBNETWORK: "subnetworks"}
 
 
 def name_of(entry: Entry) -> str:
@@ -203,8 +204,8 @@ def _machine(name: str, held: Sequence[Entry]) -> Machine:
     first = held[0]
     zones: list[str] = [str(entry.outputs["zone"]) for entry in held if entry.outputs.get("zone")]
     for entry in held:
-        for zone in (*(entry.inputs.get("zones") or ()), *(entry.outputs.get("former_zones") or ())):
-            zones.append(str(zone["zone"] if isinstance(zone, Mapping) else zone))
+        listed = (*(entry.inputs.get("zones") or ()), *(entry.outputs.get("former_zones") or ()))
+        zones += [str(zone["zone"] if isinstance(zone, Mapping) else zone) for zone in listed]
     inputs = first.inputs
     return Machine(
         str(inputs.get("project") or ""),

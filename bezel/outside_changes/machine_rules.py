@@ -19,7 +19,7 @@ OPENING_KEYS = (
     "startup-script", "startup-script-url", "shutdown-script", "shutdown-script-url", "user-data", "windows-keys",
     "enable-guest-attributes",
 )  # fmt: skip
-"""Attributes of a machine by which somebody logs in or runs a program (Compute's page on predefined metadata keys)."""
+"""Attributes of a machine by which a user logs in or runs a program (Compute's page on predefined metadata keys)."""
 _RENEW = "delete the lease and deploy again: `pulumi up --refresh`."
 
 
@@ -176,7 +176,7 @@ def _compared(name: str, setting: str, live: Any, wanted: Any) -> Iterator[Outsi
 
 
 def _attributes(name: str, live: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[OutsideChange]:
-    """Attributes that let somebody in; their values may be keys and programs, and are not shown."""
+    """Attributes that let a user in; their values may be keys and programs, and are not shown."""
     for key in OPENING_KEYS:
         there, declared = live.get(key), wanted.get(key)
         if there != declared and not (there is None and declared is None):

@@ -41,14 +41,14 @@ def bucket_changes(name: str, declared: Mapping[str, Any], live: Mapping[str, An
         yield OutsideChange(
             what, "softDeletePolicy.retentionDurationSeconds", str(kept), str(own or _SOFT_DELETE), "cost", repair
         )
-    rows = [each for each in live.get("cors") or ()]
+    rows = list(live.get("cors") or ())
     if rows and not declared.get("cors"):
         origins = ", ".join(str(origin) for row in rows for origin in row.get("origin") or ())
         yield OutsideChange(what, "cors", origins or "any", NOT_SET, "access", RESTORE)
 
 
 def key_changes(email: str, project: str, keys: Iterable[Mapping[str, Any]]) -> Iterator[OutsideChange]:
-    """Keys of a service account that a person made or uploaded; Google's own are not among them."""
+    """User-managed keys of a service account, made or uploaded; Google's own are not among them."""
     for key in keys:
         if key.get("keyType", "USER_MANAGED") != "USER_MANAGED" or key.get("disabled"):
             continue

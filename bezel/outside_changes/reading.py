@@ -1,7 +1,7 @@
 """Reading of what a stack has in Google Cloud, and its comparison with what its program declares.
 
-A few requests at a time, all of them within a deadline. What may not be read, or is not answered in time, is not judged.
-What does not exist is no change of a setting, and an API that is not enabled has none.
+A few requests at a time, all of them within a deadline. What may not be read, or is not answered in time, is not
+judged. What does not exist is no change of a setting, and an API that is not enabled has none.
 """
 
 import re
@@ -125,9 +125,7 @@ def _answer(question: _Question) -> list[OutsideChange] | NotJudged:
         return NotJudged(question.what, question.permission, f"{type(error).__name__}: {error}")
 
 
-def _questions(
-    declared: Declared, cloud: Cloud, services: Mapping[str, Mapping[str, Any]]
-) -> Iterator[_Question]:
+def _questions(declared: Declared, cloud: Cloud, services: Mapping[str, Mapping[str, Any]]) -> Iterator[_Question]:
     for name in declared.services:
         yield _Question(
             f"settings of service {_short(name)}", "run.services.get",
@@ -245,9 +243,7 @@ def _policy(
     return _Question(f"IAM policy of {what}", f"{permissions}.getIamPolicy", ask)
 
 
-def _service(
-    declared: Declared, cloud: Cloud, name: str, known: Mapping[str, Any] | None
-) -> list[OutsideChange]:
+def _service(declared: Declared, cloud: Cloud, name: str, known: Mapping[str, Any] | None) -> list[OutsideChange]:
     live = known if known is not None else cloud.get("CLOUD_RUN_V2", name)
     minima, switched = declared.minima.get(name, frozenset()), declared.switched.get(name)
     return service_rules.service_changes(name, declared.services[name], live, minima=minima, switched=switched)
@@ -340,7 +336,9 @@ def _in_its_zone(machine: Machine, ask: Callable[[str], Iterable[OutsideChange]]
 
 def _jobs(declared: Declared, cloud: Cloud, location: str) -> Iterator[OutsideChange]:
     targets = [f"/services/{_short(name)}" for name in declared.services]
-    targets += [f"/{kind}/{each.name}" for each in declared.machines for kind in ("queuedResources", "instances", "nodes")]
+    targets += [
+        f"/{kind}/{each.name}" for each in declared.machines for kind in ("queuedResources", "instances", "nodes")
+    ]
     jobs = cloud.rows("CLOUD_SCHEDULER", f"{location}/jobs", "jobs")
     return other_rules.job_changes(jobs, declared.jobs, targets, declared.accounts.values())
 

@@ -102,7 +102,9 @@ def service_changes(
         flag = item.flag.format(0 if wanted is None else wanted) if not minima or "min" not in item.path else ""
         repair = f"`{update} {flag}`." if flag and wanted is None else RESTORE
         found.append(_change(short, item.path, there, wanted, item.kind, repair))
-    found += [_change(short, path, there, wanted, kind, RESTORE) for path, there, wanted, kind in _parts(declared, live)]
+    found += [
+        _change(short, path, there, wanted, kind, RESTORE) for path, there, wanted, kind in _parts(declared, live)
+    ]
     return [*found, *_of_traffic(short, f"{update.replace('update', 'update-traffic', 1)}", declared, live, switched)]
 
 
@@ -184,7 +186,9 @@ def _text(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, list | tuple):
-        return " or ".join(map(str, value)) if all(isinstance(each, int) for each in value) else ", ".join(map(str, value))
+        return (
+            " or ".join(map(str, value)) if all(isinstance(each, int) for each in value) else ", ".join(map(str, value))
+        )
     return str(value)
 
 

@@ -24,8 +24,22 @@ from bezel.outside_changes.declared import declared_in, entries_in
 from bezel.pulumi_engine.engine_process import End
 from tests.support.localcloud.in_process import COMPUTE, PARENT
 from tests.support.operations.owned_stack import (
-    CONTAINER, JOBS, LIMITS, NETWORK, NODE, REGION, RUN, RUNNER, SCALER, SERVICE, SUBNETWORK, VM, OwnedStack, owned_stack, resource,
-)  # fmt: skip
+    CONTAINER,
+    JOBS,
+    LIMITS,
+    NETWORK,
+    NODE,
+    REGION,
+    RUN,
+    RUNNER,
+    SCALER,
+    SERVICE,
+    SUBNETWORK,
+    VM,
+    OwnedStack,
+    owned_stack,
+    resource,
+)
 
 MALLORY = "user:mallory@example.com"
 SECRET = f"/secretmanager/v1/{PARENT}/secrets/hf"
@@ -74,6 +88,7 @@ def bucket(**values: Any) -> Change:
 RULE = {"name": "ssh", "network": NETWORK, "sourceRanges": ["0.0.0.0/0"], "allowed": [{"IPProtocol": "tcp"}]}
 WIDE = {"sourceRanges": ["0.0.0.0/0"]}
 OPEN = {"publicAccessPrevention": "inherited", "uniformBucketLevelAccess": {"enabled": True}}
+LARGER = {**CONTAINER, "resources": {"limits": LIMITS | {"cpu": "8"}}}
 # What is done by hand, and the finding: kind, resource, setting, and a part of the cloud's value.
 CHANGES: list[tuple[Change, tuple[str, str, str, str]]] = [
     (patch("scaling.minInstanceCount", scaling={"minInstanceCount": 3}),
@@ -88,7 +103,7 @@ CHANGES: list[tuple[Change, tuple[str, str, str, str]]] = [
      ("cost", "service llm", "template.scaling.minInstanceCount", "1")),
     (patch("template.scaling.maxInstanceCount", template={"scaling": {"maxInstanceCount": 2}}),
      ("cost", "service llm", "template.scaling.maxInstanceCount", "2")),
-    (patch("template.containers", template={"containers": [{**CONTAINER, "resources": {"limits": LIMITS | {"cpu": "8"}}}]}),
+    (patch("template.containers", template={"containers": [LARGER]}),
      ("cost", "service llm", "template.containers[0].resources.limits.cpu", "8")),
     (patch("template.serviceAccount", template={"serviceAccount": SCALER}),
      ("access", "service llm", "template.serviceAccount", SCALER)),
@@ -204,7 +219,10 @@ def test_each_change_by_hand_is_named_by_drift_status_and_doctor(stack: OwnedSta
         named.add((kind, what, name))
         if name == "scaling.scalingMode":  # instances of manual scaling have no minimum and no maximum
             patch("scaling", scaling={"minInstanceCount": 3, "maxInstanceCount": 40})(stack)
-            named -= {("cost", "service llm", "scaling.scalingMode"), ("cost", "service llm", "scaling.manualInstanceCount")}
+            named -= {
+                ("cost", "service llm", "scaling.scalingMode"),
+                ("cost", "service llm", "scaling.manualInstanceCount"),
+            }
 
     drifted, shown = drift(stack), status_of(stack)
     with stack.context() as context:
@@ -222,7 +240,8 @@ def test_each_change_by_hand_is_named_by_drift_status_and_doctor(stack: OwnedSta
     assert json.loads(json.dumps(report.as_json()))["stacks"][0]["outside"]
     assert (shown.min_instances, shown.max_instances) == (3, 40)
     # Declared are one instance and none without traffic: 1.0465 USD per hour and 0, beside the machines.
-    assert shown.usd_per_hour is not None and shown.usd_per_hour_idle is not None
+    assert shown.usd_per_hour is not None
+    assert shown.usd_per_hour_idle is not None
     assert (shown.usd_per_hour > 40, shown.usd_per_hour_idle > 3) == (True, True)
 
 

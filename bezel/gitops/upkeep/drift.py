@@ -180,7 +180,7 @@ def _last_change(cloud: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _live(inputs: Mapping[str, Any] | None, outputs: Mapping[str, Any] | None, path: str) -> object:
-    """The cloud's own value: what nobody declared is in no input, only in what the refresh has read."""
+    """The cloud's own value: an undeclared setting is in no input, only in what the refresh has read."""
     seen = _at(outputs, path)
     return seen if seen is not None else _at(inputs, path)
 

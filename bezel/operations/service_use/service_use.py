@@ -68,7 +68,9 @@ def service_use(
     with ThreadPoolExecutor(1) as beside:
         counted = beside.submit(running_instances, context, service)
         billed = billed_time(context, service, created or 0.0)
-        return _instances(context, counted.result()), _cost(billed, _price(service.inputs if inputs is None else inputs), created)
+        return _instances(context, counted.result()), _cost(
+            billed, _price(service.inputs if inputs is None else inputs), created
+        )
 
 
 def _instances(context: Context, found: Instances) -> InstancesNow:

@@ -161,7 +161,12 @@ class OwnedStack:
         self.project.network()
         self.declare("gcp:compute/network:Network", NETWORK, project=P, name="net")
         self.declare("gcp:compute/subnetwork:Subnetwork", SUBNETWORK, project=P, region="us-east5", name="net-us-east5")
-        rule = {"name": "net-gateway", "network": NETWORK, "sourceRanges": ["10.0.0.0/26"], "targetTags": ["bezel-node"]}
+        rule = {
+            "name": "net-gateway",
+            "network": NETWORK,
+            "sourceRanges": ["10.0.0.0/26"],
+            "targetTags": ["bezel-node"],
+        }
         allowed = [{"IPProtocol": "tcp", "ports": ["8000"]}]
         self.project.ok("POST", f"{COMPUTE}/global/firewalls", {**rule, "allowed": allowed})
         self.declare("gcp:compute/firewall:Firewall", f"{PARENT}/global/firewalls/net-gateway", project=P,
@@ -171,7 +176,9 @@ class OwnedStack:
         shared = {**_MACHINE, "run_seconds": 14_400, "tags": ("bezel-node",)}
         vm = instance_body(machine_type="ct6e-standard-1t", source_image="projects/i/global/images/family/f", **shared)
         tpu = queued_body("tpu", accelerator_type="v6e-1", runtime_version="v2-alpha-tpuv6e", network=NETWORK, **shared)
-        self.project.ok("POST", f"{COMPUTE}/zones/us-east5-a/instances", instance_in_zone(vm, choice, name="vm", **where))
+        self.project.ok(
+            "POST", f"{COMPUTE}/zones/us-east5-a/instances", instance_in_zone(vm, choice, name="vm", **where)
+        )
         self.project.ok("POST", f"/tpu/v2alpha1/{PARENT}/locations/us-east5-a/queuedResources",
                         queued_in_zone(tpu, choice, name="tpu", **where), queuedResourceId="tpu")  # fmt: skip
         self.project.passes(120)
@@ -182,9 +189,7 @@ class OwnedStack:
                          name=name, back_end=back_end, zones=[{"zone": "us-east5-a"}], body=body)  # fmt: skip
 
 
-def resource(
-    type_: str, id_: str, inputs: dict[str, Any], outputs: dict[str, Any] | None = None
-) -> dict[str, Any]:
+def resource(type_: str, id_: str, inputs: dict[str, Any], outputs: dict[str, Any] | None = None) -> dict[str, Any]:
     """A resource as a state has it."""
     urn = f"urn:pulumi:dev::bezel::{type_}::{id_.rpartition('/')[2]}"
     held = {**inputs, **(outputs or {})}
