@@ -47,7 +47,8 @@ run.operations.get run.revisions.get run.revisions.list run.services.get run.ser
 # the health check of a deploy compare them with what the program declares.
 _OUTSIDE_READS = """
 artifactregistry.repositories.getIamPolicy cloudscheduler.jobs.list
-compute.instances.getIamPolicy compute.networks.getEffectiveFirewalls compute.subnetworks.getIamPolicy
+compute.instances.getIamPolicy compute.networks.getEffectiveFirewalls compute.routers.list
+compute.subnetworks.getIamPolicy
 iam.serviceAccountKeys.list iam.serviceAccounts.getIamPolicy
 """
 # The reason of a failed start is in the logs; the smoke checks are requests to the service.

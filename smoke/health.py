@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pulumi
-from pulumi.dynamic import DiffResult, Resource
+from pulumi.dynamic import DiffResult, Resource, UpdateResult
 
 from bezel.errors import Problem
 from components.base.dynamic import Progress, own_urn
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 TOKEN = "pulumi-python:dynamic/smoke:HealthCheck"  # noqa: S105 - a type token
 _LOOK_SECONDS = 5.0
+_EARLIER = "earlier"
+"""As of smoke.outside, which only a check imports."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,12 @@ class HealthCheckProvider(SmokeProvider):
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
         """Report a change when a setting differs, and when the service differs from its declared inputs."""
         result = super().diff(_id, _olds, _news)
-        return result if result.changes else DiffResult(changes=_differs(_news))
+        return result if result.changes else DiffResult(changes=_differs(_with_earlier(_olds, _news)))
+
+    def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
+        """Run again, with what the last run knew as declared."""
+        return UpdateResult({key: value for key, value in self._outputs(_with_earlier(_olds, _news)).items()
+                             if key != _EARLIER})  # fmt: skip
 
     def run(self, props: dict[str, Any], progress: Progress) -> dict[str, Any]:
         """See `SmokeProvider.run`: the output is `verdict`."""
@@ -103,6 +110,12 @@ class HealthCheck(Resource, module="smoke", name="HealthCheck"):
     def __init__(self, name: str, args: HealthCheckArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         props = {**vars(args), "urn": own_urn(name, TOKEN, opts), "verdict": None}
         super().__init__(HealthCheckProvider(), name, props, opts)
+
+
+def _with_earlier(olds: dict[str, Any], news: dict[str, Any]) -> dict[str, Any]:
+    """The new properties, with the resources that the last check knew; an older version's check knew none."""
+    earlier = olds.get("resources")
+    return news if earlier is None else {**news, _EARLIER: earlier}
 
 
 def _differs(props: dict[str, Any]) -> bool:

@@ -1,32 +1,44 @@
 """Changes made outside of the program, as a health check finds them: by what the program declares in the same run.
 
 What other stacks declare is not known in a deploy. So of a secret, or of a bucket that the program did not make, only a
-grant to everyone counts here; `bezel ci drift`, `bezel status` and `bezel doctor` judge the others too.
+grant to everyone counts here; `bezel ci drift`, `bezel status` and `bezel doctor` judge the others too. And a deploy
+deletes last: what the last check knew as declared may still be there. Where there was no such check, grants, rules and
+jobs may be left of a failed deploy, so only a grant to everyone counts. The minimum of a schedule, and the traffic of a
+gated rollout, are set beside or after the check.
 """
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from bezel.outside_changes.change import Findings, OutsideChange
 from bezel.outside_changes.declared import SERVICE, SWITCH, Entry, declared_in
+from bezel.outside_changes.grant_rules import EVERYONE
 from bezel.outside_changes.reading import Cloud, outside_changes
 
 if TYPE_CHECKING:
-    from bezel.outside_changes.change import Findings
     from bezel.rest import GoogleClient
+
+
+EARLIER = "earlier"
+"""Property of a check with the resources that the last one knew, which is not kept."""
+_MINIMUM = "scaling.minInstanceCount"
+_LEFT = ("firewall rule ", "NAT ")
 
 
 def changes_of(
     props: Mapping[str, Any], google: "GoogleClient", service: Mapping[str, Any], seconds: float
-) -> "Findings":
+) -> Findings:
     """The changes of everything that the program declares.
 
     Args:
-        props: The properties of a `HealthCheck`: service, planned, resources.
+        props: The properties of a `HealthCheck`: service, planned, resources; `EARLIER` of the last check, if any.
         google: Client for the requests.
         service: The checked service in the API's description.
         seconds: Deadline of all requests together.
     """
-    entries = [Entry(str(type_), "", inputs, {}) for type_, inputs in props.get("resources") or ()]
+    earlier = props.get(EARLIER)
+    own = [*(earlier or ()), *(props.get("resources") or ())]  # what is declared now comes last, and counts
+    entries = [Entry(str(type_), "", inputs, {}) for type_, inputs in own]
     # During a gated rollout the newest revision waits for this very check: which one has the traffic is not judged.
     declared = declared_in([entry for entry in entries if entry.type != SWITCH])
     for entry in entries:
@@ -35,4 +47,15 @@ def changes_of(
     name = str(props["service"])
     if any(entry.type == SERVICE for entry in entries):
         declared.services[name] = props.get("planned") or {}
-    return outside_changes(declared, Cloud(google, seconds=seconds), services={name: service})
+    found = outside_changes(declared, Cloud(google, seconds=seconds), services={name: service})
+    changes = [each for each in found.changes if each.setting != _MINIMUM or not declared.minima]
+    if earlier is None:
+        changes = [each for each in changes if not _may_be_left(each)]
+    return Findings(tuple(changes), found.not_judged)
+
+
+def _may_be_left(change: OutsideChange) -> bool:
+    """Whether an earlier deploy may have made it, which this one is about to delete."""
+    if "roles/" in change.setting:
+        return not change.cloud.startswith(tuple(EVERYONE))
+    return change.setting.startswith(_LEFT) or change.resource.startswith("job ")

@@ -19,7 +19,7 @@ _KEYS = frozenset(
     {"project", "location", "region", "name", "role", "member", "condition", "bucket", "secretId", "serviceAccountId",
      "repository", "repositoryId", "accountId", "email", "service", "entries", "zones", "back_end", "body",
      "uniformBucketLevelAccess", "publicAccessPrevention", "allows", "sourceRanges", "sourceTags",
-     "sourceServiceAccounts", "targetTags", "targetServiceAccounts", "direction", "disabled"}
+     "sourceServiceAccounts", "router", "targetTags", "targetServiceAccounts", "direction", "disabled"}
 )  # fmt: skip
 _LETTER = re.compile(r"_([a-z])")
 # Of a machine's request: its attributes are long, and every deploy makes the machine anew where they change.

@@ -18,6 +18,7 @@ JOB = "gcp:cloudscheduler/job:Job"
 NETWORK = "gcp:compute/network:Network"
 SUBNETWORK = "gcp:compute/subnetwork:Subnetwork"
 FIREWALL = "gcp:compute/firewall:Firewall"
+NAT = "gcp:compute/routerNat:RouterNat"
 _DYNAMIC = "pulumi-python:dynamic/components:"
 MINIMUM, SWITCH, REQUEST, NODE = (
     f"{_DYNAMIC}{name}" for name in ("ScheduledMinimum", "TrafficSwitch", "TpuRequest", "TpuNode")
@@ -41,6 +42,7 @@ _NAMES = {
     NETWORK: "projects/{project}/global/networks/{name}",
     SUBNETWORK: "projects/{project}/regions/{region}/subnetworks/{name}",
     FIREWALL: "projects/{project}/global/firewalls/{name}",
+    NAT: "projects/{project}/regions/{region}/routers/{router}/{name}",
 }
 TYPES = frozenset({*_NAMES, *GRANTS, ACCOUNT, MINIMUM, SWITCH, REQUEST, NODE})
 """Types of the resources that say what is declared."""
@@ -90,6 +92,7 @@ class Declared:
         networks: Networks.
         subnetworks: Subnetworks.
         firewalls: Inputs of each firewall rule.
+        nats: Translations of addresses, each as its router and its name.
         machines: Leased machines.
         jobs: Jobs of Cloud Scheduler.
         grants: Grants on each resource.
@@ -105,6 +108,7 @@ class Declared:
     networks: list[str] = field(default_factory=list)
     subnetworks: list[str] = field(default_factory=list)
     firewalls: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    nats: set[str] = field(default_factory=set)
     machines: list[Machine] = field(default_factory=list)
     jobs: set[str] = field(default_factory=set)
     grants: defaultdict[str, set[Grant]] = field(default_factory=lambda: defaultdict(set))
@@ -165,10 +169,10 @@ def _note_plain(found: Declared, type_: str, name: str, inputs: Mapping[str, Any
     by_name = {REPOSITORY: found.repositories, NETWORK: found.networks, SUBNETWORK: found.subnetworks}
     if type_ in with_inputs:
         with_inputs[type_][name] = inputs
-    elif type_ in by_name:
+    elif type_ in by_name and name not in by_name[type_]:
         by_name[type_].append(name)
-    elif type_ == JOB:
-        found.jobs.add(name)
+    elif type_ in {JOB, NAT}:
+        (found.jobs if type_ == JOB else found.nats).add(name)
 
 
 def name_of(entry: Entry) -> str:

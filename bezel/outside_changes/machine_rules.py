@@ -7,7 +7,7 @@ out.
 
 import json
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from bezel.outside_changes.change import NOT_SET, Kind, OutsideChange
@@ -20,6 +20,7 @@ OPENING_KEYS = (
     "enable-guest-attributes",
 )  # fmt: skip
 """Attributes of a machine by which a user logs in or runs a program (Compute's page on predefined metadata keys)."""
+_OF_BEZEL = frozenset({"startup-script", "enable-guest-attributes"})
 _RENEW = "delete the lease and deploy again: `pulumi up --refresh`."
 
 
@@ -49,7 +50,7 @@ def instance_changes(machine: Machine, live: Mapping[str, Any]) -> Iterator[Outs
         [(str(each.get("email")), each.get("scopes") or ()) for each in body.get("serviceAccounts") or ()],
     )
     yield from _compared(name, "tags", (live.get("tags") or {}).get("items"), (body.get("tags") or {}).get("items"))
-    yield from _attributes(name, _items(live), _items(body))
+    yield from _attributes(name, _items(live), _items(body) if "metadata" in body else None)
     if live.get("canIpForward"):
         yield _change(name, "canIpForward", True, None, "access")
     yield from _costs(name, body, live)
@@ -88,7 +89,7 @@ def node_changes(machine: Machine, live: Mapping[str, Any]) -> Iterator[OutsideC
         sides = [[(str(each.get("email")), each.get("scope") or ())] if each else [] for each in accounts]
         yield from _accounts(name, *sides)
     yield from _compared(name, "tags", live.get("tags"), body.get("tags"))
-    yield from _attributes(name, live.get("metadata") or {}, body.get("metadata") or {})
+    yield from _attributes(name, live.get("metadata") or {}, body.get("metadata"))
     if len(live.get("dataDisks") or ()) > len(body.get("dataDisks") or ()):
         yield _change(name, "dataDisks", f"{len(live['dataDisks'])} disks", None, "cost")
 
@@ -138,6 +139,32 @@ def network_changes(network: str, live: Mapping[str, Any]) -> Iterator[OutsideCh
         )  # fmt: skip
 
 
+def router_changes(
+    networks: Collection[str], routers: Iterable[Mapping[str, Any]], declared: Collection[str]
+) -> Iterator[OutsideChange]:
+    """Translations of addresses by which machines reach the internet, each of which costs money.
+
+    Args:
+        networks: `projects/P/global/networks/N` of the stack.
+        routers: Routers of a region.
+        declared: Names of the declared translations, below their routers.
+    """
+    for router in routers:
+        path = str(router.get("selfLink") or "").partition("/projects/")[2]
+        network = f"projects/{str(router.get('network') or '').rpartition('/projects/')[2]}"
+        if network not in networks:
+            continue
+        _, _, region, _, short = path.split("/")
+        for nat in router.get("nats") or ():
+            name = str(nat.get("name"))
+            if f"projects/{path}/{name}" in declared:
+                continue
+            removed = f"gcloud compute routers nats delete {shlex.quote(name)} --router={shlex.quote(short)}"
+            removed += f" --region={region} --project={shlex.quote(path.partition('/')[0])}"
+            ranges = str(nat.get("sourceSubnetworkIpRangesToNat") or "its subnetworks")
+            yield OutsideChange(f"network {_short(network)}", f"NAT {name}", ranges, NOT_SET, "cost", f"`{removed}`.")
+
+
 def _lets_in(rule: Mapping[str, Any]) -> bool:
     return rule.get("action") == "allow" and rule.get("direction") == "INGRESS" and not rule.get("disabled")
 
@@ -175,10 +202,15 @@ def _compared(name: str, setting: str, live: Any, wanted: Any) -> Iterator[Outsi
         yield _change(name, setting, there, declared, "access")
 
 
-def _attributes(name: str, live: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[OutsideChange]:
-    """Attributes that let a user in; their values may be keys and programs, and are not shown."""
+def _attributes(name: str, live: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> Iterator[OutsideChange]:
+    """Attributes that let a user in; their values may be keys and programs, and are not shown.
+
+    Without the declared ones those that Bezel sets itself are left out.
+    """
     for key in OPENING_KEYS:
-        there, declared = live.get(key), wanted.get(key)
+        if wanted is None and key in _OF_BEZEL:
+            continue
+        there, declared = live.get(key), (wanted or {}).get(key)
         if there != declared and not (there is None and declared is None):
             texts = [NOT_SET if each is None else f"{len(str(each))} characters" for each in (there, declared)]
             if texts[0] == texts[1]:

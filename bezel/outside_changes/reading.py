@@ -182,6 +182,10 @@ def _of_leases(declared: Declared, cloud: Cloud) -> Iterator[_Question]:
         yield _policy(declared, name, f"subnetwork {short}", "compute.subnetworks", f"{command} --project={project}",
                       partial(cloud.get, "COMPUTE", f"{name}/getIamPolicy",
                               optionsRequestedPolicyVersion=_VERSION))  # fmt: skip
+    for region in sorted({"/".join(name.split("/")[:4]) for name in declared.subnetworks}):
+        yield _Question(
+            f"routers in {_short(region)}", "compute.routers.list", partial(_routers, declared, cloud, region)
+        )
     for machine in declared.machines:
         if machine.back_end == "queued_resource":
             permission, ask = "tpu.nodes.get", _node
@@ -291,6 +295,11 @@ def _firewalls(declared: Declared, cloud: Cloud, name: str) -> Iterator[OutsideC
 
 def _network(cloud: Cloud, name: str) -> Iterator[OutsideChange]:
     return machine_rules.network_changes(name, cloud.get("COMPUTE", name))
+
+
+def _routers(declared: Declared, cloud: Cloud, region: str) -> Iterator[OutsideChange]:
+    routers = cloud.get("COMPUTE", f"{region}/routers").get("items") or ()
+    return machine_rules.router_changes(declared.networks, routers, declared.nats)
 
 
 def _instance(cloud: Cloud, machine: Machine) -> list[OutsideChange]:

@@ -129,10 +129,11 @@ def _parts(declared: Mapping[str, Any], live: Mapping[str, Any]) -> Iterator[tup
             value = (_at(container, "resources.limits") or {}).get(key)
             if not _same_quantity(limits.get(key), value):
                 yield f"{where}.resources.limits.{key}", value, limits.get(key), "cost"
-        for key in ("cpuIdle", "startupCpuBoost"):
+        for key, default in (("cpuIdle", None), ("startupCpuBoost", False)):  # Google chooses the first one
             declared_flag = _at(wanted[number], f"resources.{key}")
+            expected = default if declared_flag is None else bool(declared_flag)
             flag = bool(_at(container, f"resources.{key}"))
-            if declared_flag is not None and bool(declared_flag) != flag:
+            if expected is not None and expected != flag:
                 yield f"{where}.resources.{key}", flag, declared_flag, "cost"
     networks = [_list(each, _ACCESS_OF_NETWORKS) for each in (declared, live)]
     if len(networks[0]) != len(networks[1]):
@@ -148,7 +149,6 @@ def _of_traffic(
 ) -> Iterator[OutsideChange]:
     """A tag gives a revision an address, and lets it keep its minimum of instances; so does a share of the traffic."""
     allowed = {_target(target) for target in declared.get("traffics") or ()}
-    newest = {_short(live.get("latestReadyRevision")), _short(live.get("latestCreatedRevision"))}
     if switched is not None:
         allowed |= {(switched, 100, ""), ("", 0, NEWEST)}
     tags = {tag for _, _, tag in allowed} | {""}
@@ -161,7 +161,7 @@ def _of_traffic(
         if tag not in tags:
             repair = f"`{command} --remove-tags={shlex.quote(tag)}`."
             yield OutsideChange(f"service {short}", f"traffic, tag {tag}", text, program, "cost", repair)
-        elif switched != "" and not (switched is not None and revision in newest):
+        elif switched != "":  # during a gated rollout the share of the newest revision is about to be moved
             yield OutsideChange(f"service {short}", "traffic", text, program, "cost", RESTORE)
 
 

@@ -114,7 +114,7 @@ def test_the_preview_account_writes_nothing_but_new_plans() -> None:
     assert creator.inputs["condition"]["expression"] == expression
     reads = [p for role in made.of("IAMCustomRole") if "Preview" in role.name for p in role.inputs["permissions"]]
     verbs = {permission.rpartition(".")[2] for permission in reads}
-    assert verbs == {"get", "list", "getIamPolicy"}
+    assert verbs == {"get", "list", "getIamPolicy", "getEffectiveFirewalls"}
 
 
 @pytest.mark.slow

@@ -64,6 +64,10 @@ def test_a_stack_is_locked_drifts_expires_and_is_destroyed(pipeline):
     reader = pipeline.account("reader")
     grant(pipeline, "reader", "roles/viewer", "roles/storage.objectViewer")
     before = pipeline.cloud.get("/storage/v1/b/states/o").json()["items"]
+    (unread,) = pipeline.report("ci", "drift", STACK, code=1, **reader)["stacks"]
+    assert (unread["verdict"], unread["resources"]) == ("unknown", [])
+    assert [item["permission"] for item in unread["not_judged"]] == ["storage.buckets.getIamPolicy"]
+    grant(pipeline, "reader", "roles/iam.securityReviewer")
     assert pipeline.report("ci", "drift", STACK, **reader)["stacks"][0]["verdict"] == "clean"
     assert pipeline.cloud.patch(f"/storage/v1/b/{bucket}", {"labels": {"owner": "ben"}}).status_code == 200
     with fake_forge("gitea") as forge:

@@ -86,6 +86,8 @@ def bucket(**values: Any) -> Change:
 
 
 RULE = {"name": "ssh", "network": NETWORK, "sourceRanges": ["0.0.0.0/0"], "allowed": [{"IPProtocol": "tcp"}]}
+ALL = {"name": "out", "sourceSubnetworkIpRangesToNat": "ALL_SUBNETWORKS_ALL_IP_RANGES"}
+ROUTER = {"name": "out", "network": NETWORK, "nats": [ALL]}
 WIDE = {"sourceRanges": ["0.0.0.0/0"]}
 OPEN = {"publicAccessPrevention": "inherited", "uniformBucketLevelAccess": {"enabled": True}}
 LARGER = {**CONTAINER, "resources": {"limits": LIMITS | {"cpu": "8"}}}
@@ -153,6 +155,8 @@ CHANGES: list[tuple[Change, tuple[str, str, str, str]]] = [
      ("access", "network net", "firewall rule ssh", "tcp from 0.0.0.0/0 to every machine")),
     (lambda stack: stack.project.ok("PATCH", f"{COMPUTE}/global/firewalls/net-gateway", WIDE),
      ("access", "network net", "firewall rule net-gateway", "tcp:8000 from 0.0.0.0/0")),
+    (lambda stack: stack.project.ok("POST", f"{COMPUTE}/regions/us-east5/routers", ROUTER),
+     ("cost", "network net", "NAT out", "ALL_SUBNETWORKS_ALL_IP_RANGES")),
     (bind(f"/compute/v1/{SUBNETWORK}", "roles/compute.networkUser", sign="/"),
      ("access", "subnetwork net-us-east5", "roles/compute.networkUser", MALLORY)),
     (lambda stack: stack.project.ok("POST", f"{VM}/addAccessConfig", {"name": "door"}, networkInterface="nic0"),
@@ -276,6 +280,7 @@ PERMISSIONS = {
     "net-us-east5/getIamPolicy": "compute.subnetworks.getIamPolicy",
     "instances/vm/getIamPolicy": "compute.instances.getIamPolicy",
     "nodes/tpu": "tpu.nodes.get",
+    "us-east5/routers": "compute.routers.list",
     "us-east4/jobs": "cloudscheduler.jobs.list",
 }
 

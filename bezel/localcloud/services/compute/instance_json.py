@@ -73,4 +73,4 @@ def _interface(requested: Json, row: Json, external: str) -> Json:
         return requested | own
     outside = {"kind": "compute#accessConfig", "type": "ONE_TO_ONE_NAT", "name": "external-nat"}
     outside |= {"networkTier": "PREMIUM"} | ({"natIP": external} if external else {})
-    return requested | own | {"accessConfigs": [requested["accessConfigs"][0] | outside]}
+    return requested | own | {"accessConfigs": [outside | requested["accessConfigs"][0]]}

@@ -179,7 +179,7 @@ def _access_set(call: Call, *, add: bool) -> str:
         raise wrong("accessConfig", call.body.get("name"), "At most one access config currently supported.")
     if not add and call.query("accessConfig") not in {each.get("name", "external-nat") for each in held}:
         raise wrong("accessConfig", call.query("accessConfig"), "The network interface has no such access config.")
-    config = {"type": "ONE_TO_ONE_NAT", "name": "External NAT"} | merged({}, call.body)
+    config = {"type": "ONE_TO_ONE_NAT", "name": "external-nat"} | merged({}, call.body)
     changed = {key: value for key, value in interface.items() if key != "accessConfigs"}
     changed |= {"accessConfigs": [config]} if add else {}
     row |= {
