@@ -89,6 +89,20 @@ def test_a_property_is_found_by_the_engine_s_path(path, value):
     assert [item.cloud for item in found.properties] == [value]
 
 
+def test_an_undeclared_setting_is_shown_with_the_cloud_s_own_value():
+    (found,) = differences(
+        Events(
+            changes=(change(paths=["invokerIamDisabled"]),),
+            refreshed=(
+                Change("update", URN, TYPE, ("invokerIamDisabled",), new_outputs=CLOUD | {"invokerIamDisabled": True}),
+            ),
+        )
+    )
+    assert found.properties == (PropertyDrift("invokerIamDisabled", True, None),)
+    text = DriftReport((stack("drifted", resources=(found,)),)).text()
+    assert "invokerIamDisabled: cloud true, program not set" in text
+
+
 def test_what_is_computed_from_other_properties_is_left_out():
     paths = ["effectiveLabels.owner", IMAGE]
     (found,) = differences(Events(changes=(change(paths=paths),), refreshed=(refresh(),)))

@@ -1,0 +1,204 @@
+"""Rules of the comparison: what is declared, Google's defaults and a rollout's own traffic are no changes."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import googleapiclient
+import pytest
+
+from bezel.outside_changes.declared import Grant, Machine
+from bezel.outside_changes.grant_rules import grants_in, undeclared
+from bezel.outside_changes.machine_rules import firewall_changes, instance_changes, network_changes, node_changes
+from bezel.outside_changes.service_rules import _FIELDS, service_changes
+
+DOCUMENTS = Path(googleapiclient.__file__).parent / "discovery_cache" / "documents"
+NAME = "projects/p/locations/us-east4/services/llm"
+NEWEST = {"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_LATEST", "percent": 100}
+HELD = {"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_LATEST", "tag": "newest"}
+CONTAINER = {"resources": {"limits": {"cpu": "4", "memory": "16Gi"}, "cpuIdle": False}}
+
+
+def pinned(revision: str, percent: int = 100, **more: Any) -> dict[str, Any]:
+    return {"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_REVISION", "revision": revision, "percent": percent, **more}
+
+
+def settings(declared: Any, live: Any, **more: Any) -> list[str]:
+    return [change.setting for change in service_changes(NAME, declared, live, **more)]
+
+
+@pytest.mark.parametrize(
+    ("declared", "live", "expected"),
+    [
+        ({}, {}, []),
+        ({"ingress": "INGRESS_TRAFFIC_ALL"}, {"ingress": "INGRESS_TRAFFIC_ALL"}, []),
+        ({"ingress": "INGRESS_TRAFFIC_INTERNAL_ONLY"}, {"ingress": "INGRESS_TRAFFIC_ALL"}, ["ingress"]),
+        ({}, {"scaling": {"scalingMode": "SCALING_MODE_UNSPECIFIED"}}, []),
+        ({}, {"scaling": {"scalingMode": "AUTOMATIC", "minInstanceCount": 0}}, []),
+        ({"scaling": {"minInstanceCount": 2.0}}, {"scaling": {"minInstanceCount": 2}}, []),
+        ({"scaling": {"minInstanceCount": 2.0}}, {}, ["scaling.minInstanceCount"]),
+        ({"invokerIamDisabled": True}, {"invokerIamDisabled": True}, []),
+        ({"invokerIamDisabled": True}, {}, ["invokerIamDisabled"]),
+        ({"customAudiences": ["b", "a"]}, {"customAudiences": ["a", "b"]}, []),
+        # Google chooses what a revision's template does not name.
+        ({}, {"template": {"containers": [CONTAINER], "scaling": {"maxInstanceCount": 100}}}, []),
+        ({"template": {"containers": [CONTAINER]}}, {"template": {"containers": [CONTAINER]}}, []),
+        (
+            {"template": {"containers": [CONTAINER]}},
+            {"template": {"containers": [{"resources": {"limits": {"cpu": "4000m", "memory": "16384Mi"}}}]}},
+            [],
+        ),
+        (
+            {"template": {"containers": [CONTAINER]}},
+            {"template": {"containers": [CONTAINER, {"image": "sidecar"}]}},
+            ["template.containers[1]"],
+        ),
+        (
+            {"template": {"containers": [{"resources": {"cpuIdle": True}}]}},
+            {"template": {"containers": [{"resources": {"startupCpuBoost": True}}]}},
+            ["template.containers[0].resources.cpuIdle", "template.containers[0].resources.startupCpuBoost"],
+        ),
+    ],
+)
+def test_a_service_is_compared_with_its_declaration_and_with_defaults(
+    declared: Any, live: Any, expected: list[str]
+) -> None:
+    assert settings(declared, live) == expected
+
+
+@pytest.mark.parametrize(
+    ("targets", "switched", "live", "expected"),
+    [
+        ([NEWEST], None, [NEWEST], []),
+        ([NEWEST], None, [pinned("llm-1")], ["traffic"]),
+        ([NEWEST], None, [NEWEST, pinned("llm-1", 0, tag="x")], ["traffic, tag x"]),
+        ([], None, [NEWEST], []),
+        # A gated rollout: declared at first, then moved by the switch.
+        ([{**NEWEST, "tag": "newest"}], None, [{**NEWEST, "tag": "newest"}], []),
+        ([], "llm-2", [pinned("llm-2"), HELD], []),
+        ([], "llm-2", [pinned("llm-1"), HELD], ["traffic"]),
+        ([], "llm-2", [pinned("llm-2", 50), pinned("llm-1", 50), HELD], ["traffic", "traffic"]),
+        ([], "llm-2", [pinned("llm-2"), HELD, pinned("llm-1", 0, tag="x")], ["traffic, tag x"]),
+        ([], "", [pinned("llm-1"), HELD], []),  # in the middle of one
+        ([], "", [pinned("llm-1"), HELD, pinned("llm-1", 0, tag="x")], ["traffic, tag x"]),
+    ],
+)
+def test_traffic_is_where_the_program_sent_it(
+    targets: list[Any], switched: str | None, live: list[Any], expected: list[str]
+) -> None:
+    assert settings({"traffics": targets}, {"traffic": live}, switched=switched) == expected
+
+
+@pytest.mark.parametrize("document", ["run.v2"])
+def test_each_compared_field_of_a_service_is_google_s(document: str) -> None:
+    schemas = json.loads((DOCUMENTS / f"{document}.json").read_text())["schemas"]
+    for item in _FIELDS:
+        where = "GoogleCloudRunV2Service"
+        for part in item.path.split("."):
+            properties = schemas[where]["properties"]
+            assert part in properties, item.path
+            assert not properties[part].get("readOnly"), item.path
+            where = properties[part].get("$ref", where)
+
+
+# Settable fields of the messages, beside those that are compared, that neither cost money nor open access, or that the
+# program declares, so that the engine compares them.
+_OTHERS = {
+    "GoogleCloudRunV2Service": "annotations binaryAuthorization buildConfig client clientVersion description etag "
+    "labels functionalType launchStage name template traffic scaling multiRegionSettings",
+    "GoogleCloudRunV2ServiceScaling": "",
+    "GoogleCloudRunV2RevisionScaling": "",
+}
+
+
+@pytest.mark.parametrize(("message", "path"), zip(_OTHERS, ("", "scaling.", "template.scaling."), strict=True))
+def test_each_settable_field_of_a_service_is_compared_or_known(message: str, path: str) -> None:
+    schemas = json.loads((DOCUMENTS / "run.v2.json").read_text())["schemas"]
+    fields = {
+        name
+        for name, field in schemas[message]["properties"].items()
+        if not field.get("readOnly") and not field.get("description", "").startswith("Output only")
+    }
+    compared = {item.path.removeprefix(path).partition(".")[0] for item in _FIELDS if item.path.startswith(path)}
+    assert fields - compared - set(_OTHERS[message].split()) == set()
+
+
+ROLE = "roles/run.invoker"
+POLICY = {
+    "bindings": [
+        {"role": ROLE, "members": ["user:Ben@Example.com", "deleted:user:old@example.com?uid=1"]},
+        {"role": ROLE, "members": ["user:amy@example.com"], "condition": {"expression": "request.time < x"}},
+        {"role": "roles/storage.legacyBucketOwner", "members": ["projectOwner:p", "projectEditor:p", "user:x@e.com"]},
+    ]
+}
+
+
+def test_a_grant_is_declared_with_its_member_and_its_condition() -> None:
+    assert len(list(grants_in(POLICY))) == 5
+    left = undeclared(POLICY, [Grant(ROLE, "user:ben@example.com"), Grant(ROLE, "user:amy@example.com")])
+    assert [(grant.role, grant.member, grant.condition) for grant in left] == [
+        (ROLE, "user:amy@example.com", "request.time < x"),
+        ("roles/storage.legacyBucketOwner", "user:x@e.com", ""),
+    ]
+    assert undeclared({}, []) == []
+
+
+def test_a_firewall_is_judged_by_what_it_lets_in() -> None:
+    network = "projects/p/global/networks/n"
+    own = {"protocol": "tcp", "ports": ["8000"]}
+    declared = {
+        "projects/p/global/firewalls/gate": {"allows": [own], "sourceRanges": ["10.0.0.0/26"], "targetTags": ["t"]}
+    }
+    gate = {"name": "gate", "allowed": [{"IPProtocol": "tcp", "ports": ["8000"]}], "targetTags": ["t"]}
+    closed = [
+        {**gate, "sourceRanges": ["10.0.0.0/26"]},
+        {"name": "out", "direction": "EGRESS", "allowed": [{"IPProtocol": "all"}]},
+        {"name": "off", "disabled": True, "allowed": [{"IPProtocol": "all"}]},
+        {"name": "deny", "denied": [{"IPProtocol": "all"}]},
+    ]
+    assert list(firewall_changes(network, {"firewalls": closed}, declared)) == []
+    rules = [{"action": "allow", "direction": "INGRESS", "priority": 5}]
+    policy = {"type": "NETWORK", "displayName": "fw", "rules": rules}
+    found = firewall_changes(network, {"firewalls": [gate], "firewallPolicys": [policy]}, declared)
+    assert [change.setting for change in found] == ["firewall rule gate", "firewall policy fw"]
+    peered = {"peerings": [{"name": "other", "network": "https://x/projects/q/global/networks/m"}]}
+    (peering,) = network_changes(network, peered)
+    assert (peering.setting, peering.cloud) == ("peering other", "q/global/networks/m")
+
+
+def test_a_machine_is_compared_with_its_request() -> None:
+    account = {"email": "a@p.iam.gserviceaccount.com", "scopes": ["s"]}
+    body = {
+        "serviceAccounts": [account], "tags": {"items": ["t"]}, "metadata": {"items": []}, "disks": [{}],
+        "machineType": "g2", "scheduling": {"maxRunDuration": {"seconds": "60"}},
+    }  # fmt: skip
+    machine = Machine("p", "vm", "flex_start_vm", ("z",), body)
+    assert list(instance_changes(machine, {**body, "machineType": "zones/z/machineTypes/g2"})) == []
+    live = {
+        "serviceAccounts": [{**account, "scopes": ["s", "more"]}], "tags": {"items": ["t"]}, "disks": [{}, {}],
+        "machineType": "zones/z/machineTypes/a3", "deletionProtection": True, "canIpForward": True,
+        "networkInterfaces": [
+            {"ipv6AccessConfigs": [{"externalIpv6": "::1"}], "aliasIpRanges": [{"ipCidrRange": "r"}]}, {}
+        ],
+        "metadata": {"items": [{"key": "enable-oslogin", "value": "TRUE"}, {"key": "bezel-container", "value": "x"}]},
+    }  # fmt: skip
+    assert [change.setting for change in instance_changes(machine, live)] == [
+        "networkInterfaces[0].ipv6AccessConfigs", "networkInterfaces[0].aliasIpRanges", "networkInterfaces",
+        "serviceAccounts", "metadata.enable-oslogin", "canIpForward", "machineType", "disks", "deletionProtection",
+        "scheduling.maxRunDuration.seconds",
+    ]  # fmt: skip
+
+
+def test_a_node_is_compared_with_its_request() -> None:
+    node = {"serviceAccount": {"email": "a@p", "scope": ["s"]}, "tags": ["t"], "metadata": {"startup-script": "a"}}
+    machine = Machine("p", "tpu", "queued_resource", ("z",), {"tpu": {"nodeSpec": [{"node": node}]}})
+    assert list(node_changes(machine, {**node, "networkEndpoints": [{"ipAddress": "10.0.0.2"}]})) == []
+    live = {
+        "serviceAccount": {"email": "b@p", "scope": ["s"]}, "tags": ["t", "u"], "metadata": {"startup-script": "b"},
+        "networkEndpoints": [{"accessConfig": {"externalIp": "1.2.3.4"}}], "dataDisks": [{}],
+        "networkConfig": {"enableExternalIps": True, "canIpForward": True},
+    }  # fmt: skip
+    assert [change.setting for change in node_changes(machine, live)] == [
+        "networkEndpoints[0].accessConfig.externalIp", "networkConfig.enableExternalIps", "networkConfig.canIpForward",
+        "serviceAccounts", "tags", "metadata.startup-script", "dataDisks",
+    ]  # fmt: skip
