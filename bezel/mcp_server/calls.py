@@ -59,6 +59,8 @@ class Call:
         function: What it runs, in a thread.
         given: Arguments as the client sent them, within the server's scope.
         may_fail: Whether a result with another exit code than 0 is a failure; else it is an answer, e.g. "unhealthy".
+        check: Called with the context and the arguments before it runs, in the same thread: raises where they name
+            what this server does not serve.
     """
 
     name: str
@@ -66,9 +68,12 @@ class Call:
     function: Callable[[Context, Any], Result]
     given: Mapping[str, Any]
     may_fail: bool = False
+    check: Callable[[Context, Any], None] | None = None
 
 
-async def run(call: Call, folder: Path, report: Callable[[float, str], Any]) -> CallToolResult:
+async def run(
+    call: Call, folder: Path, report: Callable[[float, str], Any], stacks: tuple[str, ...] = ()
+) -> CallToolResult:
     """Run a call; return its result, or its failure as a result.
 
     A cancelled call sets `Context.cancelled` and is awaited: what it has begun in the cloud ends in order.
@@ -77,6 +82,7 @@ async def run(call: Call, folder: Path, report: Callable[[float, str], Any]) -> 
         call: The call.
         folder: Folder of the Pulumi project.
         report: Coroutine function that is called with the number and the text of each line of progress.
+        stacks: The only stacks that the call may see; empty for all.
     """
     try:
         arguments = checked(call)
@@ -95,7 +101,9 @@ async def run(call: Call, folder: Path, report: Callable[[float, str], Any]) -> 
             log.info("a line of progress was not sent: %s", type(error).__name__)
 
     def called() -> Result:
-        with Context(folder, os.environ, show=show, cancelled=cancelled) as context:
+        with Context(folder, os.environ, show=show, cancelled=cancelled, scope=stacks) as context:
+            if call.check is not None:
+                call.check(context, arguments)
             return call.function(context, arguments)
 
     async def note_cancellation() -> None:

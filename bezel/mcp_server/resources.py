@@ -1,6 +1,7 @@
 """Resources of the server: the table of stacks, the plan of each stack, and the project's documents.
 
-A document is named, never a path: nothing outside of the folder of documents can be read.
+A document is named, never a path, and a link that leads out of the folder of documents is none: nothing outside of the
+folder can be read. A project that is read for some stacks only has the plans of no other.
 """
 
 from pathlib import Path
@@ -20,18 +21,13 @@ class NoSuchResourceError(Exception):
     """There is no resource of that name."""
 
 
-def resources(project: "Project", stacks: tuple[str, ...]) -> list[Resource]:
-    """The resources of a project.
-
-    Args:
-        project: The Pulumi project.
-        stacks: The only stacks that are served; empty for all.
-    """
+def resources(project: "Project") -> list[Resource]:
+    """The resources of a project."""
     return [
         Resource(uri=STACKS, name="stacks", description="stacks with a file in the project", mime_type=_TEXT),
         *(
             Resource(uri=f"{PLAN}{stack}", name=f"plan of {stack}", description="values, cost, fit", mime_type=_TEXT)
-            for stack in _served(project, stacks)
+            for stack in project.stacks()
         ),
         *(
             Resource(uri=f"{DOCS}{name}", name=f"docs/{name}.md", mime_type=_MARKDOWN)
@@ -40,7 +36,7 @@ def resources(project: "Project", stacks: tuple[str, ...]) -> list[Resource]:
     ]
 
 
-def read(project: "Project", stacks: tuple[str, ...], uri: str) -> tuple[str, str]:
+def read(project: "Project", uri: str) -> tuple[str, str]:
     """The text of a resource and its MIME type.
 
     Raises:
@@ -48,24 +44,24 @@ def read(project: "Project", stacks: tuple[str, ...], uri: str) -> tuple[str, st
         UserError: The stack cannot be planned.
     """
     if uri == STACKS:
-        return "".join(f"{stack}\n" for stack in _served(project, stacks)), _TEXT
-    if (stack := uri.removeprefix(PLAN)) != uri and stack in _served(project, stacks):
+        return "".join(f"{stack}\n" for stack in project.stacks()), _TEXT
+    if (stack := uri.removeprefix(PLAN)) != uri and stack in project.stacks():
         return _plan(project, stack), _TEXT
     if (name := uri.removeprefix(DOCS)) != uri and name in (documents := _documents(project.folder)):
-        return documents[name].read_text(encoding="utf-8")[:MAX_TEXT], _MARKDOWN
+        with documents[name].open(encoding="utf-8", errors="replace") as document:
+            return document.read(MAX_TEXT), _MARKDOWN
     raise NoSuchResourceError(uri)
 
 
-def _served(project: "Project", stacks: tuple[str, ...]) -> list[str]:
-    return [stack for stack in project.stacks() if not stacks or stack in stacks]
-
-
 def _documents(folder: Path) -> dict[str, Path]:
-    return {file.stem: file for file in (folder / "docs").glob("*.md") if file.is_file()}
+    docs = (folder / "docs").resolve()
+    if not docs.is_relative_to(folder.resolve()):
+        return {}
+    return {file.stem: file for file in docs.glob("*.md") if file.is_file() and file.resolve().parent == docs}
 
 
 def _plan(project: "Project", stack: str) -> str:
     from bezel.operations.context import Context
     from bezel.operations.plan import PlanArguments, plan
 
-    return plan(Context(project.folder), PlanArguments(stack=stack)).text()
+    return plan(Context(project.folder, scope=project.scope), PlanArguments(stack=stack)).text()

@@ -71,7 +71,7 @@ class _Handlers:
             call = self._call(params.name, params.arguments or {})
         except OutOfScopeError as error:
             return calls.failure("invalid_arguments", str(error), [])
-        return await calls.run(call, self._folder, report)
+        return await calls.run(call, self._folder, report, self._scope.stacks)
 
     def _call(self, name: str, given: dict[str, Any]) -> calls.Call:
         if name == CONFIRM and self._changes:
@@ -79,22 +79,22 @@ class _Handlers:
         if name not in self._by_name:
             raise MCPError(INVALID_PARAMS, f"unknown tool {name[:100]!r}; known: {', '.join(self._tools())}")
         operation = self._by_name[name]
-        return calls.Call(name, operation.arguments, self._run(operation), self._scope.arguments(operation, given))
+        arguments = self._scope.arguments(operation, given)
+        check = operation.check_scope if self._scope.stacks else None
+        return calls.Call(name, operation.arguments, self._run(operation), arguments, check=check)
 
     def _run(self, operation: Operation) -> "Callable[[Context, Any], Result]":
         """The function of an operation; of a changing one, what plans it."""
         return partial(self._two_steps.plan if operation.kind == "changing" else _called, operation)
 
     async def list_resources(self, _context: Any, _params: Any) -> ListResourcesResult:
-        listed = await anyio.to_thread.run_sync(lambda: resources.resources(self._project(), self._scope.stacks))
+        listed = await anyio.to_thread.run_sync(lambda: resources.resources(self._project()))
         return ListResourcesResult(resources=listed)
 
     async def read_resource(self, _context: Any, params: ReadResourceRequestParams) -> ReadResourceResult:
         uri = str(params.uri)
         try:
-            text, kind = await anyio.to_thread.run_sync(
-                lambda: resources.read(self._project(), self._scope.stacks, uri)
-            )
+            text, kind = await anyio.to_thread.run_sync(lambda: resources.read(self._project(), uri))
         except resources.NoSuchResourceError:
             raise MCPError(INVALID_PARAMS, f"unknown resource {uri[:200]!r}") from None
         except UserError as error:
@@ -106,7 +106,7 @@ class _Handlers:
 
     async def get_prompt(self, _context: Any, params: GetPromptRequestParams) -> GetPromptResult:
         try:
-            return prompts.prompt(params.name, params.arguments or {}, self._tools())
+            return prompts.prompt(params.name, params.arguments or {}, self._tools(), self._scope.stacks)
         except prompts.PromptError as error:
             raise MCPError(INVALID_PARAMS, str(error)) from None
 
@@ -116,7 +116,7 @@ class _Handlers:
     def _project(self) -> Any:
         from bezel.pulumi_engine.project import Project  # half a second, which the list of tools does not need
 
-        return Project(self._folder)
+        return Project(self._folder, self._scope.stacks)
 
 
 def _called(operation: Operation, context: "Context", arguments: Any) -> "Result":

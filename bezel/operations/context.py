@@ -47,6 +47,7 @@ class Context:
         output: Called with each line of a result that grows while it is awaited; None: such lines are progress.
         pieces: Called with each piece of a text that grows, as it arrives, newlines included; None: it is not shown.
         cancelled: Set by the face when the caller gives the operation up.
+        scope: The only stacks that the caller may see; empty for all. Every other one is as if it did not exist.
     """
 
     folder: Path
@@ -57,6 +58,7 @@ class Context:
     output: Callable[[str], None] | None = None
     pieces: Callable[[str], None] | None = None
     cancelled: threading.Event = field(default_factory=threading.Event)
+    scope: tuple[str, ...] = ()
 
     def __enter__(self) -> Self:
         return self
@@ -70,7 +72,7 @@ class Context:
         """The Pulumi project."""
         from bezel.pulumi_engine.project import Project  # half a second, which not every operation needs
 
-        return Project(self.folder)
+        return Project(self.folder, self.scope)
 
     @cached_property
     def credentials(self) -> Credentials:
@@ -103,12 +105,13 @@ class Context:
         return named
 
     def stacks(self) -> list[str]:
-        """Names of the project's stacks in the backend, sorted.
+        """Names of the project's stacks in the backend that the caller may see, sorted.
 
         Raises:
             UserError: The backend cannot be read.
         """
-        return stacks_in(self.folder, self.project.name, self.environ)
+        held = stacks_in(self.folder, self.project.name, self.environ)
+        return [stack for stack in held if not self.scope or stack in self.scope]
 
     def deployment(self, stack: str) -> Deployment:
         """The deployment of a stack, as the backend records it.
@@ -121,7 +124,8 @@ class Context:
             # It becomes part of a path, and may come from an agent.
             consequence = "a stack's name has letters, digits, hyphens, underscores and periods, 100 at most."
             raise NotDeployedError(Problem("STACK", stack, consequence, "`pulumi stack ls` shows the names."))
-        state = read_state(self.folder, self.project.name, stack, self.environ)
+        is_hidden = bool(self.scope) and stack not in self.scope
+        state = None if is_hidden else read_state(self.folder, self.project.name, stack, self.environ)
         if state is None:
             held = self.stacks()
             near = difflib.get_close_matches(stack, held, n=1)

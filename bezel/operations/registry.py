@@ -12,6 +12,7 @@ from typing import Any, Literal, get_type_hints
 
 from bezel.operations.context import Context
 from bezel.operations.results import Arguments, Result
+from bezel.operations.touches import Touches
 
 Kind = Literal["reading", "changing", "job"]
 
@@ -27,6 +28,7 @@ class Operation:
         help: What it does, in one line.
         command: Its words on the command line, e.g. `secret set`.
         apply: Of a changing operation, `MODULE:FUNCTION` that carries out the plan which `function` returns.
+        touches: What it touches; an operation without it is not served to a client that is limited to some stacks.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Operation:
     help: str
     command: str
     apply: str = ""
+    touches: Touches | None = None
 
     def load(self) -> Callable[[Context, Any], Result]:
         """The function; of a changing operation, the one that plans."""
@@ -43,6 +46,16 @@ class Operation:
     def load_apply(self) -> Callable[[Context, Any], Result]:
         """The function that carries out a plan: `apply(context: Context, plan: Plan) -> Outcome`."""
         return _loaded(self.apply)
+
+    def check_scope(self, context: Context, arguments: Arguments) -> None:
+        """Check that arguments name nothing beyond the stack, for a caller that is limited to some stacks.
+
+        Raises:
+            BeyondStackError: They do.
+            UserError: The stack cannot be planned.
+        """
+        if self.touches is not None and self.touches.check:
+            _loaded(self.touches.check)(context, arguments)
 
     def arguments(self) -> type[Arguments]:
         """The model of its arguments."""
@@ -75,6 +88,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "show what a stack deploys, needs and costs, and where each value comes from",
         "plan",
+        touches=Touches("stack"),
     ),
     Operation(
         "cost",
@@ -82,6 +96,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "show what a stack costs per hour, month, lease, cold start and million tokens, with each price's source",
         "cost",
+        touches=Touches("stack"),
     ),
     Operation(
         "config",
@@ -89,6 +104,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "show the requests that a deploy sends for a stack's services and machines, or the same as gcloud commands",
         "config",
+        touches=Touches("stack", arguments=("gcloud",)),
     ),
     Operation(
         "status",
@@ -96,6 +112,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "show whether stacks serve, since when, on what revision or lease, and what they cost",
         "status",
+        touches=Touches("stack"),
     ),
     Operation(
         "watch",
@@ -103,6 +120,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "show on one page what a stack does and costs at the moment: load, latencies, instances, lease",
         "watch",
+        touches=Touches("stack", arguments=("interval", "wake")),
     ),
     Operation(
         "metrics",
@@ -110,6 +128,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "show a server's load, latencies and failures, what is unhealthy about them and what to do",
         "metrics",
+        touches=Touches("stack", arguments=("seconds", "wake")),
     ),
     Operation(
         "memory",
@@ -117,6 +136,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "show a server's memory as it reports it beside the plan's, and where the plan was wrong",
         "memory",
+        touches=Touches("stack", arguments=("since", "wake")),
     ),
     Operation(
         "logs",
@@ -124,6 +144,21 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "show logs of the server, the platform, requests, or leased machines, without credentials",
         "logs",
+        touches=Touches(
+            "stack",
+            arguments=(
+                "source",
+                "revision",
+                "node",
+                "severity",
+                "text",
+                "since",
+                "limit",
+                "page",
+                "follow",
+                "deadline",
+            ),
+        ),
     ),
     Operation(
         "endpoint",
@@ -131,6 +166,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "show where callers reach a stack, as whom, and by which command",
         "endpoint",
+        touches=Touches("stack"),
     ),
     Operation(
         "models",
@@ -138,6 +174,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "list the models that a stack's server serves",
         "models",
+        touches=Touches("stack", arguments=("wake",)),
     ),
     Operation(
         "query",
@@ -145,6 +182,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "ask a stack's server one prompt, with an image too, and show its answer and times",
         "query",
+        touches=Touches("stack", arguments=("prompt", "image", "max_tokens", "stats", "wake")),
     ),
     Operation(
         "analyze_logs",
@@ -152,6 +190,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "diagnose a server from its log: by rules, and by the stack's own model beside them",
         "analyze-logs",
+        touches=Touches("stack", arguments=("since", "limit", "max_tokens", "wake")),
     ),
     Operation(
         "advise",
@@ -159,6 +198,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "advise what to change on a stack: by rules, and by the stack's own model beside them",
         "advise",
+        touches=Touches("stack", arguments=("since", "limit", "max_tokens", "wake")),
     ),
     Operation(
         "zones",
@@ -166,6 +206,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "show in which zones a stack's leased hardware exists, is accepted, has quota, and at what price",
         "zones",
+        touches=Touches("stack", arguments=("zone",)),
     ),
     Operation(
         "tpu_list",
@@ -173,6 +214,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "list every lease of this program: those of its stacks, and those requested by hand",
         "tpu list",
+        touches=Touches("project", withheld=("project", "zone")),
     ),
     Operation(
         "tpu_describe",
@@ -180,6 +222,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "show everything known of a lease: its boot, the end of its console",
         "tpu describe",
+        touches=Touches("project", withheld=("project", "zone", "name")),
     ),
     Operation(
         "tpu_create",
@@ -188,6 +231,20 @@ OPERATIONS: tuple[Operation, ...] = (
         "request a TPU slice or a machine with GPUs, without a stack, for a limited time",
         "tpu create",
         "leases.create_lease:apply_create",
+        touches=Touches(
+            "project",
+            withheld=(
+                "name",
+                "hardware",
+                "zone",
+                "network",
+                "subnetwork",
+                "service_account",
+                "duration",
+                "patience",
+                "project",
+            ),
+        ),
     ),
     Operation(
         "tpu_delete",
@@ -196,6 +253,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "return a lease, and wait until it is gone",
         "tpu delete",
         "leases.delete_lease:apply_delete",
+        touches=Touches("project", withheld=("project", "zone", "name")),
     ),
     Operation(
         "secret_show",
@@ -203,6 +261,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "show whether a secret has a value, which stacks read it, and the command by which a person sets it",
         "secret show",
+        touches=Touches("stack", arguments=("name",), check="secrets.secret_show:check_scope"),
     ),
     Operation(
         "model_files",
@@ -210,6 +269,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "show the model files of buckets, complete or not, and the models of Vertex AI's registry",
         "model-files",
+        touches=Touches("stack"),
     ),
     Operation(
         "explain",
@@ -217,6 +277,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "explain a policy, setting, checkpoint, hardware, vLLM option or variable: what is allowed, and why",
         "explain",
+        touches=Touches("records", arguments=("subject", "vllm_version")),
     ),
     Operation(
         "quota",
@@ -224,6 +285,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "show limit and use of GPUs, TPU chips, CPUs and memory in each region and zone, and requests for more",
         "quota",
+        touches=Touches("stack", arguments=("region", "zone")),
     ),
     Operation(
         "compare",
@@ -231,6 +293,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "compare one model on every accelerator: memory, cost, estimated speed",
         "compare",
+        touches=Touches("records", arguments=("model", "context", "simulate")),
     ),
     Operation(
         "bench_run",
@@ -238,6 +301,24 @@ OPERATIONS: tuple[Operation, ...] = (
         "job",
         "send one load, measure it, check the figures",
         "bench run",
+        touches=Touches(
+            "stack",
+            arguments=(
+                "model",
+                "out",
+                "simulated",
+                "wake",
+                "users",
+                "rate",
+                "requests",
+                "seconds",
+                "input_tokens",
+                "output_tokens",
+                "repeats",
+                "slo",
+            ),
+            withheld=("url",),
+        ),
     ),
     Operation(
         "bench_sweep",
@@ -245,6 +326,24 @@ OPERATIONS: tuple[Operation, ...] = (
         "job",
         "measure throughput over contexts and users, as densely as needed",
         "bench sweep",
+        touches=Touches(
+            "stack",
+            arguments=(
+                "model",
+                "out",
+                "simulated",
+                "wake",
+                "contexts",
+                "users",
+                "output_tokens",
+                "requests_per_user",
+                "full",
+                "metric",
+                "max_minutes",
+                "max_usd",
+            ),
+            withheld=("url",),
+        ),
     ),
     Operation(
         "bench_report",
@@ -252,6 +351,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "job",
         "report on results: warnings, findings, tables, and pages with charts",
         "bench report",
+        touches=Touches("results", arguments=("results", "out", "markdown")),
     ),
     Operation(
         "bench_audit",
@@ -259,6 +359,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "find impossible figures in benchmark results",
         "bench audit",
+        touches=Touches("results", arguments=("files", "machine", "model")),
     ),
     Operation(
         "catalog_show",
@@ -266,6 +367,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "show the catalogue's records, each with its date and source",
         "catalog show",
+        touches=Touches("records", arguments=("section",)),
     ),
     Operation(
         "doctor",
@@ -273,6 +375,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "reading",
         "check tools, login, project, APIs, quotas, regions, weights and stack files, each with what to do",
         "doctor",
+        touches=Touches("stack", arguments=("deadline",)),
     ),
     Operation(
         "deploy",
@@ -281,6 +384,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "plan a deploy of a stack, ask, then deploy exactly that",
         "deploy",
         "deploy:apply_deploy",
+        touches=Touches("stack", arguments=("wait",)),
     ),
     Operation(
         "scale",
@@ -289,6 +393,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "plan another minimum or maximum of a service's instances, ask, then write the stack's file and deploy it",
         "scale",
         "stack_edits.scale:apply_scale",
+        touches=Touches("stack", arguments=("min", "max", "wait")),
     ),
     Operation(
         "restart",
@@ -297,6 +402,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "plan a new revision of a service that is the same as the last one, ask, then deploy it",
         "restart",
         "stack_edits.restart:apply_restart",
+        touches=Touches("stack", arguments=("wait",)),
     ),
     Operation(
         "container",
@@ -305,6 +411,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "start, stop or restart the container of a stack's leased machines, which are billed as before",
         "container",
         "node.container:apply_container",
+        touches=Touches("stack", arguments=("action", "lease", "wait")),
     ),
     Operation(
         "destroy",
@@ -313,6 +420,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "show what destroying a stack deletes, ask for its name, then destroy it",
         "destroy",
         "destroy:apply_destroy",
+        touches=Touches("stack", arguments=("wait",)),
     ),
     Operation(
         "weights_copy",
@@ -321,6 +429,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "copy a stack's model into its bucket, from the hub, a bucket or Model Garden; a repeated copy continues",
         "weights copy",
         "model_files.weights_copy:apply_copy",
+        touches=Touches("stack", arguments=("origin", "deadline"), check="model_files.weights_copy:check_scope"),
     ),
     Operation(
         "quota_request",
@@ -329,6 +438,11 @@ OPERATIONS: tuple[Operation, ...] = (
         "request a higher quota from Google, and show the state of the request",
         "quota request",
         "quotas.request:apply_request",
+        touches=Touches(
+            "stack",
+            arguments=("quota", "amount", "region", "zone", "email", "justification"),
+            check="quotas.request:check_scope",
+        ),
     ),
 )
 

@@ -27,9 +27,15 @@ class ProjectError(UserError):
 
 @dataclass(frozen=True)
 class Project:
-    """A folder that holds a Pulumi.yaml."""
+    """A folder that holds a Pulumi.yaml.
+
+    Attributes:
+        folder: The folder.
+        scope: The only stacks that it is read for; empty for all. Every other one is as if it had no file.
+    """
 
     folder: Path
+    scope: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -38,8 +44,9 @@ class Project:
 
     def stacks(self) -> list[str]:
         """Names of the stacks that have a file, sorted."""
-        names = (file.name for file in self.folder.glob("Pulumi.*.yaml"))
-        return sorted(name.removeprefix("Pulumi.").removesuffix(".yaml") for name in names)
+        files = (file.name for file in self.folder.glob("Pulumi.*.yaml"))
+        names = sorted(name.removeprefix("Pulumi.").removesuffix(".yaml") for name in files)
+        return [name for name in names if not self.scope or name in self.scope]
 
     def stack_file(self, stack: str) -> Path:
         """The stack's file.

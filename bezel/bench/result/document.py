@@ -13,6 +13,8 @@ The rules of the document:
 - **The raw samples are named by digest**, so that a changed file is detected.
 """
 
+import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -27,6 +29,7 @@ SCHEMA: Literal["bezel.bench/1"] = "bezel.bench/1"
 
 State = Literal["ok", "failed", "infeasible", "client_limited", "saturated", "queueing", "not_asked"]
 Verdict = Literal["passed", "failed", "suspect", "unknown"]
+_ANY_SCHEMA = re.compile(r"bezel\.bench/[0-9]{1,9}")
 _MAX_LINES = 12
 Numbers = dict[str, int | float | str | None]
 
@@ -324,7 +327,7 @@ def parse(text: bytes | str, name: str) -> Result:
     try:
         return Result.model_validate_json(text)
     except ValidationError as error:
-        raise ResultError(_problem(error, name)) from None
+        raise ResultError(_problem(error, name, _schema_in(text))) from None
 
 
 def save(result: Result, path: Path) -> None:
@@ -336,14 +339,27 @@ def save(result: Result, path: Path) -> None:
     write_whole(path, result.as_json().encode())
 
 
-def _problem(error: ValidationError, name: str) -> Problem:
+def _schema_in(text: bytes | str) -> str | None:
+    """The schema that a document names; None where it is no JSON, or no result of any version."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    schema = document.get("schema") if isinstance(document, dict) else None
+    return schema if isinstance(schema, str) and _ANY_SCHEMA.fullmatch(schema) else None
+
+
+def _problem(error: ValidationError, name: str, schema: str | None) -> Problem:
+    """What is wrong with a document. Nothing is repeated of one that is no result: its name may come from an agent."""
     details = error.errors(include_url=False, include_context=False)
-    for detail in details:
-        if detail["loc"] == ("schema",):
-            repair = "read it with the version of bezel that wrote it, or measure again."
-            return Problem(
-                f"schema of {name}", detail["input"], f"this version of bezel reads {SCHEMA!r} only.", repair
-            )
+    if schema is not None and schema != SCHEMA:
+        repair = "read it with the version of bezel that wrote it, or measure again."
+        return Problem(f"schema of {name}", schema, f"this version of bezel reads {SCHEMA!r} only.", repair)
+    if schema is None:
+        is_json = all(detail["type"] != "json_invalid" for detail in details)
+        reason = f"it does not name {SCHEMA!r} as its schema" if is_json else "it is not valid JSON"
+        consequence = f"the file is not a result of `bezel bench`, and nothing of it is used: {reason}."
+        return Problem(name, None, consequence, "name the .json file of a benchmark, or measure again.")
     lines = [f"{'.'.join(str(step) for step in detail['loc']) or 'document'}: {detail['msg']}" for detail in details]
     more = [f"and {len(lines) - _MAX_LINES} more"] if len(lines) > _MAX_LINES else []
     listed = "".join(f"\n     {line}" for line in [*lines[:_MAX_LINES], *more])

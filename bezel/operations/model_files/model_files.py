@@ -27,6 +27,7 @@ from bezel.weights.retry import Watch
 
 _BUCKET_SECONDS = 60.0
 _GS = "gs://"
+_SCOPED = "other models of the bucket, and Vertex AI's registry, are not shown: they may belong to other stacks"
 _COMMIT = re.compile("[0-9a-f]{40}")
 Plans = Mapping[str, tuple[AnyPlan, str | None]]
 
@@ -132,7 +133,10 @@ def model_files(context: Context, arguments: ModelFilesArguments) -> ModelFiles:
                 raise
             notes.append(f"{_GS}{name}: {one_line(error)}")
             folders += [_unread(name, folder, each) for folder, each in sorted(own.items())]
-    named = plans if bucket is None else {}
+    if context.scope:
+        folders = [each for each in folders if each.stacks]
+        notes.append(_SCOPED)
+    named = plans if bucket is None and not context.scope else {}
     places = {(project, str(plan.settings.region)) for plan, project in named.values() if project}
     registry, refused = registry_of(context, sorted(places))
     return ModelFiles(

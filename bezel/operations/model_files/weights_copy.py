@@ -18,9 +18,10 @@ from bezel.errors import Problem, UserError
 from bezel.operations.changes.basis import check, check_place, place_of
 from bezel.operations.changes.plan import Outcome, Plan, PlannedChange, Verdict, plain_all
 from bezel.operations.context import Context
-from bezel.operations.model_files.sources import HUB, opened
+from bezel.operations.model_files.sources import CLOUD_STORAGE, HUB, opened
 from bezel.operations.plan import plan_of
 from bezel.operations.results import Arguments
+from bezel.operations.touches import BeyondStackError
 from bezel.planner import AnyPlan
 from bezel.weights.bucket import Bucket, Stored
 from bezel.weights.copy import Item, copy_model
@@ -48,6 +49,22 @@ class CopyArguments(Arguments):
     )
     # Enough for the largest model of the catalogue (58 GiB) at 5 MB/s.
     deadline: float = Field(21_600.0, gt=0, le=604_800, description="end of the copy, in seconds; copied files stay")
+
+
+def check_scope(context: Context, arguments: CopyArguments) -> None:
+    """Check that a copy reads no bucket but the stack's own; the hub and Model Garden belong to no stack.
+
+    Raises:
+        BeyondStackError: It does.
+        UserError: The stack cannot be planned.
+    """
+    origin = (arguments.origin or "").strip()
+    if not origin.startswith(CLOUD_STORAGE):
+        return
+    own = plan_of(context, arguments.stack)[0].weights.bucket
+    if own is None or origin.removeprefix(CLOUD_STORAGE).strip("/").partition("/")[0] != own:
+        repair = "copy from the hub (hf:OWNER/NAME) or from Model Garden (garden:PUBLISHER/MODEL@VERSION)."
+        raise BeyondStackError("--from", arguments.origin, arguments.stack, repair)
 
 
 def plan_copy(context: Context, arguments: CopyArguments) -> Plan:

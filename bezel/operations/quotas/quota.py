@@ -123,11 +123,16 @@ def quota(context: Context, arguments: QuotaArguments) -> QuotaReport:
     for (each, needed), (info, used, reasons) in zip(wanted, answers, strict=True):
         notes += reasons
         rows += _rows(each, needed, info, used, arguments, project)
+    requests = requests_of(made or (), known_by_id(each for each, _ in wanted), arguments.region, arguments.zone)
+    if arguments.stack is not None:
+        # In other places the stack counts in nothing.
+        counted_in = {(each.quota.id, place) for each, needed in wanted for place in (*needed, "all")}
+        requests = tuple(each for each in requests if (each.quota, each.place) in counted_in)
     return QuotaReport(
         project=project,
         stack=arguments.stack,
         quotas=tuple(rows),
-        requests=requests_of(made or (), known_by_id(each for each, _ in wanted), arguments.region, arguments.zone),
+        requests=requests,
         link=_CONSOLE.format(project),
         notes=tuple(dict.fromkeys(cleaned(note, 500) for note in notes)),
     )

@@ -10,14 +10,16 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from bezel.errors import Problem, UserError
+from bezel.errors import NOT_SET, Problem, UserError
 from bezel.operations.changes.basis import check, place_of
 from bezel.operations.changes.plan import Outcome, Plan, PlannedChange, plain
 from bezel.operations.context import Context
-from bezel.operations.quotas.known import KnownQuota, known_quotas
+from bezel.operations.plan import plan_of
+from bezel.operations.quotas.known import KnownQuota, known_quotas, needs_of
 from bezel.operations.quotas.places import Region, Zone, refuse_both
 from bezel.operations.quotas.requests_made import request_of
 from bezel.operations.results import Arguments
+from bezel.operations.touches import BeyondStackError
 from bezel.rest.cloud_quotas import Limit, info_of, value_in
 from bezel.rest.quota_preferences import QuotaPreference, dimensions_of, preferences_of, request_value
 
@@ -128,6 +130,27 @@ def apply_request(context: Context, plan: Plan) -> Outcome:
         details=() if shown.state == "denied" else (state, look),
         problems=(state,) if shown.state == "denied" else (),
     )
+
+
+def check_scope(context: Context, arguments: QuotaRequestArguments) -> None:
+    """Check that a quota and its place are among those that the stack counts in.
+
+    Raises:
+        BeyondStackError: They are not.
+        UserError: The stack cannot be planned, or both a region and a zone are given.
+    """
+    refuse_both(arguments.region, arguments.zone)
+    needs = needs_of(plan_of(context, str(arguments.stack))[0])
+    counted = {(need.quota.id, need.place) for need in needs}
+    place = arguments.region or arguments.zone
+    if (arguments.quota, place) in counted:
+        return
+    if arguments.quota not in {quota for quota, _ in counted}:
+        known = ", ".join(sorted({quota for quota, _ in counted}))
+        raise BeyondStackError("QUOTA", arguments.quota, arguments.stack, f"choose one of {known or '(none)'}.")
+    kind = "zone" if arguments.zone or _known(arguments).kind == "zone" else "region"
+    known = ", ".join(sorted(there for quota, there in counted if quota == arguments.quota))
+    raise BeyondStackError(f"--{kind}", place or NOT_SET, arguments.stack, f"name one of {known}.")
 
 
 def _target(context: Context, arguments: QuotaRequestArguments) -> _Target:

@@ -11,8 +11,10 @@ from pydantic_core import PydanticCustomError
 from bezel.errors import NOT_SHOWN, shown
 from bezel.operations.context import Context
 from bezel.operations.results import Arguments, Result, lines
-from bezel.operations.secrets.users import users_of
+from bezel.operations.secrets.users import SETTING, named_by, users_of
+from bezel.operations.touches import BeyondStackError
 from bezel.planner.base.names import PREFIX
+from bezel.planner.base.problems import setting
 from bezel.rest.secret_manager import SecretState, secret_of
 
 
@@ -92,6 +94,17 @@ def show(context: Context, arguments: SecretArguments) -> Secret:
         used_by=users_of(context, arguments.name),
         command=f"bezel secret set {arguments.name}{stack}",
     )
+
+
+def check_scope(context: Context, arguments: SecretArguments) -> None:
+    """Check that a secret is one of those that the stack's file names.
+
+    Raises:
+        BeyondStackError: It is not.
+    """
+    if arguments.stack not in {stack for stack, _ in named_by(context, arguments.name)}:
+        repair = f"name a secret of `{setting(SETTING)}` in the stack's file."
+        raise BeyondStackError("NAME", arguments.name, arguments.stack, repair)
 
 
 def is_bezels(found: SecretState | None) -> bool:

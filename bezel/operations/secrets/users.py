@@ -7,13 +7,18 @@ SETTING = "secrets"
 
 
 def users_of(context: Context, name: str) -> tuple[str, ...]:
-    """`STACK (VARIABLE)` of each stack file that names a secret; a file that cannot be read names none."""
-    found = []
+    """`STACK (VARIABLE)` of each stack file that names a secret."""
+    return tuple(f"{stack} ({variable})" for stack, variable in named_by(context, name))
+
+
+def named_by(context: Context, name: str) -> tuple[tuple[str, str], ...]:
+    """(stack, variable) of each stack file that names a secret; a file that cannot be read names none."""
+    found: list[tuple[str, str]] = []
     for stack in context.project.stacks():
         try:
             given = context.project.configuration(stack).get(SETTING)
         except UserError:
             continue
         if isinstance(given, dict):
-            found += [f"{stack} ({variable})" for variable, secret in given.items() if secret == name]
+            found += [(stack, str(variable)) for variable, secret in given.items() if secret == name]
     return tuple(found)

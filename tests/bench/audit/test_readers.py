@@ -94,7 +94,7 @@ def test_a_stage_at_a_rate_has_its_rate_and_no_users(tmp_path: Path) -> None:
         ("", "it is empty"),
         ("  \n", "it is empty"),
         ('{"claims": [', "the JSON is broken at line 1"),
-        ('{"a": 1}', "the JSON has no known format (its fields: a)"),
+        ('{"a": 1}', "the JSON has no known format"),
         ("[1, 2]", "the JSON has no known format"),
         ('{"claims": []}', "the JSON has no known format"),
         (json.dumps({"claims": [CLAIM, CLAIM]}), "several claims have the id c"),

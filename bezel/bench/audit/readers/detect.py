@@ -4,7 +4,7 @@ The format is recognised by the content, never by the name. Leaves each format t
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -59,9 +59,8 @@ def read(path: Path, item: str, *, machine: str = "", model: str = "") -> Result
             for fits, reader in _READERS:
                 if fits(document):
                     return reader(document, item, label)
-            fields = list(document)[:8] if isinstance(document, Mapping) else []
-            named = f" (its fields: {', '.join(map(str, fields))})" if fields else ""
-            raise UnreadableError(item, f"the JSON has no known format{named}")
+            # Nothing of a file that is no result is repeated: the name may come from an agent.
+            raise UnreadableError(item, "the JSON has no known format")
         return read_grid(text, item, label)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error).rstrip(".")

@@ -77,7 +77,8 @@ def _header(line: Sequence[str]) -> _Header:
     rates = {index: rate for index, name in enumerate(names) if (rate := _rate(name)) and index != columns.get("value")}
     if "input_tokens_per_second" in names:  # all prompt tokens, beside the computed ones, are no second such figure
         rates = {index: rate for index, rate in rates.items() if not names[index].startswith("prompt_tokens")}
-    first = f"the first line ({', '.join(names[:8])})"
+    # Nothing of a file that is no grid is repeated: its name may come from an agent.
+    first = "the first line"
     if "users" not in columns and "rate" not in columns:
         raise ValueError(f"{first} has no column of users or of a rate")
     if "value" not in columns and not rates:
