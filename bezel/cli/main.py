@@ -6,6 +6,7 @@ The only imports of commands are made here, when a command is called: loading al
 import argparse
 import importlib
 import json
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from bezel.cli.argparser import UsageError, passes_on, root_parser
 from bezel.errors import UserError
+from bezel.pulumi_engine import local_pulumi
 
 if TYPE_CHECKING:
     from bezel.pulumi_engine.project import Project
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one subcommand. Exit code 0: done; 1: it failed, the reason is on standard error; 2: wrong arguments."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    os.environ.pop(
+        local_pulumi.VARIABLE, None
+    )  # it is for the user's own `pulumi`; bezel gives its engines copies itself
     try:
         try:
             return _run(parse(given))

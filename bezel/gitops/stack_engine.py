@@ -15,13 +15,14 @@ from pathlib import Path
 
 from bezel.errors import NOT_SET, Problem, UserError
 from bezel.gitops.engine_runs import QUICK_SECONDS, Engine, exported_state
-from bezel.gitops.stack_state import State, provider_lines
+from bezel.gitops.secrets_key import PASSPHRASE, PASSPHRASE_FILE, check_key
+from bezel.gitops.stack_state import State, provider_lines, providers_of
 from bezel.gitops.state_bucket import BACKEND, StateBucket
 from bezel.pulumi_engine.project import Project
 from bezel.pulumi_engine.pulumi_command import printed, pulumi_cli
 
 PROVIDER = "PULUMI_SECRETS_PROVIDER"
-_PASSPHRASES = ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE")
+_PASSPHRASES = (PASSPHRASE, PASSPHRASE_FILE)
 _NAMED = re.compile(r"^secretsprovider:\s*[\"']?([^\"'#\s]+)", re.MULTILINE)
 _KEYS = re.compile(r"^(?:encryptedkey|encryptionsalt):", re.MULTILINE)
 
@@ -58,11 +59,13 @@ def stack_engine(
 
     Raises:
         ProjectError: The stack has no file.
+        ForeignKeyError: The file names a key of secrets that is not the stack's own.
         UserError: The backend cannot be read, or the stack cannot be created.
     """
     file = project.stack_file(stack)
     text = file.read_text(encoding="utf-8") if text is None else text
     state = _state(project, stack, environ)
+    check_key(file.name, text, providers_of(state), environ)
     with _copied(project, stack, environ, text, state) as engine:
         folder = engine.config_file.parent
         if state is not None:
@@ -85,13 +88,16 @@ def deployed_engine(project: Project, stack: str, environ: Mapping[str, str]) ->
 
     Raises:
         ProjectError: The stack has no file.
+        ForeignKeyError: The file names a key of secrets that is not the stack's own.
         UserError: The backend cannot be read.
     """
-    text = project.stack_file(stack).read_text(encoding="utf-8")
+    file = project.stack_file(stack)
+    text = file.read_text(encoding="utf-8")
     state = _state(project, stack, environ)
     if state is None:
         yield None
         return
+    check_key(file.name, text, providers_of(state), environ)
     with _copied(project, stack, environ, text, state) as engine:
         yield StackEngine(engine, state)
 

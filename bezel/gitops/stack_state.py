@@ -40,13 +40,18 @@ def has_pending(state: State | None) -> bool:
     return bool(((state or {}).get("deployment") or {}).get("pending_operations"))
 
 
+def providers_of(state: State | None) -> Mapping[str, Any] | None:
+    """What encrypts the secrets of an exported state: `type` and `state`; None without a state."""
+    return None if state is None else (state.get("deployment") or {}).get("secrets_providers") or {}
+
+
 def provider_lines(text: str, state: State | None) -> str:
     """The lines that a stack's file lacks to name the secrets provider of its state; "" where it names one.
 
     A pipeline's checkout has the file as it was committed, perhaps without what `pulumi stack init` added to it later.
     """
     keys = {line.partition(":")[0] for line in text.splitlines()}
-    provider = ((state or {}).get("deployment") or {}).get("secrets_providers") or {}
+    provider = providers_of(state) or {}
     names = _PROVIDER_KEYS.get(str(provider.get("type")), {})
     values = provider.get("state") or {}
     if keys & {key for row in _PROVIDER_KEYS.values() for key in row}:

@@ -18,12 +18,14 @@ from bezel.atomic_write import write_whole
 from bezel.console import note, say
 from bezel.errors import Problem, UserError
 from bezel.localcloud import clients
+from bezel.pulumi_engine import local_pulumi
 from bezel.pulumi_engine.engine_process import GRACE_SECONDS, End, run_to_end
 from bezel.pulumi_engine.project import Project
 from bezel.pulumi_engine.pulumi_command import printed
 from bezel.pulumi_engine.recover import Recovered, recover
 from bezel.pulumi_engine.resource_ids import derived_id
 from bezel.pulumi_engine.runs import MARK, LastRun
+from bezel.pulumi_engine.stack_copy import copy_of, salt_line
 from bezel.pulumi_engine.stale_locks import live_lock, stale_lock_pids
 from bezel.pulumi_engine.state_file import outputs_in, pending_in, remove_truncated, restore
 from bezel.pulumi_engine.waiting import Waiting, reported
@@ -31,12 +33,12 @@ from bezel.pulumi_engine.waiting import Waiting, reported
 Provider = Literal["stand-in", "real"]
 PLUGINS = Path(__file__).parent.parent / "standin_providers" / "plugins"
 STAND_INS = {"gcp": "pulumi-gcp", "docker": "pulumi-docker"}
-# The user's own variables that are taken away: another passphrase would not open the state.
-FOREIGN = (*clients.FOREIGN, "PULUMI_CONFIG_PASSPHRASE")
+# The user's own variables that are taken away: another passphrase would not open the state, and a plain `pulumi` is not
+# the engine's.
+FOREIGN = (*clients.FOREIGN, "PULUMI_CONFIG_PASSPHRASE", local_pulumi.VARIABLE)
 QUICK_SECONDS = 120
 ENDING_SECONDS = sum(GRACE_SECONDS) + 5.0
 _LOOK_SECONDS = 0.2
-_SALT = "encryptionsalt:"
 _EVENT_LOG = "--event-log="
 
 
@@ -84,9 +86,9 @@ class LocalEngine:
         """
         copy = self.stack_copy(stack)
         # The engine, run by hand, writes another backend's salt into the stack file.
-        given = _without_salt(self.project.stack_file(stack).read_text())
+        given = self.project.stack_file(stack).read_text()
         if not accepted:
-            given = _without_salt(copy.read_text()) if copy.exists() else "config: {}"
+            given = copy.read_text() if copy.exists() else "config: {}"
         if self.provider == "stand-in":
             self._install_plugins()
         copies = copy.parent
@@ -96,10 +98,10 @@ class LocalEngine:
         if not passphrase.exists():
             write_whole(passphrase, secrets.token_urlsafe(24), mode=0o600)
         write_whole(copies / "Pulumi.yaml", (self.project.folder / "Pulumi.yaml").read_text(), mode=0o600)
-        if not copy.exists() or not _salt(copy.read_text()):
-            write_whole(copy, given, mode=0o600)
+        if not copy.exists() or not salt_line(copy.read_text()):
+            write_whole(copy, copy_of(given), mode=0o600)
             self._quick(["stack", "init", stack, "--non-interactive"], cwd=copies)
-        text = f"{given.rstrip()}\n{_salt(copy.read_text())}\n"
+        text = copy_of(given, copy.read_text())
         if copy.read_text() != text:
             write_whole(copy, text, mode=0o600)
 
@@ -285,12 +287,3 @@ class LocalEngine:
             consequence = "the Pulumi CLI is not set up in this virtual environment."
             raise UserError(Problem("pulumi", None, consequence, "run `make setup`."))
         return str(own)
-
-
-def _salt(text: str) -> str:
-    """The line with the encryption salt that the engine wrote, or nothing."""
-    return next((line for line in text.splitlines() if line.startswith(_SALT)), "")
-
-
-def _without_salt(text: str) -> str:
-    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith(_SALT))

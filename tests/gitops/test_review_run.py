@@ -266,3 +266,14 @@ def kill_all(pid: int) -> None:
     assert any(Path(f"/proc/{child}/comm").read_text().strip() == "pulumi" for child in children)
     for child in (*children, pid):
         os.kill(int(child), signal.SIGKILL)
+
+
+def test_a_salt_of_another_backend_is_named_by_preview_and_deploy(deployed):
+    file = deployed.folder / f"Pulumi.{STACK}.yaml"
+    file.write_text(f"{file.read_text()}encryptionsalt: v1:eA==:v1:eA==:eA==\n")
+    deployed.commit()
+    for command in (PREVIEW, DEPLOY, ("deploy", STACK, "--yes")):
+        run = deployed.bezel(*command)
+        assert run.code not in (0, 130), run.text
+        assert "incorrect passphrase" not in run.text
+        assert f"remove the line encryptionsalt from Pulumi.{STACK}.yaml" in " ".join(run.text.split()), command

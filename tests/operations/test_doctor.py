@@ -286,3 +286,13 @@ def test_a_lease_needs_quota_in_one_of_its_zones_only(google: Google) -> None:
     assert {each.state for each in google.of("quotas")} == {"ok"}
     infos[1]["details"] = {"value": "0"}
     assert {each.state for each in google.of("quotas")} == {"problem"}
+
+
+def test_a_salt_that_is_not_the_stacks_own_is_a_problem_with_its_repair(google: Google) -> None:
+    google.write("one", L4)
+    assert not [each for each in google.of("stack files") if "encryptionsalt" in each.detail]
+    google.write("one", f"{L4}encryptionsalt: v1:eA==:v1:eA==:eA==\n")
+    (found,) = [each for each in google.of("stack files") if "encryptionsalt" in each.detail]
+    assert (found.subject, found.state) == ("one", "problem")
+    assert found.repair is not None
+    assert "remove the line encryptionsalt from Pulumi.one.yaml" in found.repair

@@ -75,7 +75,10 @@ def link_pulumi(folder: Path) -> None:
     variables = f'PATH={shlex.quote(str(folder))}:"$PATH" BEZEL_LANGUAGE_HOST={shlex.quote(str(HOST))}'
     # It runs for seconds: collecting garbage less often saves a quarter of its CPU time, for some MB more.
     variables += ' GOGC="${GOGC:-400}"'
-    write_script(VENV / "bin" / "pulumi", f'{variables} exec {shlex.quote(str(folder / "pulumi"))} "$@"\n')
+    # After `bezel local env` a user's `pulumi` is that of localcloud, by this path too; it starts this script again.
+    local = 'if [ -x "${BEZEL_LOCAL_PULUMI:-}" ]; then exec "$BEZEL_LOCAL_PULUMI" "$@"; fi\n'
+    text = f'{local}{variables} exec {shlex.quote(str(folder / "pulumi"))} "$@"\n'
+    write_script(VENV / "bin" / "pulumi", text)
 
 
 def write_script(path: Path, text: str) -> None:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import shlex
 import sys
 from collections.abc import Iterable, Mapping
@@ -20,10 +21,13 @@ def run(options: argparse.Namespace) -> int:
     if project_folder(Path.cwd()):
         # Late: they take half a second to import, and outside of a project no one needs them.
         from bezel.cli.local.stacks import Local
-        from bezel.pulumi_engine import local_engine
+        from bezel.pulumi_engine import local_engine, local_pulumi
         from bezel.pulumi_engine.project import find_project
 
-        variables = Local.of(find_project(Path.cwd()), options).engine(endpoint).environment() | variables
+        engine = Local.of(find_project(Path.cwd()), options).engine(endpoint)
+        own = local_pulumi.install(engine.project.folder, engine.folder)
+        path = os.pathsep.join([str(Path(own[local_pulumi.VARIABLE]).parent), engine.environment()["PATH"]])
+        variables = engine.environment() | own | {"PATH": path} | variables
         foreign = local_engine.FOREIGN
     sys.stdout.write(_printed(variables, [name for name in foreign if name not in variables], options.format))
     return 0

@@ -6,9 +6,11 @@ from dataclasses import replace
 from functools import partial
 
 from bezel.errors import UserError
+from bezel.gitops.secrets_key import KEYS, foreign_key
 from bezel.gitops.state_bucket import BACKEND
 from bezel.operations.checkup.check import Check, Job, check, of_error
 from bezel.operations.context import Context
+from bezel.operations.deployment.state_reader import read_state
 from bezel.operations.plan import plan_of
 from bezel.planner import AnyPlan
 from bezel.pulumi_engine.project import cloud_project_of
@@ -40,6 +42,7 @@ def planned(context: Context, stacks: Iterable[str]) -> tuple[list[Check], dict[
     checks: list[Check] = []
     plans: dict[str, tuple[AnyPlan, str | None]] = {}
     for stack in stacks:
+        checks += _foreign_keys(context, stack)
         try:
             made, project = plan_of(quiet, stack)
             named = context.project.cloud_project(stack, context.environ)
@@ -49,6 +52,21 @@ def planned(context: Context, stacks: Iterable[str]) -> tuple[list[Check], dict[
         plans[stack] = (made, project if named else None)
         checks.append(check("stack files", stack, "ok", f"{made.model} can be planned"))
     return checks, plans
+
+
+def _foreign_keys(context: Context, stack: str) -> list[Check]:
+    """Keys of secrets in a stack's file that were written for another backend; none where they are the stack's own."""
+    try:
+        file = context.project.stack_file(stack)
+        text = file.read_text(encoding="utf-8")
+        if not any(key in text for key in KEYS):
+            return []
+        state = read_state(context.folder, context.project.name, stack, context.environ)
+    except (UserError, UnicodeDecodeError):
+        return []  # the outcome of the file, or of the backend, says so
+    providers = None if state is None else state.get("secrets_providers") or {}
+    found = foreign_key(file.name, text, providers, context.environ)
+    return [check("stack files", stack, "problem", f"{each.head}; {each.consequence}", each.repair) for each in found]
 
 
 def project_check(context: Context, plans: Mapping[str, tuple[AnyPlan, str | None]]) -> list[Check]:

@@ -1,0 +1,154 @@
+"""Plain `pulumi` after `bezel local env`: every command works, and no file of the checkout changes."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bezel.pulumi_engine import local_pulumi
+from bezel.pulumi_engine.local_engine import LocalEngine
+from bezel.pulumi_engine.project import Project
+from tests.support.e2e import warm_python
+
+CLI = Path(sys.executable).parent / "pulumi"
+# As a person writes it: pulumi itself would write 1.1, and drop the comment.
+STACK = "# A comment.\nconfig:\n  small:limit: 1.10\n"
+FOREIGN = "encryptionsalt: v1:bm90IG91cnM=:v1:bm90IG91cnM=:bm90IG91cnM=\n"
+PROGRAM = """
+import pulumi
+config = pulumi.Config()
+pulumi.export("limit", config.get("limit"))
+pulumi.export("hidden", pulumi.Output.secret("x"))
+"""
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    folder = tmp_path / "clone"
+    (folder / "below").mkdir(parents=True)
+    runtime = {"name": "python", "options": {"toolchain": "uv", "virtualenv": ".venv"}}
+    (folder / "Pulumi.yaml").write_text(json.dumps({"name": "small", "runtime": runtime}))
+    for stack in ("one", "two"):
+        (folder / f"Pulumi.{stack}.yaml").write_text(STACK)
+    (folder / "__main__.py").write_text(PROGRAM)
+    return folder
+
+
+def content(folder: Path) -> dict[str, str]:
+    """Every file of a folder but the environment and localcloud."""
+    files = [file for file in folder.rglob("*") if file.is_file() and ".venv" not in file.parts]
+    return {str(file.relative_to(folder)): file.read_text() for file in files if ".localcloud" not in file.parts}
+
+
+def shell_of(clone: Path, cloud: Path) -> dict[str, str]:
+    """The variables of a shell after `bezel local env`."""
+    engine = LocalEngine(Project(clone), cloud, {"GOOGLE_PROJECT": "bezel-local"}).environment()
+    own = local_pulumi.install(clone, cloud)
+    found = {**os.environ, **engine, **own}
+    return found | {"PATH": f"{Path(own[local_pulumi.VARIABLE]).parent}:{engine['PATH']}"}
+
+
+# (folder, arguments, text of the answer); each works on what the ones before it left.
+COMMANDS: list[tuple[str, str, str]] = [
+    ("", "stack init one", "Created stack 'one'"),
+    ("", "preview --stack one", "limit"),
+    ("below", "preview --stack one", "limit"),
+    ("", "preview --stack one --config-file Pulumi.one.yaml", "limit"),
+    ("/", "-C CLONE preview --stack one --save-plan plan.json", "plan.json"),
+    ("", "up --yes --skip-preview --stack one", "created"),
+    ("", "refresh --yes --skip-preview --stack one", "Resources"),
+    ("", "config set limit 2 --stack one", ""),
+    ("", "config set --secret word hidden --stack one", ""),
+    ("", "config get limit --stack one", "2"),
+    ("", "config set-all --plaintext a=1 --stack one", ""),
+    ("", "config rm a --stack one", ""),
+    ("", "stack init two --copy-config-from one", "Created stack 'two'"),
+    ("", "config cp limit --stack one --dest two", ""),
+    ("", "config refresh --force --stack one", ""),
+    ("", "stack select two", ""),
+    ("below", "config get limit", "2"),
+    ("", "stack history --stack one", "Version"),
+    ("below", "stack export --stack one --file state.json", ""),
+    ("below", "stack import --stack one --file state.json", "Import complete"),
+    ("", "stack rename three --stack two", "Renamed two to three"),
+    ("", "stack change-secrets-provider passphrase --stack three", "Migrating"),
+    ("", "stack rm three --yes", "has been removed"),
+    ("", "cancel --yes --stack one", "canceled"),
+    ("", "destroy --yes --skip-preview --remove --stack one", "configuration removed"),
+]
+
+
+@pytest.mark.slow
+def test_no_command_of_pulumi_changes_a_file_of_the_checkout(clone: Path) -> None:
+    warm_python.environment(clone / ".venv")
+    shell = shell_of(clone, clone / ".localcloud")
+    (clone / ".localcloud" / "passphrase").write_text("local")
+    (clone / ".localcloud" / "state").mkdir()
+    before = content(clone)
+    for folder, arguments, told in COMMANDS:
+        command = str(CLI) if folder == "below" else "pulumi"  # a shell may call it by its path too
+        words = [word.replace("CLONE", str(clone)) for word in arguments.split()]
+        run = subprocess.run(
+            [command, *words], cwd=clone / folder, env=shell, capture_output=True, text=True, check=False, timeout=120
+        )
+        assert run.returncode == 0, (arguments, run.stdout, run.stderr)
+        assert told in run.stdout + run.stderr, (arguments, run.stdout)
+        made = {name: text for name, text in content(clone).items() if not name.endswith(("plan.json", "state.json"))}
+        assert made == before, arguments
+    assert {"plan.json", "below/state.json"} <= {*content(clone)}, "files that a command writes are the user's"
+
+
+def test_a_copy_is_renewed_when_its_stack_file_changes_and_keeps_its_salt(clone: Path, tmp_path: Path) -> None:
+    view = local_pulumi.renew(clone, tmp_path / "cloud")
+    copy = view / "Pulumi.one.yaml"
+    assert copy.read_text() == STACK
+    copy.write_text(f"{STACK}  small:set: by-pulumi\nencryptionsalt: own\n")
+    local_pulumi.renew(clone, tmp_path / "cloud")
+    assert "by-pulumi" in copy.read_text()
+    (clone / "Pulumi.one.yaml").write_text(
+        STACK.replace("1.10", "1.20") + FOREIGN + "secretsprovider: gcpkms://theirs\n"
+    )
+    local_pulumi.renew(clone, tmp_path / "cloud")
+    assert copy.read_text() == STACK.replace("1.10", "1.20") + "encryptionsalt: own\n"
+
+
+def test_the_folder_links_what_the_project_has_and_nothing_that_is_gone(clone: Path) -> None:
+    cloud = clone / ".localcloud"
+    view = local_pulumi.renew(clone, cloud)
+    assert {link.name for link in view.iterdir() if link.is_symlink()} == {"__main__.py", "below"}
+    shutil.rmtree(clone / "below")
+    (clone / "new.py").write_text("")
+    local_pulumi.renew(clone, cloud)
+    assert {link.name for link in view.iterdir() if link.is_symlink()} == {"__main__.py", "new.py"}
+    assert not (view / "Pulumi.one.yaml").is_symlink()
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("preview --save-plan=plan.json", "preview --save-plan=/clone/below/plan.json"),
+        ("up --plan ../plan.json -s one", "up --plan /clone/plan.json -s one"),
+        ("up -f --policy-pack a,/b", "up -f --policy-pack /clone/below/a,/b"),
+        ("import -f list.json -o made.py", "import -f /clone/below/list.json -o /clone/below/made.py"),
+        ("preview --config-file ../Pulumi.one.yaml", "preview --config-file /view/Pulumi.one.yaml"),
+        ("preview --config-file ../other.yaml", "preview --config-file /clone/other.yaml"),
+        ("config set a -- --file x", "config set a -- --file x"),
+        ("stack export --file", "stack export --file"),
+        ("--color always stack ls", "--color always stack ls"),
+    ],
+)
+def test_files_are_those_of_the_users_folder_and_stack_files_the_copies(given: str, expected: str) -> None:
+    made = local_pulumi.with_paths(given.split(), Path("/clone/below"), Path("/clone"), Path("/view"))
+    assert made == expected.split()
+
+
+@pytest.mark.parametrize(
+    ("given", "command"),
+    [("preview -s one", "preview"), ("--color always stack ls", "stack"), ("-v 3 new x", "new"), ("--help", "")],
+)
+def test_the_command_is_found_behind_global_options(given: str, command: str) -> None:
+    assert local_pulumi.command_of(given.split()) == command
