@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pulumi
+
 from bezel.planner import AnyPlan, LeasePlan
 from stacks.limits import limit_operations
 
@@ -9,6 +11,9 @@ from stacks.limits import limit_operations
 def deploy(plan: AnyPlan) -> dict[str, Any]:
     """Declare the resources of a plan; return the stack's outputs."""
     limit_operations()
+    if pulumi.runtime.is_dry_run():
+        for warning in plan.warnings:
+            pulumi.log.warn(warning)
     if isinstance(plan, LeasePlan):
         from stacks import lease
 

@@ -4,10 +4,14 @@ from collections.abc import Mapping
 
 import pulumi
 
+from bezel.errors import one_line
 from bezel.planner import AnyPlan, PlanError, Problem
 from bezel.planner.base.deployment import ImagePlan
+from bezel.planner.cost.weights_transfer import BucketPlace
+from bezel.rest import RestError
 from components.container_image import ContainerImage, ContainerImageArgs
 from components.enabled_apis import EnabledApis
+from components.lookups.bucket import look_up_bucket
 from components.lookups.project import project_number
 from components.model_files import ModelFiles, ModelFilesArgs
 from components.observability.budget import LABEL, StackBudgetArgs
@@ -113,6 +117,8 @@ def weights(
     planned = plan.weights
     if planned.bucket is None:
         return ()
+    if not planned.create and pulumi.runtime.is_dry_run():
+        _report_place(plan, planned.bucket)
     bucket = WeightsBucket(
         "weights",
         WeightsBucketArgs(
@@ -137,3 +143,17 @@ def weights(
         )
         for name, path, source, draft in models
     )
+
+
+def _report_place(plan: AnyPlan, bucket: str) -> None:
+    """Warn in a preview of a bucket that is far from the servers; name one whose location is not known."""
+    try:
+        place = BucketPlace.of(look_up_bucket(bucket))
+    except RestError as error:
+        pulumi.log.info(
+            f"the location of gs://{bucket} is not known, so starts may read across regions: {one_line(error)}"
+        )
+        return
+    transfer = plan.transfer(place)
+    if transfer is not None and (warning := transfer.warning()):
+        pulumi.log.warn(warning)

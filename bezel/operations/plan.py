@@ -31,6 +31,7 @@ class PlanReport(Result):
         description="fit (GiB), weights, start (seconds), estimate (tokens per second), cost (USD), as in the outputs"
     )
     arguments: tuple[str, ...] = Field(description="vLLM's arguments")
+    warnings: tuple[str, ...] = Field(description="what is to be known before a deploy, and refuses none")
     summary: str = Field(description="every value with its origin, as text")
 
     def text(self) -> str:
@@ -50,6 +51,7 @@ def plan(context: Context, arguments: PlanArguments) -> PlanReport:
         project=project,
         values=made.as_output(),
         arguments=tuple(made.server.arguments),
+        warnings=made.warnings,
         summary=plan_summary(made),
     )
 

@@ -22,6 +22,7 @@ from bezel.leases.observation import Observation, State
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import DeployedLease, DeployedService, Deployment
 from bezel.operations.live_price import beside_the_newest, live_cost, live_inputs
+from bezel.operations.model_files.weights_place import weights_line
 from bezel.operations.outside import declared_by, outside_of
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Arguments, Result, Usd, lines, utc
@@ -107,6 +108,7 @@ class StackStatus(Result):
         "present instances; None if unknown"
     )
     service_cost: ServiceCost | None = Field(description="cost of the service so far; None without a GPU service")
+    weights: str | None = Field(description="where a start reads the weights from, how far and at what price; or null")
     simulated: bool = Field(description="whether the last smoke check met a simulated server")
     outside: tuple[OutsideSetting, ...] = Field(description="settings that were changed outside of the program")
     not_judged: tuple[str, ...] = Field(description="settings that could not be read, each with the reason")
@@ -197,6 +199,7 @@ def stack_status(context: Context, deployment: Deployment) -> StackStatus:
         usd_per_hour_idle=_idle(cost, leases),
         usd_so_far=_sum([lease.usd_so_far for lease in leases] + ([] if spent is None else [spent.usd])),
         service_cost=spent,
+        weights=weights_line(context, deployment),
         simulated=deployment.is_simulated,
         outside=tuple(OutsideSetting(**asdict(change)) for change in findings.changes),
         not_judged=tuple(item.line() for item in findings.not_judged),
@@ -381,6 +384,7 @@ def _block(stack: StackStatus) -> str:
         ("expires", stack.expires_at),
         ("price", f"{_usd(stack.usd_per_hour)} per hour with everything running, {_usd(stack.usd_per_hour_idle)} idle"),
         ("cost so far", _so_far(stack)),
+        ("weights", stack.weights),
         *outside_rows(stack),
     ]
     return f"{stack.stack}\n{lines(rows)}"

@@ -37,6 +37,7 @@ class Google:
         self.changed: dict[str, Answer] = {}
         self.files = dict(FILES)
         self.quota = 1 << 50
+        self.place: dict[str, Any] = {"location": "US-EAST4", "locationType": "region"}
         self.enabled = [
             "run", "artifactregistry", "compute", "iam", "iamcredentials", "secretmanager", "storage", "logging",
             "monitoring", "cloudquotas", "cloudresourcemanager", "serviceusage", "cloudscheduler", "tpu",
@@ -66,6 +67,8 @@ class Google:
         if call.path.startswith("/CLOUD_QUOTAS/"):
             info = {"applicableLocations": ["us-east4"], "details": {"value": str(self.quota)}}
             return Answer(json={"dimensionsInfos": [info], "metric": "m"})
+        if call.path == "/STORAGE/b/acme-models":
+            return Answer(json=self.place)
         if call.path.startswith("/STORAGE/"):
             prefix = call.query["prefix"]
             return Answer(json={"items": [{"name": prefix + name, "size": size} for name, size in self.files.items()]})
@@ -166,7 +169,7 @@ def test_a_quota_that_is_too_small_comes_with_the_request_that_raises_it(google:
 @pytest.mark.slow
 def test_missing_weights_are_named(google: Google) -> None:
     google.files.pop("config.json")
-    (found,) = google.of("weights")
+    (found, _) = google.of("weights")
     assert "config.json is missing" in found.detail
 
 
@@ -175,7 +178,10 @@ def test_what_stacks_share_is_asked_once(google: Google) -> None:
     google.write("two", L4)
     google.doctor()
     paths = [call.path for call in google.cloud.server.calls]
-    assert len([path for path in paths if path.startswith("/STORAGE/")]) == 1
+    assert sorted(path for path in paths if path.startswith("/STORAGE/")) == [
+        "/STORAGE/b/acme-models",
+        "/STORAGE/b/acme-models/o",
+    ]
     assert len([path for path in paths if path.startswith("/CLOUD_QUOTAS/")]) == 3
 
 
@@ -296,3 +302,40 @@ def test_a_salt_that_is_not_the_stacks_own_is_a_problem_with_its_repair(google: 
     assert (found.subject, found.state) == ("one", "problem")
     assert found.repair is not None
     assert "remove the line encryptionsalt from Pulumi.one.yaml" in found.repair
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("place", "state", "said"),
+    [
+        ({"location": "US-EAST4"}, "ok", "a start pays 0.00 USD"),
+        ({"location": "US"}, "ok", "an unknown amount: no price of reading the multi-region us"),
+        ({"location": "US", "customPlacementConfig": {"dataLocations": ["US-EAST4", "US-EAST5"]}}, "ok", "0.00 USD"),
+        ({"location": "US-CENTRAL1"}, "warning", "costs 0.15 USD. Use a bucket in us-east4"),
+        ({"location": "NAM4"}, "warning", "costs 0.15 USD"),
+        ({"location": "EU"}, "warning", "an unknown amount (no price of a transfer from eu to us-east4 is known)"),
+        ({"location": "MARS1"}, "unknown", "no location that the catalogue has"),
+    ],
+)
+def test_a_bucket_far_from_the_service_is_warned_of(
+    google: Google, place: dict[str, Any], state: str, said: str
+) -> None:
+    google.place = place
+    (found,) = [each for each in google.of("weights") if "location of gs://acme-models" in each.subject]
+    assert (found.state, said in found.detail) == (state, True), found
+    assert (found.repair is None) is (state == "ok")
+
+
+@pytest.mark.slow
+def test_a_bucket_that_may_not_be_described_is_not_judged(google: Google) -> None:
+    google.cloud.server.routes.insert(0, lambda call: refused() if call.path == "/STORAGE/b/acme-models" else None)
+    (found,) = [each for each in google.of("weights") if "location of" in each.subject]
+    assert (found.state, "not known" in found.detail) == ("unknown", True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("region", "state"), [("us-central1", "warning"), ("us-east4", "ok")])
+def test_a_region_on_invitation_is_warned_of(google: Google, region: str, state: str) -> None:
+    google.write("one", L4.replace("us-east4", region))
+    (found,) = google.of("regions")
+    assert (found.state, "on invitation only" in found.detail) == (state, state == "warning")

@@ -193,3 +193,35 @@ def test_an_instance_has_the_price_of_its_live_limits(cloud: Deployed) -> None:
     assert found.usd_per_hour is not None
     assert found.usd_per_hour > HOUR
     assert {each.setting.rpartition(".")[2] for each in found.outside} == {"cpu", "memory"}
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ({"location": "US-EAST4"}, "near us-east4; reading it costs 0.00 USD a start"),
+        (
+            {"location": "US-CENTRAL1"},
+            "FAR: gs://models is in us-central1, and servers run in us-east4: each start reads",
+        ),
+        ({"location": "MARS1"}, "not judged for us-east4; reading it costs an unknown amount"),
+        (None, "gs://models, whose location is not known"),
+    ],
+)
+def test_the_place_of_the_weights_is_shown_with_its_price(cloud: Deployed, place: Any, said: str) -> None:
+    type_ = "pulumi-python:dynamic/components:ModelFiles"
+    outputs = {"bucket": "models", "path": "gemma", "total_bytes": 8 << 30}
+    files = {"urn": f"urn:pulumi:dev::bezel::{type_}::model", "type": type_, "id": "model", "outputs": outputs}
+    environ: Any = cloud.context.environ
+    environ["GOOGLE_STORAGE_CUSTOM_ENDPOINT"] = f"{cloud.server.url}/run/v2/"
+    cloud.keep("dev", state_of(service_resource(), files))
+    cloud.live[SERVICE] = live_service()
+    cloud.live |= {} if place is None else {"b/models": place}
+    found = of(cloud)
+    assert said in (found.weights or "")
+    assert found.verdict == "ready"
+
+
+def test_a_stack_without_a_bucket_has_no_place_of_its_weights(cloud: Deployed) -> None:
+    cloud.keep("dev", state_of(service_resource()))
+    cloud.live[SERVICE] = live_service()
+    assert of(cloud).weights is None

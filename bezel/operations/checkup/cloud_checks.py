@@ -16,7 +16,10 @@ from bezel.operations.checkup.check import Check, Job, check
 from bezel.operations.context import Context
 from bezel.planner import AnyPlan, LeasePlan
 from bezel.planner.assemble.quota import QUOTA_API, USE_API, Need, is_short, lease_needs, request, service_needs
+from bezel.planner.base.money import Priced, text
+from bezel.planner.cost.weights_transfer import BucketPlace, Transfer
 from bezel.rest import ApiError, GoogleClient
+from bezel.rest.buckets import bucket_of
 from bezel.rest.cloud_quotas import Limit, quota_of
 from bezel.weights.layout import missing_parts
 
@@ -60,6 +63,10 @@ def cloud_jobs(context: Context, client: GoogleClient, plans: Plans) -> list[Job
         jobs.append(Job("regions", stack, partial(_regions, client, stack, plan, project)))
     for folder, stacks in folders.items():
         jobs.append(Job("weights", folder.address, partial(_weights, context, client, folder, stacks[0])))
+    buckets = _grouped(named, lambda plan, _: [plan.weights.bucket] if plan.weights.bucket else [])
+    for bucket, stacks in buckets.items():
+        readers = {stack: named[stack][0] for stack in stacks}
+        jobs.append(Job("weights", f"location of gs://{bucket}", partial(_places, context, client, bucket, readers)))
     return jobs
 
 
@@ -148,6 +155,9 @@ def _quotas(
 def _regions(client: GoogleClient, stack: str, plan: AnyPlan, project: str) -> Iterable[Check]:
     if not isinstance(plan, LeasePlan):
         service = plan.service
+        if plan.is_invited:
+            (detail, *_), repair = plan.warnings, f"ask Google for access, or set `bezel:region` of {stack} to another."
+            return [check("regions", stack, "warning", detail, repair)]
         detail = f"the catalogue lists {service.accelerator} in {service.region}; only a deploy shows free capacity"
         return [check("regions", stack, "ok", detail)]
     terms = plan.terms
@@ -160,6 +170,35 @@ def _regions(client: GoogleClient, stack: str, plan: AnyPlan, project: str) -> I
     repair = f"correct `lease.zones` of {stack}: `bezel zones {stack}` shows the others."
     text = f"{kind} does not exist in {', '.join(lacking)}, of {', '.join(zones)}"
     return [check("regions", stack, "problem" if len(lacking) == len(zones) else "warning", text, repair)]
+
+
+def _places(context: Context, client: GoogleClient, bucket: str, readers: Mapping[str, AnyPlan]) -> Iterable[Check]:
+    """Whether a bucket is where the servers of its stacks are: each start of one reads all weights."""
+    subject = f"location of gs://{bucket}"
+    try:
+        place = BucketPlace.of(bucket_of(client, context.address("STORAGE"), bucket))
+    except ApiError as error:
+        if error.status == 404:
+            return []  # the outcome of its folders says so
+        detail = f"not known, so it is not judged whether starts read across regions: {error.message}"
+        repair = "let this identity read it (roles/storage.bucketViewer), or look at it in the console."
+        return [check("weights", subject, "unknown", detail, repair)]
+    return [_place(f"{subject}, {stack}", stack, plan.transfer(place)) for stack, plan in readers.items()]
+
+
+def _place(subject: str, stack: str, transfer: Transfer | None) -> Check:
+    if transfer is None or transfer.far is None:
+        where = transfer.place if transfer else "nowhere"
+        repair = f"compare it with the region of {stack} by hand."
+        return check("weights", subject, "unknown", f"{where} is no location that the catalogue has", repair)
+    if warning := transfer.warning():
+        repair = f"copy the model into a bucket in {transfer.far[0]}, and set `bezel:weights.bucket` of {stack} to it."
+        return check("weights", subject, "warning", warning, repair)
+    amount = transfer.usd
+    costs = f"{text(amount, 2)} USD" if isinstance(amount, Priced) else f"an unknown amount: {amount.reason}"
+    return check(
+        "weights", subject, "ok", f"{transfer.place}, near {', '.join(transfer.regions)}; a start pays {costs}"
+    )
 
 
 def _weights(context: Context, client: GoogleClient, folder: _Folder, stack: str) -> Iterable[Check]:

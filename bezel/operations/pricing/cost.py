@@ -62,6 +62,9 @@ class Cost(Result):
     usd_per_lease: Usd | None = Field(description="all leased machines with their gateway until the end; null without")
     lease_seconds: int | None = Field(description="run duration of a lease; null without")
     usd_per_cold_start: Range | None = Field(description="a start of an instance or of all machines")
+    usd_of_transfer_per_cold_start: Usd | None = Field(
+        description="for reading the weights from their bucket, beside the start; null if unknown"
+    )
     usd_per_million_input_tokens: Range | None
     usd_per_million_output_tokens: Range | None
     tokens_basis: str | None = Field(description="load and utilisation that the cost of tokens is estimated for")
@@ -83,6 +86,7 @@ class Cost(Result):
             ("saved per month", None if self.usd_per_month_saved is None else _usd(self.usd_per_month_saved)),
             ("per lease", _usd(self.usd_per_lease) if self.lease_seconds else None),
             ("per cold start", _range(self.usd_per_cold_start)),
+            ("weights of a cold start", _usd(self.usd_of_transfer_per_cold_start)),
             ("per million input tokens", _range(self.usd_per_million_input_tokens)),
             ("per million output tokens", _range(self.usd_per_million_output_tokens)),
             ("basis of the tokens", self.tokens_basis),
@@ -126,6 +130,7 @@ def cost(context: Context, arguments: CostArguments) -> Cost:
         usd_per_lease=_amount(given.get("usd_per_lease_with_gateway")),
         lease_seconds=given.get("lease_seconds"),
         usd_per_cold_start=_between(given.get("usd_per_cold_start")),
+        usd_of_transfer_per_cold_start=_amount(given["usd_of_transfer_per_cold_start"]),
         usd_per_million_input_tokens=_between(given.get("usd_per_million_input_tokens")),
         usd_per_million_output_tokens=_between(given.get("usd_per_million_output_tokens")),
         tokens_basis=given.get("tokens_basis"),

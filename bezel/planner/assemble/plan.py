@@ -7,9 +7,13 @@ Leaves their construction to bezel.planner.assemble.build.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Literal
 
-from bezel.planner.base.money import figure
+from bezel.catalog import accelerator, model
+from bezel.planner.base.money import Priced, figure
+from bezel.planner.base.quantities import GIB
+from bezel.planner.cost.weights_transfer import BucketPlace, Transfer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,6 +72,38 @@ class _StackPlan:
         return self.server.secrets
 
     @property
+    def _readers(self) -> tuple[str, tuple[str, ...], int]:
+        """Region in which the stack makes its bucket, regions of its servers, and how many of them start together."""
+        raise NotImplementedError
+
+    def transfer(self, place: BucketPlace | None = None) -> Transfer | None:
+        """What the starts of the servers read from their bucket; None where the model comes from no bucket.
+
+        Args:
+            place: Where the bucket is, as Cloud Storage says; by default where the stack makes it, else not known.
+        """
+        weights = self.weights
+        if weights.bucket is None:
+            return None
+        made_in, regions, servers = self._readers
+        if place is None and weights.create:
+            place = BucketPlace(made_in)
+        loaded = model(self.model)
+        read = loaded.weight_bytes + (loaded.assistant_bytes if weights.drafts else 0)
+        return Transfer(weights.bucket, place, regions, read / GIB, servers)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is to be known before a deploy, and refuses none."""
+        transfer = self.transfer()
+        return tuple(filter(None, [self._place_warning, transfer.warning() if transfer else ""]))
+
+    @property
+    def _place_warning(self) -> str:
+        """What is to be known of the hardware in its place; "" for nothing."""
+        return ""
+
+    @property
     def protected(self) -> bool:
         """Whether destroying the stack is refused."""
         return self.settings.protects_from_deletion
@@ -75,12 +111,19 @@ class _StackPlan:
     def as_output(self) -> dict[str, object]:
         """Figures for a stack's output, each with its basis; an unknown price is "unknown"."""
         starts = [figure(self.cost.start(seconds), 4) for seconds in self.start.seconds]
+        transfer = self.transfer()
+        network = figure(Priced(Decimal(0)) if transfer is None else transfer.usd, 4)
         return {
             "fit": self.fit.as_output(),
             "weights": self.weights.as_output(),
             "start": self.start.as_output(),
             "estimate": self.estimate.as_output(),
-            "cost": {**self.cost.as_output(), "usd_per_cold_start": starts, **self.token_cost.as_output()},
+            "cost": {
+                **self.cost.as_output(),
+                "usd_per_cold_start": starts,
+                "usd_of_transfer_per_cold_start": network,
+                **self.token_cost.as_output(),
+            },
             **({"speculation": self.gain.as_output()} if self.gain else {}),
         }
 
@@ -97,6 +140,25 @@ class Plan(_StackPlan):
     def server(self) -> ServicePlan:
         """The part that describes the server."""
         return self.service
+
+    @property
+    def _readers(self) -> tuple[str, tuple[str, ...], int]:
+        return self.service.region, (self.service.region,), 1
+
+    @property
+    def is_invited(self) -> bool:
+        """Whether the region offers the accelerator to projects only that Google admitted."""
+        return self.service.region in accelerator(self.service.accelerator).regions_on_invitation
+
+    @property
+    def _place_warning(self) -> str:
+        gpu, region = accelerator(self.service.accelerator), self.service.region
+        if not self.is_invited:
+            return ""
+        return (
+            f"{region} offers {gpu.id} on invitation only: Google has to admit the project, else the deploy fails. "
+            f"Open to everyone: {', '.join(gpu.regions)} ({gpu.as_of})."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +250,11 @@ class LeasePlan(_StackPlan):
     labels: Mapping[str, str]
     service_account_id: str
     image_repository_id: str
+
+    @property
+    def _readers(self) -> tuple[str, tuple[str, ...], int]:
+        regions = dict.fromkeys(zone.region for zone in self.terms.zones)
+        return self.gateway.region, tuple(regions), len(self.terms.names)
 
     @property
     def server(self) -> NodePlan:

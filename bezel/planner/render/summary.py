@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bezel.catalog import accelerator
 from bezel.planner.assemble.plan import LeasePlan
 from bezel.planner.assemble.provenance import COMPUTED, DEFAULT
 from bezel.planner.base.deployment import HEALTH_PATH
 from bezel.planner.base.expiry import EXPIRY, NEVER
-from bezel.planner.base.money import text
+from bezel.planner.base.money import Priced, text
 from bezel.planner.base.quantities import duration_text, memory_text
 from bezel.planner.cost import lease_cost, service_cost
 from bezel.planner.render.text_table import (
@@ -54,6 +53,7 @@ def plan_summary(plan: Plan | LeasePlan) -> str:
                 ("Memory", _leased_memory(plan)),
                 ("Estimated speed of one machine", [*_lease_start(plan), *speed_rows(plan.estimate, plan.gain)]),
                 ("Cost", [*_lease_cost(plan), *_lease_limits(plan)]),
+                *_warned(plan),
             ]
         )
     return written(
@@ -63,6 +63,7 @@ def plan_summary(plan: Plan | LeasePlan) -> str:
             ("Memory", gpu_memory_rows(plan.fit, plan.service.accelerator)),
             ("Estimated speed of one instance", [*_service_start(plan), *speed_rows(plan.estimate, plan.gain)]),
             ("Cost", _service_cost(plan)),
+            *_warned(plan),
         ]
     )
 
@@ -98,8 +99,7 @@ def _service(plan: Plan) -> Iterable[Row]:
     service, weights, origin = plan.service, plan.weights, plan.origins
     probe = service.startup_probe
     yield "service", service.name, COMPUTED
-    invited = service.region in accelerator(service.accelerator).regions_on_invitation
-    yield "region", service.region + (" (on invitation)" if invited else ""), origin["region"]
+    yield "region", service.region + (" (on invitation)" if plan.is_invited else ""), origin["region"]
     yield "accelerator", f"{service.accelerator_count} x {service.accelerator}", origin["accelerator"]
     yield "cpu", service.cpu, origin["resources.cpu"]
     yield "memory", memory_text(service.memory_gib), origin["resources.memory"]
@@ -208,6 +208,7 @@ def _service_cost(plan: Plan) -> Iterable[Row]:
     yield "at most", usd(cost.hourly_at_max, "h", 4), _instances(cost.max_instances)
     low, high = map(cost.start, plan.start.seconds)
     yield "one start", usd_range((low, high), 4), "billed from its beginning"
+    yield from _transfer(plan)
     yield from token_rows(plan.token_cost)
     idle = plan.settings.cost.max_idle_hourly_usd
     yield _limit(plan, "spending limit", "max_hourly_usd", "/h")
@@ -216,6 +217,25 @@ def _service_cost(plan: Plan) -> Iterable[Row]:
     else:
         yield _limit(plan, "spending limit, idle", "max_idle_hourly_usd", "/h")
     yield "not included", None, ", ".join(cost.not_included)
+
+
+def _transfer(plan: Plan | LeasePlan) -> Iterable[Row]:
+    """What a start pays for reading its weights from another location; nothing without a bucket."""
+    transfer = plan.transfer()
+    if transfer is None:
+        return
+    amount, read = transfer.usd, f"{transfer.gib * transfer.servers:.1f} GiB"
+    if isinstance(amount, Priced):
+        note = f"{read} from {transfer.place}" if amount.usd else f"{read} from the same region"
+        yield "weights of a start", f"{text(amount, 2)} USD", note
+        return
+    where = "`bezel doctor` looks" if transfer.place is None else amount.reason
+    yield "weights of a start", "unknown", f"{read}, by the bucket's location: {where}"
+
+
+def _warned(plan: Plan | LeasePlan) -> list[tuple[str, Iterable[Row]]]:
+    """The section of the warnings; none where there is nothing to warn of."""
+    return [("Warnings", [("warning", warning, COMPUTED) for warning in plan.warnings])] if plan.warnings else []
 
 
 def _instances(number: int) -> str:
@@ -247,6 +267,7 @@ def _lease_cost(plan: LeasePlan) -> Iterable[Row]:
     yield f"with the gateway for {length}", f"{text(cost.lease_at_max, 2)} USD", "at most, without the fee for requests"
     low, high = map(cost.start, plan.start.seconds)
     yield "one start", usd_range((low, high), 2), "billed from its beginning"
+    yield from _transfer(plan)
     if plan.start.cached_seconds:
         low_seconds, high_seconds = plan.start.saved_seconds
         spared = usd_range((cost.start(low_seconds), cost.start(high_seconds)), 2)

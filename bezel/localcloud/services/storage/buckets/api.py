@@ -4,6 +4,7 @@ import re
 
 from starlette.responses import Response
 
+from bezel.catalog.storage_locations import location_kind, storage_locations
 from bezel.localcloud.core.errors import ApiError, invalid, refuse_unserved, unserved
 from bezel.localcloud.core.json_types import Json, b64, timestamp
 from bezel.localcloud.core.objects import LIVE, NONCURRENT
@@ -22,7 +23,6 @@ from bezel.localcloud.services.storage.metadata import CLASSES
 
 _PROJECT = f"projects/{PROJECT}"
 _LISTED = "project prefix softDeleted maxResults pageToken"
-_LARGE_LOCATIONS = frozenset({"US", "EU", "ASIA", "NAM4", "EUR4", "EUR5", "EUR7", "EUR8", "ASIA1"})
 # Fields that the platform sets, and fields that cannot be changed.
 _THEIRS = frozenset(
     {"kind", "id", "selfLink", "projectNumber", "metageneration", "generation", "timeCreated", "updated", "etag",
@@ -42,7 +42,7 @@ def create(call: Call) -> Json:
     if not re.fullmatch(r"[a-z0-9][a-z0-9_.-]{1,61}[a-z0-9]", name):
         raise invalid(f"Invalid bucket name: '{name}'")
     location, now = str(call.body.get("location") or "US").upper(), timestamp(call.cloud.pace.now())
-    if location.lower() not in regions() and location not in _LARGE_LOCATIONS:
+    if location.lower() not in regions() and location not in storage_locations():
         raise invalid(f"The specified location constraint is not valid: {location}.", ("location", location))
     _check_settings(call.body)
     bucket = {
@@ -54,7 +54,9 @@ def create(call: Call) -> Json:
         "timeCreated": now,
         "updated": now,
         "etag": b64(b"1"),
-        "locationType": "region" if "-" in location else "multi-region",
+        "locationType": location_kind(
+            location, (call.body.get("customPlacementConfig") or {}).get("dataLocations") or ()
+        ),
         "storageClass": "STANDARD",
         "softDeletePolicy": {"retentionDurationSeconds": "604800", "effectiveTime": now},
     }

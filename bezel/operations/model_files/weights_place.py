@@ -1,0 +1,35 @@
+"""Where a deployed stack reads its weights from, and what each start pays for it: asked of Cloud Storage."""
+
+from bezel.operations.context import Context
+from bezel.operations.deployment.deployment import Deployment
+from bezel.operations.redaction import cleaned
+from bezel.planner.base.money import Priced, text
+from bezel.planner.base.quantities import GIB
+from bezel.planner.cost.weights_transfer import BucketPlace, Transfer
+from bezel.rest import RestError
+from bezel.rest.buckets import bucket_of
+
+_MODEL_FILES = "pulumi-python:dynamic/components:ModelFiles"
+
+
+def weights_line(context: Context, deployment: Deployment) -> str | None:
+    """The bucket of a deployment's weights with its distance and price; None where it reads none."""
+    outputs = [dict(each.get("outputs") or {}) for each in deployment.resources if each.get("type") == _MODEL_FILES]
+    bucket = next((str(each["bucket"]) for each in outputs if each.get("bucket")), "")
+    regions = tuple(dict.fromkeys(lease.zone.rpartition("-")[0] for lease in deployment.leases if lease.zone))
+    if not regions and deployment.service is not None and deployment.service.has_gpu:
+        regions = (deployment.service.location,)
+    if not bucket or not regions:
+        return None
+    try:
+        place = BucketPlace.of(bucket_of(context.google, context.address("STORAGE"), bucket))
+    except RestError as error:
+        return cleaned(f"gs://{bucket}, whose location is not known: {error}", 300)
+    read = sum(float(each.get("total_bytes") or 0) for each in outputs if each.get("bucket") == bucket) / GIB
+    transfer = Transfer(bucket, place, regions, read, max(1, len(deployment.leases)))
+    if warning := transfer.warning():
+        return f"FAR: {warning}"
+    amount = transfer.usd
+    price = f"{text(amount, 2)} USD" if isinstance(amount, Priced) else f"an unknown amount ({amount.reason})"
+    near = f"not judged for {', '.join(regions)}" if transfer.far is None else f"near {', '.join(regions)}"
+    return f"gs://{bucket} in {place}, {near}; reading it costs {price} a start"
