@@ -1,4 +1,4 @@
-"""What an operation touches, by which a server of some stacks only offers it, and the refusal of what is beyond. Pure.
+"""Classes of what operations touch, by which a server of some stacks offers them, and the refusal of the rest. Pure.
 
 Owns the classes and their rule: what is not classified is not served. Which operation is of which class, and which of
 its arguments may be given, is part of the registry.

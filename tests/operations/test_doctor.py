@@ -314,7 +314,7 @@ def test_a_salt_that_is_not_the_stacks_own_is_a_problem_with_its_repair(google: 
         ({"location": "US-CENTRAL1"}, "warning", "costs 0.15 USD. Use a bucket in us-east4"),
         ({"location": "NAM4"}, "warning", "costs 0.15 USD"),
         ({"location": "EU"}, "warning", "an unknown amount (no price of a transfer from eu to us-east4 is known)"),
-        ({"location": "MARS1"}, "unknown", "no location that the catalogue has"),
+        ({"location": "MARS1"}, "unknown", "expected a location of the catalogue, got mars1"),
     ],
 )
 def test_a_bucket_far_from_the_service_is_warned_of(

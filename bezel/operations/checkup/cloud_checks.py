@@ -190,7 +190,7 @@ def _place(subject: str, stack: str, transfer: Transfer | None) -> Check:
     if transfer is None or transfer.far is None:
         where = transfer.place if transfer else "nowhere"
         repair = f"compare it with the region of {stack} by hand."
-        return check("weights", subject, "unknown", f"{where} is no location that the catalogue has", repair)
+        return check("weights", subject, "unknown", f"expected a location of the catalogue, got {where}", repair)
     if warning := transfer.warning():
         repair = f"copy the model into a bucket in {transfer.far[0]}, and set `bezel:weights.bucket` of {stack} to it."
         return check("weights", subject, "warning", warning, repair)

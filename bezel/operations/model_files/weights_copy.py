@@ -34,7 +34,7 @@ from bezel.weights.retry import Watch
 NAME = "weights_copy"
 _TYPE = "storage.googleapis.com/Object"
 _PLAN_SECONDS = 120.0
-_UNPRICED = "storage and network between locations are not priced: the catalogue has no prices of them"
+_UNPRICED = "storage, and the network between locations, are not priced here"
 
 
 class CopyArguments(Arguments):

@@ -1,4 +1,4 @@
-"""Where a deployed stack reads its weights from, and what each start pays for it: asked of Cloud Storage."""
+"""Place of a deployed stack's weights: where its starts read them from, and at what price. Asks Cloud Storage."""
 
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import Deployment

@@ -235,7 +235,7 @@ def _transfer(plan: Plan | LeasePlan) -> Iterable[Row]:
 
 def _warned(plan: Plan | LeasePlan) -> list[tuple[str, Iterable[Row]]]:
     """The section of the warnings; none where there is nothing to warn of."""
-    return [("Warnings", [("warning", warning, COMPUTED) for warning in plan.warnings])] if plan.warnings else []
+    return [("Warnings", [("warning", None, warning) for warning in plan.warnings])] if plan.warnings else []
 
 
 def _instances(number: int) -> str:

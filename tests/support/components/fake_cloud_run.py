@@ -54,6 +54,7 @@ class FakeRun:
         leases: Queued resources that are there, by their full names.
         subnetworks: What Compute Engine says of each, by its full name; None where the caller may see none.
         neighbours: The services of the region; None where the caller may not list them.
+        place: Where every bucket is; None where the caller may describe none.
     """
 
     server: Server
@@ -71,6 +72,7 @@ class FakeRun:
     leases: set[str] = field(default_factory=set)
     subnetworks: dict[str, dict[str, Any]] | None = field(default_factory=dict)
     neighbours: list[dict[str, Any]] | None = field(default_factory=list)
+    place: dict[str, Any] | None = field(default_factory=lambda: {"location": "US-EAST4"})
     bodies: list[dict[str, Any]] = field(default_factory=list)
 
     def route(self, call: Call) -> Answer:
@@ -82,6 +84,7 @@ class FakeRun:
             "monitoring": self._time_series,
             "tpu": self._lease,
             "compute": self._subnetwork,
+            "storage": self._bucket,
         }
         if answer := others.get(call.path.split("/")[1]):
             return answer(call)
@@ -97,6 +100,9 @@ class FakeRun:
         if call.method == "PATCH":
             return self._patch(call, self.service)
         return Answer(json=self.service)
+
+    def _bucket(self, _call: Call) -> Answer:
+        return _error(403, "storage.buckets.get denied") if self.place is None else Answer(json=self.place)
 
     def _patch(self, call: Call, service: dict[str, Any]) -> Answer:
         if self.changes_between:
@@ -176,5 +182,6 @@ def running(monkeypatch: "pytest.MonkeyPatch") -> "Iterator[FakeRun]":
         monkeypatch.setenv("GOOGLE_MONITORING_CUSTOM_ENDPOINT", f"{server.url}/monitoring/")
         monkeypatch.setenv("GOOGLE_TPU_V2ALPHA1_CUSTOM_ENDPOINT", f"{server.url}/tpu/v2alpha1/")
         monkeypatch.setenv("GOOGLE_COMPUTE_CUSTOM_ENDPOINT", f"{server.url}/compute/v1/")
+        monkeypatch.setenv("GOOGLE_STORAGE_CUSTOM_ENDPOINT", f"{server.url}/storage/v1/")
         monkeypatch.setenv("GOOGLE_OAUTH_ACCESS_TOKEN", "ya29.planted-access-token")
         yield fake
