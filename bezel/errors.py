@@ -119,5 +119,6 @@ def shown(value: object, longest: int = _LONGEST_SHOWN) -> str:
     if _TOKEN_LIKE.search(text):
         return NOT_SHOWN
     if not text or not text.isprintable():
-        text = json.dumps(text, ensure_ascii=False)
+        # No output can encode half of a surrogate pair, which JSON may hold.
+        text = json.dumps(text, ensure_ascii=False).encode("utf-8", "backslashreplace").decode()
     return text if len(text) <= longest else text[:longest] + "…"

@@ -4,12 +4,12 @@ A permission that Google denies is named with the role of the set-up (`bootstrap
 command that grants it. Pure but for `account_of`. Leaves out which diagnostics are errors (`engine_events`).
 """
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from bezel.errors import Problem
+from bezel.json_documents import read_json
 from bootstrap import permissions
 
 # What a plan was to change and a failed run did not reach.
@@ -63,7 +63,7 @@ def account_of(environ: Mapping[str, str]) -> str:
     if impersonated := environ.get("GOOGLE_IMPERSONATE_SERVICE_ACCOUNT", ""):
         return impersonated
     try:
-        content = json.loads(Path(environ["GOOGLE_APPLICATION_CREDENTIALS"]).read_text(encoding="utf-8"))
+        content = read_json(Path(environ["GOOGLE_APPLICATION_CREDENTIALS"]).read_text(encoding="utf-8"))
     except (KeyError, OSError, ValueError):
         return ""
     if not isinstance(content, dict):

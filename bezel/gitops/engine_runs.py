@@ -19,6 +19,7 @@ from bezel.errors import Problem, UserError
 from bezel.gitops.engine_errors import account_of, missing_roles, plain_errors
 from bezel.gitops.engine_events import PACK_FAILED, Change, Events, Violation, read_events
 from bezel.gitops.engine_plans import let_computed_values_differ
+from bezel.json_documents import read_json
 from bezel.pulumi_engine.engine_process import End, run_to_end
 from bezel.pulumi_engine.event_log import Change as UnfinishedChange
 from bezel.pulumi_engine.event_log import unfinished
@@ -219,15 +220,16 @@ def exported_state(project: Project, stack: str, environment: Mapping[str, str])
     Raises:
         CommandError: The backend cannot be read.
     """
-    import json  # late: every other command is without it
-
     try:
         text = _printed(project, stack, environment, ("stack", "export"), QUICK_SECONDS)
     except CommandError as error:
         if f"no stack named '{stack}' found" in str(error):
             return None
         raise
-    state: dict[str, Any] = json.loads(text)
+    try:
+        state: dict[str, Any] = read_json(text)
+    except ValueError as error:
+        raise CommandError(f"the state of {stack} cannot be read: {error}") from None
     return state
 
 

@@ -70,7 +70,7 @@ def unix(timestamp: object) -> float | None:
         return None
     try:
         return datetime.fromisoformat(timestamp).timestamp()
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 

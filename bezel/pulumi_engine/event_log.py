@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from bezel.errors import Problem, UserError
+from bezel.json_documents import read_json
 from bezel.pulumi_engine.resource_ids import MAKES_NOTHING
 
 _CHANGES = frozenset(
@@ -144,14 +146,23 @@ def _change(metadata: Mapping[str, Any]) -> Change:
 
 
 def events_in(log: Path) -> Iterator[dict[str, Any]]:
-    """The events of a run in their order; none without a log."""
+    """The events of a run in their order; none without a log.
+
+    Raises:
+        UserError: An event is out of the bounds of `read_json`.
+    """
     try:
         lines = log.read_text(encoding="utf-8").splitlines()
     except OSError:
         return
     for line in lines:
         try:
-            event = json.loads(line)
-        except ValueError:
+            event = read_json(line)
+        except json.JSONDecodeError:
             continue  # the cut last line of a killed engine
+        except ValueError as error:
+            # A change that is left out would be judged by nobody.
+            consequence = f"an event of the engine cannot be read: {error}. So it is unknown what the run changes."
+            repair = "find the resource whose properties hold such a value, and correct the program."
+            raise UserError(Problem(str(log), None, consequence, repair)) from None
         yield event

@@ -4,13 +4,13 @@ The engine's own `pulumi cancel` removes a stale lock. Leaves out locks of other
 checked from here: the engine refuses them itself.
 """
 
-import json
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bezel.localcloud.processes.process_status import is_running
+from bezel.json_documents import read_json, whole_number
+from bezel.localcloud.processes.process_status import MOST_PID, is_running
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def _locks(state: Path, project: str, stack: str) -> Iterator[Lock | None]:
     """The locks of a stack; None for a file that names no process."""
     for file in sorted((state / ".pulumi" / "locks" / "organization" / project / stack).glob("*.json")):
         try:
-            lock = json.loads(file.read_text())
-            yield Lock(int(lock["pid"]), str(lock["hostname"]), str(lock.get("timestamp", "")))
+            lock = read_json(file.read_text())
+            yield Lock(whole_number(lock["pid"], 1, MOST_PID), str(lock["hostname"]), str(lock.get("timestamp", "")))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             yield None

@@ -15,13 +15,13 @@ its temporary name (`.tmp`) after 2 s: an engine writes its few bytes in no time
 """
 
 import contextlib
-import json
 import time
 from pathlib import Path
 from typing import Any
 
 from bezel.atomic_write import write_whole
 from bezel.errors import Problem, UserError
+from bezel.json_documents import read_json
 
 STACK = "pulumi:pulumi:Stack"
 # Marks a value that is not plain, and names its kind (sdk/go/common/resource/sig in Pulumi's sources).
@@ -82,16 +82,36 @@ def restore(state: Path, project: str, stack: str) -> bool:
     return True
 
 
+def latest_of(text: bytes | str) -> dict[str, Any]:
+    """The latest state in the content of a state's file; empty for a stack that was never deployed.
+
+    Raises:
+        ValueError: It is not a state of the engine.
+    """
+    content: Any = read_json(text)
+    for key in ("checkpoint", "latest"):
+        if not isinstance(content, dict) or key not in content:
+            raise ValueError(f"it has no {key}")
+        content = content[key]
+    if content is None:
+        return {}
+    resources = content.get("resources") or [] if isinstance(content, dict) else None
+    if not isinstance(resources, list) or not all(isinstance(item, dict) for item in resources):
+        raise ValueError("its latest state has no list of resources")
+    state: dict[str, Any] = content
+    return state
+
+
 def _file(state: Path, project: str, stack: str) -> Path:
     return state / ".pulumi" / "stacks" / project / f"{stack}.json"
 
 
 def _is_state(file: Path) -> bool:
     try:
-        latest = json.loads(file.read_text())["checkpoint"]["latest"]
-    except (OSError, ValueError, KeyError, TypeError):
+        latest_of(file.read_text())
+    except (OSError, ValueError):
         return False
-    return latest is None or (isinstance(latest, dict) and isinstance(latest.get("resources") or [], list))
+    return True
 
 
 def _latest(state: Path, project: str, stack: str) -> dict[str, Any] | None:
@@ -99,8 +119,8 @@ def _latest(state: Path, project: str, stack: str) -> dict[str, Any] | None:
     if not file.exists():
         return None
     try:
-        return json.loads(file.read_text())["checkpoint"]["latest"] or {}
-    except (ValueError, KeyError, TypeError) as error:
+        return latest_of(file.read_text())
+    except ValueError as error:
         repair = f"`.venv/bin/bezel local recover {stack}` restores the previous one."
         raise UserError(Problem(str(file), None, f"it is not a state of the engine: {error!r}.", repair)) from None
 
@@ -140,7 +160,7 @@ def _is_cut(file: Path) -> bool:
     if file.suffix == ".tmp":
         return time.time() - file.stat().st_mtime > _WRITING_SECONDS
     try:
-        json.loads(file.read_bytes())
+        read_json(file.read_bytes())
     except ValueError:
         return True
     return False

@@ -1,10 +1,10 @@
 """Errors of REST calls, with texts for the user that hold no credential."""
 
-import json
 import re
 from typing import Any
 
 from bezel.errors import UserError
+from bezel.json_documents import read_json
 
 PLACEHOLDER = "[redacted]"
 
@@ -74,7 +74,7 @@ class ApiError(RestError):
     def of(cls, status: int, body: bytes, *, method: str, url: str) -> "ApiError":
         """Reads Google's two error shapes (AIP-193, and the storage API's older one), or any text."""
         try:
-            content: Any = json.loads(body)
+            content: Any = read_json(body)
         except ValueError:
             content = None
         error = content.get("error") if isinstance(content, dict) else None

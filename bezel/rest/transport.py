@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import ssl
 
     import httpx
-import json as json_module
 
+from bezel.json_documents import read_json
 from bezel.rest.errors import ApiError
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def json_object(response: "httpx.Response", method: str, url: str) -> dict[str, 
     if not response.content.strip():
         return {}
     try:
-        parsed = json_module.loads(response.content)
+        parsed = read_json(response.content)
     except ValueError:
         raise ApiError(response.status_code, "", "the response is not JSON", method=method, url=url) from None
     if not isinstance(parsed, dict):

@@ -14,6 +14,7 @@ from bezel.gitops.locks.held import BLIND_SECONDS, WATCH_SECONDS
 from bezel.gitops.locks.process import Process, is_alive, started_at, this_process
 from bezel.gitops.locks.record import Lock, Owner, Run, judge, object_name, parse, run_of, to_json
 from bezel.gitops.locks.taker import owner_of, run_state
+from bezel.localcloud.processes.process_status import MOST_PID
 from bezel.pulumi_engine.engine_process import GRACE_SECONDS
 from tests.support.gitops.fake_forge import REPOSITORY, fake_forge
 
@@ -79,7 +80,8 @@ def test_a_process_is_known_by_its_start_and_its_machine():
 
 texts = st.text(max_size=20)
 runs = st.builds(Run, *[texts] * 8)
-owners = st.builds(Owner, texts, texts, st.builds(Process, texts, st.integers(), st.integers()), st.none() | runs)
+processes = st.builds(Process, texts, st.integers(1, MOST_PID), st.integers(0, 2**63 - 1))
+owners = st.builds(Owner, texts, texts, processes, st.none() | runs)
 locks = st.builds(Lock, *[texts] * 4, owners, st.lists(st.tuples(texts, owners), max_size=2).map(tuple))
 
 

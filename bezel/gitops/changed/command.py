@@ -4,7 +4,6 @@ Owns the steps and the process that plans a tree. The rules are in `rules`, git 
 is made by that tree's own code; nothing that the comparison cannot tell is left out of the result.
 """
 
-import json
 import os
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from bezel.gitops.changed.git_trees import base_of, changes_between, checked_git
 from bezel.gitops.changed.import_closure import KINDS, UnparsedError, closures
 from bezel.gitops.changed.report import ChangedReport
 from bezel.gitops.changed.rules import STACK_FILE, Concerned, FileChange, Program, concerned, needs_plans, needs_program
+from bezel.json_documents import read_json
 from bezel.pulumi_engine.pipeline_file import pipeline_of
 from bezel.pulumi_engine.project import Project
 
@@ -116,7 +116,7 @@ def plans(tree: Path) -> Plans:
             check=False,
             timeout=SECONDS,
         )
-        found: Plans = json.loads(ended.stdout) if ended.returncode == 0 else {}
+        found: Plans = read_json(ended.stdout) if ended.returncode == 0 else {}
     except (OSError, subprocess.TimeoutExpired, ValueError) as error:
         raise UnplannedError(f"the stacks could not be planned ({error})") from None
     if ended.returncode:

@@ -4,13 +4,13 @@ Owns the calls of git, each with a deadline; neither the working copy nor its in
 means (`rules`).
 """
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
 from bezel.errors import NOT_SET, Problem, UserError
 from bezel.gitops.changed.rules import FileChange
 from bezel.gitops.git import GitError, git
+from bezel.json_documents import read_json
 
 _NO_COMMIT = "0" * 40
 _DEFAULT_BRANCHES = ("refs/remotes/origin/HEAD", "refs/remotes/origin/main", "refs/remotes/origin/master")
@@ -100,7 +100,7 @@ def write_tree(folder: Path, commit: str, target: Path) -> Path:
 def _event(environ: Mapping[str, str]) -> Mapping[str, object]:
     path = environ.get("GITHUB_EVENT_PATH", "")
     try:
-        event = json.loads(Path(path).read_bytes()) if path else {}
+        event = read_json(Path(path).read_bytes()) if path else {}
     except (OSError, ValueError) as error:
         consequence = f"the run's event cannot be read ({error}), so the base of the change is unknown."
         repair = "unset it, or choose the base with `--base REV`."

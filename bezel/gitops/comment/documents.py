@@ -4,12 +4,12 @@ Owns where they are looked for and what they must have. A document of a kind tha
 folder, and refused as a file.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from bezel.errors import Problem, UserError
+from bezel.json_documents import read_json
 
 KINDS = ("preview", "rehearsal", "deployment")
 _MAX_BYTES = 32 * 2**20
@@ -48,10 +48,10 @@ def _read(file: Path, *, in_folder: bool) -> Document | Problem | None:
     try:
         if file.stat().st_size > _MAX_BYTES:
             return Problem(str(file), None, f"it is larger than {_MAX_BYTES >> 20} MiB.", again)
-        content = json.loads(file.read_bytes())
+        content = read_json(file.read_bytes())
     except OSError as error:
         return Problem(str(file), None, f"it cannot be read: {error.strerror}.", again)
-    except (ValueError, RecursionError):
+    except ValueError:
         return Problem(str(file), None, "it is not JSON.", again)
     kind = content.get("kind") if isinstance(content, dict) else None
     if kind not in KINDS:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from bezel.gitops.forge.environment import Facts
 from bezel.gitops.forge.errors import ForgeError
-from bezel.gitops.forge.objects import Comment, Issue, PullRequest, RunState, run_state_of
+from bezel.gitops.forge.objects import Comment, Issue, PullRequest, RunState, branch_of, run_state_of, sha_of
 from bezel.gitops.forge.transport import Transport
 
 _PULLS = "pull-requests: write"
@@ -166,11 +166,10 @@ class Forge:
         query = {"state": "open", "base": base, "base_branch": base, "head": f"{self._owner}:{branch}"}
         path = f"{self._base}/pulls"
         for entry in self._transport.pages(path, needs="pull-requests: read", params=query):
-            head = entry.get("head") or {}
-            if head.get("ref") == branch and (head.get("repo") or {}).get("full_name") == self.facts.repository:
+            if branch_of(entry) == (self.facts.repository, branch):
                 content = {"title": title, "body": body}
-                edited = self._transport.request("PATCH", f"{path}/{int(entry['number'])}", needs=_PULLS, body=content)
-                return PullRequest.of(edited)
+                own = f"{path}/{PullRequest.of(entry).number}"
+                return PullRequest.of(self._transport.request("PATCH", own, needs=_PULLS, body=content))
         content = {"title": title, "body": body, "head": branch, "base": base}
         return PullRequest.of(self._transport.request("POST", path, needs=_PULLS, body=content))
 
@@ -227,10 +226,10 @@ class Forge:
     def _push_to_github(self, branch: str, base: str, files: Mapping[str, str], message: str) -> None:
         def post(path: str, content: object) -> str:
             created = self._transport.request("POST", f"{self._base}/git/{path}", needs=_CONTENTS, body=content)
-            return str(created["sha"])
+            return sha_of(created)
 
         ref: Any = self._transport.request("GET", f"{self._base}/git/ref/heads/{quote(base)}", needs=_CONTENTS)
-        parent = str(ref["object"]["sha"])
+        parent = sha_of(ref.get("object") if isinstance(ref, dict) else ref)
         blobs = {path: post("blobs", {"content": text, "encoding": "base64"}) for path, text in files.items()}
         entries = [{"path": path, "mode": "100644", "type": "blob", "sha": blob} for path, blob in blobs.items()]
         tree = post("trees", {"base_tree": parent, "tree": entries})

@@ -4,7 +4,6 @@ Owns their names, and the pull request of the event that started the run. Sends 
 has none of them, unless its user sets GITHUB_API_URL and GITHUB_REPOSITORY.
 """
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from urllib.parse import quote, urlsplit
 
 from bezel.errors import Problem
 from bezel.gitops.forge.errors import ForgeError
+from bezel.json_documents import read_json
 
 Kind = Literal["github", "gitea"]
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
@@ -104,7 +104,7 @@ def pull_request_of(environ: Mapping[str, str]) -> PullRequestEvent | None:
     event: object = {}
     if path := environ.get("GITHUB_EVENT_PATH", ""):
         try:
-            event = json.loads(Path(path).read_bytes())
+            event = read_json(Path(path).read_bytes())
         except (OSError, ValueError) as error:
             consequence = f"the run's event cannot be read ({error}), so its pull request is unknown."
             raise ForgeError(

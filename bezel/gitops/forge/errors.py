@@ -1,8 +1,7 @@
 """Errors of the forge's API, each with its cause and its repair; no text holds the token."""
 
-import json
-
 from bezel.errors import NOT_SET, Problem, UserError
+from bezel.json_documents import read_json
 from bezel.rest import redact
 
 _LONGEST = 300
@@ -92,7 +91,7 @@ def refused(status: int, body: bytes, *, method: str, url: str, needs: str, toke
 def _message(body: bytes, token: str) -> str:
     """The forge's own text, as one line of bounded length."""
     try:
-        content = json.loads(body)
+        content = read_json(body)
     except ValueError:
         content = body.decode("utf-8", "replace")
     if isinstance(content, dict):

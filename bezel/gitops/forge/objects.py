@@ -1,12 +1,18 @@
 """Objects of a forge, read from its JSON: comments, issues, pull requests, the state of a run.
 
-A field that is missing or of another type is read as empty: the texts were written by others.
+A text that is missing or of another type is read as empty: it was written by others. A number is the forge's own, and
+one that is missing is an error.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from bezel.errors import shown
+from bezel.gitops.forge.errors import ForgeError
+from bezel.json_documents import whole_number
+
+_HIGHEST_ID = 2**63 - 1
 RunState = Literal["running", "ended", "unknown"]
 
 # GitHub and Gitea name the outcome apart from the status; Forgejo's status is the outcome.
@@ -26,7 +32,7 @@ class Comment:
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> "Comment":
         """Read it from the forge's JSON."""
-        return cls(int(given["id"]), _login(given), _text(given, "body"), _text(given, "html_url"))
+        return cls(_number(given, "id"), _login(given), _text(given, "body"), _text(given, "html_url"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +49,9 @@ class Issue:
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> "Issue":
         """Read it from the forge's JSON."""
+        number = _number(given, "number")
         title, body, state = (_text(given, name) for name in ("title", "body", "state"))
-        return cls(int(given["number"]), _login(given), title, body, state, _text(given, "html_url"))
+        return cls(number, _login(given), title, body, state, _text(given, "html_url"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +65,7 @@ class PullRequest:
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> "PullRequest":
         """Read it from the forge's JSON."""
-        return cls(int(given["number"]), _text(given, "title"), _text(given, "html_url"))
+        return cls(_number(given, "number"), _text(given, "title"), _text(given, "html_url"))
 
 
 def run_state_of(given: Mapping[str, Any], attempt: int | None) -> RunState:
@@ -70,9 +77,38 @@ def run_state_of(given: Mapping[str, Any], attempt: int | None) -> RunState:
     return "ended" if status in _ENDED else "running" if status in _RUNNING else "unknown"
 
 
+def branch_of(pull_request: Mapping[str, Any]) -> tuple[str, str]:
+    """Repository (OWNER/NAME) and branch of a pull request, "" each where the forge does not say."""
+    head = pull_request.get("head")
+    head = head if isinstance(head, Mapping) else {}
+    repository = head.get("repo")  # a deleted fork has none
+    return _text(repository, "full_name") if isinstance(repository, Mapping) else "", _text(head, "ref")
+
+
+def sha_of(given: object) -> str:
+    """The hash of an object of git.
+
+    Raises:
+        ForgeError: The forge does not say it.
+    """
+    sha = _text(given, "sha") if isinstance(given, Mapping) else ""
+    if not sha:
+        raise ForgeError(f"the forge's response has no hash of an object of git: {shown(given)}.")
+    return sha
+
+
 def _login(given: Mapping[str, Any]) -> str:
     user = given.get("user")
     return str(user.get("login") or "") if isinstance(user, Mapping) else ""
+
+
+def _number(given: object, name: str) -> int:
+    """The number by which the forge knows the object; nothing can be done with one that has none."""
+    value = given.get(name) if isinstance(given, Mapping) else None
+    try:
+        return whole_number(value, 0, _HIGHEST_ID)
+    except ValueError as error:
+        raise ForgeError(f"the forge's response has an object whose {name} is {shown(value)}: {error}.") from None
 
 
 def _text(given: Mapping[str, Any], name: str) -> str:

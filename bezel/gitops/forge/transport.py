@@ -4,7 +4,6 @@ Shares the rules of retries with `bezel.rest`. The token goes to the forge's own
 and of a link to the next page only its existence is read. Clock, sleep and dice are passed in.
 """
 
-import json
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.gitops.forge.environment import Facts
 from bezel.gitops.forge.errors import ForgeError, no_token, refused, unreachable
+from bezel.json_documents import read_json
 from bezel.rest import AddressError, Backoff, guarded
 from bezel.rest.client import IDEMPOTENT, is_retryable, retry_delay
 from bezel.rest.transport import new_client, reason_of
@@ -93,8 +93,8 @@ class Transport:
         for page in range(1, MAX_PAGES + 1):
             query = {**(params or {}), **_PAGE_SIZE[self.facts.kind], "page": page}
             entries, has_next = self._send("GET", path, needs=needs, params=query)
-            if not isinstance(entries, list):
-                raise unreachable("GET", f"{self.facts.api_url}{path}", "its response is not a list")
+            if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+                raise unreachable("GET", f"{self.facts.api_url}{path}", "its response is not a list of objects")
             yield from entries
             if not has_next:
                 return
@@ -152,7 +152,7 @@ class Transport:
             if not content.strip():
                 return (None, False), None
             try:
-                return (json.loads(content), 'rel="next"' in response.headers.get("link", "")), None
+                return (read_json(content), 'rel="next"' in response.headers.get("link", "")), None
             except ValueError:
                 return unreachable(method, url, "its response is not JSON"), None
         failed = refused(response.status_code, content, method=method, url=url, needs=needs, token=self.facts.token)

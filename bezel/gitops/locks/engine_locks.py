@@ -5,7 +5,6 @@ at its end; a killed engine leaves it, and each later command is refused. Removi
 cancel` does with every lock of the stack, a living engine's too; here one object is deleted, at its generation.
 """
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,6 +14,8 @@ from bezel.errors import shown
 from bezel.gitops.locks.process import Process
 from bezel.gitops.locks.record import Owner
 from bezel.gitops.state_bucket import StateBucket
+from bezel.json_documents import read_json, whole_number
+from bezel.localcloud.processes.process_status import MOST_PID
 
 STOP_SECONDS = 180.0
 """Until the engine of a run on another machine has stopped after its lock was taken over: the run reads its lock at
@@ -55,9 +56,9 @@ def read_engine_locks(states: StateBucket, project: str, stack: str) -> list[Eng
 
 def _parsed(name: str, content: bytes, generation: int) -> EngineLock:
     try:
-        found = json.loads(content)
+        found = read_json(content)
         user, host, since = (str(found[key]) for key in ("username", "hostname", "timestamp"))
-        return EngineLock(name, generation, int(found["pid"]), user, host, since)
+        return EngineLock(name, generation, whole_number(found["pid"], 1, MOST_PID), user, host, since)
     except (ValueError, KeyError, TypeError):
         return EngineLock(name, generation, 0, "", "", "")
 
@@ -104,5 +105,5 @@ def _is_of(lock: EngineLock, since: str, owner: Owner) -> bool:
 def _unix(moment: str) -> float | None:
     try:
         return datetime.fromisoformat(moment).timestamp()
-    except ValueError:
-        return None
+    except (ValueError, OverflowError):
+        return None  # a time that no clock shows, such as one of the year 1

@@ -13,10 +13,14 @@ from urllib.parse import quote
 from bezel.errors import Problem, UserError, shown
 from bezel.gitops.forge import RunState
 from bezel.gitops.locks.process import Process
+from bezel.json_documents import read_json, whole_number
+from bezel.localcloud.processes.process_status import MOST_PID
 
 VERSION = 1
 _STACK = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 _PREDECESSORS = 5
+_MOST_DIGITS = 9  # of the number of an attempt
+_MOST_TICKS = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,7 @@ class Run:
     @property
     def attempt_number(self) -> int:
         """The attempt as a number; 0 if the forge gave none."""
-        return int(self.attempt) if self.attempt.isdecimal() else 0
+        return int(self.attempt) if self.attempt.isdecimal() and len(self.attempt) <= _MOST_DIGITS else 0
 
     def is_of_same_run(self, other: "Run") -> bool:
         """Whether both are the same run of the same forge, in any job and attempt."""
@@ -115,7 +119,7 @@ def to_json(lock: Lock) -> bytes:
 def parse(content: bytes) -> Lock | None:
     """The lock of an object's content; None if it is not one that this version wrote."""
     try:
-        found = json.loads(content)
+        found = read_json(content)
         if found["version"] != VERSION:
             return None
         after = tuple((str(since), _owner(owner)) for since, owner in found["after"])
@@ -128,7 +132,8 @@ def parse(content: bytes) -> Lock | None:
 def _owner(found: Mapping[str, Any]) -> Owner:
     run = None if found["run"] is None else Run(**{name: str(found["run"][name]) for name in Run.__annotations__})
     process = found["process"]
-    identity = Process(str(process["machine"]), int(process["pid"]), int(process["started"]))
+    started = whole_number(process["started"], 0, _MOST_TICKS)
+    identity = Process(str(process["machine"]), whole_number(process["pid"], 1, MOST_PID), started)
     return Owner(str(found["user"]), str(found["host"]), identity, run)
 
 

@@ -1,12 +1,12 @@
 """Cause and repair of a refused login: by the forge, by STS, or by IAM. Pure."""
 
 import base64
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from bezel.errors import Problem
 from bezel.gitops.login.settings import LoginSettings
+from bezel.json_documents import read_json
 
 # Claims of a job that say why a condition may refuse it; none of them is secret.
 _SHOWN_CLAIMS = ("repository", "repository_id", "ref", "event_name", "environment", "workflow_ref")
@@ -17,7 +17,7 @@ def claims_of(token: str) -> dict[str, Any]:
     """Return the claims of a token, not verified; none where it is of another form."""
     try:
         part = token.split(".")[1]
-        found = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+        found = read_json(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
     except (ValueError, IndexError):
         return {}
     return found if isinstance(found, dict) else {}

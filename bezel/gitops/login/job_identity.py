@@ -5,7 +5,6 @@ Owns the three requests of `bezel ci login`, and what each refusal means. Leaves
 before it is used.
 """
 
-import json
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -16,6 +15,7 @@ from urllib.parse import quote, urlsplit
 from bezel.errors import NOT_SET, Problem, UserError
 from bezel.gitops.login import causes
 from bezel.gitops.login.settings import LoginSettings
+from bezel.json_documents import read_json
 from bezel.rest import Backoff, CredentialsError, endpoint, guarded, redact
 from bezel.rest.transport import new_client, reason_of
 
@@ -172,7 +172,7 @@ class Login:
 
 def _json(answer: "httpx.Response") -> dict[str, Any]:
     try:
-        found = json.loads(answer.content)
+        found = read_json(answer.content)
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}

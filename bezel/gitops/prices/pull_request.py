@@ -4,7 +4,6 @@ Owns the names of branch and base. The forge's API writes the commit, so no toke
 branch but this one is written.
 """
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from bezel.errors import NOT_SET, Problem, UserError
 from bezel.gitops.forge import Forge, PullRequest, forge_of
 from bezel.gitops.prices.price_update import PriceUpdate
 from bezel.gitops.prices.stack_effects import PRICE_FILE
+from bezel.json_documents import read_json
 
 BRANCH = "bezel/prices"
 
@@ -64,7 +64,7 @@ def send(forge: Forge, update: PriceUpdate, content: str, base: str) -> PullRequ
 def _default_branch(environ: Mapping[str, str]) -> str:
     path = environ.get("GITHUB_EVENT_PATH", "")
     try:
-        event = json.loads(Path(path).read_bytes()) if path else {}
+        event = read_json(Path(path).read_bytes()) if path else {}
     except (OSError, ValueError):
         return ""
     repository = event.get("repository") if isinstance(event, Mapping) else None

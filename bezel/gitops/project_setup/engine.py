@@ -15,9 +15,11 @@ from typing import Any
 
 from bezel.console import say
 from bezel.errors import Problem
+from bezel.gitops.locks.engine_locks import read_engine_locks
 from bezel.gitops.outcomes import LockedError
 from bezel.gitops.project_setup.folder import SetupFolder
 from bezel.gitops.state_bucket import StateBucket
+from bezel.json_documents import read_json
 from bezel.localcloud.processes.process_status import is_running
 from bezel.pulumi_engine.engine_process import run_to_end
 from bezel.pulumi_engine.pulumi_command import CommandError, printed, pulumi_cli
@@ -67,11 +69,13 @@ class SetupEngine:
             CommandError: The backend cannot be read.
         """
         try:
-            state: State = json.loads(self.printed("stack", "export"))
+            state: State = read_json(self.printed("stack", "export"))
         except CommandError as error:
             if "no stack named" in str(error):
                 return None
             raise
+        except ValueError as error:
+            raise CommandError(f"the state of {self.folder.stack} cannot be read: {error}") from None
         return state
 
     def ensure_stack(self) -> None:
@@ -153,19 +157,15 @@ class SetupEngine:
         """
         found = False
         with StateBucket.of(self.backend) as bucket:
-            for entry in bucket.list(f".pulumi/locks/organization/{NAMESPACE}/{self.folder.stack}/"):
-                content = bucket.read(entry.name)
-                if content is None:
-                    continue
-                found, lock = True, json.loads(content[0])
-                if lock.get("hostname") != socket.gethostname() or is_running(int(lock.get("pid") or 0)):
-                    owner = f"{lock.get('username')}@{lock.get('hostname')}, process {lock.get('pid')}"
-                    consequence = f"another run changes this project ({owner}, since {entry.updated})."
+            for lock in read_engine_locks(bucket, NAMESPACE, self.folder.stack):
+                found = True
+                if lock.host != socket.gethostname() or is_running(lock.pid):
+                    consequence = f"another run changes this project: {lock.text}."
                     repair = (
                         f"wait for its end; if it is dead, `pulumi cancel --yes --stack {self.folder.stack}` in "
                         f"{self.folder.path} with PULUMI_BACKEND_URL={self.backend}; then run the same command again."
                     )
-                    raise LockedError(Problem(f"{self.backend}/{entry.name}", None, consequence, repair))
+                    raise LockedError(Problem(f"{self.backend}/{lock.name}", None, consequence, repair))
         return found
 
     def _quick(self, *arguments: str) -> str:
@@ -196,7 +196,7 @@ def _changes(log: Path) -> dict[str, int]:
     counts: dict[str, int] = {}
     for line in lines:
         try:
-            counts = (json.loads(line).get("summaryEvent") or {}).get("resourceChanges") or counts
+            counts = (read_json(line).get("summaryEvent") or {}).get("resourceChanges") or counts
         except ValueError:
             continue
     return {kind: count for kind, count in counts.items() if kind not in {"same", "read"} and count}

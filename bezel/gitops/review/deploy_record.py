@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from bezel.gitops.review.planned_changes import Planned, digest
 from bezel.gitops.state_bucket import StateBucket
+from bezel.json_documents import read_json
 
 FOLDER = "deploys"
 
@@ -24,7 +25,7 @@ def begun(bucket: StateBucket, project: str, stack: str, tree: str) -> tuple[Pla
     if stored is None:
         return None
     try:
-        content = json.loads(stored[0])
+        content = read_json(stored[0])
         planned = tuple(map(Planned.read, content["planned"]))
         is_this = content["tree"] == tree and not content["ended"]
     except (ValueError, KeyError, TypeError):

@@ -16,6 +16,7 @@ from bezel.errors import Problem
 from bezel.gitops.outcomes import RefusedError
 from bezel.gitops.review.planned_changes import Planned, digest
 from bezel.gitops.state_bucket import PreconditionError, StateBucket
+from bezel.json_documents import read_json
 
 FOLDER = "plans"
 _LONGEST = 32 * 1024 * 1024
@@ -117,12 +118,12 @@ def _read(content: bytes, place: Place, state: str) -> Review:
     if len(content) > _LONGEST:
         return unsound
     try:
-        stored = json.loads(content)
+        stored = read_json(content)
         document = stored["document"]
         planned = tuple(map(Planned.read, stored["planned"]))
         named = tuple(document[key] for key in ("kind", "stack", "tree", "state_digest"))
         changes, verdict = str(document["changes_digest"]), str(document["verdict"])
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError):
         return unsound
     is_sound = named == ("preview", place.stack, place.tree, state) and changes == digest(planned)
     return Review(verdict, changes, planned, is_sound=is_sound)

@@ -1,9 +1,9 @@
 """Stacks of a project in the engine's backend, deployed or empty. Leaves out their contents."""
 
-import json
 import os
 from collections.abc import Mapping
 
+from bezel.json_documents import read_json
 from bezel.pulumi_engine.project import Project
 from bezel.pulumi_engine.pulumi_command import CommandError, printed, pulumi_cli
 
@@ -19,7 +19,7 @@ def stacks_in_backend(project: Project, environment: Mapping[str, str] = os.envi
     command = [pulumi_cli(), "stack", "ls", "--json"]
     text = printed(command, folder=project.folder, seconds=_SECONDS, environment=environment)
     try:
-        found = {str(row["name"]).rpartition("/")[2]: row.get("resourceCount") for row in json.loads(text)}
+        found = {str(row["name"]).rpartition("/")[2]: row.get("resourceCount") for row in read_json(text)}
     except (ValueError, KeyError, TypeError):
         raise CommandError("the backend's list of stacks cannot be parsed") from None
     return {name: count if isinstance(count, int) else None for name, count in sorted(found.items())}

@@ -11,6 +11,10 @@ _EXITING = 0x4
 _KILLED = 1 << (signal.SIGKILL - 1)
 
 
+MOST_PID = 2**31 - 1
+"""Highest process id that a system call takes. An id below 1 stands for a group of processes there."""
+
+
 def is_running(pid: int) -> bool:
     """Whether a process exists and has not been ended.
 

@@ -5,7 +5,7 @@ that of engine 3.259 (state version 3). Any other backend is asked through the e
 """
 
 import gzip
-import json
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,9 @@ from urllib.parse import unquote, urlsplit
 
 from bezel.errors import NOT_SET, Problem, UserError, caused_by
 from bezel.gitops.state_bucket import BACKEND, StateBucket
+from bezel.json_documents import read_json
 from bezel.pulumi_engine.pulumi_command import CommandError, printed, pulumi_cli
+from bezel.pulumi_engine.state_file import latest_of
 
 _SECONDS = 120.0
 _FOLDER = ".pulumi/stacks"
@@ -45,8 +47,8 @@ def read_state(folder: Path, project: str, stack: str, environ: Mapping[str, str
                 text = next((_unpacked(item[0]) for item in held if item is not None), None)
         else:
             return _from_engine(folder, stack, environ)
-        return None if text is None else json.loads(text)["checkpoint"]["latest"] or {}
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        return None if text is None else latest_of(text)
+    except (OSError, EOFError, zlib.error, ValueError) as error:
         consequence = f"the state of {stack} cannot be read: {error!r}."
         raise StateError(Problem(BACKEND, backend, consequence, "`pulumi stack export` shows what is wrong.")) from None
 
@@ -61,7 +63,7 @@ def stacks_in(folder: Path, project: str, environ: Mapping[str, str]) -> list[st
         prefix = f"{_FOLDER}/{project}/"
         with StateBucket.of(backend, environ) as bucket:
             return _stack_names(entry.name.removeprefix(prefix) for entry in bucket.list(prefix))
-    rows = json.loads(_printed(["stack", "ls", "--json"], folder, environ))
+    rows = read_json(_printed(["stack", "ls", "--json"], folder, environ))
     return sorted(str(row["name"]).rpartition("/")[2] for row in rows)
 
 
@@ -98,7 +100,7 @@ def _from_engine(folder: Path, stack: str, environ: Mapping[str, str]) -> dict[s
         if f"no stack named '{stack}' found" in str(error):
             return None
         raise
-    deployment: dict[str, Any] = json.loads(text).get("deployment") or {}
+    deployment: dict[str, Any] = read_json(text).get("deployment") or {}
     return deployment
 
 

@@ -1,0 +1,68 @@
+"""JSON documents that others wrote, read within bounds: objects of a bucket, answers of a forge, states, tokens.
+
+`json.loads` fails on such a text in several ways: RecursionError where it nests deeply, ValueError where it is no JSON
+or a whole number has more than 4,300 digits, and later OverflowError where a huge or infinite number is computed with,
+or RecursionError where a deep value is written again. `read_json` knows one error, and its values cause none later.
+Leaves out what the fields mean, and how large a document may be. Pure.
+"""
+
+import json
+import math
+from typing import Any
+
+DEEPEST = 100
+"""Levels of lists and objects. The states and plans of the engine have about ten."""
+
+_MOST_DIGITS = 22  # programs in Go and JavaScript write a float below 1e21 without an exponent
+
+
+def read_json(content: bytes | str) -> Any:
+    """The value of a JSON text: finite numbers, whole ones of 22 characters at most, `DEEPEST` levels at most.
+
+    Raises:
+        ValueError: It is out of these bounds, or no JSON (RFC 8259): then it is a `json.JSONDecodeError`, but for NaN
+            and Infinity.
+    """
+    try:
+        value = json.loads(content, parse_int=_whole, parse_float=_real, parse_constant=_real)
+    except RecursionError:
+        raise _too_deep() from None
+    level = [value]
+    for _ in range(DEEPEST + 1):
+        level = [
+            child
+            for item in level
+            if isinstance(item, dict | list)
+            for child in (item.values() if isinstance(item, dict) else item)
+        ]
+        if not level:
+            return value
+    raise _too_deep()
+
+
+def whole_number(value: object, least: int, most: int) -> int:
+    """A value of a document as a whole number.
+
+    Raises:
+        ValueError: It is of another type, or out of these bounds.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise ValueError(f"expected a whole number from {least} to {most}")
+    return value
+
+
+def _whole(text: str) -> int:
+    if len(text) > _MOST_DIGITS:
+        raise ValueError(f"a whole number of {len(text)} digits, which no field has")
+    return int(text)
+
+
+def _real(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:40]}: not a finite number")
+    return number
+
+
+def _too_deep() -> ValueError:
+    return ValueError(f"lists and objects nest deeper than {DEEPEST} levels")
