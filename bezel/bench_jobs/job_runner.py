@@ -20,6 +20,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from bezel import ending_signals
 from bezel.bench.distributed import protocol
 from bezel.bench.distributed.merge import Merged, merge
 from bezel.bench.distributed.protocol import Part, Plan
@@ -245,7 +246,8 @@ def _end_of(job: dict[str, Any]) -> str:
 def _terminated_as_interrupted() -> Iterator[None]:
     """Treat SIGTERM as Ctrl-C, so that both delete what was made."""
 
-    def interrupted(*_: object) -> None:
+    def interrupted(number: int, _frame: object) -> None:
+        ending_signals.note(number)
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGTERM, interrupted)

@@ -4,15 +4,19 @@ The only imports of commands are made here, when a command is called: loading al
 """
 
 import argparse
+import contextlib
 import importlib
 import json
 import os
 import shlex
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bezel import ending_signals
 from bezel.cli.argparser import UsageError, passes_on, root_parser
 from bezel.errors import UserError
 from bezel.pulumi_engine import local_pulumi
@@ -22,11 +26,35 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one subcommand. Exit code 0: done; 1: it failed, the reason is on standard error; 2: wrong arguments."""
+    """Run one subcommand.
+
+    Exit code 0: done; 1: it failed, the reason is on standard error; 2: wrong arguments; 130, 143: Ctrl-C or SIGTERM
+    ended it.
+    """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    os.environ.pop(
-        local_pulumi.VARIABLE, None
-    )  # it is for the user's own `pulumi`; bezel gives its engines copies itself
+    # It is for the user's own `pulumi`; bezel gives its engines copies itself.
+    os.environ.pop(local_pulumi.VARIABLE, None)
+    ending_signals.forget()
+    with ending_signals.handled():
+        code = _shown(given)
+    # A command that a signal has ended may have an exit code of its own for what it could not do.
+    code = code if code == 0 else ending_signals.exit_code() or code
+    if arguments is None and code > ending_signals.INTERRUPTED - signal.SIGINT:
+        _end_at_once(code)
+    return code
+
+
+def _end_at_once(code: int) -> None:
+    """End this process where threads still wait for answers: the interpreter would wait for them."""
+    if any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(code)
+
+
+def _shown(given: Sequence[str]) -> int:
+    """Run one subcommand, and show its error."""
     try:
         try:
             return _run(parse(given))
@@ -38,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("\n")
         _show(UserError("stopped"), given)
-        return 130
+        return ending_signals.INTERRUPTED
     except OSError as error:
         from bezel.cli import exits
 

@@ -10,8 +10,9 @@ import shutil
 import signal
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from bezel import ending_signals
 from bezel.cli.operation import arguments_of
 from bezel.console import say, write
 
@@ -20,11 +21,13 @@ if TYPE_CHECKING:
     from bezel.pulumi_engine.project import Project
 
 _HOME, _REST = "\x1b[H", "\x1b[J"
+_PAGE_SECONDS = 3.0
+"""How long a page may take to its end after Ctrl-C: one that waits for the backend does not see it."""
 _HIDE, _SHOW = "\x1b[?25l", "\x1b[?25h"
 
 
 def run(project: "Project", options: argparse.Namespace) -> int:
-    """Show pages; return the exit code of the last one, or 0 after Ctrl-C.
+    """Show pages; return the exit code of the last one, or 0 after Ctrl-C, which is how it ends.
 
     Raises:
         UserError: An argument is invalid, or the backend has no such stack.
@@ -38,8 +41,17 @@ def run(project: "Project", options: argparse.Namespace) -> int:
     if on_screen:
         write(_HIDE + _HOME + _REST)
     ended = threading.Event()
-    # An exception in the middle of a page could leave a lock of a pool of threads held.
-    before = signal.signal(signal.SIGINT, lambda *_: _end(ended, before))
+    # An exception in the middle of a page could leave a lock of a pool of threads held, so it ends after the page,
+    # which waits no longer. A second Ctrl-C ends it at once; so does a page that is too slow.
+    again = threading.Timer(_PAGE_SECONDS, signal.pthread_kill, (threading.get_ident(), signal.SIGINT))
+    again.daemon = True
+
+    def end(*_: object) -> None:
+        ended.set()
+        signal.signal(signal.SIGINT, before)
+        again.start()
+
+    before = signal.signal(signal.SIGINT, end)
     try:
         while not ended.is_set():
             # A line of progress would move the page.
@@ -53,16 +65,11 @@ def run(project: "Project", options: argparse.Namespace) -> int:
             else:
                 say(page.model_dump_json() if options.json else page.text())
     finally:
+        again.cancel()
         signal.signal(signal.SIGINT, before)
         if on_screen:
             write(f"\n{_SHOW}")
-    return 0
-
-
-def _end(ended: threading.Event, before: Any) -> None:
-    """End after the present page, which waits no longer; a second Ctrl-C ends at once."""
-    ended.set()
-    signal.signal(signal.SIGINT, before)
+    return ending_signals.exit_code() or 0
 
 
 def _screen(page: "Watch") -> str:

@@ -131,7 +131,7 @@ def _note(observations: Mapping[str, Observation], desired: DesiredState, memory
     for zone, lease in observations.items():
         if lease.state is State.REFUSED:
             memory.tried.setdefault(zone, lease.reason)
-        elif lease.is_live and lease.spec == desired.spec.hash:
+        elif lease.is_live and desired.spec.describes(lease.spec):
             memory.expected.add(zone)
             choice = desired.spec.choice(zone)
             queues = lease.state is State.WAITING and lease.word != STORING
@@ -146,7 +146,7 @@ def _note(observations: Mapping[str, Observation], desired: DesiredState, memory
 def select_lease(existing: Sequence[Observation], desired: DesiredState, memory: Memory) -> Observation | None:
     """The one lease to keep: the serving one, then the furthest state, then the oldest; none that waited too long."""
     order = (State.WAITING, State.PROVISIONING, State.ACTIVE)
-    live = [lease for lease in existing if lease.is_live and lease.spec == desired.spec.hash]
+    live = [lease for lease in existing if lease.is_live and desired.spec.describes(lease.spec)]
     return max(
         (lease for lease in live if lease.state is not State.WAITING or lease.zone not in memory.tried),
         key=lambda lease: (lease.id == desired.current, order.index(lease.state), -(lease.created_at or 0.0)),

@@ -53,6 +53,7 @@ class LeaseSpec:
         subnetworks: Region -> subnetwork.
         body: The request without a zone.
         former_zones: Zones of an earlier setting, where it may still be.
+        equal_hashes: Hashes of earlier bodies that make the same machine of it.
     """
 
     project: str
@@ -63,6 +64,11 @@ class LeaseSpec:
     subnetworks: Mapping[str, str]
     body: Mapping[str, Any]
     former_zones: tuple[str, ...] = ()
+    equal_hashes: tuple[str, ...] = ()
+
+    def describes(self, hash_: str) -> bool:
+        """Whether a lease whose label has this hash is one that the body asks for."""
+        return hash_ == self.hash or hash_ in self.equal_hashes
 
     @property
     def hash(self) -> str:

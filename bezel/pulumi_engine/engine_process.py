@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bezel import ending_signals
 from bezel.console import say
 from bezel.localcloud.processes.process_status import end_session
 from bezel.pulumi_engine.pulumi_command import PRIVATE
@@ -199,6 +200,7 @@ class _Signals:
             self.lifeline = -1
 
     def _receive(self, number: int, _frame: object) -> None:
+        ending_signals.note(number)
         self.received = True
         self.waiting.append(number)
         self._forward()

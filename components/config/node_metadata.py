@@ -1,4 +1,4 @@
-"""Metadata attributes of a leased machine: the fixed startup script, and the values that it reads. Pure.
+"""Metadata attributes of a leased machine: its startup script, and the values that the script reads. Pure.
 
 Nothing here is secret: a secret is given by its name, and the machine fetches the value itself. The script
 (`node/startup.sh`) defines the names of the attributes. Leaves out their use.
@@ -6,9 +6,8 @@ Nothing here is secret: a secret is given by its name, and the machine fetches t
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
-SCRIPT = Path(__file__).parents[1] / "node" / "startup.sh"
+from components.config.startup_script import kinds_of, startup_script
 
 
 def node_metadata(
@@ -42,7 +41,7 @@ def node_metadata(
             about to end; None where it tells nothing.
     """
     attributes = {
-        "startup-script": SCRIPT.read_text(encoding="utf-8"),
+        "startup-script": startup_script(kinds_of(device=device, packages=packages, notice=end_notice is not None)),
         "enable-guest-attributes": "TRUE",
         "bezel-image": image,
         "bezel-arguments": _json(list(arguments)),

@@ -1,7 +1,9 @@
 #!/bin/bash
 # The boot of a node: a machine with TPUs or GPUs that runs one vLLM container.
 #
-# Always the same text. What differs it reads from the metadata attributes bezel-*, none of which is secret. It tells
+# What differs it reads from the metadata attributes bezel-*, none of which is secret. A machine gets the text without
+# comments, and without what is between `# only KIND` and `# end KIND` of a kind that it is not (startup_script.py):
+# tpu, gpu, packages (installs some), notice (of the lease's end). The whole text runs on each kind as well. It tells
 # how far it is by guest attributes (bezel/<phase>) and on the serial console. A reboot runs it again: it then finds
 # the image, and starts the container anew. Once the container serves, this never ends: it starts, stops and restarts
 # the container as the attribute bezel-container asks, and tells how it is by the guest attribute bezel/container. Where
@@ -24,7 +26,11 @@ readonly STORAGE=${GOOGLE_STORAGE_CUSTOM_ENDPOINT:-https://storage.googleapis.co
 readonly LOGGING=${GOOGLE_LOGGING_CUSTOM_ENDPOINT:-https://logging.googleapis.com/v2/}
 readonly RUN="$ROOT/run/bezel"            # in memory: secrets on their way, gone when this ends
 readonly CACHE=/var/cache/bezel/compile   # what the compiler keeps
+# only packages
+# only gpu
 readonly NVIDIA=https://nvidia.github.io/libnvidia-container
+# end gpu
+# end packages
 readonly CONTAINER=vllm
 readonly RESTARTS=10        # of the container, all its life long
 readonly BOOT_RESTARTS=2    # before it was healthy once: what fails three times fails always, and the lease costs
@@ -32,9 +38,11 @@ readonly HEALTHY_SECONDS=5400
 readonly LOOK_SECONDS=60                  # between two looks at the container, where no request comes
 readonly DONE="$ROOT/var/lib/bezel/request" # on the disk: the last request, which a reboot must not repeat
 readonly FIRST_BOOT="$ROOT/var/lib/bezel/first-boot" # on the disk: Unix seconds, from which the end of the lease counts
+# only notice
 readonly NOTICE="$ROOT/var/lib/bezel/end-notice"     # on the disk once the notice of the end is written
 readonly NOTICE_SECONDS=1800                         # before the end, or a quarter of a shorter lease
 readonly NOTICE_ATTEMPTS=10                          # one with each look, so that no request waits for them
+# end notice
 
 phase=network
 told=''       # whether the user knows why this ends
@@ -222,18 +230,22 @@ Google access of the node's subnetwork, or set network.nat: true"
 }
 
 install_packages() {
+  # only packages
   if [[ -z $packages ]] || docker --version >/dev/null 2>&1; then return 0; fi
   report running 'installing docker'
   export DEBIAN_FRONTEND=noninteractive
   retry 4 install_docker ||
     fail "docker cannot be installed ($(last_line)): no container can run; set network.nat: true, or use
 an image with docker"
+  # end packages
 }
 
 # With GPUs also what hands them to containers, as NVIDIA packages it; only the machine's own image brings the driver.
 install_docker() {
+  # only packages
   local -a names=(docker.io)
   local key
+  # only gpu
   if [[ $device == gpu ]]; then
     names+=(nvidia-container-toolkit)
     key=$(wget --quiet --timeout 30 --tries 1 --output-document - "$NVIDIA/gpgkey") || return 1
@@ -241,10 +253,14 @@ install_docker() {
     printf 'deb [signed-by=/etc/apt/keyrings/nvidia.asc] %s/stable/deb/amd64 /\n' "$NVIDIA" |
       install -D -m 644 /dev/stdin "$ROOT/etc/apt/sources.list.d/nvidia.list"
   fi
+  # end gpu
   apt-get -qq update && apt-get -qq --yes install "${names[@]}" || return 1
+  # only gpu
   if [[ $device == gpu ]]; then
     nvidia-ctk --quiet runtime configure --runtime=docker && systemctl restart docker
   fi
+  # end gpu
+  # end packages
 }
 
 pull_image() {
@@ -341,9 +357,13 @@ write_environment() {
   local -a pairs=("${environment[@]}") lines=()
   local place
   if [[ $device == tpu ]]; then
+    # only tpu
     pairs+=(VLLM_XLA_CACHE_PATH "$CACHE")
+    # end tpu
   else
+    # only gpu
     pairs+=(VLLM_CACHE_ROOT "$CACHE")
+    # end gpu
   fi
   if [[ -z $weights ]]; then pairs+=(HF_HOME "$model_folder"); fi
   for ((place = 0; place < ${#secret_ids[@]}; place += 2)); do
@@ -363,10 +383,14 @@ see that it has a version and that the node's service account may read it (roles
 }
 
 run_container() {
+  # only tpu
   local -a hardware=(--privileged --shm-size 10gb)
+  # end tpu
+  # only gpu
   if [[ $device == gpu ]]; then
     hardware=(--gpus all --ipc host)
   fi
+  # end gpu
   # The entrypoint is named: of the images for TPUs it is a shell.
   docker run --detach --name "$CONTAINER" --restart "on-failure:$RESTARTS" --net host "${hardware[@]}" \
     --log-opt max-size=50m --log-opt max-file=3 --env-file "$RUN/environment" \
@@ -428,6 +452,7 @@ remember_first_boot() {
 
 # notice_end: the notice of the lease's end once it is due, if the attributes ask for one; it fails nothing.
 notice_end() {
+  # only notice
   if [[ -z $lease || -n $noticed ]]; then return 0; fi
   if [[ -e $NOTICE ]]; then
     noticed=yes
@@ -454,10 +479,12 @@ alert opens before the end; give the node's service account roles/logging.logWri
     say "the notice of the end of the lease cannot be written to Cloud Logging, attempt $attempts of $NOTICE_ATTEMPTS
 ($(last_line)); the next one follows within $LOOK_SECONDS s"
   fi
+  # end notice
 }
 
 # write_notice BEGAN ENDS AHEAD, Unix seconds: the entry. By its id and its time a second one is the same as the first.
 write_notice() {
+  # only notice
   local zone token ends due body
   zone=$(metadata instance/zone) || { printf '%s' "$zone"; return 1; }
   zone=${zone##*/}
@@ -472,6 +499,7 @@ write_notice() {
     "$lease" "$zone" "$ends" "$lease" "$stack" "$zone" "$ends"
   printf 'Authorization: Bearer %s' "$token" |
     http --header @- --header 'Content-Type: application/json' --data "$body" "${LOGGING}entries:write"
+  # end notice
 }
 
 # Serves the requests of an operator for as long as the machine runs.

@@ -13,12 +13,17 @@ from bezel.errors import UserError, caused_by
 from bezel.leases.clock import PlatformClock, unix
 from bezel.leases.controller import LeaseController, LeaseError
 from bezel.leases.inventory import back_end_of, new_client
-from bezel.leases.names import plain
+from bezel.leases.names import differing_paths, plain, spec_hash
 from bezel.leases.observation import DesiredState, Goal, Observation
 from bezel.leases.requests import LeaseSpec, ZoneChoice
 from bezel.planner.base.hours import Window, is_within
 from bezel.rest import RestError
 from components.base.dynamic import DeployError, Progress
+from components.config.startup_script import with_same_script
+
+EQUAL_HASHES = "equal_hashes"
+"""Property of a node: hashes of earlier bodies, which a running lease may have as its label."""
+_MOST_HASHES = 10
 
 OVER = frozenset({"expired", "gone"})
 """States of a lease that has ended."""
@@ -39,7 +44,25 @@ def spec_of(props: Mapping[str, Any]) -> LeaseSpec:
         subnetworks=dict(props["subnetworks"]),
         body=plain(props["body"]),
         former_zones=tuple(props.get("former_zones") or ()),
+        equal_hashes=tuple(props.get(EQUAL_HASHES) or ()),
     )
+
+
+def differing_body_paths(olds: Mapping[str, Any], news: Mapping[str, Any]) -> list[str]:
+    """The paths at which the bodies of two property bags differ, without a script that does the same."""
+    old, new = olds.get("body"), news.get("body")
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        old = with_same_script(old, new)
+    return differing_paths(old, new)
+
+
+def equal_hashes(olds: Mapping[str, Any], news: Mapping[str, Any]) -> list[str]:
+    """Hashes of the bodies before the present one that make the same machine, the newest last."""
+    if differing_body_paths(olds, news):
+        return []
+    before = spec_hash(olds["body"])
+    hashes = [*(olds.get(EQUAL_HASHES) or ()), *([before] if before != spec_hash(news["body"]) else [])]
+    return [*dict.fromkeys(map(str, hashes))][-_MOST_HASHES:]
 
 
 def windows_of(props: Mapping[str, Any]) -> tuple[Window, ...]:

@@ -30,7 +30,7 @@ _DEADLINES = ("provisioning_deadline_seconds", "boot_deadline_seconds")
 class TpuNodeProvider(ResourceProvider):
     """Provider of `TpuNode`. Inputs: see `lease_properties`; request, renew, hourly_usd, port, urn, checked.
 
-    Outputs: lease, zone, state, address, active_at, ends_at, cost.
+    Outputs: lease, zone, state, address, active_at, ends_at, cost; equal_hashes (see `lease_properties`).
     """
 
     serialize_as_secret_always = False
@@ -68,7 +68,8 @@ class TpuNodeProvider(ResourceProvider):
         """
         in_hours = lease.is_in_hours(_news, self.clock().now())
         may_request = bool(_news.get("renew")) or in_hours or _is_other_request(_olds, _news)
-        return UpdateResult(self._serving(_news, may_request=may_request, before=_olds))
+        equal = {lease.EQUAL_HASHES: hashes} if (hashes := lease.equal_hashes(_olds, _news)) else {}
+        return UpdateResult(self._serving({**_news, **equal}, may_request=may_request, before=_olds))
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
         """Record the lease's state and cost at a refresh; one that has ended stays, as `expired` or `gone`.

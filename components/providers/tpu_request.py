@@ -21,7 +21,7 @@ from pulumi.dynamic import (
 
 from bezel.leases.clock import PlatformClock, clock_of, rfc3339
 from bezel.leases.inputs import problems_of
-from bezel.leases.names import differing_paths, plain
+from bezel.leases.names import plain
 from bezel.leases.observation import DesiredState, Goal
 from components.providers import lease_properties as lease
 
@@ -41,9 +41,12 @@ class TpuRequestProvider(ResourceProvider):
         return CheckResult(news, [CheckFailure(key, text) for key, text in problems_of(news)])
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
-        """Replace the lease for another body, as Google updates none; new zones or waits apply to the next lease."""
+        """Replace the lease for another body, as Google updates none; new zones or waits apply to the next lease.
+
+        A startup script that does the same is no other body.
+        """
         replaces = [key for key in _IDENTITY if _olds.get(key) != _news.get(key)]
-        replaces += differing_paths(_olds.get("body"), _news.get("body"))
+        replaces += lease.differing_body_paths(_olds, _news)
         old, new = _olds.get("subnetworks"), _news.get("subnetworks")
         if not (isinstance(old, dict) and isinstance(new, dict)):
             replaces += ["subnetworks"]

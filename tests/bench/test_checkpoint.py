@@ -78,7 +78,7 @@ def test_an_interrupted_run_keeps_whole_repeats_and_goes_on_with_the_others(
     out = tmp_path / "run.json"
     given = command(server, out, "--requests", "8", "--repeats", "3")
     after(server, 20, lambda: os.kill(os.getpid(), signal.SIGTERM))
-    assert main(given) == 1
+    assert main(given) == 143
     shown = capsys.readouterr()
     journal = out.with_suffix(".journal")
     assert f"the measured cells are stored in {journal}; this command continues from there:" in shown.err
@@ -119,25 +119,33 @@ def test_a_complete_run_whose_reader_is_gone_is_not_continued_by_the_next(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize(
-    ("action", "more", "requests", "code"),
+    ("action", "more", "requests"),
     [
-        ("sweep", ["--contexts", "64", "--users", "1,2,4", "--full"], 20, 130),
-        ("goodput", ["--users", "1:4", "--slo", "ttft_p50=60000"], 45, 1),
+        ("sweep", ["--contexts", "64", "--users", "1,2,4", "--full"], 20),
+        ("goodput", ["--users", "1:4", "--slo", "ttft_p50=60000"], 45),
+        ("ab", ["--rounds", "3", "--requests", "4", "--users", "2", "--output-tokens", "128"], 12),
     ],
 )
-def test_a_sweep_and_a_search_that_are_interrupted_write_what_they_have_and_the_command_that_goes_on(
+def test_a_measurement_that_a_signal_ends_writes_what_it_has_and_names_the_signal(
     server: Server,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     action: str,
     more: list[str],
     requests: int,
+    number: int,
     code: int,
 ) -> None:
     out = tmp_path / "r.json"
-    after(server, requests, lambda: os.kill(os.getpid(), signal.SIGTERM))
-    given = ["--url", server.url, "--public", "--output-tokens", "6", *more, "--out", str(out)]
+    after(server, requests, lambda: os.kill(os.getpid(), number))
+    ways = (
+        ["--arm", f"a={server.url}", "--arm", f"b={server.url.replace('127.0.0.1', 'localhost')}"]
+        if action == "ab"
+        else ["--url", server.url]
+    )
+    given = [*ways, "--public", "--output-tokens", "6", *more, "--out", str(out)]
     assert main(["bench", action, *given]) == code
     assert f"stored in {out.with_suffix('.journal')}; this command continues from there:" in capsys.readouterr().err
     assert any(cell.requests for cell in read_result(out).cells)

@@ -13,6 +13,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Final, Protocol
 
+from bezel import ending_signals
 from bezel.bench.client.sender import Sender
 from bezel.bench.load.patterns import user_windows
 from bezel.bench.load.plan import Bodies, Load, TokenSource, is_closed
@@ -79,6 +80,7 @@ def _interruptible(interrupt: Callable[[], None]) -> Iterator[None]:
         return
 
     def once(number: int, _: object) -> None:
+        ending_signals.note(number)
         interrupt()
         # A second signal ends the process at once.
         signal.signal(number, before[number])

@@ -17,12 +17,13 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from bezel import ending_signals
 from bezel.bench.result.document import Result
 from bezel.bench.sweep.ab import FIGURES, MIN_ROUNDS, Compared, Comparison, checked, compare, conclude, differences
 from bezel.bench.sweep.budget import notes
 from bezel.bench.sweep.cell_request import CellRequest
 from bezel.bench.sweep.journal import Server
-from bezel.bench.sweep.run_once import Once
+from bezel.bench.sweep.run_once import INTERRUPTED, Once
 from bezel.cli.bench.measure.cell_runner import Variant, measuring
 from bezel.cli.bench.measure.checkpoint import ResultFiles, amounts, check_out, finish, limits_of
 from bezel.cli.bench.measure.variants import variants_of
@@ -34,7 +35,9 @@ from bezel.pulumi_engine.project import Project
 
 
 def run(project: Project, options: argparse.Namespace) -> int:
-    """Compare the variants, write and print the result. Exit code 1: too few rounds for one of the differences.
+    """Compare the variants, write and print the result.
+
+    Exit code 1: too few rounds for one of the differences; 130, 143: Ctrl-C or SIGTERM ended it.
 
     Raises:
         UserError: Nothing can be compared.
@@ -72,6 +75,8 @@ def run(project: Project, options: argparse.Namespace) -> int:
     finally:
         show.end()
     if not compared.cells:
+        if compared.ended == INTERRUPTED:
+            raise KeyboardInterrupt
         raise UserError(f"nothing was measured: {compared.ended}.")
     finish(_result(plan, servers, compared, once), files, options, partial(search_text, figures=FIGURES))
     if compared.ended:
@@ -80,6 +85,8 @@ def run(project: Project, options: argparse.Namespace) -> int:
     if unknown:
         names = ", ".join(dict.fromkeys(f"{difference.figure} of {difference.arm}" for difference in unknown))
         note(f"not compared, because fewer than {MIN_ROUNDS} rounds have it of both servers: {names}")
+    if compared.ended == INTERRUPTED:
+        return ending_signals.INTERRUPTED
     return 1 if unknown else 0
 
 

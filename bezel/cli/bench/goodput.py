@@ -10,11 +10,12 @@ import time
 from functools import partial
 from typing import Any
 
+from bezel import ending_signals
 from bezel.bench.result.document import Result, Slo
 from bezel.bench.sweep.budget import notes
 from bezel.bench.sweep.cell_request import CellRequest
 from bezel.bench.sweep.goodput import Search, conclude, levels, search
-from bezel.bench.sweep.run_once import Once
+from bezel.bench.sweep.run_once import INTERRUPTED, Once
 from bezel.cli.bench.measure.cell_runner import Variant, measuring, variant_of
 from bezel.cli.bench.measure.checkpoint import ResultFiles, amounts, check_out, finish, limits_of, settings_of
 from bezel.cli.bench.measure.target import reach
@@ -29,7 +30,10 @@ _MIN_REQUESTS = {"mean": 30, "p50": 30, "p90": 50, "p99": 200}
 
 
 def run(project: Project, options: argparse.Namespace) -> int:
-    """Search, write, print. Exit code 0: the search found an edge, or that there is none; 1: it was inconclusive.
+    """Search, write, print.
+
+    Exit code 0: the search found an edge, or that there is none; 1: it was inconclusive; 130, 143: Ctrl-C or SIGTERM
+    ended it.
 
     Raises:
         UserError: Nothing can be measured.
@@ -64,7 +68,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
     if not outcome.ended:
         return 0
     files.print_continuation()
-    return 1
+    return ending_signals.INTERRUPTED if outcome.ended == INTERRUPTED else 1
 
 
 def _settings(plan: Search, variant: Variant, options: argparse.Namespace) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
+from bezel import ending_signals
 from bezel.bench.cell.cell import measure_load
 from bezel.bench.client.load_engine import run_load
 from bezel.bench.load.plan import Bodies, Closed, Load, Stop, TokenSource, to_json
@@ -53,7 +54,10 @@ class LoadSender(Protocol):
 
 
 def run(project: Project, options: argparse.Namespace, sender: LoadSender | None = None) -> int:
-    """Measure, write, print. Exit code 0: every cell is ok; 1: one failed or is missing, and the table shows why.
+    """Measure, write, print.
+
+    Exit code 0: every cell is ok; 1: one failed or is missing, and the table shows why; 130, 143: Ctrl-C or SIGTERM
+    ended it.
 
     Args:
         project: The project of the stack, if one is named.
@@ -87,6 +91,8 @@ def run(project: Project, options: argparse.Namespace, sender: LoadSender | None
     finish(result, files, options, run_text, complete=not early)
     if early:
         files.print_continuation()
+    if any(cell.client and cell.client.interrupted for cell in result.cells):
+        return ending_signals.INTERRUPTED
     return 0 if not early and all(cell.state == "ok" for cell in result.cells) else 1
 
 

@@ -11,6 +11,7 @@ import time
 from dataclasses import asdict, replace
 from functools import partial
 
+from bezel import ending_signals
 from bezel.bench.result.document import Result
 from bezel.bench.sweep.grid import CONTEXTS, USERS, Bounds, Grid, refusals
 from bezel.bench.sweep.run import Ended, Progress, Sweep, run_sweep
@@ -28,7 +29,7 @@ _BAR = 12
 
 
 def run(project: Project, options: argparse.Namespace) -> int:
-    """Sweep, write, print. Exit code 1: no cell is ok, or the server was lost; 130: it was interrupted.
+    """Sweep, write, print. Exit code 1: no cell is ok, or the server was lost; 130, 143: Ctrl-C or SIGTERM ended it.
 
     Raises:
         UserError: Nothing can be measured, or the journal is of another sweep.
@@ -52,7 +53,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
     finish(result, files, options, partial(grid_text, metric=options.metric))
     if ended.early:
         files.print_continuation()
-        return 130 if ended.reason == INTERRUPTED else 1
+        return ending_signals.INTERRUPTED if ended.reason == INTERRUPTED else 1
     return 0 if any(cell.state == "ok" for cell in result.cells) else 1
 
 

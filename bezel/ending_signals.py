@@ -1,0 +1,66 @@
+"""Signals that end this process: SIGTERM and SIGHUP end a command as Ctrl-C does, and the exit code names the signal.
+
+Owns the last such signal of the process, since only the handler that received it knows its number. A handler of a
+part of the program, e.g. of a running engine or load, notes it here. Leaves out what each command does at its end.
+"""
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+from types import FrameType
+
+_LIKE_INTERRUPT = (signal.SIGTERM, signal.SIGHUP)
+INTERRUPTED = 128 + signal.SIGINT
+"""Exit code after Ctrl-C."""
+
+_last: int | None = None
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal ends the process, where no handler of Ctrl-C does it."""
+
+
+def note(number: int) -> None:
+    """Note that a signal ends what runs."""
+    global _last  # noqa: PLW0603 - signals are the process's
+    _last = number
+
+
+def forget() -> None:
+    """Forget the last signal: a process may run one command after another."""
+    global _last  # noqa: PLW0603 - signals are the process's
+    _last = None
+
+
+def exit_code() -> int | None:
+    """The exit code of a command that the last signal has ended, 128 and its number; None if none came."""
+    return None if _last is None else 128 + _last
+
+
+@contextlib.contextmanager
+def handled() -> Iterator[None]:
+    """End the block on SIGTERM and SIGHUP by the handler that SIGINT has at that moment.
+
+    A signal that this process was started to ignore stays ignored; so does one with a handler already.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    own = [number for number in _LIKE_INTERRUPT if signal.getsignal(number) is signal.SIG_DFL]
+    for number in own:
+        signal.signal(number, _end)
+    try:
+        yield
+    finally:
+        for number in own:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    note(number)
+    interrupt = signal.getsignal(signal.SIGINT)
+    if callable(interrupt):
+        interrupt(signal.SIGINT, frame)
+    else:
+        raise Stopped

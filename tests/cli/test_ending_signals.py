@@ -1,0 +1,123 @@
+"""Commands that wait for an answer, ended by a signal: the exit code names it, nothing hangs, nothing is left half."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bezel import ending_signals
+from bezel.cli.main import main
+from tests.support.cli.served import BEZEL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[2]
+APIS = ("STORAGE", "TPU", "COMPUTE", "CLOUD_RUN_V2", "TPU_V2", "SERVICE_USAGE", "CLOUD_QUOTAS", "RESOURCE_MANAGER")
+BENCH = ("--public", "--out", "out.json")
+COMMANDS = {
+    "status": ("status", "l4-qat"),
+    "doctor": ("doctor", "l4-qat"),
+    "watch": ("watch", "l4-qat"),
+    "deploy": ("deploy", "l4-qat"),
+    "drift": ("ci", "drift", "l4-qat"),
+    "weights copy": ("weights", "copy", "l4-qat"),
+    "bench run": ("bench", "run", "--url", "URL", *BENCH),
+    "bench ab": ("bench", "ab", "--arm", "a=URL", "--arm", "b=URL/b", *BENCH),
+}
+
+
+class Silent:
+    """A server that takes each request and never answers."""
+
+    def __init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._held: list[socket.socket] = []
+        self.asked = threading.Event()
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._take, daemon=True).start()
+
+    def _take(self) -> None:
+        while True:
+            try:
+                taken, _ = self._listener.accept()
+                self._held.append(taken)
+                if taken.recv(100):
+                    self.asked.set()
+            except OSError:
+                return
+
+    def close(self) -> None:
+        self._listener.close()
+        for taken in self._held:
+            taken.close()
+
+
+@pytest.fixture
+def silent() -> Iterator[Silent]:
+    served = Silent()
+    yield served
+    served.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_exit_code_of_an_ended_command_names_the_signal(
+    silent: Silent, tmp_path: Path, name: str, number: signal.Signals
+) -> None:
+    words = [str(tmp_path / word) if word == "out.json" else word.replace("URL", silent.url) for word in COMMANDS[name]]
+    environ = {
+        "PATH": os.environ["PATH"], "HOME": str(tmp_path / "home"), "GOOGLE_OAUTH_ACCESS_TOKEN": "planted",
+        "GOOGLE_CLOUD_PROJECT": "acme-llm", "PULUMI_BACKEND_URL": "gs://acme-states", "HF_ENDPOINT": silent.url,
+        **{f"GOOGLE_{api}_CUSTOM_ENDPOINT": f"{silent.url}/" for api in APIS},
+    }  # fmt: skip
+    with subprocess.Popen(
+        [BEZEL, *words], cwd=ROOT, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - a shell may have ignored it
+    ) as process:  # fmt: skip
+        try:
+            assert silent.asked.wait(60), "it never asked"
+            process.send_signal(number)
+            _, errors = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    assert process.returncode == 128 + number, errors
+    assert "Traceback" not in errors
+    assert "Error" not in errors
+    assert [file for file in tmp_path.rglob("*") if file.is_file() and file.name.startswith((".out", "out.json"))] == []
+
+
+def test_a_command_that_has_no_signal_keeps_its_code(capsys: pytest.CaptureFixture[str]) -> None:
+    ending_signals.note(signal.SIGTERM)  # of a command before it in the same process
+    assert main(["plan", "no-such-stack"]) == 1
+    assert main(["cost", "l4-qat"]) == 0
+    assert main(["plan"]) == 2
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_a_block_as_an_interrupt_does(number: signal.Signals) -> None:
+    with pytest.raises(KeyboardInterrupt), ending_signals.handled():
+        signal.raise_signal(number)
+    assert ending_signals.exit_code() == 128 + number
+    assert signal.getsignal(number) is signal.SIG_DFL
+    ending_signals.forget()
+    assert ending_signals.exit_code() is None
+
+
+def test_a_signal_that_was_to_be_ignored_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with ending_signals.handled():
+            os.kill(os.getpid(), signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
