@@ -86,6 +86,11 @@ def only_roles(roles: Iterable[str]) -> str:
     return f"api.getAttribute('iam.googleapis.com/modifiedGrantsByRole', []).hasOnly({_texts(roles)})"
 
 
+def both(*conditions: str) -> str:
+    """Condition of a binding: all of these hold."""
+    return " && ".join(f"({condition})" for condition in conditions)
+
+
 def _text(value: str) -> str:
     return f"'{value}'"
 

@@ -15,9 +15,9 @@ from bootstrap.spending_alert import SpendingAlert, SpendingAlertArgs, display_n
 from bootstrap.stack_guard import StackGuard, StackGuardArgs
 from bootstrap.state_bucket import StateBucket, StateBucketArgs
 from bootstrap.state_key import StateKey, StateKeyArgs
+from components.base import granted_roles
 from components.enabled_apis import EnabledApis, EnabledApisArgs
 from components.lookups.project import project_number
-from components.runtime_identity import LOG_WRITER
 
 KEY_RING, POOL = "pulumi", "bezel"
 # Those of the foundation itself, and those of every stack: the account that deploys can enable none.
@@ -28,6 +28,7 @@ APIS = (
     "cloudkms.googleapis.com",
     "cloudquotas.googleapis.com",
     "cloudresourcemanager.googleapis.com",
+    "cloudscheduler.googleapis.com",
     "compute.googleapis.com",
     "iam.googleapis.com",
     "iamcredentials.googleapis.com",
@@ -40,6 +41,11 @@ APIS = (
     "sts.googleapis.com",
     "tpu.googleapis.com",
 )
+_GRANTABLE = {
+    permissions.DEPLOY_PROJECT_GRANTS: granted_roles.ON_PROJECT,
+    permissions.DEPLOY_ACCOUNT_GRANTS: granted_roles.ON_ACCOUNT,
+    permissions.DEPLOY_RESOURCE_GRANTS: granted_roles.ON_SERVICE_OR_REPOSITORY,
+}
 # The state of the foundation itself, with its history and its locks: a pipeline that could write it could widen its
 # own rights at the next run of an administrator.
 _OWN_FOLDERS = tuple(
@@ -188,15 +194,20 @@ def _deploy(settings: Settings, project: str, number: str, bucket: str, key: Any
     grants = [
         Grant(role=_role(project, permissions.DEPLOY)),
         Grant(role=_role(project, permissions.DEPLOY_LEASES)),
-        Grant(role=_role(project, permissions.DEPLOY_WEIGHTS), title="weights", condition=weights),
         Grant(
-            role=_role(project, permissions.DEPLOY_LOG_WRITERS),
-            title="log-writer-only",
-            condition=access.only_roles((LOG_WRITER,)),
+            role=_role(project, permissions.DEPLOY_WEIGHTS),
+            title="weights",
+            condition=access.both(weights, access.only_roles(granted_roles.ON_BUCKET)),
+        ),
+        *(
+            Grant(role=_role(project, role), title="roles-of-stacks", condition=access.only_roles(roles))
+            for role, roles in _GRANTABLE.items()
         ),
     ]
     if settings.secrets:
-        secrets = access.one_of_secrets((number, project), settings.secrets)
+        secrets = access.both(
+            access.one_of_secrets((number, project), settings.secrets), access.only_roles(granted_roles.ON_SECRET)
+        )
         grants.append(Grant(role=_role(project, permissions.DEPLOY_SECRETS), title="secrets", condition=secrets))
     others = f"!({access.below(bucket, *_OWN_FOLDERS)})"
     return PipelineAccountArgs(

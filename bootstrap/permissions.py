@@ -57,8 +57,11 @@ artifactregistry.repositories.create artifactregistry.repositories.delete artifa
 artifactregistry.repositories.downloadArtifacts
 iam.serviceAccounts.actAs iam.serviceAccounts.create iam.serviceAccounts.delete iam.serviceAccounts.update
 logging.logEntries.list
-run.routes.invoke run.services.create run.services.delete run.services.setIamPolicy run.services.update
+run.routes.invoke run.services.create run.services.delete run.services.update
 """
+# Jobs of Cloud Scheduler change a service's minimum, or request and delete machines, by the hour.
+_SCHEDULE_READS = "cloudscheduler.jobs.get iam.serviceAccounts.getIamPolicy"
+_SCHEDULE_WRITES = "cloudscheduler.jobs.create cloudscheduler.jobs.delete cloudscheduler.jobs.update"
 # `bezel ci expire` looks for what no stack holds any more.
 _LEFTOVER_READS = "artifactregistry.repositories.list storage.buckets.list"
 _ALERT_READS = """
@@ -78,7 +81,6 @@ compute.subnetworks.get
 tpu.nodes.get tpu.nodes.list tpu.queuedResources.get tpu.queuedResources.list
 """
 _LEASE_WRITES = """
-artifactregistry.repositories.setIamPolicy
 compute.disks.create compute.disks.setLabels
 compute.firewalls.create compute.firewalls.delete compute.firewalls.update
 compute.globalOperations.get compute.regionOperations.get compute.zoneOperations.get
@@ -104,6 +106,7 @@ PREVIEW = CustomRole.of(
     _ALERT_READS,
     _LEASE_READS,
     _OUTSIDE_READS,
+    _SCHEDULE_READS,
     "secretmanager.secrets.getIamPolicy resourcemanager.projects.getIamPolicy",
 )
 PREVIEW_WEIGHTS = CustomRole.of("bezelPreviewWeights", "List models in buckets of weights", _WEIGHTS_READS)
@@ -118,6 +121,8 @@ DEPLOY = CustomRole.of(
     _ALERT_WRITES,
     _LEFTOVER_READS,
     _OUTSIDE_READS,
+    _SCHEDULE_READS,
+    _SCHEDULE_WRITES,
     "storage.buckets.create compute.projects.get",
 )
 DEPLOY_LEASES = CustomRole.of("bezelDeployLeases", "Lease machines in a private network", _LEASE_READS, _LEASE_WRITES)
@@ -129,12 +134,26 @@ DEPLOY_SECRETS = CustomRole.of(
     "Give servers access to secrets",
     "secretmanager.secrets.getIamPolicy secretmanager.secrets.setIamPolicy",
 )
-# Granted under a condition that limits it to the role for writing logs (`access.only_roles`): machines with alerts
-# write the notice of their end there, and Google has no smaller resource than the project for that.
-DEPLOY_LOG_WRITERS = CustomRole.of(
-    "bezelDeployLogWriters",
-    "Let machines write log entries",
+# Each is granted under a condition that limits it to the roles that stacks grant on that (`access.only_roles`,
+# `components.base.granted_roles`): whoever sets a policy could else grant any role, to itself as well. Three, because a
+# role may be harmless on a service and not on the project.
+DEPLOY_PROJECT_GRANTS = CustomRole.of(
+    "bezelDeployProjectGrants",
+    "Let machines write log entries, and jobs lease machines",
     "resourcemanager.projects.getIamPolicy resourcemanager.projects.setIamPolicy",
 )
-ROLES = (PREVIEW, PREVIEW_WEIGHTS, DEPLOY, DEPLOY_LEASES, DEPLOY_WEIGHTS, DEPLOY_SECRETS, DEPLOY_LOG_WRITERS)
+DEPLOY_ACCOUNT_GRANTS = CustomRole.of(
+    "bezelDeployAccountGrants",
+    "Let jobs name accounts",
+    "iam.serviceAccounts.getIamPolicy iam.serviceAccounts.setIamPolicy",
+)
+DEPLOY_RESOURCE_GRANTS = CustomRole.of(
+    "bezelDeployGrants",
+    "Share services and images",
+    "run.services.getIamPolicy run.services.setIamPolicy",
+    "artifactregistry.repositories.getIamPolicy artifactregistry.repositories.setIamPolicy",
+)
+LIMITED = (DEPLOY_PROJECT_GRANTS, DEPLOY_ACCOUNT_GRANTS, DEPLOY_RESOURCE_GRANTS)
+"""Roles that are granted under a condition on the roles that may be granted by them."""
+ROLES = (PREVIEW, PREVIEW_WEIGHTS, DEPLOY, DEPLOY_LEASES, DEPLOY_WEIGHTS, DEPLOY_SECRETS, *LIMITED)
 """All custom roles of the foundation."""

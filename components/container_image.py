@@ -27,6 +27,7 @@ from pydantic import Field
 
 from bezel.errors import Problem, UserError
 from components.base.arguments import ComponentArgs, child_options
+from components.base.granted_roles import REPOSITORY_READER
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
@@ -85,7 +86,7 @@ class ContainerImage(pulumi.ComponentResource):
                 project=args.project,
                 location=args.location,
                 repository=args.repository_id,
-                role="roles/artifactregistry.reader",
+                role=REPOSITORY_READER,
                 member=f"serviceAccount:{reader}",
                 opts=child_options(self, opts, depends_on=[repository]),
             )

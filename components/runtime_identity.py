@@ -21,8 +21,7 @@ from pulumi_gcp.serviceaccount import Account
 from bezel.errors import Problem
 from components.base.arguments import ComponentArgs, child_options
 from components.base.explained_errors import REFUSED, explaining
-
-LOG_WRITER = "roles/logging.logWriter"
+from components.base.granted_roles import LOG_WRITER, SECRET_ACCESSOR
 
 
 class RuntimeIdentityArgs(ComponentArgs):
@@ -65,7 +64,7 @@ class RuntimeIdentity(pulumi.ComponentResource):
                     f"{name}-secret-{secret}",
                     project=args.project,
                     secret_id=secret,
-                    role="roles/secretmanager.secretAccessor",
+                    role=SECRET_ACCESSOR,
                     member=self.member,
                     opts=child_options(
                         self,

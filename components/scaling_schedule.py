@@ -28,13 +28,12 @@ from pulumi_gcp import cloudrunv2, cloudscheduler, serviceaccount
 
 from bezel.planner.base.schedule import Entry
 from components.base.arguments import ComponentArgs, child_options
+from components.base.granted_roles import ACCOUNT_USER, SERVICE_DEVELOPER
 from components.providers.scheduled_minimum import MASK, ScheduledMinimumProvider
 from components.runtime_identity import service_account_email
 
 _API = "https://run.googleapis.com/v2"
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
-# Rights on this one service, and to name its account in an update of it.
-_UPDATES, _NAMES = "roles/run.developer", "roles/iam.serviceAccountUser"
 _RETRIES, _DEADLINE = 5, "60s"
 
 
@@ -90,19 +89,20 @@ class ScalingSchedule(pulumi.ComponentResource):
         )
         email = service_account_email(args.account_id, args.project)
         member = f"serviceAccount:{email}"
+        # Rights on this one service, and to name its account in an update of it.
         updates = cloudrunv2.ServiceIamMember(
             f"{name}-updates",
             project=args.project,
             location=args.location,
             name=args.service,
-            role=_UPDATES,
+            role=SERVICE_DEVELOPER,
             member=member,
             opts=child_options(self, opts, depends_on=[account]),
         )
         names = serviceaccount.IAMMember(
             f"{name}-names",
             service_account_id=f"projects/{args.project}/serviceAccounts/{args.runtime_account}",
-            role=_NAMES,
+            role=ACCOUNT_USER,
             member=member,
             opts=child_options(self, opts, depends_on=[account]),
         )

@@ -20,14 +20,14 @@ from bezel.errors import Problem
 from bezel.leases.requests import BackEndName
 from components.base.arguments import ComponentArgs, child_options
 from components.base.explained_errors import REFUSED, explaining
+from components.base.granted_roles import ACCOUNT_USER, INSTANCE_ADMIN, NETWORK_USER, TPU_ADMIN
 from components.runtime_identity import service_account_email
 
 # The role of Compute Engine holds the use of networks.
 _LEASES: dict[BackEndName, tuple[str, ...]] = {
-    "queued_resource": ("roles/tpu.admin", "roles/compute.networkUser"),
-    "flex_start_vm": ("roles/compute.instanceAdmin.v1",),
+    "queued_resource": (TPU_ADMIN, NETWORK_USER),
+    "flex_start_vm": (INSTANCE_ADMIN,),
 }
-_RUNS_AS = "roles/iam.serviceAccountUser"
 
 
 class SchedulingIdentityArgs(ComponentArgs):
@@ -73,7 +73,7 @@ class SchedulingIdentity(pulumi.ComponentResource):
         serviceaccount.IAMMember(
             f"{name}-runs-as",
             service_account_id=f"projects/{args.project}/serviceAccounts/{args.runtime_account}",
-            role=_RUNS_AS,
+            role=ACCOUNT_USER,
             member=member,
             opts=child_options(self, opts, depends_on=[account]),
         )
@@ -86,5 +86,6 @@ def _refused(role: str, args: SchedulingIdentityArgs) -> Problem:
         "cannot be granted",
         f"the jobs of `lease.hours` could not lease the machines of {args.stack}.",
         "give the account that deploys resourcemanager.projects.setIamPolicy for the jobs' roles (docs/leases.md, "
-        "Requirements of the project), or remove `bezel:lease.hours`.",
+        "Requirements of the project; the deploy account of a pipeline gets it by `bezel init`, run again), or remove "
+        "`bezel:lease.hours`.",
     )

@@ -22,6 +22,7 @@ from pulumi_gcp.storage import Bucket, BucketIAMMember, BucketIAMMemberCondition
 from pydantic import Field
 
 from components.base.arguments import ComponentArgs, Text, child_options
+from components.base.granted_roles import OBJECT_USER, OBJECT_VIEWER
 
 
 class WeightsBucketArgs(ComponentArgs):
@@ -74,7 +75,7 @@ class WeightsBucket(pulumi.ComponentResource):
             BucketIAMMember(
                 f"{name}-reader-{reader.partition('@')[0]}",
                 bucket=args.bucket,
-                role="roles/storage.objectViewer",
+                role=OBJECT_VIEWER,
                 member=f"serviceAccount:{reader}",
                 opts=child_options(self, opts, depends_on=made),
             )
@@ -83,7 +84,7 @@ class WeightsBucket(pulumi.ComponentResource):
                 BucketIAMMember(
                     f"{name}-writer-{folder.replace('/', '-')}-{writer.partition('@')[0]}",
                     bucket=args.bucket,
-                    role="roles/storage.objectUser",
+                    role=OBJECT_USER,
                     member=f"serviceAccount:{writer}",
                     condition=BucketIAMMemberConditionArgs(
                         title=f"only-{folder.partition('/')[0]}",  # at most 100 characters

@@ -49,6 +49,8 @@ class HealthCheckArgs:
             `BEZEL_RANDOM_WEIGHTS` in the environment says so too.
         deadline_seconds: For the whole check; `BEZEL_DEADLINE_SECONDS` in the environment may lower it.
         impersonate: E-mail of the service account to call as; needed where the deployer is a user's own login.
+        leases: The leases behind a gateway, as `smoke.lease_end` reads them: once none can serve any more, the check
+            ends. Others alone do not run it again.
     """
 
     service: pulumi.Input[str]
@@ -64,6 +66,7 @@ class HealthCheckArgs:
     audience: pulumi.Input[str] | None = None
     planned: "pulumi.Input[Mapping[str, Any]] | None" = None
     resources: "pulumi.Input[Sequence[Sequence[Any]]] | None" = None
+    leases: "Sequence[Mapping[str, Any]] | None" = None
 
 
 class HealthCheckProvider(SmokeProvider):
@@ -72,7 +75,7 @@ class HealthCheckProvider(SmokeProvider):
     kind = "health"
     # A failed service may have neither a url nor a revision; the check then reports the cause.
     required = ("service", "served_model")
-    settings = tuple(name for name in HealthCheckArgs.__dataclass_fields__ if name != "resources")
+    settings = tuple(name for name in HealthCheckArgs.__dataclass_fields__ if name not in ("resources", "leases"))
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
         """Report a change when a setting differs, and when the service differs from its declared inputs."""

@@ -20,11 +20,17 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 _POLLS = (0.5, 1.0, 2.0, 5.0)
 _REQUEST_SECONDS = 60.0
+_END_SECONDS = 15.0
+"""Between two questions whether the leases have ended."""
 # Statuses of a server that is full or behind a starting instance: no failure yet.
 _BUSY = frozenset({429, 502, 503, 504})
 _CUT = (
     "check proxies on the way, which may cut or change responses, and that vLLM serves at this address; then run the "
     "same command again."
+)
+_LEASE_AGAIN = (
+    "run `pulumi up` again: it says how the lease ended and what another one costs, and leases one with "
+    "`bezel:lease.renew: true`, or within `bezel:lease.hours`."
 )
 _NOT_VLLM = "check the image and its arguments: another server than vLLM responds at this address."
 
@@ -62,6 +68,7 @@ class Poller:
         show: Takes progress messages.
         clock: Monotonic clock in seconds.
         sleep: Waits that many seconds.
+        end: Says why nothing can serve any more, "" while something may; asked while a check waits.
     """
 
     def __init__(
@@ -73,6 +80,7 @@ class Poller:
         show: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
+        end: Callable[[], str] | None = None,
     ) -> None:
         self.model = model
         self.deadline_seconds = deadline_seconds
@@ -80,6 +88,8 @@ class Poller:
         self._server = server
         self._clock = clock
         self._sleep = sleep
+        self._end = end
+        self._end_asked = -math.inf
         self._start = clock()
 
     def elapsed(self) -> float:
@@ -90,19 +100,28 @@ class Poller:
         """Call `attempt` until it returns a result; a text is shown as the reason for waiting.
 
         Raises:
-            CheckFailedError: The deadline came first.
+            CheckFailedError: The deadline came first, or nothing can serve any more.
         """
         began = self.elapsed()
         tries = 0
         while isinstance(result := attempt(), str):
             wait = _POLLS[min(tries, len(_POLLS) - 1)]
             tries += 1
+            if over := self._over():
+                raise CheckFailedError(check, f"{over}; no machine serves {what}: {result}", _LEASE_AGAIN)
             now = self.elapsed()
             if now + wait >= self.deadline_seconds:
                 raise CheckFailedError(check, f"waited {now - began:.0f} s for {what}, the last state was: {result}")
             self.show(f"waiting for {what}: {redact(result)} ({now:.0f} s of {self.deadline_seconds:.0f} s)")
             self._sleep(wait)
         return result
+
+    def _over(self) -> str:
+        """Why nothing can serve any more, asked now and then."""
+        if self._end is None or self.elapsed() - self._end_asked < _END_SECONDS:
+            return ""
+        self._end_asked = self.elapsed()
+        return self._end()
 
     def send(self, method: str, path: str, *, json: Any = None, anonymous: bool = False) -> "httpx.Response | str":
         """The response, or the reason why there is none."""
@@ -184,7 +203,16 @@ def server_of(props: Mapping[str, Any]) -> Server:
 def polling(props: Mapping[str, Any], show: Callable[[str], None], max_seconds: float = math.inf) -> Iterator[Poller]:
     """Poll the server that a resource's properties describe; `BEZEL_DEADLINE_SECONDS` may lower the deadline."""
     limit = float(os.environ.get("BEZEL_DEADLINE_SECONDS") or "inf")
+    seconds = min(max_seconds, float(props["deadline_seconds"]), limit)
     with server_of(props) as server:
-        yield Poller(
-            server, props["served_model"], min(max_seconds, float(props["deadline_seconds"]), limit), show=show
-        )
+        yield Poller(server, props["served_model"], seconds, show=show, end=_end_of_leases(props))
+
+
+def _end_of_leases(props: Mapping[str, Any]) -> Callable[[], str] | None:
+    """What says that the leases behind a gateway have ended; None for a server without leases."""
+    leases = props.get("leases")
+    if not leases:
+        return None
+    from smoke.lease_end import end_of  # late: most servers have none
+
+    return lambda: end_of(leases)

@@ -91,6 +91,7 @@ def deploy(plan: LeasePlan) -> dict[str, Any]:
         audience=None,
         revision=revision,
         earlier=(gateway, *leases.values()),
+        leases=[_place(plan, name, lease) for name, lease in leases.items()],
     )
     if hours:
         schedule(plan, network, identity, bodies, leases, benchmark)
@@ -100,6 +101,13 @@ def deploy(plan: LeasePlan) -> dict[str, Any]:
         for name, lease in leases.items()
     }
     return {"url": gateway.url, "leases": states, **shared_outputs(plan, image.reference, health, benchmark)}
+
+
+def _place(plan: LeasePlan, name: str, lease: TpuLease) -> dict[str, Any]:
+    """Where a lease is: in a zone of the plan, or in that of an earlier plan."""
+    zones = [{"zone": zone.zone, "patience_seconds": zone.patience_seconds} for zone in plan.terms.zones]
+    own = {"project": plan.project, "name": name, "stack": plan.labels["stack"], "back_end": plan.terms.back_end}
+    return {**own, "zones": zones, "former_zones": [lease.zone]}
 
 
 def _lease(

@@ -24,6 +24,7 @@ def check_and_measure(
     audience: pulumi.Input[str] | None,
     revision: pulumi.Input[str],
     earlier: Sequence[pulumi.Resource],
+    leases: Sequence[Mapping[str, Any]] = (),
 ) -> tuple[HealthCheck, ShortBenchmark]:
     """Declare the health check and the short benchmark.
 
@@ -36,6 +37,7 @@ def check_and_measure(
         audience: Audience of the identity token, where it is another address than `url`.
         revision: A value that changes when the checks must run again.
         earlier: Resources that must exist first.
+        leases: The leases that serve behind it: see `HealthCheckArgs`.
     """
     smoke = plan.smoke
     server: dict[str, Any] = {
@@ -57,6 +59,7 @@ def check_and_measure(
             min_draft_acceptance=smoke.min_draft_acceptance,
             random_weights=smoke.random_weights,
             deadline_seconds=smoke.deadline_seconds,
+            leases=list(leases) or None,
         ),
         opts=after(*earlier),
     )

@@ -87,11 +87,11 @@ def _problem(name: str, place: str, account: str) -> Problem:
             "or remove what needs it."
         )
         return Problem(name, None, consequence, repair)
-    role = holding[0]
+    role = next((item for item in holding if item in permissions.LIMITED), holding[0])
     listed = " or ".join(item.id for item in holding)
     if option := _NAMED_BY.get(role):
         repair = f"the role {listed} holds it, for what `bezel init` names: run it again with {option} NAME."
-    elif role is permissions.DEPLOY_LOG_WRITERS:
+    elif role in permissions.LIMITED:
         repair = (
             f"the role {listed} holds it, limited by a condition: run `bezel init` again, which grants it with that. "
             "Without the condition the account could grant any role."

@@ -12,8 +12,8 @@ from pulumi_gcp import cloudrunv2
 from pydantic import Field, model_validator
 
 from components.base.arguments import ComponentArgs, Text, child_options
+from components.base.granted_roles import INVOKER
 
-INVOKER = "roles/run.invoker"
 EVERYONE = frozenset({"allUsers", "allAuthenticatedUsers"})
 """Members that stand for the whole internet; anyone can have a Google account."""
 

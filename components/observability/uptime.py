@@ -11,11 +11,11 @@ from pulumi_gcp import cloudrunv2, monitoring
 
 from bezel.catalog.metrics import metrics
 from components.base.arguments import ComponentArgs, Text, child_options
+from components.base.granted_roles import INVOKER
 
 CHECK_PASSED = "monitoring.googleapis.com/uptime_check/check_passed"
 PERIOD_SECONDS = 300
 _TIMEOUT = "30s"
-_INVOKER = "roles/run.invoker"
 
 
 class UptimeCheckArgs(ComponentArgs):
@@ -69,7 +69,7 @@ class UptimeCheck(pulumi.ComponentResource):
                 project=args.project,
                 location=args.location,
                 name=args.service,
-                role=_INVOKER,
+                role=INVOKER,
                 member=f"serviceAccount:service-{args.number}@gcp-sa-monitoring-notification.iam.gserviceaccount.com",
                 opts=child_options(self, opts, depends_on=[check]),
             )

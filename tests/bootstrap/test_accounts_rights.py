@@ -9,6 +9,7 @@ import pytest
 
 from bezel.localcloud.core.paths import PROJECT
 from bootstrap.deploy import APIS
+from components.base import granted_roles
 from tests.support.bootstrap.accounts import BUCKET, Accounts, settings
 from tests.support.localcloud.in_process import Project
 
@@ -22,6 +23,7 @@ CRM = f"/crm/v1/projects/{PROJECT}"
 SECRETS = f"/secretmanager/v1/projects/{PROJECT}/secrets"
 OBJECTS = "/storage/v1/b/{}/o/{}"
 OWN_STATE = ".pulumi%2Fstacks%2Fbezel-bootstrap%2Fbezel-local.json"
+RUNTIME = f"bezel-dev@{PROJECT}.iam.gserviceaccount.com"
 MODELS = f"{PROJECT}-models"
 FORBIDDEN: dict[str, tuple[str, str, dict[str, Any] | None]] = {
     "act as itself": (
@@ -32,7 +34,7 @@ FORBIDDEN: dict[str, tuple[str, str, dict[str, Any] | None]] = {
     "change who may act as an account": (
         "POST",
         f"{ACCOUNTS}/{Accounts.email('deploy')}:setIamPolicy",
-        {"policy": {}},
+        {"policy": {"bindings": [{"role": "roles/iam.workloadIdentityUser", "members": ["allUsers"]}]}},
     ),
     "change the project's policy": ("POST", f"{CRM}:setIamPolicy", {"policy": {}}),
     "make a role": (
@@ -69,9 +71,24 @@ ALLOWED: dict[str, tuple[str, str, dict[str, Any] | None]] = {
     "read a stack's state": ("GET", OBJECTS.format(BUCKET, ".pulumi%2Fstacks%2Fbezel%2Fdev.json") + "?alt=media", None),
     "delete a stack's state": ("DELETE", OBJECTS.format(BUCKET, ".pulumi%2Fstacks%2Fbezel%2Fdev.json"), None),
     "list models": ("GET", f"/storage/v1/b/{MODELS}/o", None),
-    "share a bucket of weights": ("PUT", f"/storage/v1/b/{MODELS}/iam", {"bindings": []}),
+    "read the policy of a bucket of weights": ("GET", f"/storage/v1/b/{MODELS}/iam", None),
+    "change a bucket of weights": ("PATCH", f"/storage/v1/b/{MODELS}", {"labels": {"a": "b"}}),
     "list services": ("GET", f"/run/v2/projects/{PROJECT}/locations/us-east4/services", None),
-    "make an account": ("POST", ACCOUNTS, {"accountId": "bezel-dev"}),
+    "make an account": ("POST", ACCOUNTS, {"accountId": "bezel-more"}),
+    "make a job": (
+        "POST",
+        f"/cloudscheduler/v1/projects/{PROJECT}/locations/us-east4/jobs",
+        {
+            "name": f"projects/{PROJECT}/locations/us-east4/jobs/chat-scaling-0",
+            "schedule": "0 8 * * 1-5",
+            "timeZone": "Europe/Berlin",
+            "httpTarget": {
+                "uri": f"https://run.googleapis.com/v2/projects/{PROJECT}/locations/us-east4/services/chat",
+                "httpMethod": "PATCH",
+                "oauthToken": {"serviceAccountEmail": RUNTIME},
+            },
+        },
+    ),
 }
 
 
@@ -94,6 +111,11 @@ def accounts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Project
         assert project.raw("POST", path, b"{}").is_success
     for secret in ("hf-token", "other"):
         project.ok("POST", SECRETS, {"replication": {"automatic": {}}}, secretId=secret)
+    project.ok("POST", ACCOUNTS, {"accountId": "bezel-dev"})
+    repository = {"format": "DOCKER"}
+    project.ok("POST", REPOSITORIES, repository, repositoryId="images")
+    container = {"image": "us-docker.pkg.dev/cloudrun/container/hello"}
+    project.ok("POST", SERVICES, {"template": {"containers": [container]}}, serviceId="chat")
     made = Accounts(lambda verb, path, body: sent(project, verb, path, body).json(), settings())
     made.make()
     yield project, {name: made.token(name) for name in ("preview", "deploy")}
@@ -130,31 +152,71 @@ def test_what_a_deployment_needs_is_not_refused(accounts: tuple[Project, dict[st
     assert answer.is_success, answer.text
 
 
+REPOSITORIES = f"/artifactregistry/v1/projects/{PROJECT}/locations/us-east4/repositories"
+SERVICES = f"/run/v2/projects/{PROJECT}/locations/us-east4/services"
+# Resource -> how its policy is read and written, and the roles that stacks grant on it.
+PLACES: dict[str, tuple[tuple[str, str], tuple[str, str], tuple[str, ...]]] = {
+    "project": (("POST", f"{CRM}:getIamPolicy"), ("POST", f"{CRM}:setIamPolicy"), granted_roles.ON_PROJECT),
+    "account": (
+        ("POST", f"{ACCOUNTS}/{RUNTIME}:getIamPolicy"),
+        ("POST", f"{ACCOUNTS}/{RUNTIME}:setIamPolicy"),
+        granted_roles.ON_ACCOUNT,
+    ),
+    "service": (
+        ("GET", f"{SERVICES}/chat:getIamPolicy"),
+        ("POST", f"{SERVICES}/chat:setIamPolicy"),
+        granted_roles.ON_SERVICE_OR_REPOSITORY,
+    ),
+    "repository": (
+        ("GET", f"{REPOSITORIES}/images:getIamPolicy"),
+        ("POST", f"{REPOSITORIES}/images:setIamPolicy"),
+        granted_roles.ON_SERVICE_OR_REPOSITORY,
+    ),
+    "bucket": (("GET", f"/storage/v1/b/{MODELS}/iam"), ("PUT", f"/storage/v1/b/{MODELS}/iam"), granted_roles.ON_BUCKET),
+    "secret": (
+        ("GET", f"{SECRETS}/hf-token:getIamPolicy"),
+        ("POST", f"{SECRETS}/hf-token:setIamPolicy"),
+        granted_roles.ON_SECRET,
+    ),
+}
+EVERY_GRANT = {role for *_, roles in PLACES.values() for role in roles}
+REFUSED = {
+    "roles/owner", "roles/editor", "roles/logging.admin", "roles/iam.serviceAccountTokenCreator",
+    "roles/iam.serviceAccountAdmin", "roles/iam.workloadIdentityUser", "roles/resourcemanager.projectIamAdmin",
+    "roles/run.admin", "roles/storage.admin", "roles/secretmanager.admin", "roles/compute.admin",
+    "roles/artifactregistry.admin", f"projects/{PROJECT}/roles/bezelDeploy",
+}  # fmt: skip
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("role", "status"),
-    [
-        ("roles/logging.logWriter", 200),
-        ("roles/logging.admin", 403),
-        ("roles/owner", 403),
-        (f"projects/{PROJECT}/roles/bezelDeploy", 403),
-    ],
-)
-def test_a_deployment_grants_the_role_for_writing_logs_and_no_other(
-    accounts: tuple[Project, dict[str, str]], role: str, status: int
+@pytest.mark.parametrize("place", PLACES)
+def test_a_deployment_grants_the_roles_of_stacks_and_no_other(
+    accounts: tuple[Project, dict[str, str]], place: str
 ) -> None:
     project, tokens = accounts
-    version = {"options": {"requestedPolicyVersion": 3}}
-    policy = sent(project, "POST", f"{CRM}:getIamPolicy", version, tokens["deploy"]).json()
-    binding = {"role": role, "members": [f"serviceAccount:{Accounts.email('preview')}"]}
-    changed = {"policy": {**policy, "version": 3, "bindings": [*policy["bindings"], binding]}}
-    assert sent(project, "POST", f"{CRM}:setIamPolicy", changed, tokens["preview"]).status_code == 403
-    assert sent(project, "POST", f"{CRM}:setIamPolicy", changed, tokens["deploy"]).status_code == status
+    read, write, allowed = PLACES[place]
+    for role in sorted(EVERY_GRANT | REFUSED):
+        if place == "bucket" and not role.startswith("roles/storage."):
+            continue  # no bucket takes it from anybody
+        version = {"options": {"requestedPolicyVersion": 3}} if read[0] == "POST" else None
+        policy = sent(project, *read, version, tokens["deploy"]).json()
+        member = f"serviceAccount:{Accounts.email('preview')}"
+        changed = {
+            **policy,
+            "version": 3,
+            "bindings": [*policy.get("bindings", []), {"role": role, "members": [member]}],
+        }
+        body = changed if place == "bucket" else {"policy": changed}
+        assert sent(project, *write, body, tokens["preview"]).status_code == 403
+        answer = sent(project, *write, body, tokens["deploy"])
+        assert (answer.status_code == 200) is (role in allowed), f"{role}: {answer.text}"
+        assert answer.status_code in (200, 403), f"{role}: {answer.text}"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "step", ["share a named secret", "delete a stack's state", "share a bucket of weights", "make an account"]
+    "step",
+    ["share a named secret", "delete a stack's state", "change a bucket of weights", "make an account", "make a job"],
 )
 def test_a_preview_changes_nothing(accounts: tuple[Project, dict[str, str]], step: str) -> None:
     project, tokens = accounts

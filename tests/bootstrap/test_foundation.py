@@ -117,11 +117,28 @@ def test_the_preview_account_writes_nothing_but_new_plans() -> None:
     assert verbs == {"get", "list", "getIamPolicy", "getEffectiveFirewalls"}
 
 
+GRANTABLE = {
+    "bezelDeployProjectGrants": (
+        "roles/logging.logWriter",
+        "roles/tpu.admin",
+        "roles/compute.networkUser",
+        "roles/compute.instanceAdmin.v1",
+    ),
+    "bezelDeployAccountGrants": ("roles/iam.serviceAccountUser",),
+    "bezelDeployGrants": ("roles/run.invoker", "roles/run.developer", "roles/artifactregistry.reader"),
+}
+
+
+def only(*roles: str) -> str:
+    listed = ", ".join(f"'{role}'" for role in roles)
+    return f"api.getAttribute('iam.googleapis.com/modifiedGrantsByRole', []).hasOnly([{listed}])"
+
+
 @pytest.mark.slow
 def test_the_deploy_account_cannot_widen_its_own_rights() -> None:
     made = declared(secrets=("hf-token",))
     deploys = {role.name: role.inputs["permissions"] for role in made.of("IAMCustomRole") if "Deploy" in role.name}
-    limited = deploys.pop("role-bezelDeployLogWriters")
+    limited = {name: deploys.pop(f"role-{name}") for name in GRANTABLE}
     held = {permission for permissions in deploys.values() for permission in permissions}
     assert not held & {
         "iam.roles.update",
@@ -134,12 +151,28 @@ def test_the_deploy_account_cannot_widen_its_own_rights() -> None:
         "serviceusage.services.enable",
         "storage.objects.get",
     }
-    assert not [permission for permission in (*held, *limited) if "*" in permission]
-    assert limited == ["resourcemanager.projects.getIamPolicy", "resourcemanager.projects.setIamPolicy"]
-    (grant,) = [one for one in made.all if str(one.inputs.get("role")).endswith("bezelDeployLogWriters")]
-    assert grant.inputs["condition"]["expression"] == (
-        "api.getAttribute('iam.googleapis.com/modifiedGrantsByRole', []).hasOnly(['roles/logging.logWriter'])"
-    )
+    assert not [permission for permission in held if "*" in permission]
+    assert {name for permissions in limited.values() for name in permissions if name.endswith(".setIamPolicy")} == {
+        "artifactregistry.repositories.setIamPolicy",
+        "iam.serviceAccounts.setIamPolicy",
+        "resourcemanager.projects.setIamPolicy",
+        "run.services.setIamPolicy",
+    }
+    # What sets a policy is granted under a condition on the roles, for each kind of resource its own.
+    assert {name.rpartition(".")[0] for name in held if name.endswith(".setIamPolicy")} == {
+        "secretmanager.secrets",
+        "storage.buckets",
+    }
+    for name, roles in GRANTABLE.items():
+        (grant,) = [one for one in made.all if str(one.inputs.get("role")).endswith(f"/{name}")]
+        assert grant.inputs["condition"]["expression"] == only(*roles)
+        assert {permission.rpartition(".")[2] for permission in limited[name]} == {"getIamPolicy", "setIamPolicy"}
+    for name, roles in {
+        "bezelDeployWeights": ("roles/storage.objectViewer", "roles/storage.objectUser"),
+        "bezelDeploySecrets": ("roles/secretmanager.secretAccessor",),
+    }.items():
+        (grant,) = [one for one in made.all if str(one.inputs.get("role")).endswith(f"/{name}")]
+        assert grant.inputs["condition"]["expression"].endswith(f" && ({only(*roles)})")
     (writer,) = [one for one in made.all if one.inputs.get("role") == "roles/storage.objectUser"]
     assert "/objects/.pulumi/stacks/bezel-bootstrap/" in writer.inputs["condition"]["expression"]
     assert writer.inputs["condition"]["expression"].startswith("!(")

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 SERVICE, LEASE = "l4-qat", "v6e1-12b"
+SCHEDULE = [
+    {"cron": "0 8 * * 1-5", "time_zone": "Europe/Berlin", "min_instances": 1},
+    {"cron": "0 10 * * *", "time_zone": "Europe/Berlin", "min_instances": 0},
+]
+HOURS = [{"start": "0 8 * * 1-5", "end": "0 12 * * 1-5", "time_zone": "Europe/Berlin"}]
 POOL = "principal://iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/bezel/"
 
 
@@ -85,7 +90,9 @@ NEEDED = {
     Grant("deploy", "project", "bezelDeployWeights"): ("deploy", "storage."),
     Grant("deploy", "project", "bezelDeploySecrets"): ("deploy", "secretmanager.secrets.getIamPolicy"),
     Grant("deploy", "project", "bezelDeployLeases"): ("deploy", "compute.networks.create"),
-    Grant("deploy", "project", "bezelDeployLogWriters"): ("deploy", "resourcemanager.projects.getIamPolicy"),
+    Grant("deploy", "project", "bezelDeployProjectGrants"): ("deploy", "resourcemanager.projects.getIamPolicy"),
+    Grant("deploy", "project", "bezelDeployAccountGrants"): ("deploy", "iam.serviceAccounts.setIamPolicy"),
+    Grant("deploy", "project", "bezelDeployGrants"): ("deploy", "artifactregistry.repositories."),
     Grant("deploy", "key", "cloudkms.cryptoKeyEncrypterDecrypter"): (
         "encrypt",
         "cloudkms.cryptoKeyVersions.useToEncry",
@@ -130,9 +137,12 @@ def test_without_one_grant_the_step_that_needs_it_is_refused(jobs: Jobs) -> None
 
 
 def watch(jobs: Jobs) -> None:
-    """Let both stacks have alerts."""
+    """Let both stacks have alerts and hours: all that a stack may grant."""
     for stack in (SERVICE, LEASE):
         jobs.pipeline.set("bezel:observability", {"alerts": True, "dashboard": True}, stack)
+    jobs.pipeline.set("bezel:cost", {"max_hourly_usd": 1.10, "max_idle_hourly_usd": 1.10}, SERVICE)
+    jobs.pipeline.set("bezel:scaling", {"schedule": SCHEDULE}, SERVICE)
+    jobs.pipeline.set("bezel:lease", {"zones": [{"zone": "us-east5-a"}], "duration": "4h", "hours": HOURS}, LEASE)
     jobs.pipeline.commit()
 
 
@@ -152,7 +162,7 @@ def refused(jobs: Jobs, policies: Policies, grant: Grant) -> None:
     """Take a grant away, and see its step refused with the permission and the role."""
     step, permission = NEEDED[grant]
     account, claims = (PREVIEWS, PULL_REQUEST) if grant.account == "preview" else (DEPLOYS, MERGE)
-    stack = LEASE if "Leases" in grant.role or "LogWriters" in grant.role else SERVICE
+    stack = LEASE if "Leases" in grant.role or "Grants" in grant.role else SERVICE
     words = {
         "login": (),
         "drift": ("ci", "drift", stack),

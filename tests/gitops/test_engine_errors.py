@@ -71,7 +71,7 @@ def test_the_role_is_one_of_the_account_that_lacks_it():
 def test_a_role_that_is_limited_by_a_condition_is_granted_by_the_set_up_only():
     said = "Permission 'resourcemanager.projects.setIamPolicy' denied on resource 'projects/p' (or it may not exist)."
     (text,) = missing_roles([said], DEPLOY)
-    assert "the role bezelDeployLogWriters holds it, limited by a condition: run `bezel init` again" in text
+    assert "the role bezelDeployProjectGrants holds it, limited by a condition: run `bezel init` again" in text
     assert "add-iam-policy-binding" not in text
 
 

@@ -13,6 +13,7 @@ from bezel.planner import LeasePlan, Plan, make_plan
 from bezel.planner.base.money import Priced
 from bezel.pulumi_engine.project import Project
 from bezel.resource_cost.stack_cost import StateResource, stack_cost
+from components.base import granted_roles
 from stacks.dispatch import deploy
 from tests.support.components.fake_engine import Declarations, Declared, declare
 from tests.support.policies.harness import POLICIES, example, remedied, violations
@@ -48,6 +49,48 @@ def test_a_stack_file_is_declared_and_passes_both_packs(stack: str) -> None:
     made, environment = declared(stack)
     assert made.of("HealthCheck")
     assert violations_of(made.all, environment) == []
+    assert grants_of(made.all) <= GRANTS
+
+
+# Type of a grant -> the roles that the deploy account of a pipeline may grant with it.
+GRANTABLE = {
+    "projects/iAMMember:IAMMember": granted_roles.ON_PROJECT,
+    "serviceaccount/iAMMember:IAMMember": granted_roles.ON_ACCOUNT,
+    "cloudrunv2/serviceIamMember:ServiceIamMember": granted_roles.ON_SERVICE_OR_REPOSITORY,
+    "artifactregistry/repositoryIamMember:RepositoryIamMember": granted_roles.ON_SERVICE_OR_REPOSITORY,
+    "storage/bucketIAMMember:BucketIAMMember": granted_roles.ON_BUCKET,
+    "secretmanager/secretIamMember:SecretIamMember": granted_roles.ON_SECRET,
+}
+GRANTS = {(kind, role) for kind, roles in GRANTABLE.items() for role in roles}
+
+
+def grants_of(resources: list[Declared]) -> set[tuple[str, str]]:
+    """Type and role of every grant."""
+    found = [one for one in resources if "role" in one.inputs or "Iam" in one.type or "IAM" in one.type]
+    return {(one.type.partition(":")[2], one.inputs["role"]) for one in found}
+
+
+@pytest.mark.slow
+def test_every_setting_grants_roles_of_the_table_only_and_each_is_granted() -> None:
+    hours = {"hours": [{"start": "0 8 * * 1-5", "end": "0 10 * * 1-5", "time_zone": "Europe/Berlin"}], "duration": "2h"}
+    zone = {"zones": [{"zone": "us-east5-a"}]}
+    schedule = [
+        {"cron": f"0 {hour} * * *", "time_zone": "Europe/Berlin", "min_instances": count}
+        for hour, count in ((8, 1), (9, 0))
+    ]
+    cost = {"max_hourly_usd": 1.10, "max_idle_hourly_usd": 1.10}
+    alerts, secrets = {"alerts": True}, {"HF_TOKEN": "hf-token"}
+    granted: set[tuple[str, str]] = set()
+    for stack, changes in (
+        ("l4-qat", {"scaling": {"schedule": schedule}, "cost": cost, "observability": alerts, "secrets": secrets}),
+        ("l4-qat", {"access": {"public": True}}),
+        ("v6e1-12b", {"lease": zone | hours, "observability": alerts}),
+        ("v6e1-12b", {"lease": zone | hours | {"back_end": "flex_start_vm"}, "network": {"nat": True}}),
+        ("v6e1-12b", {"lease": zone, "observability": alerts, "secrets": secrets}),
+    ):
+        granted |= grants_of(declared(stack, **changes)[0].all)
+    assert granted <= GRANTS
+    assert {role for _, role in granted} == {role for _, role in GRANTS}
 
 
 SCHEDULE = [{"cron": "0 8 * * 1-5", "min_instances": 1}, {"cron": "0 18 * * *", "min_instances": 0}]
