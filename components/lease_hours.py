@@ -7,6 +7,13 @@ nothing (404) changes nothing. Both count as failed attempts of the job and are 
 lease is still being deleted and an end while the machine is still being provisioned, which Google refuses for a while:
 five times within 35 minutes.
 
+A request that finds no capacity within its patience fails later, when no job sees it: a queued resource is then FAILED
+and keeps its name, a machine of Compute Engine is gone. The same holds for a lease that was preempted. So each start
+is tried again, after the patience, until the hours end (`bezel.planner.base.hours.retries`): one job deletes a queued
+resource without `force`, which Google refuses while it has a node, and ten minutes later another one sends the
+request again, which Google refuses while the lease is there. Where that request is accepted, there was no lease: its
+entry in the log is what the alert looks for. A request that still waits may be deleted and begin to wait anew.
+
 Google ends a lease after its run duration, also if no job ever comes. Leaves out the hours themselves
 (`bezel.planner.base.hours`), the account of the jobs (`SchedulingIdentity`), and the addresses of machines that come
 and go (`NodeNetwork.addresses`).
@@ -33,7 +40,7 @@ from pulumi.dynamic import Resource
 from pulumi_gcp import cloudscheduler
 
 from bezel.leases.requests import SCOPE, BackEndName, LeaseSpec, ZoneChoice
-from bezel.planner.base.hours import Window
+from bezel.planner.base.hours import Window, retries
 from components.base.arguments import ComponentArgs, Text, child_options
 from components.base.dynamic import own_urn
 from components.providers.lease_hours import LeaseAfterChecksProvider
@@ -44,6 +51,14 @@ _DEADLINE = "60s"
 _RETRIES = cloudscheduler.JobRetryConfigArgs(
     retry_count=5, min_backoff_duration="120s", max_backoff_duration="600s", max_doublings=2
 )
+# A later try is repeated by the next one only: an attempt after the hours could lease a machine that nobody returns.
+_NONE = cloudscheduler.JobRetryConfigArgs(retry_count=0)
+_DOES = {
+    "start": "Requests",
+    "end": "Deletes",
+    "clear": "Deletes a failed request of",
+    "again": "Requests once more",
+}
 
 
 class LeaseHoursArgs(ComponentArgs):
@@ -87,7 +102,7 @@ class LeaseAfterChecks(Resource, module="components", name="LeaseAfterChecks"):
 
 
 class LeaseHours(pulumi.ComponentResource):
-    """Jobs that request a lease at each start of its hours and delete it at each end.
+    """Jobs that request a lease at each start of its hours, try again where it is not there, and delete it at each end.
 
     Make it depend on the checks of the server: a stack whose checks fail is then not leased again each day.
     """
@@ -95,19 +110,23 @@ class LeaseHours(pulumi.ComponentResource):
     def __init__(self, name: str, args: LeaseHoursArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("bezel:lease:LeaseHours", name, None, opts)
         LeaseAfterChecks(f"{name}-after-checks", args, child_options(self, opts))
-        start, end = _targets(args)
+        start, end, clear = _targets(args)
         for number, window in enumerate(args.windows):
-            for verb, schedule, target in (("start", window.start, start), ("end", window.end, end)):
+            jobs = [("start", window.start, start, _RETRIES), ("end", window.end, end, _RETRIES)]
+            if again := retries(window, args.zone.patience_seconds):
+                jobs += [("clear", again.clear, clear, _NONE)] if clear else []
+                jobs += [("again", again.start, start, _NONE)]
+            for verb, schedule, target, repeats in jobs:
                 cloudscheduler.Job(
                     f"{name}-{verb}-{number}",
                     project=args.project,
                     region=args.location,
                     name=_job(args.name, verb, number),
-                    description=f"{'Requests' if verb == 'start' else 'Deletes'} the lease {args.name}",
+                    description=f"{_DOES[verb]} the lease {args.name}",
                     schedule=schedule,
                     time_zone=window.zone,
                     attempt_deadline=_DEADLINE,
-                    retry_config=_RETRIES,
+                    retry_config=repeats,
                     http_target=target,
                     opts=child_options(self, opts),
                 )
@@ -119,16 +138,26 @@ def start_jobs(lease: str, windows: Sequence[Window]) -> tuple[str, ...]:
     return tuple(_job(lease, "start", number) for number in range(len(windows)))
 
 
+def again_jobs(lease: str, windows: Sequence[Window], patience_seconds: float) -> tuple[str, ...]:
+    """Names of the jobs that request a lease again; arguments as of `LeaseHours`."""
+    numbers = (number for number, window in enumerate(windows) if retries(window, patience_seconds))
+    return tuple(_job(lease, "again", number) for number in numbers)
+
+
 def _job(lease: str, verb: str, number: int) -> str:
     return f"{lease}-{verb}-{number}"
 
 
-def _targets(args: LeaseHoursArgs) -> tuple[cloudscheduler.JobHttpTargetArgs, cloudscheduler.JobHttpTargetArgs]:
-    """The requests of a start and of an end."""
+def _targets(
+    args: LeaseHoursArgs,
+) -> tuple[cloudscheduler.JobHttpTargetArgs, cloudscheduler.JobHttpTargetArgs, cloudscheduler.JobHttpTargetArgs | None]:
+    """The requests of a start and of an end, and what deletes a failed request, where that keeps its name."""
+    cleared = ""
     if args.back_end == "queued_resource":
         parent = f"https://tpu.googleapis.com/v2alpha1/projects/{args.project}/locations/{args.zone.zone}"
         create = f"{parent}/queuedResources?{urlencode({'queuedResourceId': args.name})}"
-        delete = f"{parent}/queuedResources/{args.name}?force=true"
+        cleared = f"{parent}/queuedResources/{args.name}"
+        delete = f"{cleared}?force=true"
     else:
         create = f"https://compute.googleapis.com/compute/v1/projects/{args.project}/zones/{args.zone.zone}/instances"
         delete = f"{create}/{args.name}"
@@ -142,6 +171,7 @@ def _targets(args: LeaseHoursArgs) -> tuple[cloudscheduler.JobHttpTargetArgs, cl
             oauth_token=token,
         ),
         cloudscheduler.JobHttpTargetArgs(uri=delete, http_method="DELETE", oauth_token=token),
+        cloudscheduler.JobHttpTargetArgs(uri=cleared, http_method="DELETE", oauth_token=token) if cleared else None,
     )
 
 

@@ -23,7 +23,7 @@ from components.config.node_metadata import node_metadata
 from components.container_image import ContainerImage
 from components.enabled_apis import EnabledApis, EnabledApisArgs
 from components.identity_gateway import IdentityGateway, IdentityGatewayArgs
-from components.lease_hours import start_jobs
+from components.lease_hours import again_jobs, start_jobs
 from components.node_network import NodeNetwork, NodeNetworkArgs
 from components.observability.lease_observability import LeaseObservability, LeaseObservabilityArgs
 from components.runtime_identity import RuntimeIdentity
@@ -236,6 +236,11 @@ def _observability(plan: LeasePlan, gateway: IdentityGateway) -> None:
         max_error_share=chosen.max_error_share,
         renews=plan.terms.renew,
         starts=tuple(job for name in plan.terms.names for job in start_jobs(name, plan.terms.hours)),
+        agains=tuple(
+            job
+            for name in plan.terms.names
+            for job in again_jobs(name, plan.terms.hours, plan.terms.zones[0].patience_seconds)
+        ),
         budget=stack_budget(plan, plan.labels),
         labels=plan.labels,
     )

@@ -49,6 +49,8 @@ class LeaseObservabilityArgs(ComponentArgs):
     """Whether the next deploy after the end of a lease requests another one."""
     starts: tuple[str, ...] = ()
     """Names of the jobs that request the leases at the starts of their hours; empty without hours."""
+    agains: tuple[str, ...] = ()
+    """Names of the jobs that request them again later."""
     budget: StackBudgetArgs | None = None
     """A monthly budget; None for none."""
     labels: Mapping[str, str] = {}
@@ -73,6 +75,7 @@ class LeaseObservability(pulumi.ComponentResource):
                 max_error_share=args.max_error_share,
                 renews=args.renews,
                 starts=args.starts,
+                agains=args.agains,
             )
             for alert in alerts:
                 declare_alert(name, alert, channels=channels, **shared)

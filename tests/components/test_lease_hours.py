@@ -15,7 +15,7 @@ from bezel.leases.requests import LeaseSpec, ZoneChoice
 from bezel.planner.base.hours import Window
 from components import scheduling_identity
 from components.base.explained_errors import REFUSED, explaining
-from components.lease_hours import LeaseHours, LeaseHoursArgs
+from components.lease_hours import LeaseHours, LeaseHoursArgs, again_jobs
 from components.scheduling_identity import SchedulingIdentity, SchedulingIdentityArgs
 from tests.support.components.fake_engine import Declarations, declare
 from tests.support.leases.fake_lease_api import lease_api_serving
@@ -29,6 +29,7 @@ ZONE = "us-east5-a"
 # The world begins on a Monday at 14:13 UTC.
 INSIDE, OUTSIDE = [["0 14 * * *", "0 18 * * *", "UTC"]], [["0 18 * * *", "0 14 * * *", "UTC"]]
 JOB = "cloudscheduler/job:Job"
+WINDOWS = (Window("0 8 * * 1-5", "0 18 * * 1-5", "Europe/Berlin"), Window("0 10 * * 6", "0 14 * * 6", "UTC"))
 ACCOUNT = "hours@acme.iam.gserviceaccount.com"
 
 
@@ -154,7 +155,7 @@ def jobs(kind: Any) -> tuple[Declarations, dict[str, dict[str, Any]]]:
     args = LeaseHoursArgs(
         project="acme", location="us-east5", name=NAME, stack=STACK, back_end=kind, zone=ZoneChoice(ZONE, PATIENCE),
         subnetwork=SUBNETWORKS["us-east5"], body=body_of(kind), account=ACCOUNT, request="r", checked="1",
-        windows=(Window("0 8 * * 1-5", "0 18 * * 1-5", "Europe/Berlin"), Window("0 10 * * 6", "0 14 * * 6", "UTC")),
+        windows=WINDOWS,
     )  # fmt: skip
     declared = declare(lambda: LeaseHours("hours", args) and {})
     return declared, {job.inputs["name"]: job.inputs for job in declared.of(JOB)}
@@ -165,7 +166,18 @@ def test_a_start_sends_the_request_of_a_deploy_and_an_end_deletes_that_lease_alo
     kind: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, found = jobs(kind)
-    assert set(found) == {f"{NAME}-{verb}-{number}" for verb in ("start", "end") for number in (0, 1)}
+    verbs = ("start", "end", "again", *(["clear"] if kind == "queued_resource" else []))
+    assert set(found) == {f"{NAME}-{verb}-{number}" for verb in verbs for number in (0, 1)}
+    assert found[f"{NAME}-again-0"]["httpTarget"] == found[f"{NAME}-start-0"]["httpTarget"]
+    assert again_jobs(NAME, WINDOWS, PATIENCE) == (f"{NAME}-again-0", f"{NAME}-again-1")
+    assert again_jobs(NAME, WINDOWS, 9 * 3600) == ()
+    for name, job in found.items():
+        # An attempt of a later try must not come after the hours.
+        assert job["retryConfig"]["retryCount"] == (0 if "again" in name or "clear" in name else 5)
+    if kind == "queued_resource":
+        clear = found[f"{NAME}-clear-0"]["httpTarget"]
+        assert (clear["httpMethod"], "force" in clear["uri"]) == ("DELETE", False)
+        assert found[f"{NAME}-end-0"]["httpTarget"]["uri"] == f"{clear['uri']}?force=true"
     start, end = found[f"{NAME}-start-0"], found[f"{NAME}-end-0"]
     assert (start["schedule"], end["schedule"], start["timeZone"]) == ("0 8 * * 1-5", "0 18 * * 1-5", "Europe/Berlin")
     assert found[f"{NAME}-end-1"]["schedule"] == "0 14 * * 6"

@@ -10,7 +10,7 @@ from bezel.localcloud.services.monitoring.conditions import check_condition
 from components.observability.alerts import LogMatch, Threshold
 from components.observability.budget import StackBudgetArgs
 from components.observability.charts import dashboard
-from components.observability.lease_alerts import end_filter, lease_alerts, refused_filter
+from components.observability.lease_alerts import accepted_filter, end_filter, lease_alerts, refused_filter
 from components.observability.lease_observability import LeaseObservability, LeaseObservabilityArgs
 from components.runtime_identity import RuntimeIdentity, RuntimeIdentityArgs
 from tests.support.components.fake_engine import Declarations, declare
@@ -88,6 +88,40 @@ def test_the_filter_takes_failed_starts_of_this_stack_but_none_of_a_lease_that_i
     changed: dict[str, Any], matches: bool
 ) -> None:
     assert parse_filter(refused_filter("us-east5", STARTS)).holds(ATTEMPT | changed) is matches
+
+
+AGAIN = "bezel-moe-again-0"
+ACCEPTED = {
+    **ATTEMPT, "severity": "INFO", "httpRequest": {"status": 200},
+    "resource": {"type": "cloud_scheduler_job", "labels": {"location": "us-east5", "job_id": AGAIN}},
+}  # fmt: skip
+
+
+def test_leases_that_are_tried_again_have_an_alert_for_a_start_without_capacity() -> None:
+    refused, missing, errors = lease_alerts(
+        "moe", "bezel-moe", "us-east5", project="acme-llm", max_error_share=0.05, renews=False, starts=STARTS,
+        agains=(AGAIN,),
+    )  # fmt: skip
+    assert (refused.id, missing.id, errors.id) == ("start-refused", "not-leased", "errors")
+    assert isinstance(missing.condition, LogMatch)
+    check_condition({"conditionMatchedLog": {"filter": missing.condition.filter}}, "x", alone=True, rate_limited=True)
+    assert isinstance(refused.condition, LogMatch)
+    assert AGAIN in refused.condition.filter
+    assert "no capacity within its patience" in missing.repair
+
+
+@pytest.mark.parametrize(
+    ("changed", "matches"),
+    [
+        ({}, True),
+        ({"severity": "ERROR", "httpRequest": {"status": 409}}, False),  # the lease is there
+        ({"severity": "ERROR", "httpRequest": {"status": 429}}, False),  # refused: the other alert's
+        ({"httpRequest": {}}, False),  # an attempt that has begun
+        ({"resource": ATTEMPT["resource"]}, False),  # a start is accepted each day
+    ],
+)
+def test_the_filter_takes_a_try_that_was_accepted(changed: dict[str, Any], matches: bool) -> None:
+    assert parse_filter(accepted_filter("us-east5", (AGAIN,))).holds(ACCEPTED | changed) is matches
 
 
 def test_the_alert_says_what_to_do_with_and_without_renewal() -> None:

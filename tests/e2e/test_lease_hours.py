@@ -117,6 +117,10 @@ def test_jobs_lease_and_return_the_machine_and_a_deploy_takes_it_as_it_is(stage:
         ran(stage, "us-east5", f"{NAME}-start-0")
         until(lambda: requested(stage)[-1] == 409, SECONDS)
         assert leases(stage) == 1
+        # A later try deletes none that is there, and requests none beside it.
+        for verb in ("clear", "again"):
+            assert ran(stage, "us-east5", f"{NAME}-{verb}-0")["status"].get("code"), verb
+        assert (leases(stage), requested(stage)[-1]) == (1, 409)
 
         # The job of an end returns it.
         assert ran(stage, "us-east5", f"{NAME}-end-0")["status"] in ({}, {"code": 0})

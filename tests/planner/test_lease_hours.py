@@ -5,19 +5,72 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from bezel.cron import parse_cron
 from bezel.planner import LeasePlan, make_plan, plan_summary
-from bezel.planner.base.hours import Window, is_within, next_end, next_start, share_of_time, spans
+from bezel.planner.base.hours import Window, is_within, next_end, next_start, retries, share_of_time, spans
 from bezel.planner.base.money import Priced
 from tests.support.planner.v6e_stack import L4X8, V6E4_MOE, changed, lease_plan, lease_problems
 
 ZONES = [{"zone": "us-east5-a"}]
 WORK = {"start": "0 8 * * 1-5", "end": "0 18 * * 1-5", "time_zone": "Europe/Berlin"}
 WEEKDAYS = Window("0 8 * * 1-5", "0 18 * * 1-5", "Europe/Berlin")
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "patience", "cleared", "requested"),
+    [
+        ("0 8 * * 1-5", "0 18 * * 1-5", 7200, "0 11,14,17 * * 1-5", "10 11,14,17 * * 1-5"),
+        ("0 8 * * 1-5", "0 12 * * 1-5", 90, "0 9,10,11 * * 1-5", "10 9,10,11 * * 1-5"),
+        ("30 8,14 * * *", "30 12,18 * * *", 1800, "30 9,10,11,15,16,17 * * *", "40 9,10,11,15,16,17 * * *"),
+        ("55 22 * * *", "0 6 * * *", 7200, "55 1,4 * * *", "5 2,5 * * *"),  # over midnight, each day
+        ("0 20 * * 1-5", "0 6 * * 2-6", 7200, "0 23 * * 1-5", "10 23 * * 1-5"),  # not on the next day
+        ("55 21 * * 1", "0 6 * * 2", 1800, "55 22 * * 1", "5 23 * * 1"),
+        ("55 22 * * 1", "0 6 * * 2", 1800, "", ""),
+        ("0 8 * * *", "30 9 * * *", 1800, "", ""),  # too short
+        ("0 8 * * *", "0 18 * * *", 36_000, "", ""),
+        ("0,30 8 * * *", "15,45 8 * * *", 60, "", ""),
+    ],
+)
+def test_a_start_is_tried_again_after_its_patience_until_the_hours_end(
+    start: str, end: str, patience: float, cleared: str, requested: str
+) -> None:
+    found = retries(Window(start, end, "Europe/Berlin"), patience)
+    assert found == ((cleared, requested) if cleared else None)
+
+
+@given(
+    st.integers(0, 59), st.lists(st.integers(0, 23), min_size=1, max_size=2, unique=True), st.integers(1, 23 * 60),
+    st.sampled_from(["* * *", "* * 1-5", "1,15 * *"]), st.integers(0, 8 * 3600),
+)  # fmt: skip
+def test_each_try_is_within_the_hours_and_leaves_some_of_them(
+    minute: int, hours: list[int], length: int, dates: str, patience: int
+) -> None:
+    ends = [divmod((hour * 60 + minute + length) % 1440, 60) for hour in hours]
+    assume(len({at for _, at in ends}) == 1 and all(hour * 60 + minute + length < 1440 for hour in hours))
+    start = f"{minute} {','.join(map(str, sorted(hours)))} {dates}"
+    window = Window(start, f"{ends[0][1]} {','.join(str(hour) for hour, _ in sorted(ends))} {dates}", "UTC")
+    assume(spans([window]).in_turn)
+    found = retries(window, patience)
+    assume(found is not None)
+    assert found is not None
+    begin, until = datetime(2026, 11, 2, tzinfo=UTC), datetime(2026, 11, 30, tzinfo=UTC)
+    tries = list(parse_cron(found.start).between(begin, until, ZoneInfo("UTC")))
+    cleared = list(parse_cron(found.clear).between(begin, until, ZoneInfo("UTC")))
+    starts = list(parse_cron(start).between(begin - timedelta(days=1), until, ZoneInfo("UTC")))
+    assert [later - earlier for earlier, later in zip(cleared, tries, strict=True)] == [timedelta(minutes=10)] * len(
+        tries
+    )
+    for at in tries:
+        assert is_within([window], at)
+        assert is_within([window], at + timedelta(minutes=44))
+        last = max(began for began in starts if began < at)
+        assert at - last > timedelta(seconds=patience)
 
 
 def with_hours(*hours: dict[str, Any], **lease: Any) -> dict[str, Any]:

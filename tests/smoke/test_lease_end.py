@@ -27,9 +27,9 @@ REQUESTS = {
     "ACTIVE": True, "SUSPENDING": False, "SUSPENDED": False, "FAILED": False, "DELETING": False, "(none)": False,
 }  # fmt: skip
 NODES = {
-    "STATE_UNSPECIFIED": True, "CREATING": True, "READY": True, "RESTARTING": True, "REIMAGING": True, "REPAIRING": True,
-    "STARTING": True, "UNHIDING": True, "UNKNOWN": True, "STOPPING": False, "STOPPED": False, "DELETING": False,
-    "PREEMPTED": False, "TERMINATED": False, "HIDING": False, "HIDDEN": False,
+    "STATE_UNSPECIFIED": True, "CREATING": True, "READY": True, "RESTARTING": True, "REIMAGING": True,
+    "REPAIRING": True, "STARTING": True, "UNHIDING": True, "UNKNOWN": True, "STOPPING": False, "STOPPED": False,
+    "DELETING": False, "PREEMPTED": False, "TERMINATED": False, "HIDING": False, "HIDDEN": False,
 }  # fmt: skip
 INSTANCES = {
     "PENDING": True, "PROVISIONING": True, "STAGING": True, "RUNNING": True, "REPAIRING": True, "PENDING_STOP": False,

@@ -197,7 +197,8 @@ def test_with_hours_the_gateway_knows_every_possible_address_and_does_not_wait_f
 def test_with_hours_each_lease_has_its_jobs_which_are_made_after_the_checks_with_an_account_of_their_own() -> None:
     declared = deployed(lease=HOURS | {"count": 2})
     jobs = {job.inputs["name"]: job for job in declared.of(JOB)}
-    assert set(jobs) == {f"bezel-moe{lease}-{verb}-0" for lease in ("", "-1") for verb in ("start", "end")}
+    verbs = ("start", "end", "clear", "again")
+    assert set(jobs) == {f"bezel-moe{lease}-{verb}-0" for lease in ("", "-1") for verb in verbs}
     for job in jobs.values():
         assert declared.waits_for(job, declared.one("ShortBenchmark"))
         email = job.inputs["httpTarget"]["oauthToken"]["serviceAccountEmail"]
@@ -219,7 +220,8 @@ def test_with_hours_no_secret_and_no_unknown_value_is_in_a_job_of_a_first_previe
 def test_with_hours_an_alert_names_each_job_that_requests_a_lease_and_no_machine_tells_its_end() -> None:
     declared = deployed(lease=HOURS | {"count": 2}, observability={"alerts": True})
     text = json.dumps([policy.inputs for policy in declared.of("AlertPolicy")])
-    assert all(name in text for name in ("bezel-moe-start-0", "bezel-moe-1-start-0"))
+    assert all(name in text for name in ("bezel-moe-start-0", "bezel-moe-1-start-0", "bezel-moe-again-0"))
+    assert len(declared.of("AlertPolicy")) == 3
     assert "bezel-lease" not in text
     for request in declared.of("TpuRequest"):
         (spec,) = request.inputs["body"]["tpu"]["nodeSpec"]

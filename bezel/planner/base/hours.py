@@ -18,6 +18,12 @@ from bezel.planner.base.schedule import FOUR_WEEKS, Entry, minimum_at, occurrenc
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+LEAST_USE = timedelta(minutes=45)
+"""Of the hours that a try has to leave: an end may be repeated for 35 minutes while the machine is provisioned."""
+CLEARED = timedelta(minutes=10)
+"""Until a failed request is deleted."""
+_SETTLED = timedelta(minutes=15)
+"""After the patience, until a request has failed for certain."""
 _YEAR = timedelta(days=366)
 
 
@@ -27,6 +33,18 @@ class Window(NamedTuple):
     start: str
     end: str
     zone: str
+
+
+class Retries(NamedTuple):
+    """When a start is tried again: two cron schedules in the time zone of its hours.
+
+    Attributes:
+        clear: When a failed request is deleted.
+        start: When the lease is requested again, some minutes later.
+    """
+
+    clear: str
+    start: str
 
 
 class Spans(NamedTuple):
@@ -97,6 +115,43 @@ def spans(windows: Sequence[Window]) -> Spans:
         between=tuple(later[0] - earlier[0] for earlier, later in pairs if not earlier[1] and later[1]),
         in_turn=all(earlier[1] != later[1] for earlier, later in pairs),
     )
+
+
+def retries(window: Window, patience_seconds: float) -> Retries | None:
+    """Times at which a start is tried again, on the day of its hours; None where there is no such time.
+
+    Each try comes once the one before it has waited for capacity as long as it may: whole hours after the start, up to
+    the last that leaves `LEAST_USE` of the hours. A start at several minutes of an hour has none.
+
+    Args:
+        window: Hours of a lease.
+        patience_seconds: How long a request waits for capacity.
+
+    Raises:
+        CronError: A schedule or a time zone is none.
+    """
+    cron = parse_cron(window.start)
+    inside = spans([window]).inside
+    if len(cron.minutes) != 1 or not inside:
+        return None
+    (minute,) = cron.minutes
+    step = -(-(timedelta(seconds=patience_seconds) + _SETTLED) // timedelta(hours=1))
+    left = min(inside) - LEAST_USE - CLEARED
+    after = range(step, left // timedelta(hours=1) + 1, step)
+    dates = window.start.split()[2:]
+    hours = sorted({hour + later for hour in cron.hours for later in after})
+    overflow, again = divmod(minute + CLEARED // timedelta(minutes=1), 60)
+    if dates == ["*", "*", "*"]:
+        hours = sorted({hour % 24 for hour in hours})
+    else:
+        hours = [hour for hour in hours if hour + overflow < 24]  # the next day may be none of the lease's
+    if not hours:
+        return None
+    cleared, requested = (
+        " ".join([str(at), ",".join(str((hour + more) % 24) for hour in hours), *dates])
+        for at, more in ((minute, 0), (again, overflow))
+    )
+    return Retries(cleared, requested)
 
 
 def _events(windows: Sequence[Window]) -> tuple[datetime, list[tuple[datetime, int]]]:
