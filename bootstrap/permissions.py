@@ -61,7 +61,10 @@ run.routes.invoke run.services.create run.services.delete run.services.update
 """
 # Jobs of Cloud Scheduler change a service's minimum, or request and delete machines, by the hour.
 _SCHEDULE_READS = "cloudscheduler.jobs.get iam.serviceAccounts.getIamPolicy"
-_SCHEDULE_WRITES = "cloudscheduler.jobs.create cloudscheduler.jobs.delete cloudscheduler.jobs.update"
+# A new job is resumed by the provider, though it is never paused.
+_SCHEDULE_WRITES = """
+cloudscheduler.jobs.create cloudscheduler.jobs.delete cloudscheduler.jobs.enable cloudscheduler.jobs.update
+"""
 # `bezel ci expire` looks for what no stack holds any more.
 _LEFTOVER_READS = "artifactregistry.repositories.list storage.buckets.list"
 _ALERT_READS = """
@@ -135,7 +138,7 @@ DEPLOY_SECRETS = CustomRole.of(
     "secretmanager.secrets.getIamPolicy secretmanager.secrets.setIamPolicy",
 )
 # Each is granted under a condition that limits it to the roles that stacks grant on that (`access.only_roles`,
-# `components.base.granted_roles`): whoever sets a policy could else grant any role, to itself as well. Three, because a
+# `components.base.granted_roles`): the account could else grant any role, to itself as well. Three, because a
 # role may be harmless on a service and not on the project.
 DEPLOY_PROJECT_GRANTS = CustomRole.of(
     "bezelDeployProjectGrants",

@@ -51,7 +51,7 @@ _DEADLINE = "60s"
 _RETRIES = cloudscheduler.JobRetryConfigArgs(
     retry_count=5, min_backoff_duration="120s", max_backoff_duration="600s", max_doublings=2
 )
-# A later try is repeated by the next one only: an attempt after the hours could lease a machine that nobody returns.
+# A later try is repeated by the next one only: an attempt after the hours could lease a machine that no job returns.
 _NONE = cloudscheduler.JobRetryConfigArgs(retry_count=0)
 _DOES = {
     "start": "Requests",

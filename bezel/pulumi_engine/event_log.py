@@ -161,7 +161,7 @@ def events_in(log: Path) -> Iterator[dict[str, Any]]:
         except json.JSONDecodeError:
             continue  # the cut last line of a killed engine
         except ValueError as error:
-            # A change that is left out would be judged by nobody.
+            # A change that is left out would not be judged.
             consequence = f"an event of the engine cannot be read: {error}. So it is unknown what the run changes."
             repair = "find the resource whose properties hold such a value, and correct the program."
             raise UserError(Problem(str(log), None, consequence, repair)) from None
