@@ -3,22 +3,25 @@
 import sys
 from collections.abc import Iterable, Sequence
 
+from bezel.text.printable import encodable
+from bezel.text.redaction import redact
+
 
 def say(text: str) -> None:
     """Write a line to standard output."""
-    sys.stdout.write(f"{text}\n")
+    sys.stdout.write(f"{encodable(text)}\n")
     sys.stdout.flush()
 
 
 def write(text: str) -> None:
     """Write a piece of a line to standard output, at once."""
-    sys.stdout.write(text)
+    sys.stdout.write(encodable(text))
     sys.stdout.flush()
 
 
 def note(text: str) -> None:
-    """Write a line to standard error, apart from the result, which a program may read."""
-    sys.stderr.write(f"{text}\n")
+    """Write a line to standard error without credentials, apart from the result, which a program may read."""
+    sys.stderr.write(f"{encodable(redact(text))}\n")
     sys.stderr.flush()
 
 

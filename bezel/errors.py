@@ -1,7 +1,8 @@
 """Errors that a user repairs, and the one way they are shown: as text, and as JSON.
 
-Owns the parts of a problem (key, value, consequence, repair), their layout, and hiding what looks like a secret. Leaves
-out finding problems. The command line, the program, the dynamic providers and the policy packs all show these texts.
+Owns the parts of a problem (key, value, consequence, repair) and their layout; no part of it shows a credential
+(bezel.text.redaction). Leaves out finding problems. The command line, the program, the dynamic providers and the policy
+packs all show these texts.
 """
 
 from __future__ import annotations
@@ -9,14 +10,19 @@ from __future__ import annotations
 import json
 import re
 
+from bezel.text.redaction import redact
+from bezel.text.secret_names import holds_secret
+
 NOT_SET = "(not set)"
 NOT_SHOWN = "(not shown: it may be a secret)"
 
-_TOKEN_LIKE = re.compile(
-    r"(?<![A-Za-z0-9])(?:hf_[A-Za-z0-9]{8,}|AIza[A-Za-z0-9_-]{10,}|ya29\.|gh[opsu]_[A-Za-z0-9]{8,}|sk-[A-Za-z0-9_-]{8,}|eyJ[A-Za-z0-9_-]{8,})|-----BEGIN"
-)
 _LONGEST_SHOWN = 160
+_MARGIN = 4096
+"""Characters behind those that are shown in which the end of a credential is looked for."""
 _LONGEST_VALUE = 2000  # a list of an owner's labels, of zones or of shares of traffic is of use only as a whole
+
+
+_LAST_PART = re.compile(r"[\s.:/\[\]=]+")
 
 
 class Problem:
@@ -32,10 +38,10 @@ class Problem:
     __slots__ = ("consequence", "key", "repair", "value")
 
     def __init__(self, key: str, value: object, consequence: str, repair: str) -> None:
-        self.key = key
-        self.value = None if value is None else shown(value, _LONGEST_VALUE)
-        self.consequence = consequence
-        self.repair = repair
+        self.key = redact(key)
+        self.value = None if value is None else _value_of(key, value)
+        self.consequence = redact(consequence)
+        self.repair = redact(repair)
 
     def as_json(self) -> dict[str, str | None]:
         """The parts by their names."""
@@ -72,9 +78,10 @@ class UserError(Exception):
     exit_code = 1
 
     def __init__(self, *problems: Problem | str, title: str = "") -> None:
+        problems = tuple(redact(each) if isinstance(each, str) else each for each in problems)
         super().__init__(*problems)
         self.problems = problems
-        self.title = title
+        self.title = redact(title)
 
     def as_json(self) -> dict[str, object]:
         """The title and the problems; a problem that is only a text has the key `text` alone."""
@@ -116,9 +123,18 @@ def caused_by(error: Exception, key: str, consequence: str, repair: str) -> Prob
 def shown(value: object, longest: int = _LONGEST_SHOWN) -> str:
     """A value as text for a message: short, printable, and without anything that looks like a token or a key."""
     text = value if isinstance(value, str) else json.dumps(value, default=str)
-    if _TOKEN_LIKE.search(text):
+    text = text[: longest + _MARGIN]
+    if redact(text) != text:
         return NOT_SHOWN
     if not text or not text.isprintable():
         # No output can encode half of a surrogate pair, which JSON may hold.
         text = json.dumps(text, ensure_ascii=False).encode("utf-8", "backslashreplace").decode()
     return text if len(text) <= longest else text[:longest] + "…"
+
+
+def _value_of(key: str, value: object) -> str:
+    """The value of a problem; one under the name of a secret is not shown."""
+    text = shown(value, _LONGEST_VALUE)
+    name = _LAST_PART.split(key)[-1]
+    is_own = text in (NOT_SET, NOT_SHOWN)
+    return NOT_SHOWN if not is_own and isinstance(value, str) and holds_secret(name, value) else text

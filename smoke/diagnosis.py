@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bezel.errors import Problem
-from bezel.rest import redact
+from bezel.text.redaction import redact
 from smoke.platform import Condition, Report
 
 AGAIN = "Afterwards run the same command again: it creates another revision in place of the one that failed."

@@ -14,7 +14,7 @@ import pulumi
 from pulumi.runtime.proto import engine_pb2
 from pulumi.runtime.settings import get_engine
 
-from bezel.rest import redact
+from bezel.text.redaction import redact
 from smoke.base import diagnosed
 
 

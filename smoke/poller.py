@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bezel.rest import Credentials, redact
+from bezel.rest import Credentials
+from bezel.text.redaction import redact
 from smoke.client import Server, error_text, json_object, usage_error
 
 if TYPE_CHECKING:

@@ -40,12 +40,12 @@ def config(options: argparse.Namespace) -> int:
         UserError: There is no Pulumi project in the folder.
     """
     from bezel.mcp_server.client_config import configuration, place
-    from bezel.operations.redaction import redacted
+    from bezel.text.redaction import redact
 
     chosen = [*(["--read-only"] if options.read_only else []), *(f"--stack={stack}" for stack in options.stack)]
     variables = {name: value for name, value in os.environ.items() if _PASSED_ON.fullmatch(name) and value}
     # A backend's address may hold a password.
-    secret = {name for name, value in variables.items() if redacted(value) != value or "@" in urlsplit(value).netloc}
+    secret = {name for name, value in variables.items() if redact(value) != value or "@" in urlsplit(value).netloc}
     for name in sorted(secret):
         note(f"{name} is left out, as it holds a credential: set it in the client's own environment.")
     variables = {name: value for name, value in variables.items() if name not in secret}

@@ -26,6 +26,7 @@ from pydantic import ValidationError
 from bezel.errors import UserError
 from bezel.operations.context import Context
 from bezel.operations.results import Arguments, Result
+from bezel.text.redaction import redact_forms, redact_forms_of_values
 
 log = logging.getLogger(__name__)
 MAX_TEXT = 20_000
@@ -161,7 +162,7 @@ def checked(call: Call) -> Arguments:
 
 def success(result: Result) -> CallToolResult:
     """A result with its text and its structured content."""
-    structured = result.model_dump(mode="json")
+    structured = redact_forms_of_values(result.model_dump(mode="json"))
     length = len(json.dumps(structured, ensure_ascii=False))
     if length > MAX_STRUCTURED:
         text = f"the result has {length} characters, {MAX_STRUCTURED} may be sent: narrow the call by its arguments."
@@ -176,11 +177,13 @@ def failure(code: str, text: str, problems: object, outcome: object = None) -> C
     of a failure too.
     """
     error = {"code": code, "problems": problems} | ({"outcome": outcome} if outcome else {})
+    error = redact_forms_of_values(error)
     content = [TextContent(text=_bounded(f"{code}: {text}"))]
     return CallToolResult(content=content, is_error=True, _meta={ERROR: error})
 
 
 def _bounded(text: str) -> str:
+    text = redact_forms(text)
     if len(text) <= MAX_TEXT:
         return text
     return f"{text[:MAX_TEXT]}\n[{len(text) - MAX_TEXT} further characters: see the structured content]\n"

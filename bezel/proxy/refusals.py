@@ -11,7 +11,7 @@ from typing import Final
 
 from starlette.types import Send
 
-from bezel.rest import redact
+from bezel.text.redaction import redact
 
 PAGE: Final = 64 * 1024
 """Bytes of an error page that are read at most."""

@@ -10,7 +10,7 @@ imports the program and most of them send no request.
 from bezel.rest.client import Backoff, GoogleClient
 from bezel.rest.credentials import Credentials
 from bezel.rest.endpoints import endpoint, guarded
-from bezel.rest.errors import AddressError, ApiError, CredentialsError, RestError, UnreachableError, redact
+from bezel.rest.errors import AddressError, ApiError, CredentialsError, RestError, UnreachableError
 
 __all__ = [
     "AddressError",
@@ -23,5 +23,4 @@ __all__ = [
     "UnreachableError",
     "endpoint",
     "guarded",
-    "redact",
 ]

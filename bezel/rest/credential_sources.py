@@ -16,7 +16,8 @@ from typing import Any
 
 from bezel.errors import Problem
 from bezel.rest.endpoints import guarded
-from bezel.rest.errors import CredentialsError, redact
+from bezel.rest.errors import CredentialsError
+from bezel.text.redaction import redact
 
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 

@@ -15,8 +15,9 @@ from typing import Any
 from bezel.errors import NOT_SET, Problem
 from bezel.rest.credential_sources import LOGIN, SCOPE, CredentialSource, kind, load, private
 from bezel.rest.endpoints import endpoint
-from bezel.rest.errors import ApiError, CredentialsError, redact
+from bezel.rest.errors import ApiError, CredentialsError
 from bezel.rest.transport import AuthRequest, new_client
+from bezel.text.redaction import redact
 
 # A token is exchanged this long before it ends, so that none ends on its way.
 _MARGIN_SECONDS = 300.0

@@ -11,7 +11,8 @@ from typing import Any
 
 import google_crc32c
 
-from bezel.rest import ApiError, GoogleClient, RestError, endpoint, redact
+from bezel.rest import ApiError, GoogleClient, RestError, endpoint
+from bezel.text.redaction import redact
 
 MAX_BYTES = 65_536
 """Largest value of a version."""

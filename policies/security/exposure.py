@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterator, Mapping
 
 from bezel.errors import NOT_SET, NOT_SHOWN, Problem
-from bezel.planner.base.plain_secrets import is_secret, names_secret
 from bezel.resource_cost.hardware import INSTANCE, SERVICE, TPU_VM, hardware_of
 from bezel.resource_cost.inputs import UNKNOWN, InputError, Inputs, not_known
 from bezel.resource_cost.leases import Lease
+from bezel.text.redaction import is_secret
+from bezel.text.secret_names import names_secret
 from policies.config import PolicyConfig
 from policies.security.access import RUN_JOB, SCHEDULED, WORKER_POOL
 

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.operations.redaction import cleaned, cleaned_lines, printable, redacted
+from bezel.operations.redaction import cleaned, cleaned_lines
+from bezel.text.printable import printable
+from bezel.text.redaction import redact
 
 VLLM = Path(__file__).parents[1] / "fixtures" / "vllm"
 SECRET = "Pl4ntedSecretValue0123456789abcdefghij"  # 38 characters, in every planted form
@@ -27,7 +29,7 @@ FORMS = (
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_credential_of_any_form_is_hidden(form: str) -> None:
-    assert SECRET not in redacted(f"before {form} after")
+    assert SECRET not in redact(f"before {form} after")
 
 
 @pytest.mark.slow
@@ -37,7 +39,7 @@ def test_a_credential_of_any_form_is_hidden(form: str) -> None:
     st.text(st.sampled_from(" \t\n\"'=,;()[]{}<>|")),
 )
 def test_a_credential_is_hidden_wherever_it_stands(form: str, before: str, after: str) -> None:
-    assert SECRET not in redacted(f"{before} {form}{after}")
+    assert SECRET not in redact(f"{before} {form}{after}")
 
 
 @pytest.mark.slow
@@ -65,7 +67,7 @@ def test_a_private_key_that_is_logged_line_by_line_is_hidden() -> None:
 
 
 def test_a_known_value_is_hidden_in_any_form() -> None:
-    assert redacted("a planted-value b", "planted-value") == "a [redacted] b"
+    assert redact("a planted-value b", "planted-value") == "a [redacted] b"
 
 
 @pytest.mark.parametrize(
@@ -81,13 +83,13 @@ def test_a_known_value_is_hidden_in_any_form() -> None:
     ],
 )
 def test_ordinary_lines_stay(line: str) -> None:
-    assert redacted(line) == line
+    assert redact(line) == line
 
 
 def test_recorded_responses_and_failures_of_vllm_stay() -> None:
     for name in ("failing-starts.txt", "metrics.txt", "chat.txt", "err-overload-queue-full.txt"):
         text = printable((VLLM / name).read_text())
-        assert redacted(text) == text, name
+        assert redact(text) == text, name
 
 
 def test_a_line_cannot_look_like_another_one() -> None:
@@ -101,7 +103,7 @@ def test_a_line_cannot_look_like_another_one() -> None:
 def test_any_text_is_bounded_and_cleaned_once(text: str, limit: int) -> None:
     once = cleaned(text, limit)
     assert len(once) <= limit + 6
-    assert redacted(printable(once)) == redacted(printable(redacted(printable(once))))
+    assert redact(printable(once)) == redact(printable(redact(printable(once))))
 
 
 @pytest.mark.timeout(5)

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bezel.planner.base.plain_secrets import is_secret, names_secret
 from bezel.planner.rules.env_checks import check_name
+from bezel.text.redaction import is_secret
+from bezel.text.secret_names import names_secret
 from tests.support.policies.harness import SERVICE, service, violations
 
 SECRETS = [

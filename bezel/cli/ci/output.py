@@ -8,6 +8,8 @@ from pathlib import Path
 
 from bezel.cli import exits
 from bezel.gitops.outcomes import Report
+from bezel.text.printable import encodable
+from bezel.text.redaction import redact, redact_values
 
 
 def publish(report: Report, options: argparse.Namespace) -> None:
@@ -16,11 +18,15 @@ def publish(report: Report, options: argparse.Namespace) -> None:
     Raises:
         UserError: A file cannot be written.
     """
-    as_json = json.dumps(report.as_json(), indent=2, ensure_ascii=False) + "\n"
-    sys.stdout.write(as_json if options.format == "json" else getattr(report, options.format)())
+    as_json = encodable(json.dumps(redact_values(report.as_json()), indent=2, ensure_ascii=False)) + "\n"
+    sys.stdout.write(as_json if options.format == "json" else _text(getattr(report, options.format)()))
     if options.out is not None:
         exits.write_output("--out", options.out, as_json)
     # GitHub and Gitea name a file whose Markdown they show beside the run's log.
     if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
         with Path(summary).open("a", encoding="utf-8") as file:
-            file.write(report.markdown())
+            file.write(_text(report.markdown()))
+
+
+def _text(text: str) -> str:
+    return encodable(redact(text))

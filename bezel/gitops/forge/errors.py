@@ -2,7 +2,7 @@
 
 from bezel.errors import NOT_SET, Problem, UserError
 from bezel.json_documents import read_json
-from bezel.rest import redact
+from bezel.text.redaction import redact
 
 _LONGEST = 300
 _SETTINGS = {

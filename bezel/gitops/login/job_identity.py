@@ -16,8 +16,9 @@ from bezel.errors import NOT_SET, Problem, UserError
 from bezel.gitops.login import causes
 from bezel.gitops.login.settings import LoginSettings
 from bezel.json_documents import read_json
-from bezel.rest import Backoff, CredentialsError, endpoint, guarded, redact
+from bezel.rest import Backoff, CredentialsError, endpoint, guarded
 from bezel.rest.transport import new_client, reason_of
+from bezel.text.redaction import redact
 
 if TYPE_CHECKING:
     import httpx

@@ -11,13 +11,13 @@ from collections.abc import Iterable
 from typing import Final
 
 from bezel.operations.answer_text.printing import Printing
-from bezel.operations.redaction import TOKEN_FORMS
-from bezel.rest.errors import PLACEHOLDER
+from bezel.text.credential_forms import replace_forms
+from bezel.text.private_keys import PrivateKeys
+from bezel.text.redaction import PLACEHOLDER
 
 _WORD: Final = re.compile(r"[!-~]*\Z")
 """The last word so far: printable ASCII, as every credential is; other scripts are shown at once."""
-_BEGIN, _END = "-----BEGIN", "-----END"
-_PRIVATE: Final = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY")
+_BEGIN = "-----BEGIN"
 _SHORTEST = 6
 
 
@@ -34,7 +34,8 @@ class Cleaning:
         self._secrets = sorted({each for each in secrets if len(each) >= _SHORTEST}, key=len, reverse=True)
         self._firsts = {secret[0] for secret in self._secrets}
         self._unmatched = self._held = ""
-        self._is_key = False
+        self._key: PrivateKeys | None = None
+        self._is_hidden = False
 
     def take(self, piece: str) -> str:
         """What may be shown now."""
@@ -66,31 +67,34 @@ class Cleaning:
 
     def _released(self, *, is_end: bool) -> str:
         shown = ""
-        while True:
-            if self._is_key:
-                # Up to the end of the line that ends it; a key that is cut off is hidden up to the end.
-                _, mark, rest = self._held.partition(_END)
-                line, newline, after = rest.partition("\n")
-                if not (mark and newline):
-                    self._held = "" if is_end else self._held
-                    return shown
-                self._is_key, self._held = False, newline + after
-            before, mark, rest = self._held.partition(_BEGIN)
-            if not mark:
-                break
-            line, newline, _ = rest.partition("\n")
-            if not (newline or is_end):
-                self._held = mark + rest
-                return shown + _cleaned(before)
-            if _PRIVATE.match(mark + line):
-                shown += _cleaned(before) + PLACEHOLDER
-                self._is_key, self._held = True, rest
-            else:
-                shown += _cleaned(before + mark)
+        while self._key or _BEGIN in self._held:
+            before, mark, rest = self._held.partition("\n" if self._key else _BEGIN)
+            if not self._key:
+                shown += _cleaned(before)
+                self._key, self._held = PrivateKeys(), mark + rest
+            elif mark or is_end:
+                shown += self._of_key(before, self._key, mark)
                 self._held = rest
+                if not mark:
+                    return shown
+            else:
+                return shown
         cut = len(self._held) if is_end else _WORD.search(self._held).start()  # type: ignore[union-attr]
         whole, self._held = self._held[:cut], self._held[cut:]
         return shown + _cleaned(whole)
+
+    def _of_key(self, line: str, key: PrivateKeys, newline: str) -> str:
+        """A line from the first one of a key on, whose lines together become one placeholder."""
+        was_hidden, was_within = self._is_hidden, key.is_within
+        shown = key.line(line)
+        self._is_hidden = key.is_within
+        if not key.is_within:
+            self._key = None
+        if was_hidden and was_within and shown.startswith(PLACEHOLDER):
+            shown = shown.removeprefix(PLACEHOLDER)
+        elif was_hidden:
+            shown = f"\n{shown}"
+        return _cleaned(shown) + ("" if self._is_hidden else newline)
 
 
 def clean(text: str, secrets: Iterable[str] = ()) -> str:
@@ -101,6 +105,4 @@ def clean(text: str, secrets: Iterable[str] = ()) -> str:
 
 def _cleaned(text: str) -> str:
     """A text of whole words without credentials that have a form of their own."""
-    for form in TOKEN_FORMS:
-        text = form.sub(PLACEHOLDER, text)
-    return text
+    return replace_forms(text, PLACEHOLDER)

@@ -20,8 +20,8 @@ from bezel.operations.configuration.commands_of_leases import instance_command, 
 from bezel.operations.configuration.commands_of_services import service_command
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import REQUEST_TYPE, SERVICE_TYPE
-from bezel.operations.redaction import redacted
 from bezel.operations.results import Arguments, Result
+from bezel.text.redaction import redact
 
 LATER = "(known after the deploy)"
 """Text in place of a value that only the deploy makes known."""
@@ -140,7 +140,7 @@ def _shown(value: Any) -> Any:
         return [_shown(item) for item in value]
     if unknown(value):
         return LATER
-    return redacted(value) if isinstance(value, str) else value
+    return redact(value) if isinstance(value, str) else value
 
 
 def _without_nulls(value: Any) -> Any:

@@ -14,10 +14,12 @@ from pydantic import Field
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import Deployment
 from bezel.operations.diagnosis.prompt import MAX_CHARACTERS, request_text, secrets_of
-from bezel.operations.redaction import cleaned, printable, redacted
+from bezel.operations.redaction import cleaned
 from bezel.operations.results import Result
 from bezel.operations.serving.server import DeployedServer, ServerError
 from bezel.operations.serving.streams import Stream, streamed
+from bezel.text.printable import printable
+from bezel.text.redaction import redact
 
 _PATH = "/v1/chat/completions"
 _MAX_MODELS = 1 << 20
@@ -96,7 +98,7 @@ def advice_of(
     return Advice(
         standing=standing,
         explanation=_WORDS[standing],
-        answer=redacted(printable(stream.text), *hidden)[:_MAX_ANSWER],
+        answer=redact(printable(stream.text), *hidden)[:_MAX_ANSWER],
         model=None if stream.model is None else cleaned(stream.model, 300),
         finish_reason=stream.finish_reason,
         sent_characters=len(message),

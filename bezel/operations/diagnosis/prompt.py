@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from bezel.operations.diagnosis.rules import Finding, is_request
 from bezel.operations.log_reading.lines import LogLine
-from bezel.operations.redaction import printable, redacted
 from bezel.operations.vllm_metrics.figures import Figure, shown
+from bezel.text.printable import printable
+from bezel.text.redaction import redact
 
 MAX_CHARACTERS = 24_000
 """Characters of data at most, of which a model with a long context reads about 10,000 tokens."""
@@ -124,5 +125,5 @@ def _log_line(line: LogLine) -> str:
 
 def _data(text: str, secrets: Sequence[str]) -> str:
     """A text as one line of data; a credential is hidden before the line is cut."""
-    line = " ".join(redacted(printable(text), *secrets).translate(_BRACKETS).split())
+    line = " ".join(redact(printable(text), *secrets).translate(_BRACKETS).split())
     return f"| {line if len(line) <= _LINE else f'{line[:_LINE]} [...]'}"

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 from bezel.catalog import Variable, VllmOptions, tpu_variables, vllm_options, vllm_risks
 from bezel.operations.explanation.entry import Entry, facts, listed
-from bezel.planner.base.plain_secrets import is_secret
 from bezel.planner.base.problems import setting
 from bezel.planner.rules.env_checks import planned_variables
 from bezel.planner.rules.platform_checks import API_KEY, RESERVED
+from bezel.text.redaction import is_secret
 
 # Variables of the hub's client in the container, which vLLM's recording does not have.
 _OF_THE_HUB = {"HF_TOKEN": "token of the Hugging Face hub, which gated and private models need"}

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from bezel.catalog import closest, tpu_variables
 from bezel.errors import NOT_SHOWN, Problem, shown
 from bezel.planner.base.option_values import as_float, as_int
-from bezel.planner.base.plain_secrets import is_secret
 from bezel.planner.base.problems import one_of, setting
 from bezel.planner.rules.platform_checks import API_KEY, RESERVED, VARIABLE
 from bezel.planner.vllm.option_checks import refused_key
+from bezel.text.redaction import is_secret
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -1,0 +1,78 @@
+"""Names of secrets: one rule for the plan, the policies, and what is hidden in texts.
+
+A value under a secret's name passes only where it is known not to be a secret: a switch, the resource name of a secret,
+a reference to another variable, the file of a credential. Leaves the places of such values to the callers.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from itertools import pairwise
+
+_LONGEST = 256
+"""Characters of a name that are looked at, from its end."""
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+# A word with this ending names a secret anywhere in a name, also without a separator as in PGPASSWORD.
+_SECRET = re.compile(
+    r"\w*(?:passwords?|passwd|passphrases?|passcodes?|secrets?|credentials?|apikeys?|accesskeys?|privatekeys?"
+    r"|secretkeys?|authkeys?|accountkeys?)|pwd|pswd?|creds?|jwt"
+)
+# These do so only as the last of several words, as in DB_PASS.
+_LAST = re.compile(r"(?:\w*(?:db|my|pg|user|root|admin|smtp|mail|ftp|key|redis))?pass|pw")
+# Words before `key`, after detect-secrets' list of keywords, and services whose only key is a secret one.
+_OF_KEY = re.compile(
+    r"\w*(?:access|account|api|auth|client|consumer|database|deploy|encryption|hmac|license|master|priv|private|secret"
+    r"|service|session|shared|signing|ssh|storage|subscription|webhook)|db|hf|ngc|xai|aws|wandb|anthropic|azure|cohere"
+    r"|datadog|deepseek|fireworks|gemini|github|gitlab|groq|mailgun|mistral|nvidia|openai|openrouter|perplexity"
+    r"|pinecone|replicate|sendgrid|stripe|tavily|together|twilio"
+)
+# As the last word, these make the name describe a secret instead of holding it.
+_ABOUT = re.compile(
+    "algorithm|backend|class|count|dir|enabled|endpoint|expiration|expiry|field|file|folder|format|header|ids?|kind"
+    "|length|lifetime|limit|manager|mode|names?|namespace|parser|path|policy|prefix|prompt|provider|ref|regex|required"
+    "|rotation|scope|size|stdin|store|strategy|suffix|timeout|ttl|type|uri|url|version"
+)
+# Words that make `token` a token of text or of a page, or a number of them.
+_OF_TEXT = re.compile(
+    "audio|bonus|bos|budget|cls|count|draft|end|eos|first|image|last|limit|mask|max|min|next|num|output|pad|page|per"
+    "|prompt|sep|special|start|stop|sync|think|unk|video"
+)
+# Trailing words that select one of several secrets or its form: ignored.
+_WHICH = re.compile(
+    r"\d+|b64|base64|current|data|default|dev|env|json|main|old|plain|primary|prod|production|raw|read|ro|rw"
+    "|secondary|staging|string|test|text|value|write"
+)
+_NO_SECRET = re.compile(
+    r"|true|false|yes|no|on|off|none|null|[01]|projects/[^/]+/secrets/.*|\$[({]\w+[)}]", re.IGNORECASE
+)
+_FILE = re.compile(r"(?:~|\.{1,2})?/(?:[\w.-]+/)+[\w.-]+|/[\w-]+\.\w+")
+
+
+def names_secret(name: str) -> bool:
+    """Whether a variable, an option or an attribute of this name holds a secret."""
+    return _names_secret(name[-_LONGEST:])
+
+
+@lru_cache(maxsize=4096)
+def _names_secret(name: str) -> bool:
+    if name in ("PWD", "OLDPWD"):
+        return False
+    words = [word.lower() for word in _WORDS.findall(name)]
+    while words and _WHICH.fullmatch(words[-1]):
+        words.pop()
+    if not words or _ABOUT.fullmatch(words[-1]):
+        return False
+    if words[-1].endswith("token"):
+        return not any(_OF_TEXT.fullmatch(word) for word in words)
+    if _LAST.fullmatch(words[-1]):
+        return len(words) > 1 or words[-1] not in ("pass", "pw")
+    of_a_key = any(_OF_KEY.fullmatch(first) and second in ("key", "keys") for first, second in pairwise(words))
+    return of_a_key or any(_SECRET.fullmatch(word) for word in words)
+
+
+def holds_secret(name: str, value: str) -> bool:
+    """Whether a value is a secret by the name that it stands under."""
+    if not names_secret(name) or _NO_SECRET.fullmatch(value):
+        return False
+    return not (re.search(r"credentials?", name, re.IGNORECASE) and _FILE.fullmatch(value))
