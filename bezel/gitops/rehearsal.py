@@ -5,7 +5,6 @@ does; owns what its result means and its report. Leaves out the place where it r
 """
 
 import json
-import re
 import subprocess
 import sys
 import time
@@ -22,9 +21,12 @@ from bezel.gitops.rehearsal_place import OutOfTimeError, Place, place
 from bezel.pulumi_engine.pipeline_file import PACKS, REQUIRED_PACKS
 from bezel.pulumi_engine.project import Project
 from bezel.resource_cost.stack_cost import StackCost, stack_cost
+from bezel.text.markdown import code, prose
 
 SECONDS = 900.0
 SPEED = 600.0
+_LONGEST = 2000
+"""Characters of a problem that are shown."""
 _EXITS = {"passed": Exit.DONE, "failed": Exit.FAILED, "refused": Exit.REFUSED}
 _PROTECTION = "deletion_protection"
 
@@ -98,11 +100,11 @@ class Rehearsal:
 
     def markdown(self) -> str:
         """The content for the forge."""
-        lines = [f"### Rehearsal of {_code(self.stack)}: {self.verdict}", ""]
-        lines += [f"- {_code(line)}" for line in text_lines(self._judge())]
-        lines += [f"- {name}: {value}" for name, value in self._rows()]
-        lines += [f"- {_code(_of(violation))}" for violation in self.violations]
-        lines += [f"- {_code(problem)}" for problem in self.problems]
+        lines = [f"### Rehearsal of {code(self.stack)}: {self.verdict}", ""]
+        lines += [f"- {code(line, _LONGEST)}" for line in text_lines(self._judge())]
+        lines += [f"- {name}: {prose(value, _LONGEST)}" for name, value in self._rows()]
+        lines += [f"- {code(_of(violation), _LONGEST)}" for violation in self.violations]
+        lines += [f"- {code(problem, _LONGEST)}" for problem in self.problems]
         lines += [f"- took {self.seconds:.0f} s, without credentials; nothing was created on Google", ""]
         return "\n".join(lines)
 
@@ -266,10 +268,3 @@ def _figures(figures: Mapping[str, object]) -> str:
 
     tokens = figures.get("output_tokens_per_second")
     return f"ttft p50 {median('ttft_ms')}, tpot p50 {median('tpot_ms')}, {tokens} output tokens/s"
-
-
-def _code(text: str) -> str:
-    """A text that comes from a change as code, so that it can forge no heading, link or mention."""
-    line = re.sub(r"\s+", " ", text).strip()
-    fence = "`" * (max((len(run) for run in re.findall(r"`+", line)), default=0) + 1)
-    return f"{fence} {line} {fence}" if "`" in line else f"{fence}{line}{fence}"

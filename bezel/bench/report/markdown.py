@@ -12,13 +12,13 @@ from bezel.bench.report.charts.html import plain
 from bezel.bench.report.figure import Table, is_number
 from bezel.bench.report.format import shortened
 from bezel.bench.report.report import Report
+from bezel.text.markdown import code_element, references
 
 # Words and figures of Bezel's own making; anything else in a cell may have come from outside.
 _TAME = re.compile(r"([A-Za-z0-9 ,.;:/%~·+()<=*'↓→-]|(?<=[A-Za-z0-9])_(?=[A-Za-z0-9]))*")
 _CELL = 200
 # Characters of Bezel's own words that are marks of Markdown or of HTML.
 _MARKS = re.compile(r"[~<>*]")
-_ANY_MARK = re.compile(r"[^A-Za-z0-9 ]")
 
 
 def as_markdown(report: Report) -> str:
@@ -84,9 +84,5 @@ def _tame(text: str) -> str:
     """Return `text` unchanged if it holds nothing that Markdown could interpret, else as code."""
     shown = " ".join(plain(text).split())
     if _TAME.fullmatch(shown) and "<" not in shown.replace("< ", "") and "://" not in shown and "www." not in shown:
-        return _MARKS.sub(_reference, shown)
-    return f"<code>{_ANY_MARK.sub(_reference, shown)}</code>"
-
-
-def _reference(found: re.Match[str]) -> str:
-    return f"&#{ord(found[0])};"
+        return references(shown, _MARKS)
+    return code_element(shown, len(shown))

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bezel.gitops.changed.rules import Concerned
+from bezel.text.markdown import code, prose
 
 _SHOWN = 3  # reasons of a stack in text and Markdown; JSON has all
 
@@ -74,11 +75,13 @@ class ChangedReport:
 
     def markdown(self) -> str:
         """The content for the run's summary."""
-        lines = [f"- **{stack}**: {'; '.join(_code(reason) for reason in self._shown(stack))}" for stack in self.stacks]
-        lines += [f"- **{stack}**: {text}" for stack, text in self._left()]
+        lines = [
+            f"- {code(stack)}: {'; '.join(_code(reason) for reason in self._shown(stack))}" for stack in self.stacks
+        ]
+        lines += [f"- {code(stack)}: {text}" for stack, text in self._left()]
         lines = lines or ["None."]
         if self.concerned.examples:
-            lines += ["", _EXAMPLES + ", ".join(f"`{stack}`" for stack in self.concerned.examples)]
+            lines += ["", _EXAMPLES + ", ".join(map(code, self.concerned.examples))]
         return "\n".join(["### Stacks that this change concerns", "", *lines]) + "\n"
 
     def _left(self) -> list[tuple[str, str]]:
@@ -100,4 +103,4 @@ _DELETED = "its file is deleted, so its resources stay: destroy them with the fi
 
 def _code(reason: str) -> str:
     path, colon, rest = reason.partition(": ")
-    return f"`{path.replace('`', '')}`: {rest}" if colon else reason
+    return f"{code(path)}: {prose(rest)}" if colon else prose(reason)

@@ -1,7 +1,7 @@
 """Section of a comment: one document, short enough for a phone, with its detail folded.
 
 Owns the order (what judges, price, verdict, changes, refusals, the next step), the words, and the bound of what is
-visible. Every text of a document is shown through `bezel.gitops.comment.markdown`.
+visible. Every text of a document is shown through `bezel.text.markdown`.
 """
 
 import re
@@ -10,9 +10,9 @@ from typing import Any
 
 from bezel.gitops.comment.documents import Document, entries, mapping, texts
 from bezel.gitops.comment.judge_lines import judge_detail, judge_lines
-from bezel.gitops.comment.markdown import code, flat, prose
 from bezel.gitops.price_line import ARROW, cost_of_json, missing_of, price_parts
 from bezel.planner.base.repairs import lowest_numbers
+from bezel.text.markdown import code, flat, link, prose
 
 VISIBLE = {"preview": 1000, "rehearsal": 500, "deployment": 1000}
 """Most characters of a section that are visible without unfolding it."""
@@ -93,7 +93,7 @@ def _rehearsal(document: Document, run_url: str, refused: Sequence[str]) -> list
 
 
 def _heading(document: Document, run_url: str) -> str:
-    log = f" ([log]({run_url}))" if run_url else ""
+    log = f" ({link('log', run_url)})" if run_url else ""
     return f"{str(document['kind']).capitalize()}: **{prose(document['verdict'], 30)}**{log}"
 
 

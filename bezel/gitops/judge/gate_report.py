@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from bezel.gitops.comment.markdown import code
 from bezel.gitops.judge.document import KEY, text_lines
 from bezel.gitops.judge.gate import Judgement
+from bezel.text.markdown import code
 
 
 @dataclass(frozen=True)

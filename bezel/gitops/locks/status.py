@@ -9,6 +9,9 @@ from bezel.gitops.locks.record import Lock, Verdict, judge, object_name, parse, 
 from bezel.gitops.locks.taker import Surroundings
 from bezel.gitops.outcomes import LockedError
 from bezel.gitops.state_bucket import PreconditionError, StateBucket
+from bezel.text.markdown import prose
+
+_LONGEST = 1000
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class LockStatus:
 
     def markdown(self) -> str:
         """The content for the forge."""
-        return "".join(f"- {line}\n" for line in self._lines())
+        return "".join(f"- {prose(line, _LONGEST)}\n" for line in self._lines())
 
     def _lines(self) -> list[str]:
         if not self.generation:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bezel.gitops.login.settings import LoginSettings
+from bezel.text.markdown import code, prose
 
 
 @dataclass(frozen=True)
@@ -51,4 +52,4 @@ class LoginReport:
 
     def markdown(self) -> str:
         """The content for a run's summary."""
-        return f"Logged in as `{self.settings.account}` until {self.expires}.\n"
+        return f"Logged in as {code(self.settings.account)} until {prose(self.expires)}.\n"

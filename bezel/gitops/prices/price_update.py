@@ -12,7 +12,9 @@ from bezel.catalog.prices import Price
 from bezel.catalog.refresh import Compared, Outcome
 from bezel.gitops.forge import PullRequest
 from bezel.gitops.prices.stack_effects import StackEffect
+from bezel.text.markdown import code, link, prose
 
+_LONGEST_LINE = 1000
 _LONGEST = 60_000  # characters of a pull request's text; GitHub's limit is 65,536
 
 
@@ -96,23 +98,26 @@ class PriceUpdate:
         """The content for the run's summary."""
         head = [f"### {self.title}", ""]
         if self.pull_request:
-            head += [f"Pull request [{self.pull_request.number}]({self.pull_request.url}).", ""]
+            head += [f"Pull request {link(self.pull_request.number, self.pull_request.url)}.", ""]
         return "\n".join(head) + self.body()
 
     def body(self) -> str:
         """Text of the pull request."""
         lines: list[str] = []
         if self.address:
-            lines += [f"**A rehearsal: these prices were read at {self.address}, not at Google. Do not merge.**", ""]
+            lines += [
+                f"**A rehearsal: these prices were read at {code(self.address)}, not at Google. Do not merge.**",
+                "",
+            ]
         if rows := self.of("changed", "new"):
             lines += ["| price | USD before -> after |", "| --- | --- |"]
-            lines += [f"| {_cell(row.name)} | {_cell(_before_after(row))} |" for row in rows]
+            lines += [f"| {prose(row.name)} | {prose(_before_after(row), _LONGEST_LINE)} |" for row in rows]
         if rows := self.read_now:
             lines += ["", "Derived so far, now read at the same price:", "", *_items(rows, _kept)]
         if rows := self.of("not found", "refused"):
             lines += ["", "**Unknown now**; the rows keep their last price:", "", *_items(rows, _unknown)]
         if self.is_needed:
-            effects = [f"- {_cell(line)}" for line in _stack_lines(self.stacks)]
+            effects = [f"- {prose(line, _LONGEST_LINE)}" for line in _stack_lines(self.stacks)]
             lines += ["", "Stacks whose price per hour (at most) or verdict changes:", "", *effects]
         else:
             lines += ["", self._nothing()]
@@ -157,16 +162,10 @@ def _unknown(compared: Compared) -> str:
 
 
 def _items(rows: Iterable[Compared], text: Callable[[Compared], str]) -> list[str]:
-    return [f"- {_cell(row.name)}: {_cell(text(row))}" for row in rows]
+    return [f"- {prose(row.name)}: {prose(text(row), _LONGEST_LINE)}" for row in rows]
 
 
 def _stack_lines(stacks: tuple[StackEffect, ...] | str) -> list[str]:
     if isinstance(stacks, str):
         return [stacks]
     return [f"{one.stack}: {one.line()}" for one in stacks] or ["none"]
-
-
-def _cell(text: str) -> str:
-    """A text in a table of Markdown: one line, and no markup of its own."""
-    plain = " ".join(text.split())
-    return "".join(f"\\{letter}" if letter in "|`*_<>[]\\" else letter for letter in plain)

@@ -12,11 +12,14 @@ from bezel.gitops.price_line import price_line
 from bezel.gitops.review.planned_changes import Planned
 from bezel.gitops.review.setting_changes import SettingChange
 from bezel.resource_cost.stack_cost import StackCost
+from bezel.text.markdown import code, prose
 
 Kind = Literal["preview", "deployment"]
 Verdict = Literal["allowed", "refused", "failed", "deployed", "unchanged"]
 OPS = ("create", "update", "replace", "delete")
 PRICE_PACK = "price"
+_LONGEST = 2000
+"""Characters of a message that are shown."""
 _SIGNS = {"create": "+", "update": "~", "replace": "+-", "delete": "-"}
 _VERDICTS = {
     "allowed": "allowed",
@@ -146,22 +149,23 @@ class ChangeReport:
 
     def markdown(self) -> str:
         """The report for the summary of a forge's run."""
-        rows = [f"- setting {_code(change.text())}" for change in self.settings]
-        rows += [f"- {op} {_code(_line(change))}" for op in OPS for change in self.shown(op)]
-        judge = [_text(line) for line in text_lines(self.more)]
-        parts = [f"### {self._headline()}", *judge, f"Price: {price_line(self.before, self.after)}"]
-        parts += [f"Address: {_code(self.url)}"] if self.url else []
+        rows = [f"- setting {code(change.text(), _LONGEST)}" for change in self.settings]
+        rows += [f"- {op} {code(_line(change))}" for op in OPS for change in self.shown(op)]
+        judge = [prose(line, _LONGEST) for line in text_lines(self.more)]
+        price = f"Price: {prose(price_line(self.before, self.after), _LONGEST)}"
+        parts = [f"### {prose(self._headline())}", *judge, price]
+        parts += [f"Address: {code(self.url)}"] if self.url else []
         parts += ["\n".join(rows)]
-        parts += [f"Outputs: {', '.join(map(_code, self.outputs))}"] if self.outputs else []
-        parts += [f"Fit: {self.fit}"] if self.fit else []
-        parts += [f"Smoke: {_text(smoke_line(self.more['smoke']))}"] if self.more.get("smoke") else []
+        parts += [f"Outputs: {', '.join(map(code, self.outputs))}"] if self.outputs else []
+        parts += [f"Fit: {prose(self.fit, 300)}"] if self.fit else []
+        parts += [f"Smoke: {prose(smoke_line(self.more['smoke']), _LONGEST)}"] if self.more.get("smoke") else []
         parts += [
-            f"**{_level(item)}** {item.policy} ({_code(item.resource)}): {_text(item.message)}"
+            f"**{_level(item)}** {code(item.policy)} ({code(item.resource)}): {prose(item.message, _LONGEST)}"
             for item in self.verdicts()
         ]
-        parts += [f"Problem: {_text(text)}" for text in self.problems]
-        parts += [f"Note: {_text(text)}" for text in self.notes]
-        return "\n\n".join([*filter(None, parts), f"Changes {_code(self.changes_digest)}"]) + "\n"
+        parts += [f"Problem: {prose(text, _LONGEST)}" for text in self.problems]
+        parts += [f"Note: {prose(text, _LONGEST)}" for text in self.notes]
+        return "\n\n".join([*filter(None, parts), f"Changes {code(self.changes_digest)}"]) + "\n"
 
     def _headline(self) -> str:
         counts = ", ".join(f"{len(self.shown(op))} to {op}" for op in OPS if self.shown(op)) or "no changes"
@@ -210,14 +214,3 @@ def _level(item: Violation) -> str:
 
 def _flat(text: str) -> str:
     return " ".join(text.split())
-
-
-def _code(text: str) -> str:
-    """Text as code of Markdown, whatever it holds: one line, without a backtick."""
-    return f"`{_flat(text).replace('`', chr(39))}`"
-
-
-def _text(text: str) -> str:
-    """Text of a program or a policy in Markdown: its own markup and mentions have no effect."""
-    escaped = "".join(f"\\{letter}" if letter in "\\`*_[]<>#|!~" else letter for letter in _flat(text))
-    return escaped.replace("@", "@\u200b")

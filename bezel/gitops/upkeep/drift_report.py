@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from bezel.errors import shown
 from bezel.gitops.outcomes import Exit
 from bezel.gitops.upkeep.drift import PropertyDrift, ResourceDrift, StackDrift
-from bezel.gitops.upkeep.markdown import code
+from bezel.text.markdown import code
 
 _VERDICTS = {
     "clean": "no drift",

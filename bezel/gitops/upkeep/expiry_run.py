@@ -16,10 +16,10 @@ from bezel.gitops.outcomes import Exit
 from bezel.gitops.stack_engine import deployed_engine
 from bezel.gitops.upkeep.expiry_plan import ExpiryPlan, stack_of
 from bezel.gitops.upkeep.findings import Finding, stack_finding
-from bezel.gitops.upkeep.markdown import code
 from bezel.leases.inventory import LeaseInventory
 from bezel.planner.base.expiry import NEVER
 from bezel.pulumi_engine.project import Project
+from bezel.text.markdown import code
 
 _LONGEST = 500
 
