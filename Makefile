@@ -1,5 +1,6 @@
 # Each recipe is a command that you can also type yourself. `make help` lists them.
-STACK ?= l4-qat
+# As a variable of the environment: a recipe's shell reads no name as code.
+export STACK ?= l4-qat
 SERVER ?= sim
 PROVIDER ?= stand-in
 # Prefer the distribution's Python: one built from source, as pyenv does, usually lacks profile-guided optimization, and
@@ -27,19 +28,19 @@ setup: ## install uv, .venv, the Pulumi CLI, HAProxy and Chromium, once
 	@$(PYTHON) tools/toolchain
 
 up: setup ## deploy STACK (l4-qat) on the embedded cloud, check, measure and price it
-	@$(LOCAL) up $(STACK) $(OPTIONS)
+	@$(LOCAL) up "$$STACK" $(OPTIONS)
 
 preview: setup ## show the changes that `make up` would make
-	@$(LOCAL) preview $(STACK) $(OPTIONS)
+	@$(LOCAL) preview "$$STACK" $(OPTIONS)
 
 outputs: setup ## print the stack's outputs as JSON
-	@$(LOCAL) outputs $(STACK)
+	@$(LOCAL) outputs "$$STACK"
 
 down: setup ## destroy STACK and stop the embedded cloud
-	@$(LOCAL) down $(STACK) $(OPTIONS)
+	@$(LOCAL) down "$$STACK" $(OPTIONS)
 
 recover: setup ## unlock STACK after a kill and reconcile its unfinished changes (`make up` does it too)
-	@$(LOCAL) recover $(STACK)
+	@$(LOCAL) recover "$$STACK"
 
 check: setup lint types ## run lint, type checks, import rules and the fast tests
 	@.venv/bin/pytest -q -n 2 --dist worksteal -m "not slow"

@@ -13,12 +13,11 @@ Example:
     ```
 """
 
-import shlex
-
 import pulumi
 from pulumi_gcp.serviceaccount import Account
 
 from bezel.errors import Problem
+from bezel.text.shell import quoted
 from components.base.arguments import ComponentArgs, child_options
 from components.base.explained_errors import REFUSED, explaining
 from components.base.granted_roles import LOG_WRITER, SECRET_ACCESSOR
@@ -103,7 +102,7 @@ def service_account_email(account_id: str, project: str) -> str:
 
 
 def _missing_secret(secret: str, project: str) -> Problem:
-    command = f"gcloud secrets create {shlex.quote(secret)} --project={shlex.quote(project)} --data-file=FILE"
+    command = f"gcloud secrets create {quoted(secret)} --project={quoted(project)} --data-file=FILE"
     return Problem(
         f"secret {secret}",
         f"does not exist in the project {project}",

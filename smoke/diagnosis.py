@@ -7,12 +7,13 @@ up on a live one; an unknown text is shown, not guessed at.
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bezel.errors import Problem
 from bezel.text.redaction import redact
+from bezel.text.shell import quoted
 from smoke.platform import Condition, Report
 
 AGAIN = "Afterwards run the same command again: it creates another revision in place of the one that failed."
@@ -115,8 +116,14 @@ def named_causes(texts: Sequence[str]) -> Iterator[Diagnosis]:
         for text in texts:
             if match := rule.pattern.search(text):
                 groups = {key: (value or "").strip() for key, value in match.groupdict().items()}
-                yield Diagnosis(rule.kind, rule.cause.format(**groups), rule.repair.format(**groups), text.strip())
+                cause, repair = rule.cause.format(**groups), rule.repair.format(**_quoted(groups))
+                yield Diagnosis(rule.kind, cause, repair, text.strip())
                 break
+
+
+def _quoted(groups: Mapping[str, str]) -> dict[str, str]:
+    """Parts of a log's text as they stand in a command that repairs what it reports."""
+    return {name: quoted(value) for name, value in groups.items()}
 
 
 def _named(texts: Iterable[str]) -> Diagnosis | None:

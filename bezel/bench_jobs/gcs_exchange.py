@@ -11,6 +11,7 @@ from urllib.parse import quote
 from bezel.bench_jobs.cloud_run_jobs import unless_missing
 from bezel.errors import Problem, UserError
 from bezel.rest import ApiError, GoogleClient, RestError, UnreachableError
+from bezel.text.shell import quoted
 from bezel.weights.bucket import Bucket, Stored
 from bezel.weights.retry import RetryBudget, Watch
 
@@ -144,8 +145,9 @@ class BucketExchange:
         """The refusal, with the command that repairs it where there is one."""
         bucket = f"gs://{self._bucket.name}"
         repair = {
-            403: f"gcloud storage buckets add-iam-policy-binding {bucket} --member=... --role=roles/storage.objectUser",
-            404: f"gcloud storage buckets create {bucket} --uniform-bucket-level-access --location=REGION",
+            403: f"gcloud storage buckets add-iam-policy-binding {quoted(bucket)} --member=... "
+            "--role=roles/storage.objectUser",
+            404: f"gcloud storage buckets create {quoted(bucket)} --uniform-bucket-level-access --location=REGION",
         }.get(error.status)
         if repair is None:
             return error

@@ -20,6 +20,7 @@ from bezel.bench.distributed import protocol
 from bezel.bench_jobs.cloud_run_jobs import unless_missing
 from bezel.errors import Problem, UserError
 from bezel.rest import GoogleClient, endpoint
+from bezel.text.shell import quoted
 
 NAME: Final = "bezel-bench"
 DOCKERFILE: Final = Path("bezel/bench/Dockerfile")
@@ -89,8 +90,8 @@ def image_of_this_code(repository: ImageRepository, clone: Path, show: Callable[
     with GoogleClient() as google:
         if unless_missing(lambda: google.get(f"{endpoint('ARTIFACT_REGISTRY')}{repository.resource}")) is None:
             create = (
-                f"gcloud artifacts repositories create {repository.name} --repository-format docker "
-                f"--location {repository.location} --project {repository.project}"
+                f"gcloud artifacts repositories create {quoted(repository.name)} --repository-format docker "
+                f"--location {quoted(repository.location)} --project {quoted(repository.project)}"
             )
             raise UserError(Problem("repository", repository.resource, "it does not exist.", f"create it: {create}"))
         if digest := _digest(google, repository, tag):
@@ -131,7 +132,7 @@ def _build(image: str, repository: ImageRepository, clone: Path, show: Callable[
     build = [engine, "build", "--platform", "linux/amd64", "--file", str(DOCKERFILE), "--tag", image, "."]
     _run(build, clone, "read the output above the failed step; the base image and PyPI must be reachable.")
     show(f"pushes {image}")
-    login = f"log {engine} in: gcloud auth configure-docker {repository.host}"
+    login = f"log {engine} in: gcloud auth configure-docker {quoted(repository.host)}"
     roles = "your account needs roles/artifactregistry.writer on the repository."
     _run([engine, "push", image], clone, f"{login}; {roles}")
 

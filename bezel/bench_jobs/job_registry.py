@@ -21,6 +21,7 @@ from bezel.bench_jobs.gcs_exchange import BucketExchange
 from bezel.errors import Problem, UserError
 from bezel.rest import GoogleClient
 from bezel.state_folder import state_folder
+from bezel.text.shell import quoted
 
 LABELS: Final = {"managed-by": "bezel", "bezel-part": "bench-load"}
 RUN: Final = "bezel-run"
@@ -50,7 +51,9 @@ class JobRecord:
     @property
     def delete_command(self) -> str:
         """The command that deletes the job."""
-        return f"gcloud run jobs delete {self.job} --project {self.project} --region {self.region}"
+        return (
+            f"gcloud run jobs delete {quoted(self.job)} --project {quoted(self.project)} --region {quoted(self.region)}"
+        )
 
 
 def created_by_bezel(job: dict[str, Any]) -> bool:

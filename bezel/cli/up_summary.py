@@ -4,10 +4,12 @@ Leaves out reading the outputs and probing the service. A missing figure is left
 one that is no measurement is not shown as one.
 """
 
+import json
 from collections.abc import Mapping
 from datetime import datetime
 
 from bezel.planner.base.hours import Window, is_within, next_start
+from bezel.text.shell import quoted, quoted_for_make
 
 # States of a benchmark whose figures describe the service. For the others only the reason is shown.
 _MEASURED = frozenset({"ok", "queueing", "saturated"})
@@ -188,13 +190,15 @@ def _failures(failed: Mapping[str, object]) -> str:
 
 
 def _completion(url: str, model: str) -> list[str]:
-    body = f'{{"model": "{model}", "stream": true, "messages": [{{"role": "user", "content": "Say hello."}}]}}'
+    body = (
+        f'{{"model": {json.dumps(model)}, "stream": true, "messages": [{{"role": "user", "content": "Say hello."}}]}}'
+    )
     return [
-        f"  curl -N {url}/v1/chat/completions \\",
-        f'    -H "Authorization: Bearer $(.venv/bin/bezel local token {url})" \\',
-        f"    -H 'Content-Type: application/json' -d '{body}'",
+        f"  curl -N {quoted(url)}/v1/chat/completions \\",
+        f'    -H "Authorization: Bearer $(.venv/bin/bezel local token {quoted(url)})" \\',
+        f"    -H 'Content-Type: application/json' -d {quoted(body)}",
     ]
 
 
 def _stack(stack: str) -> str:
-    return "" if stack == "l4-qat" else f" STACK={stack}"
+    return "" if stack == "l4-qat" else f" STACK={quoted_for_make(stack)}"

@@ -10,6 +10,7 @@ from bezel.console import say
 from bezel.errors import Problem, UserError
 from bezel.planner import make_plan
 from bezel.pulumi_engine.project import Project
+from bezel.text.shell import quoted
 from bezel.weights.bucket import Bucket
 from bezel.weights.layout import stored_models
 from bezel.weights.progress import size
@@ -40,6 +41,6 @@ def run(project: Project, options: argparse.Namespace) -> int:
         say(f"gs://{bucket.name}/{model.folder}: {model.files} files, {size(model.size)}, {state}{owner}{source}")
     missing = [folder for folder in own if folder not in models]
     for folder in missing:
-        repair = f"`.venv/bin/bezel weights copy {plan.stack}` copies it"
+        repair = f"`.venv/bin/bezel weights copy {quoted(plan.stack)}` copies it"
         say(f"gs://{bucket.name}/{folder}: missing, of {plan.stack}; {repair}")
     return 1 if missing or any(models[folder].problems for folder in own) else 0

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bezel.errors import Problem
 from bezel.json_documents import read_json
+from bezel.text.shell import quoted
 from bootstrap import permissions
 
 # What a plan was to change and a failed run did not reach.
@@ -98,7 +99,7 @@ def _problem(name: str, place: str, account: str) -> Problem:
         )
     else:
         member = f"serviceAccount:{account or 'ACCOUNT'}"
-        command = f"gcloud projects add-iam-policy-binding PROJECT --member={member}"
+        command = f"gcloud projects add-iam-policy-binding PROJECT --member={quoted(member)}"
         repair = f"the role {listed} holds it; grant it again: `{command} --role=projects/PROJECT/roles/{role.id}`."
     return Problem(name, None, consequence, repair)
 

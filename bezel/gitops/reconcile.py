@@ -17,6 +17,7 @@ from bezel.pulumi_engine.project import Project
 from bezel.pulumi_engine.pulumi_command import CommandError
 from bezel.pulumi_engine.recover import SECONDS, Recovered, recover
 from bezel.pulumi_engine.runs import end_processes
+from bezel.text.shell import quoted
 
 
 def reconcile(
@@ -58,7 +59,9 @@ def recover_stack(project: Project, options: argparse.Namespace) -> int:
         except CommandError as error:
             if "currently locked" not in str(error):
                 raise
-            repair = f"if that run is dead, `pulumi cancel --stack {stack}` removes its lock; then recover again."
+            repair = (
+                f"if that run is dead, `pulumi cancel --stack {quoted(stack)}` removes its lock; then recover again."
+            )
             raise UserError(Problem(f"stack {stack}", None, str(error), repair)) from None
     if not recovered.checked:
         say(f"{stack}: no open changes")

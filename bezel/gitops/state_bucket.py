@@ -17,6 +17,7 @@ from bezel.errors import NOT_SET, Problem
 from bezel.rest import ApiError, Credentials, CredentialsError, GoogleClient, RestError, UnreachableError, endpoint
 from bezel.rest.client import is_retryable
 from bezel.rest.endpoints import guarded
+from bezel.text.shell import quoted
 
 if TYPE_CHECKING:
     import httpx
@@ -227,11 +228,17 @@ class StateBucket:
         where = f"{self.url}/{name}".rstrip("/")
         if error.status == 403:
             consequence = f"these credentials may not {verb} it: {error.message}"
-            command = f"gcloud storage buckets add-iam-policy-binding gs://{self.name} --member=serviceAccount:ACCOUNT"
+            command = (
+                f"gcloud storage buckets add-iam-policy-binding gs://{quoted(self.name)} "
+                "--member=serviceAccount:ACCOUNT"
+            )
             repair = f"grant the account {_ROLES[verb]}: `{command} --role={_ROLES[verb]}`."
         elif error.status == 404:
             consequence = f"it cannot be used to {verb} objects: {error.message}"
-            command = f"gcloud storage buckets create gs://{self.name} --uniform-bucket-level-access --location=REGION"
+            command = (
+                f"gcloud storage buckets create gs://{quoted(self.name)} --uniform-bucket-level-access "
+                "--location=REGION"
+            )
             repair, where = f"correct {BACKEND}, or create the bucket: `{command}`.", f"gs://{self.name}"
         else:
             return error

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from bezel.errors import Problem
 from bezel.leases.clock import format_duration
 from bezel.leases.observation import PHASES, Goal, Phase, State
+from bezel.text.shell import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -120,7 +121,8 @@ def labels_contradict(lease: Observation, project: str) -> Problem:
         f"labels of {lease.name} in {lease.zone}",
         _labels(lease),
         "no lease of this name has these labels, so its owner is unknown; it is not deleted, and keeps using quota.",
-        f"if it is yours, run `gcloud compute {kind} {lease.name} --zone {lease.zone} --project {project}`.",
+        f"if it is yours, run `gcloud compute {kind} {quoted(lease.name)} --zone {quoted(lease.zone)} --project "
+        f"{quoted(project)}`.",
     )
 
 
@@ -180,7 +182,8 @@ def never_healthy(lease: Observation, phases: Mapping[str, Phase], elapsed: floa
         f"node {lease.name} in {lease.zone}",
         f"{lease.word} for {format_duration(elapsed)}, and not healthy",
         f"{phase_line(phases.values(), whole=True)}; the lease continues{_money(lease, desired)}, and nothing serves.",
-        f"run `bezel tpu describe {lease.name}`, which shows the node's console; raise lease.boot_deadline and deploy "
+        f"run `bezel tpu describe {quoted(lease.name)}`, which shows the node's console; raise "
+        "lease.boot_deadline and deploy "
         "again, which continues the wait, or run `pulumi destroy`.",
     )
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from bezel.localcloud.control import environment as own_environment
 from bezel.localcloud.core.paths import Endpoint, Paths
+from bezel.text.shell import quoted
 
 # The user's own variables, which clients would prefer to those set here: a real token must not reach localcloud.
 FOREIGN = (
@@ -98,7 +99,7 @@ def instructions(endpoint: Endpoint) -> str:
     }
     return (
         "".join(f"  {name:<9} {value}\n" for name, value in rows.items())
-        + f'\nPoint clients at it:\n\n  eval "$(bezel local env --dir {endpoint.directory})"\n\n'
+        + f'\nPoint clients at it:\n\n  eval "$(bezel local env --dir {quoted(endpoint.directory)})"\n\n'
         + "Or pass the address of an API to a client library (api_endpoint):\n\n"
         + "".join(f"  {name:<{width}}  {address}\n" for name, address in api_endpoints(endpoint).items())
     )

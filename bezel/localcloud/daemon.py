@@ -26,6 +26,7 @@ from bezel.localcloud.processes.process_status import end_leftovers
 from bezel.localcloud.services.cloud_run.runtime.container_command import Command, Container, real, simulated
 from bezel.localcloud.services.cloud_run.runtime.ingress import listen, listen_on
 from bezel.localcloud.services.compute.vpc import FIRST_ADDRESS
+from bezel.text.shell import quoted
 
 log = logging.getLogger(__name__)
 _LOCK_SECONDS = 0.2
@@ -127,7 +128,7 @@ def _already_running(layout: Paths) -> AlreadyRunningError:
     running = Endpoint.read(layout.root)
     which = f" (process {running.pid}, {running.base})" if running else ""
     consequence = f"another localcloud daemon serves it{which}, so no second one was started."
-    repair = f"stop that one (`bezel local stop --dir {layout.root}`), or use another directory (--dir)."
+    repair = f"stop that one (`bezel local stop --dir {quoted(layout.root)}`), or use another directory (--dir)."
     return AlreadyRunningError(Problem(str(layout.root), None, consequence, repair))
 
 

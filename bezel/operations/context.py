@@ -20,6 +20,7 @@ from bezel.leases.clock import PlatformClock, clock_of
 from bezel.operations.deployment.deployment import Deployment, deployment_of
 from bezel.operations.deployment.state_reader import read_state, stacks_in
 from bezel.rest import Credentials, GoogleClient, endpoint
+from bezel.text.shell import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -131,7 +132,9 @@ class Context:
             near = difflib.get_close_matches(stack, held, n=1)
             hint = f"did you mean {near[0]}? " if near else ""
             own = (
-                f"deploy it: `bezel deploy {stack}`" if stack in self.project.stacks() else f"write Pulumi.{stack}.yaml"
+                f"deploy it: `bezel deploy {quoted(stack)}`"
+                if stack in self.project.stacks()
+                else f"write Pulumi.{stack}.yaml"
             )
             repair = f"{hint}choose one of {', '.join(held) or '(none)'}, or {own}."
             raise NotDeployedError(Problem("STACK", stack, "the backend has no state of it.", repair))

@@ -32,6 +32,7 @@ from bezel.operations.context import Context
 from bezel.operations.results import Arguments
 from bezel.planner.base.money import Amount, Priced
 from bezel.resource_cost.stack_cost import StackCost
+from bezel.text.shell import quoted
 
 _PREFIX = "bezel-plan-"
 _HERE = Checkout("", "")  # of no commit: an operator deploys the files as they are
@@ -145,7 +146,7 @@ def apply_stack(context: Context, plan: Plan, stack: str, wait: str, edit: Edit 
                 return outcome
             kept = f"{file.name} has the new values"
             if outcome.verdict != "done":
-                kept += f": once it is mended, `bezel deploy {stack}` deploys them"
+                kept += f": once it is mended, `bezel deploy {quoted(stack)}` deploys them"
             return outcome.model_copy(update={"details": (*outcome.details, kept)})
 
     check_place(context, plan)
@@ -160,7 +161,7 @@ def refuse_pending(prepared: StackEngine, stack: str) -> None:
     """
     if is_pending(prepared):
         consequence = "an earlier run was ended in the middle of an operation, so its outcome is unknown."
-        raise UserError(Problem(f"stack {stack}", None, consequence, f"reconcile it: `bezel recover {stack}`."))
+        raise UserError(Problem(f"stack {stack}", None, consequence, f"reconcile it: `bezel recover {quoted(stack)}`."))
 
 
 def _quota_notes(report: ChangeReport) -> list[str]:

@@ -32,6 +32,7 @@ from bezel.operations.log_reading.lines import LogLine, line_text, lines_of
 from bezel.operations.results import Arguments, Result
 from bezel.operations.status import read_service
 from bezel.rest import ApiError
+from bezel.text.shell import quoted
 
 Severity = Literal["DEFAULT", "DEBUG", "INFO", "NOTICE", "WARNING", "ERROR", "CRITICAL", "ALERT", "EMERGENCY"]
 
@@ -151,7 +152,7 @@ def _service_query(context: Context, deployment: Deployment, arguments: LogsArgu
     service = deployment.service
     if service is None:
         consequence = "the stack has no Cloud Run service and no leased machine: there is no log."
-        repair = f"deploy it: `pulumi up --stack {deployment.stack}`."
+        repair = f"deploy it: `pulumi up --stack {quoted(deployment.stack)}`."
         raise LogsError(Problem("STACK", deployment.stack, consequence, repair))
     revision = arguments.revision or ""
     if not revision:

@@ -32,6 +32,7 @@ from bezel.planner.base.hours import Window, is_within, next_start
 from bezel.planner.base.money import Priced
 from bezel.resource_cost.stack_cost import StackCost
 from bezel.rest import ApiError
+from bezel.text.shell import quoted
 
 Verdict = Literal["ready", "off-hours", "deploying", "waiting", "stopped", "failed", "ended", "gone", "unfinished"]
 _AS_DECLARED: frozenset[Verdict] = frozenset({"ready", "off-hours"})
@@ -306,7 +307,7 @@ def _verdict(
 ) -> tuple[Verdict, tuple[str, ...]]:
     """The verdict and its reasons; the worst part decides."""
     if deployment.is_pending:
-        repair = f"`bezel recover {deployment.stack}` reconciles it"
+        repair = f"`bezel recover {quoted(deployment.stack)}` reconciles it"
         return "unfinished", (f"a run of the engine ended in the middle of an operation: {repair}",)
     if deployment.service is not None and live is None:
         return "gone", (f"Cloud Run has no {deployment.service.id}, which the state names",)
@@ -316,7 +317,7 @@ def _verdict(
                 return "off-hours", tuple(_next_lease(lease) for lease in concerned)
             return verdict, tuple(f"lease {lease.name} is {lease.state}" for lease in concerned)
     if stopped := [lease for lease in leases if lease.container not in {None, "running", "restarting"}]:
-        repair = f"`bezel container start {deployment.stack}` starts it"
+        repair = f"`bezel container start {quoted(deployment.stack)}` starts it"
         return "stopped", tuple(f"the container of {lease.name} is {lease.container}: {repair}" for lease in stopped)
     if starting := [lease.name for lease in leases if lease.serves is False]:
         return "deploying", tuple(f"the container of {name} does not serve yet" for name in starting)

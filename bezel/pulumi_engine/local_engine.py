@@ -29,6 +29,7 @@ from bezel.pulumi_engine.stack_copy import copy_of, salt_line
 from bezel.pulumi_engine.stale_locks import live_lock, stale_lock_pids
 from bezel.pulumi_engine.state_file import outputs_in, pending_in, remove_truncated, restore
 from bezel.pulumi_engine.waiting import Waiting, reported
+from bezel.text.shell import quoted_for_make
 
 Provider = Literal["stand-in", "real"]
 PLUGINS = Path(__file__).parent.parent / "standin_providers" / "plugins"
@@ -251,7 +252,9 @@ class LocalEngine:
         outputs = outputs_in(self.folder / "state", self.project.name, stack)
         if outputs is None:
             consequence = "it is not on this localcloud, so it has no outputs."
-            raise UserError(Problem(f"stack {stack}", None, consequence, f"run `make up STACK={stack}` first."))
+            raise UserError(
+                Problem(f"stack {stack}", None, consequence, f"run `make up STACK={quoted_for_make(stack)}` first.")
+            )
         return outputs
 
     def _full_environment(self) -> dict[str, str]:

@@ -18,6 +18,7 @@ from bezel.rest.endpoints import endpoint
 from bezel.rest.errors import ApiError, CredentialsError
 from bezel.rest.transport import AuthRequest, new_client
 from bezel.text.redaction import redact
+from bezel.text.shell import quoted
 
 # A token is exchanged this long before it ends, so that none ends on its way.
 _MARGIN_SECONDS = 300.0
@@ -144,7 +145,7 @@ class Credentials:
             repair = (
                 "check the e-mail, and grant the caller roles/iam.serviceAccountTokenCreator on it (a federated "
                 "identity: roles/iam.workloadIdentityUser): "
-                f"`gcloud iam service-accounts add-iam-policy-binding {account} "
+                f"`gcloud iam service-accounts add-iam-policy-binding {quoted(account)} "
                 "--member=user:YOU --role=roles/iam.serviceAccountTokenCreator`."
             )
             raise CredentialsError(Problem(account, None, text, repair)) from None

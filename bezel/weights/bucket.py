@@ -15,6 +15,7 @@ from bezel.errors import Problem
 from bezel.rest import ApiError, Credentials, GoogleClient, RestError, UnreachableError, endpoint, guarded
 from bezel.rest.client import is_retryable
 from bezel.rest.transport import new_client
+from bezel.text.shell import quoted
 from bezel.weights.errors import WeightsError
 from bezel.weights.retry import RetryBudget
 
@@ -99,7 +100,8 @@ class Bucket:
             if error.status == 404:
                 repair = (
                     "correct bezel:weights.bucket, or create the bucket: "
-                    f"`gcloud storage buckets create gs://{self.name} --uniform-bucket-level-access --location=REGION` "
+                    f"`gcloud storage buckets create gs://{quoted(self.name)} --uniform-bucket-level-access "
+                    "--location=REGION` "
                     "(a stack with weights.create creates it in its first deployment)."
                 )
                 raise WeightsError(Problem(f"bucket {self.name}", None, "does not exist.", repair)) from None
@@ -275,7 +277,7 @@ class Bucket:
             return error
         text = f"these credentials cannot list, read or write it: {error.message}"
         repair = (
-            f"run `gcloud storage buckets add-iam-policy-binding gs://{self.name} --member=user:YOU "
+            f"run `gcloud storage buckets add-iam-policy-binding gs://{quoted(self.name)} --member=user:YOU "
             "--role=roles/storage.objectAdmin` (to read or list only: roles/storage.objectViewer)."
         )
         return WeightsError(Problem(f"gs://{self.name}", None, text, repair))

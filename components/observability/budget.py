@@ -6,6 +6,7 @@ import pulumi
 from pulumi_gcp import billing
 
 from bezel.errors import Problem
+from bezel.text.shell import quoted
 from components.base.arguments import ComponentArgs, child_options
 from components.base.explained_errors import REFUSED, explaining
 
@@ -64,6 +65,6 @@ def _refused(args: StackBudgetArgs) -> Problem:
         f"budget of the stack {args.stack}",
         "cannot be made",
         f"the account that deploys may not write to the billing account {args.billing_account}.",
-        f"an administrator of it runs `gcloud billing accounts add-iam-policy-binding {args.billing_account} "
+        f"an administrator of it runs `gcloud billing accounts add-iam-policy-binding {quoted(args.billing_account)} "
         "--member=serviceAccount:ACCOUNT --role=roles/billing.costsManager`; or remove `bezel:observability.budget`.",
     )

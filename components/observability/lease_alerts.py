@@ -10,6 +10,7 @@ gateway's. The server's log stays on the machine, so there is no alert on its KV
 
 from collections.abc import Sequence
 
+from bezel.text.shell import quoted
 from components.observability.alerts import Alert, LogMatch, error_alert
 
 EVENT = "lease-ends"
@@ -50,7 +51,8 @@ def lease_alerts(
         location,
         max_error_share,
         "Look at the gateway's request log for responses 5xx. 503 without a machine means that the lease has ended or "
-        f"was preempted, or that it is outside its hours: `bezel status {stack}` shows it, and `pulumi up` says what "
+        f"was preempted, or that it is outside its hours: `bezel status {quoted(stack)}` shows it, and `pulumi "
+        "up` says what "
         "to do. Others are the server's.",
     )
     return *lease, errors
@@ -68,7 +70,8 @@ def _ends(stack: str, project: str, *, renews: bool) -> Alert:
         LogMatch(end_filter(project, stack), extracted={"lease": "EXTRACT(jsonPayload.lease)"}),
         "WARNING",
         "The lease ${log.extracted_label.lease} ends within half an hour: the platform deletes the machine, and "
-        f"without another one the gateway responds with 503. {again} `bezel status {stack}` shows when it ends. Where "
+        f"without another one the gateway responds with 503. {again} `bezel status {quoted(stack)}` shows when it "
+        "ends. Where "
         "no further lease is wanted, nothing has to be done: an ended lease costs nothing more.",
     )
 
@@ -82,7 +85,7 @@ def _refused(stack: str, location: str, starts: Sequence[str]) -> Alert:
         "Google refused the request of the job ${log.extracted_label.job}, which is sent again until the hours end: "
         "without a machine the gateway responds with 503 in the hours of the lease. The job's log has the status: 403 "
         "means that its account lacks a role, 429 that the quota is used up. `pulumi up` requests the lease at once, "
-        f"and says why it cannot. `bezel status {stack}` shows whether it is there.",
+        f"and says why it cannot. `bezel status {quoted(stack)}` shows whether it is there.",
     )
 
 

@@ -6,7 +6,6 @@ renamed, and it holds no data. It is apart from the resource so that the process
 needs.
 """
 
-import shlex
 import sys
 from typing import Any
 from urllib.parse import quote
@@ -15,6 +14,7 @@ from pulumi.dynamic import CheckFailure, CheckResult, CreateResult, DiffResult, 
 
 from bezel.errors import Problem, caused_by
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
+from bezel.text.shell import quoted
 from bezel.weights.layout import missing_parts
 from components.base.dynamic import DeployError
 
@@ -121,8 +121,8 @@ def copy_command(source: str, location: str, stack: str) -> str:
         stack: The stack that serves the model.
     """
     if not source:
-        return f"gcloud storage cp --recursive FOLDER_WITH_YOUR_COPY/* {shlex.quote(location + '/')}"
-    return f".venv/bin/bezel weights copy {shlex.quote(stack)} --from {shlex.quote(f'hf:{source}')}"
+        return f"gcloud storage cp --recursive FOLDER_WITH_YOUR_COPY/* {quoted(location + '/')}"
+    return f".venv/bin/bezel weights copy {quoted(stack)} --from {quoted(f'hf:{source}')}"
 
 
 def _list(bucket: str, folder: str, seconds: float) -> dict[str, int]:

@@ -21,7 +21,7 @@ PIECES = (
     "<https://a.example>", "&amp;", "&lt;", "&#96;", "https://a.example/b", "www.a.example", "mailto:a@b.example",
     "a@b.example", "@user", "@org/team", "#12", "GH-3", "!7", "org/repo#1", "\\", "\\\\", "\\`", "\\|", "~",
     "~~x~~", "$x$", "$$", ":tada:", ":x:", "\n", "\n\n", "\r\n", "\t", "    ", "\u202e", "\u200b", "\x1b[2J",
-    "\x00", "\ud800", "plain words", "é", "日本", "'", "\"", ";", "%1", "&1", "{{x}}", "{% x %}",
+    "\x00", "\ud800", "plain words", "é", "日本", "'", '"', ";", "%1", "&1", "{{x}}", "{% x %}",
 )  # fmt: skip
 TEXTS = st.one_of(st.lists(st.sampled_from(PIECES), max_size=8).map("".join), st.text(max_size=40))
 # Where the product puts foreign text: the start of a line, a list, an emphasis, a table.

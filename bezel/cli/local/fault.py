@@ -16,6 +16,7 @@ from bezel.localcloud import control
 from bezel.localcloud.core.paths import Endpoint
 from bezel.localcloud.faults.kinds import KINDS, kind_of, parse_pairs, parse_parameters
 from bezel.loopback.plain_http import NO_TLS
+from bezel.text.shell import quoted
 
 _PATH = "/localcloud/faults"
 
@@ -68,7 +69,7 @@ def add_fault(endpoint: Endpoint, name: str, words: Sequence[str]) -> int:
     if "struck" not in response:
         sys.stdout.write(
             f"active: {_line(response)}\n"
-            f"It stays active, also after a restart, until `bezel local fault clear {kind.name}`.\n"
+            f"It stays active, also after a restart, until `bezel local fault clear {quoted(kind.name)}`.\n"
         )
     return 0
 

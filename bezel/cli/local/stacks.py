@@ -26,6 +26,7 @@ from bezel.pulumi_engine.engine_process import end_with_make
 from bezel.pulumi_engine.local_engine import LocalEngine, Provider
 from bezel.pulumi_engine.policy_packs import configurations, has_packs, with_packs
 from bezel.pulumi_engine.project import Project
+from bezel.text.shell import quoted, quoted_for_make
 
 if TYPE_CHECKING:
     from bezel.planner import AnyPlan
@@ -241,12 +242,17 @@ def _check_down(plan: "AnyPlan | None", engine: LocalEngine, stack: str) -> None
                 "bezel:deletion_protection",
                 None,
                 f"{stack} is protected from deletion (bezel:environment = {plan.environment}); nothing was deleted.",
-                f"set `bezel:deletion_protection: never` in Pulumi.{stack}.yaml, run `make up STACK={stack}`, then "
+                f"set `bezel:deletion_protection: never` in Pulumi.{stack}.yaml, run `make up "
+                f"STACK={quoted_for_make(stack)}`, then "
                 "this command again.",
             )
         )
     if refused := engine.refused(stack):
-        raise UserError(_existing(refused, stack, f"then `make down STACK={stack}` again", ", and would cost money"))
+        raise UserError(
+            _existing(
+                refused, stack, f"then `make down STACK={quoted_for_make(stack)}` again", ", and would cost money"
+            )
+        )
 
 
 def _existing(refused: Sequence[str], stack: str, otherwise: str, effect: str = "") -> Problem:
@@ -256,7 +262,9 @@ def _existing(refused: Sequence[str], stack: str, otherwise: str, effect: str = 
         None,
         f"these resources exist already, so Google did not create them, and the stack's state does not contain them; "
         f"they would stay{effect}:\n   " + "\n   ".join(refused),
-        f"if an earlier run of this stack created them: `.venv/bin/bezel local recover {stack} --adopt`, then the "
-        f"same command again. If they belong to another owner: `.venv/bin/bezel local recover {stack} --forget`, "
+        f"if an earlier run of this stack created them: `.venv/bin/bezel local recover {quoted(stack)} --adopt`, "
+        "then the "
+        f"same command again. If they belong to another owner: `.venv/bin/bezel local recover {quoted(stack)} "
+        "--forget`, "
         f"{otherwise}.",
     )

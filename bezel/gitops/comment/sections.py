@@ -12,7 +12,8 @@ from bezel.gitops.comment.documents import Document, entries, mapping, texts
 from bezel.gitops.comment.judge_lines import judge_detail, judge_lines
 from bezel.gitops.price_line import ARROW, cost_of_json, missing_of, price_parts
 from bezel.planner.base.repairs import lowest_numbers
-from bezel.text.markdown import code, flat, link, prose
+from bezel.text.markdown import code, link, prose
+from bezel.text.shell import quoted
 
 VISIBLE = {"preview": 1000, "rehearsal": 500, "deployment": 1000}
 """Most characters of a section that are visible without unfolding it."""
@@ -87,8 +88,8 @@ def _rehearsal(document: Document, run_url: str, refused: Sequence[str]) -> list
     lines = [f"{_heading(document, run_url)} on the embedded cloud{after}, without credentials"]
     lines += refused
     if document["verdict"] != "passed":
-        command = f"bezel ci rehearse {flat(document['stack'], 30)}"
-        lines.append(f"**To repair:** run {code(command)} yourself, mend the cause and push.")
+        command = f"bezel ci rehearse {quoted(document['stack'])}"
+        lines.append(f"**To repair:** run {code(command, 1000)} yourself, mend the cause and push.")
     return lines
 
 

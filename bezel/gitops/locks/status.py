@@ -10,6 +10,7 @@ from bezel.gitops.locks.taker import Surroundings
 from bezel.gitops.outcomes import LockedError
 from bezel.gitops.state_bucket import PreconditionError, StateBucket
 from bezel.text.markdown import prose
+from bezel.text.shell import quoted
 
 _LONGEST = 1000
 
@@ -104,4 +105,6 @@ def remove_lock(states: StateBucket, project: str, stack: str, generation: int, 
 def _another(stack: str, generation: int, status: LockStatus) -> LockedError:
     now = status.text().splitlines()[0]
     consequence = f"nothing was removed: {now}."
-    return LockedError(Problem("--break", str(generation), consequence, f"look at it: `bezel ci lock {stack} --show`."))
+    return LockedError(
+        Problem("--break", str(generation), consequence, f"look at it: `bezel ci lock {quoted(stack)} --show`.")
+    )

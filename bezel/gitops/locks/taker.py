@@ -29,6 +29,7 @@ from bezel.gitops.outcomes import LockedError
 from bezel.gitops.state_bucket import PreconditionError, StateBucket
 from bezel.planner.base.quantities import duration_text
 from bezel.rest import RestError
+from bezel.text.shell import quoted
 
 _LOOK_SECONDS = 5.0
 _ASK_SECONDS = 20.0
@@ -251,14 +252,14 @@ def _locked(stack: str, owner: str, generation: int, verdict: Verdict) -> Locked
     consequence = f"it is locked by {owner}; {verdict.reason}."
     repair = (
         "wait for its end, or cancel that run. If it has ended for certain, remove its lock by hand: "
-        f"`bezel ci lock {stack} --break {generation}`."
+        f"`bezel ci lock {quoted(stack)} --break {quoted(generation)}`."
     )
     return LockedError(Problem(f"stack {stack}", None, consequence, repair))
 
 
 def _engine_locked(stack: str, lock: engine_locks.EngineLock) -> LockedError:
     consequence = f"an engine works on it: {lock.text}."
-    command = f"pulumi cancel --yes --stack {stack}"
+    command = f"pulumi cancel --yes --stack {quoted(stack)}"
     repair = f"wait for its end. If it has ended for certain, remove its lock by hand: `{command}`."
     return LockedError(Problem(f"stack {stack}", None, consequence, repair))
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from bezel.gitops.login.settings import LoginSettings
 from bezel.text.markdown import code, prose
+from bezel.text.shell import quoted
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,8 @@ class LoginReport:
             f"file     {self.file}",
         ]
         if not self.handed_over:
-            lines += ["", f"export GOOGLE_APPLICATION_CREDENTIALS={self.file} GOOGLE_PROJECT={self.settings.project}"]
+            names = {"GOOGLE_APPLICATION_CREDENTIALS": self.file, "GOOGLE_PROJECT": self.settings.project}
+            lines += ["", " ".join(["export", *(f"{name}={quoted(value)}" for name, value in names.items())])]
         return "\n".join(lines) + "\n"
 
     def markdown(self) -> str:

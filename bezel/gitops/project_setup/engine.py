@@ -26,6 +26,7 @@ from bezel.pulumi_engine.pulumi_command import CommandError, printed, pulumi_cli
 from bezel.pulumi_engine.recover import recover
 from bezel.pulumi_engine.runs import MARK, LastRun
 from bezel.pulumi_engine.stale_locks import stale_lock_pids
+from bezel.text.shell import quoted
 from bootstrap.settings import NAMESPACE
 
 QUICK_SECONDS = 120.0
@@ -162,7 +163,8 @@ class SetupEngine:
                 if lock.host != socket.gethostname() or is_running(lock.pid):
                     consequence = f"another run changes this project: {lock.text}."
                     repair = (
-                        f"wait for its end; if it is dead, `pulumi cancel --yes --stack {self.folder.stack}` in "
+                        "wait for its end; if it is dead, `pulumi cancel --yes --stack "
+                        f"{quoted(self.folder.stack)}` in "
                         f"{self.folder.path} with PULUMI_BACKEND_URL={self.backend}; then run the same command again."
                     )
                     raise LockedError(Problem(f"{self.backend}/{lock.name}", None, consequence, repair))

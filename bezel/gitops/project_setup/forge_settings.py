@@ -3,11 +3,11 @@
 Owns the text. The names of the variables are those that the workflows read.
 """
 
-import shlex
 from collections.abc import Mapping
 
 from bezel.gitops.project_setup.folder import SetupFolder
 from bezel.pulumi_engine.pipeline_file import PROTECTED, Pipeline
+from bezel.text.shell import quoted
 from bootstrap.settings import Settings
 
 VARIABLES = {
@@ -42,14 +42,14 @@ def text(
     write = _github if settings.forge == "github" else _gitea
     approved = _approved(settings, pipeline)
     parts = [write(values, settings, approved, forge_url.rstrip("/"), folder, has_key=has_key)]
-    provider = shlex.quote(values["PULUMI_SECRETS_PROVIDER"])
-    backend = shlex.quote(values["PULUMI_BACKEND_URL"])
+    provider = quoted(values["PULUMI_SECRETS_PROVIDER"])
+    backend = quoted(values["PULUMI_BACKEND_URL"])
     stacks = [*pipeline.stacks] if pipeline is not None and pipeline.stacks else ["STACK"]
     lines = (
         "4. Stacks: make each one in the bucket, and commit what that writes into its file",
         "",
         f"   export PULUMI_BACKEND_URL={backend}",
-        *(f"   pulumi stack init {shlex.quote(stack)} --secrets-provider={provider}" for stack in stacks),
+        *(f"   pulumi stack init {quoted(stack)} --secrets-provider={provider}" for stack in stacks),
     )
     parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
@@ -60,11 +60,13 @@ def _github(
 ) -> str:
     repository = settings.repository
     base = f"{forge_url or 'https://github.com'}/{repository}/settings"
-    named = shlex.quote(repository)
     lines = [f"1. Variables of the repository ({base}/variables/actions), or run", ""]
-    lines += [f"   gh variable set {name} --repo {named} --body {shlex.quote(value)}" for name, value in values.items()]
+    lines += [
+        f"   gh variable set {quoted(name)} --repo {quoted(repository)} --body {quoted(value)}"
+        for name, value in values.items()
+    ]
     if not has_key:
-        secret = f"gh secret set PULUMI_CONFIG_PASSPHRASE --repo {named} < {shlex.quote(str(folder.passphrase))}"
+        secret = f"gh secret set PULUMI_CONFIG_PASSPHRASE --repo {quoted(repository)} < {quoted(folder.passphrase)}"
         lines += [
             "",
             "   Cloud KMS cannot be reached by the engine here, so a passphrase encrypts secrets:",
@@ -72,7 +74,7 @@ def _github(
         ]
     lines += ["", f"2. Environments ({base}/environments), or run", ""]
     for name in settings.environments:
-        lines.append(f"   gh api --method PUT repos/{repository}/environments/{name}{_ONLY_PROTECTED}")
+        lines.append(f"   gh api --method PUT {quoted(f'repos/{repository}/environments/{name}')}{_ONLY_PROTECTED}")
     lines += [
         "",
         f"   Add required reviewers to {approved}, and to nothing else: they approve its deployments.",

@@ -17,6 +17,7 @@ from bezel.gitops.project_setup.folder import SetupFolder
 from bezel.gitops.project_setup.pipeline import checked_pipeline, write_pipeline
 from bezel.gitops.project_setup.places import Places
 from bezel.pulumi_engine.project import Project
+from bezel.text.shell import quoted
 from bootstrap.settings import NAMESPACE, Settings
 
 Ask = Callable[[str], bool]
@@ -61,7 +62,9 @@ def set_up(setup: Setup, ask: Ask) -> int:
     with folder.locked() as held:
         if folder.is_being_destroyed():
             consequence = "its destroy was begun, and has not ended."
-            repair = f"complete it: `bezel init --destroy --project {setup.project}`; then set the project up again."
+            repair = (
+                f"complete it: `bezel init --destroy --project {quoted(setup.project)}`; then set the project up again."
+            )
             raise UserError(Problem(f"project {setup.project}", None, consequence, repair))
         places = Places.of(folder, setup.settings.bucket_of(setup.project), held)
         folder.prepare(setup.configuration)

@@ -34,6 +34,7 @@ from bezel.pulumi_engine.event_log import Change
 from bezel.pulumi_engine.project import Project
 from bezel.pulumi_engine.recover import Recovered
 from bezel.pulumi_engine.runs import MARK
+from bezel.text.shell import quoted
 
 
 @dataclass(frozen=True)
@@ -199,9 +200,10 @@ def refuse(report: ChangeReport, decision: Decision) -> None:
     report.problems.append(f"{decision.reason}; nothing was changed")
     report.problems += [f"difference: {line}" for line in decision.difference]
     report.problems.append(
-        f"repair: preview this tree again (`bezel ci preview {report.stack}`, in the pipeline: run the pull request's "
-        f"preview again), or read the changes above and run `bezel ci deploy {report.stack} --approve "
-        f"{report.changes_digest}`"
+        f"repair: preview this tree again (`bezel ci preview {quoted(report.stack)}`, in the pipeline: run the "
+        "pull request's "
+        f"preview again), or read the changes above and run `bezel ci deploy {quoted(report.stack)} --approve "
+        f"{quoted(report.changes_digest)}`"
     )
 
 

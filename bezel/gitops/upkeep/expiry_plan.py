@@ -38,6 +38,7 @@ from bezel.pulumi_engine.pipeline_file import ENVIRONMENTS, pipeline_of
 from bezel.pulumi_engine.project import Project
 from bezel.resource_cost.stack_cost import StateResource, stack_cost
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
+from bezel.text.shell import quoted
 
 _SERVICE = "gcp:cloudrunv2/service:Service"
 
@@ -169,7 +170,7 @@ def add_leases(plan: ExpiryPlan, inventory: LeaseInventory, stacks: Collection[s
         lease = leftover.lease
         kept = _kept_lease(lease, stacks, plan.protected)
         plan.leases[lease.zone, lease.name] = leftover
-        repair = f"`bezel tpu delete {lease.name} --zone {lease.zone}`"
+        repair = f"`bezel tpu delete {quoted(lease.name)} --zone {quoted(lease.zone)}`"
         price = _lease_price(lease)
         plan.findings.append(Finding("lease", lease.name, leftover.why, repair, lease.zone, kept, price))
 

@@ -12,6 +12,7 @@ from bezel.errors import shown
 from bezel.planner.base.expiry import EXPIRY, has_expired
 from bezel.pulumi_engine.pipeline_file import FILE
 from bezel.resource_cost.stack_cost import plain, resources_in, stack_cost
+from bezel.text.shell import quoted
 
 Kind = Literal["stack", "lease", "service", "bucket", "repository"]
 DEV = "dev"
@@ -143,10 +144,10 @@ def stack_finding(stack: StackState, today: date, protected: Collection[str] = (
         ValueError: An `expires-at` is neither a date nor `never`.
     """
     name = shown(stack.name)
-    destroy = f"pulumi destroy --stack {name}"
+    destroy = f"pulumi destroy --stack {quoted(stack.name)}"
     if stack.settings is None:
         why = f"its state is in the backend, and there is no Pulumi.{name}.yaml"
-        repair = f"restore the file, or `{destroy}` and `pulumi stack rm {name}`"
+        repair = f"restore the file, or `{destroy}` and `pulumi stack rm {quoted(stack.name)}`"
         return Finding("stack", stack.name, why, repair, kept_because="its file is gone", hourly_usd=stack.hourly_usd)
     days = stack.expires_at
     over = [has_expired(day, today) for day in days]  # each is read, so that none is malformed
@@ -187,8 +188,8 @@ def labelled_finding(
 
 def _delete(kind: Kind, name: str, place: str) -> str:
     command = {
-        "service": f"gcloud run services delete {name} --region={place}",
-        "bucket": f"gcloud storage rm --recursive gs://{name}",
-        "repository": f"gcloud artifacts repositories delete {name} --location={place}",
+        "service": f"gcloud run services delete {quoted(name)} --region={quoted(place)}",
+        "bucket": f"gcloud storage rm --recursive gs://{quoted(name)}",
+        "repository": f"gcloud artifacts repositories delete {quoted(name)} --location={quoted(place)}",
     }
     return f"look at it, then `{command[kind]}`"

@@ -19,6 +19,7 @@ from bezel.gitops.state_bucket import BACKEND, StateBucket
 from bezel.operations.changes.plan import plain
 from bezel.operations.context import Context
 from bezel.planner.base.quantities import duration_text, parse_duration
+from bezel.text.shell import quoted
 
 _LOOK_SECONDS = 3.0
 _SAY_SECONDS = 60.0
@@ -135,8 +136,9 @@ def _around(context: Context) -> Surroundings:
 
 def _locked(stack: str, owner: str) -> LockedError:
     consequence = f"it is locked by the engine of {owner}; nothing was changed."
-    command = f"pulumi cancel --yes --stack {stack}"
+    command = f"pulumi cancel --yes --stack {quoted(stack)}"
     repair = (
-        f"wait for its end. If it has ended for certain, remove its lock: `{command}`, then `bezel recover {stack}`."
+        f"wait for its end. If it has ended for certain, remove its lock: `{command}`, then `bezel recover "
+        f"{quoted(stack)}`."
     )
     return LockedError(Problem(f"stack {stack}", None, consequence, repair))

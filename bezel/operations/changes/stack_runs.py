@@ -21,6 +21,7 @@ from bezel.operations.changes.plan import PlannedChange, Verdict, plain_all
 from bezel.operations.changes.stack_lock import CancelledError, check_cancelled, check_locked
 from bezel.operations.context import Context
 from bezel.pulumi_engine.runs import MARK
+from bezel.text.shell import quoted
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -76,7 +77,7 @@ def run_changes(
         try:
             reconcile(engine, mark, run.unfinished, context.show)
         except UserError as error:
-            problems = (one_line(error), f"reconcile it: `bezel recover {engine.stack}`")
+            problems = (one_line(error), f"reconcile it: `bezel recover {quoted(engine.stack)}`")
     return run, problems
 
 

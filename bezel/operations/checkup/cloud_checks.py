@@ -21,6 +21,7 @@ from bezel.planner.cost.weights_transfer import BucketPlace, Transfer
 from bezel.rest import ApiError, GoogleClient
 from bezel.rest.buckets import bucket_of
 from bezel.rest.cloud_quotas import Limit, quota_of
+from bezel.text.shell import quoted
 from bezel.weights.layout import missing_parts
 
 
@@ -106,7 +107,7 @@ def _project(context: Context, client: GoogleClient, project: str) -> Iterable[C
         return [check("project", project, "problem", f"it does not exist, or may not be read: {error.message}", repair)]
     state = str(found.get("lifecycleState") or "unknown")
     if state != "ACTIVE":
-        repair = f"restore it: `gcloud projects undelete {project}`, or choose another one."
+        repair = f"restore it: `gcloud projects undelete {quoted(project)}`, or choose another one."
         return [check("project", project, "problem", f"its state is {state}", repair)]
     return [check("project", project, "ok", "active")]
 
@@ -117,14 +118,18 @@ def _apis(context: Context, client: GoogleClient, project: str, needed: Sequence
     enabled = {str(row.get("name") or "").rpartition("/")[2] for row in rows}
     if missing := [api for api in needed if api not in enabled]:
         detail = f"not enabled: {', '.join(missing)}; a deploy enables them, if it may"
-        repair = f"`gcloud services enable {' '.join(missing)} --project={project}`."
+        repair = f"`gcloud services enable {' '.join(map(quoted, missing))} --project={quoted(project)}`."
         yield check("APIs", project, "warning", detail, repair)
     else:
         yield check("APIs", project, "ok", f"the {len(needed)} that its stacks need are enabled")
     if unread := [api for api in (QUOTA_API, USE_API) if api not in enabled]:
         detail = f"not enabled: {', '.join(unread)}; quotas, their use, instances and costs so far stay unknown"
         yield check(
-            "APIs", project, "warning", detail, f"`gcloud services enable {' '.join(unread)} --project={project}`."
+            "APIs",
+            project,
+            "warning",
+            detail,
+            f"`gcloud services enable {' '.join(map(quoted, unread))} --project={quoted(project)}`.",
         )
 
 
@@ -167,7 +172,7 @@ def _regions(client: GoogleClient, stack: str, plan: AnyPlan, project: str) -> I
     lacking = [zone for zone in zones if not api.has_hardware(zone, kind)]
     if not lacking:
         return [check("regions", stack, "ok", f"{kind} exists in {', '.join(zones)}; no API states free capacity")]
-    repair = f"correct `lease.zones` of {stack}: `bezel zones {stack}` shows the others."
+    repair = f"correct `lease.zones` of {stack}: `bezel zones {quoted(stack)}` shows the others."
     text = f"{kind} does not exist in {', '.join(lacking)}, of {', '.join(zones)}"
     return [check("regions", stack, "problem" if len(lacking) == len(zones) else "warning", text, repair)]
 
@@ -202,7 +207,7 @@ def _place(subject: str, stack: str, transfer: Transfer | None) -> Check:
 
 
 def _weights(context: Context, client: GoogleClient, folder: _Folder, stack: str) -> Iterable[Check]:
-    subject, copy = folder.address, f"`bezel weights copy {stack}`"
+    subject, copy = folder.address, f"`bezel weights copy {quoted(stack)}`"
     url = f"{context.address('STORAGE')}b/{quote(folder.bucket, safe='')}/o"
     params = {"prefix": f"{folder.path}/", "fields": "items(name,size),nextPageToken"}
     try:

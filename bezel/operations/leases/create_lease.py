@@ -30,6 +30,7 @@ from bezel.planner.cost.lease_cost import lease_cost
 from bezel.resource_cost.stack_cost import StackCost
 from bezel.rest import GoogleClient, RestError
 from bezel.rest.cloud_quotas import Limit, quota_of
+from bezel.text.shell import quoted
 
 _LEASES, _REQUEST = "leases of that name", "the request"
 
@@ -100,7 +101,7 @@ def apply_create(context: Context, plan: Plan) -> Outcome:
         price=plan.price,
         details=(
             f"{lease.zone}: {lease.word}; Google waits for capacity for {patience} at most, and bills from the grant",
-            f"`bezel tpu describe {spec.name} --zone {lease.zone}` shows its progress",
+            f"`bezel tpu describe {quoted(spec.name)} --zone {quoted(lease.zone)}` shows its progress",
         ),
     )
 

@@ -20,6 +20,7 @@ from bezel.operations.redaction import cleaned
 from bezel.operations.results import Arguments, Result
 from bezel.planner import AnyPlan
 from bezel.rest import RestError
+from bezel.text.shell import quoted
 from bezel.weights.bucket import Bucket
 from bezel.weights.layout import StoredModel, stored_models
 from bezel.weights.progress import size
@@ -217,7 +218,7 @@ def _missing(bucket: str, folder: str, owners: Iterable[_Owner]) -> ModelFolder:
         files=0,
         bytes=0,
         is_complete=False,
-        problems=(f"there is no model; `bezel weights copy {stacks[0]}` copies it",),
+        problems=(f"there is no model; `bezel weights copy {quoted(stacks[0])}` copies it",),
         source=None,
         revision=None,
         stacks=stacks,

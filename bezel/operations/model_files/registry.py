@@ -10,6 +10,7 @@ from bezel.operations.redaction import cleaned
 from bezel.operations.results import Result
 from bezel.rest import ApiError, RestError
 from bezel.rest.vertex_ai import RegisteredModel, registered_models
+from bezel.text.shell import quoted
 
 _AT_ONCE = 8
 _API = "aiplatform.googleapis.com"
@@ -43,7 +44,9 @@ def _asked(context: Context, project: str, region: str) -> tuple[list[RegistryMo
         found = registered_models(context.google, project, region)
     except ApiError as error:
         enable = (
-            f"; `gcloud services enable aiplatform.googleapis.com --project={project}`" if error.status == 403 else ""
+            f"; `gcloud services enable aiplatform.googleapis.com --project={quoted(project)}`"
+            if error.status == 403
+            else ""
         )
         return [], [f"the registry of {project} in {region} is unknown: {error.status} {error.message}{enable}"]
     except RestError as error:

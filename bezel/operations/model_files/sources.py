@@ -18,6 +18,7 @@ from bezel.planner import AnyPlan
 from bezel.rest import ApiError, RestError
 from bezel.rest.vertex_ai import garden_folders
 from bezel.state_folder import state_folder
+from bezel.text.shell import quoted
 from bezel.weights.bucket import Bucket
 from bezel.weights.copy import BucketSource, HubSource, ModelSource
 from bezel.weights.hub import Hub, Repository
@@ -133,5 +134,5 @@ def _token(context: Context, plan: AnyPlan) -> str:
         if error.status != 404:
             raise
         consequence = "the stack names this secret for the hub's token, and it has no value."
-        repair = f"set it: `bezel secret set {secret}`."
+        repair = f"set it: `bezel secret set {quoted(secret)}`."
         raise UserError(Problem(f"bezel:secrets.{_TOKEN}", secret, consequence, repair)) from None

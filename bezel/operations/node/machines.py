@@ -16,6 +16,7 @@ from bezel.leases.observation import Observation, State, phases_of
 from bezel.operations.deployment.deployment import DeployedLease, Deployment
 from bezel.operations.redaction import cleaned
 from bezel.rest import GoogleClient
+from bezel.text.shell import quoted
 
 _UP = frozenset({"READY", "RUNNING"})
 _COMING = frozenset({State.WAITING, State.PROVISIONING})
@@ -82,7 +83,7 @@ def _named(deployment: Deployment, name: str | None) -> Sequence[DeployedLease]:
     if not leases:
         consequence = "it leases no machine; Cloud Run starts and stops the containers of a service by itself."
         raise UserError(
-            Problem("STACK", stack, consequence, f"`bezel restart {stack}` makes a new revision of a service.")
+            Problem("STACK", stack, consequence, f"`bezel restart {quoted(stack)}` makes a new revision of a service.")
         )
     if name is None:
         return leases
@@ -117,9 +118,9 @@ def _no_machine(stack: str, lease: DeployedLease, found: Observation | None) -> 
     else:
         word = found.word if found.state is not State.ACTIVE else f"{found.word}, its machine {found.node_state or '?'}"
     if found is not None and found.state in _COMING:
-        repair = f"ask again once it serves; `bezel status {stack}` shows its state."
+        repair = f"ask again once it serves; `bezel status {quoted(stack)}` shows its state."
         return Problem(key, cleaned(word, _LONGEST), "it has no machine yet, so there is no container.", repair)
-    repair = f"`bezel deploy {stack}` leases another machine if the stack file has `lease: {{renew: true}}`."
+    repair = f"`bezel deploy {quoted(stack)}` leases another machine if the stack file has `lease: {{renew: true}}`."
     return Problem(key, cleaned(word, _LONGEST), "its machine does not run, so there is no container.", repair)
 
 
@@ -128,7 +129,9 @@ def _no_report(stack: str, found: Observation, back_end: BackEnd, phases: str) -
     script = back_end.attributes(found.zone, found.name).get("startup-script", "")
     if ATTRIBUTE not in script:
         consequence = "its startup script is of an earlier release and takes no request for its container."
-        return Problem(key, None, consequence, f"`bezel deploy {stack}` leases a machine with the present script.")
+        return Problem(
+            key, None, consequence, f"`bezel deploy {quoted(stack)}` leases a machine with the present script."
+        )
     consequence = f"its boot has not come to its end, so it takes no request: {phases}."
-    repair = f"ask again once it serves; `bezel tpu describe {found.name}` shows the boot."
+    repair = f"ask again once it serves; `bezel tpu describe {quoted(found.name)}` shows the boot."
     return Problem(key, None, consequence, repair)

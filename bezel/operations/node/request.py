@@ -16,6 +16,7 @@ from bezel.leases.container import ATTRIBUTE, Action, ContainerReport, report_of
 from bezel.leases.observation import State
 from bezel.operations.redaction import cleaned
 from bezel.rest import RestError
+from bezel.text.shell import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,5 +96,5 @@ def _too_late(machine: Machine, text: str, elapsed: float, words: str) -> str:
     lease = machine.lease
     if machine.back_end.attributes(lease.zone, lease.name).get(ATTRIBUTE) != text:
         return "another request has replaced this one before the machine saw it"
-    look = f"the request stands; `bezel tpu describe {lease.name}` shows the machine's console"
+    look = f"the request stands; `bezel tpu describe {quoted(lease.name)}` shows the machine's console"
     return f"not done after {format_duration(elapsed)} ({words}); {look}"

@@ -26,6 +26,7 @@ from bezel.planner.base.hardware import Quota
 from bezel.rest import ApiError, RestError
 from bezel.rest.cloud_quotas import Counted, Limit, counted_everywhere, info_of, value_in
 from bezel.rest.quota_preferences import preferences_of
+from bezel.text.shell import quoted
 
 _AT_ONCE = 8
 _CONSOLE = "https://console.cloud.google.com/iam-admin/quotas?project={}"
@@ -180,7 +181,7 @@ def _or_note(ask: Callable[[], _T], notes: list[str], what: str, project: str = 
     try:
         return ask()
     except ApiError as error:
-        enable = f"; `gcloud services enable {QUOTA_API} {USE_API} --project={project}`" if project else ""
+        enable = f"; `gcloud services enable {QUOTA_API} {USE_API} --project={quoted(project)}`" if project else ""
         notes.append(f"{what}: {error.status} {error.reason}: {error.message}{enable if error.status == 403 else ''}")
     except (RestError, ValueError) as error:
         notes.append(f"{what}: {error}")
@@ -222,5 +223,5 @@ def _rows(
 
 def _request(known: Quota, amount: float, kind: PlaceKind, place: str) -> str:
     if kind == "zone":
-        return f"bezel quota request {known.id} --amount {amount:g} --zone {place}"
-    return f"bezel quota request {known.id} --amount {amount:g} --region {place}"
+        return f"bezel quota request {quoted(known.id)} --amount {quoted(f'{amount:g}')} --zone {quoted(place)}"
+    return f"bezel quota request {quoted(known.id)} --amount {quoted(f'{amount:g}')} --region {quoted(place)}"

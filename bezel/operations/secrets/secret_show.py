@@ -16,6 +16,7 @@ from bezel.operations.touches import BeyondStackError
 from bezel.planner.base.names import PREFIX
 from bezel.planner.base.problems import setting
 from bezel.rest.secret_manager import SecretState, secret_of
+from bezel.text.shell import quoted
 
 
 def _no_value(name: str) -> str:
@@ -81,7 +82,7 @@ def show(context: Context, arguments: SecretArguments) -> Secret:
     project = context.cloud_project(arguments.stack)
     found = secret_of(context.google, project, arguments.name)
     newest = found.newest if found else None
-    stack = f" --stack {arguments.stack}" if arguments.stack else ""
+    option = f" --stack {quoted(arguments.stack)}" if arguments.stack else ""
     return Secret(
         name=arguments.name,
         project=project,
@@ -92,7 +93,7 @@ def show(context: Context, arguments: SecretArguments) -> Secret:
         set_at=newest.created if newest else None,
         is_bezels=is_bezels(found),
         used_by=users_of(context, arguments.name),
-        command=f"bezel secret set {arguments.name}{stack}",
+        command=f"bezel secret set {quoted(arguments.name)}{option}",
     )
 
 

@@ -5,6 +5,7 @@ from pydantic import Field
 from bezel.operations.context import Context
 from bezel.operations.deployment.server_access import access_of
 from bezel.operations.results import Arguments, Result, lines
+from bezel.text.shell import quoted
 
 
 class EndpointArguments(Arguments):
@@ -54,7 +55,7 @@ def endpoint(context: Context, arguments: EndpointArguments) -> Endpoint:
     token = "gcloud auth print-identity-token"  # noqa: S105 - a command
     if access.impersonate:
         # Only a service account's token can have an audience (gcloud's reference of the command).
-        token += f" --impersonate-service-account={access.impersonate} --audiences={access.audience}"
+        token += f" --impersonate-service-account={quoted(access.impersonate)} --audiences={quoted(access.audience)}"
     header = "" if access.public else f' -H "Authorization: Bearer $({token})"'
     return Endpoint(
         stack=arguments.stack,
@@ -64,7 +65,7 @@ def endpoint(context: Context, arguments: EndpointArguments) -> Endpoint:
         is_public=access.public,
         audience=None if access.public else access.audience,
         service_account=access.impersonate,
-        curl=f"curl{header} {access.url}/v1/models",
-        proxy=None if access.public else f"bezel proxy {arguments.stack}",
+        curl=f"curl{header} {quoted(access.url)}/v1/models",
+        proxy=None if access.public else f"bezel proxy {quoted(arguments.stack)}",
         simulated=access.simulated,
     )

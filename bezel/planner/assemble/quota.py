@@ -18,6 +18,7 @@ from bezel.errors import Problem
 from bezel.planner.base.hardware import Quota
 from bezel.planner.base.problems import setting
 from bezel.planner.base.repairs import QUOTA, to_number
+from bezel.text.shell import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,9 +88,9 @@ def request(need: Need, project: str, value: int) -> str:
     """The command that requests more from Google."""
     dimensions = (("zone" if need.place.count("-") > 1 else "region", need.place), *need.quota.dimensions)
     return (
-        f"gcloud beta quotas preferences create --project={project} --service={need.quota.service} "
-        f"--quota-id={need.quota.id} --dimensions={','.join('='.join(pair) for pair in dimensions)} "
-        f"--preferred-value={value} --email=YOUR_ADDRESS"
+        f"gcloud beta quotas preferences create --project={quoted(project)} --service={quoted(need.quota.service)} "
+        f"--quota-id={quoted(need.quota.id)} --dimensions={quoted(','.join('='.join(pair) for pair in dimensions))} "
+        f"--preferred-value={quoted(value)} --email=YOUR_ADDRESS"
     )
 
 
@@ -160,6 +161,7 @@ def unknown(needs: tuple[Need, ...], project: str, why: str) -> str:
         f"quota of {places} is not known ({why}).\n"
         f"  Needed at a time: {listed}.\n"
         "  Consequence: if the project has less, the deploy fails after other resources are created.\n"
-        f"  Repair: `gcloud services enable {QUOTA_API} --project={project}`, and {_PERMISSION} for the deployer; "
+        f"  Repair: `gcloud services enable {QUOTA_API} --project={quoted(project)}`, and {_PERMISSION} for the "
+        "deployer; "
         "then preview again."
     )

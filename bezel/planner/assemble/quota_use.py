@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from bezel.catalog import NotInCatalogueError
 from bezel.planner.assemble.quota import CPU_QUOTA, MEMORY_QUOTA, USE_API, gpu_quota, is_short, request
 from bezel.planner.base.quantities import duration_text
+from bezel.text.shell import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -110,7 +111,7 @@ def use_line(need: Need, allowed: float, listed: int, counted: tuple[int, float]
 def uncounted(needs: Iterable[Need], project: str, why: str) -> str:
     """Warning that Cloud Monitoring reports no use: what is therefore not counted, and after a 403 the repair."""
     quotas = ", ".join(dict.fromkeys(need.quota.id for need in needs))
-    repair = f" Grant {_PERMISSION} and run `gcloud services enable {USE_API} --project={project}`."
+    repair = f" Grant {_PERMISSION} and run `gcloud services enable {USE_API} --project={quoted(project)}`."
     return (
         f"Cloud Monitoring does not report the use of {quotas} ({why}): jobs, instances that serve requests and other "
         f"users are not counted.{repair if why.startswith('403') else ''}"

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 
-from bezel.errors import Problem, shown
+from bezel.errors import Problem
 from bezel.planner.base.deployment import ImagePlan
 from bezel.planner.base.problems import setting
 from bezel.planner.base.settings import Settings
+from bezel.text.shell import quoted
 
 COMMAND = "bezel catalog record-options"
 _RELEASE = re.compile(r"\d+\.\d+\.\d+(?:\.?(?:rc|post)\d+)?")
@@ -53,7 +54,7 @@ def recording_of(settings: Settings) -> tuple[str, str]:
 def unrecorded(key: str, name: str, known: tuple[str, ...], near: str | None) -> Problem:
     """The problem of an image without recorded options."""
     meant = f"did you mean {near}? Otherwise " if near and key != "image.tag" else ""
-    named = "" if _RELEASE.fullmatch(name) else f" --name {shown(name)}"
+    named = "" if _RELEASE.fullmatch(name) else f" --name {quoted(name)}"
     return Problem(
         setting(key),
         name,

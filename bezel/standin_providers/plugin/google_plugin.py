@@ -23,6 +23,7 @@ from bezel.standin_providers.plugin.fast_import import sdk_version
 from bezel.standin_providers.plugin.schema import package_schema
 from bezel.standin_providers.plugin.server import Context, Plugin, refuse
 from bezel.standin_providers.resources import TYPES
+from bezel.text.shell import quoted
 
 _Answer = TypeVar("_Answer")
 _KINDS = pb.PropertyDiff.Kind
@@ -202,7 +203,8 @@ def adoption_advice(operation: str) -> str:
     stack = operation.partition("urn:pulumi:")[2].partition("::")[0]
     return (
         "It exists, and is not in the state of this stack. If an earlier run of this stack created it (the run was "
-        f"killed, or a response was lost), adopt it: `.venv/bin/bezel local recover {stack} --adopt`. If it has "
+        f"killed, or a response was lost), adopt it: `.venv/bin/bezel local recover {quoted(stack)} --adopt`. If "
+        "it has "
         "another owner, give this one another name.\n"
     )
 

@@ -19,6 +19,7 @@ from bezel.errors import Problem, UserError
 from bezel.pulumi_engine.project import Project
 from bezel.pulumi_engine.pulumi_command import CommandError, printed, pulumi_cli
 from bezel.rest import Credentials, RestError, guarded
+from bezel.text.shell import quoted_for_make
 
 # Credentials return no token that expires within 300 s; a request a minute later leaves them time to renew it.
 _TOKEN_SECONDS = 360.0
@@ -146,7 +147,8 @@ def _outputs(project: Project, stack: str) -> dict[str, Any]:
         return dict(json.loads(printed(command, folder=project.folder, seconds=_OUTPUT_SECONDS)))
     except CommandError as error:
         repair = (
-            f'deploy it first; on localcloud: `make up STACK={stack}`, and `eval "$(.venv/bin/bezel local env)"` in '
+            f"deploy it first; on localcloud: `make up STACK={quoted_for_make(stack)}`, and `eval "
+            '"$(.venv/bin/bezel local env)"` in '
             "this shell."
         )
         raise UserError(Problem("--stack", stack, f"its outputs cannot be read: {error}", repair)) from None
