@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 
+from bezel.text.printable import encodable
 from bezel.text.redaction import redact
 from bezel.text.secret_names import holds_secret
 
@@ -127,8 +128,7 @@ def shown(value: object, longest: int = _LONGEST_SHOWN) -> str:
     if redact(text) != text:
         return NOT_SHOWN
     if not text or not text.isprintable():
-        # No output can encode half of a surrogate pair, which JSON may hold.
-        text = json.dumps(text, ensure_ascii=False).encode("utf-8", "backslashreplace").decode()
+        text = encodable(json.dumps(text, ensure_ascii=False))
     return text if len(text) <= longest else text[:longest] + "…"
 
 

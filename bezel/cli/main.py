@@ -6,6 +6,7 @@ The only imports of commands are made here, when a command is called: loading al
 import argparse
 import contextlib
 import importlib
+import io
 import json
 import os
 import shlex
@@ -34,6 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     # It is for the user's own `pulumi`; bezel gives its engines copies itself.
     os.environ.pop(local_pulumi.VARIABLE, None)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A name of a file or a text of JSON may hold what no encoding takes, and a terminal may take ASCII only.
+        sys.stdout.reconfigure(errors="backslashreplace")
     ending_signals.forget()
     with ending_signals.handled():
         code = _shown(given)

@@ -26,6 +26,7 @@ from pydantic import ValidationError
 from bezel.errors import UserError
 from bezel.operations.context import Context
 from bezel.operations.results import Arguments, Result
+from bezel.text.printable import encodable, encodable_values
 from bezel.text.redaction import redact_forms, redact_forms_of_values
 
 log = logging.getLogger(__name__)
@@ -162,7 +163,7 @@ def checked(call: Call) -> Arguments:
 
 def success(result: Result) -> CallToolResult:
     """A result with its text and its structured content."""
-    structured = redact_forms_of_values(result.model_dump(mode="json"))
+    structured = redact_forms_of_values(encodable_values(result.model_dump(mode="json")))
     length = len(json.dumps(structured, ensure_ascii=False))
     if length > MAX_STRUCTURED:
         text = f"the result has {length} characters, {MAX_STRUCTURED} may be sent: narrow the call by its arguments."
@@ -177,13 +178,13 @@ def failure(code: str, text: str, problems: object, outcome: object = None) -> C
     of a failure too.
     """
     error = {"code": code, "problems": problems} | ({"outcome": outcome} if outcome else {})
-    error = redact_forms_of_values(error)
+    error = redact_forms_of_values(encodable_values(error))
     content = [TextContent(text=_bounded(f"{code}: {text}"))]
     return CallToolResult(content=content, is_error=True, _meta={ERROR: error})
 
 
 def _bounded(text: str) -> str:
-    text = redact_forms(text)
+    text = redact_forms(encodable(text))
     if len(text) <= MAX_TEXT:
         return text
     return f"{text[:MAX_TEXT]}\n[{len(text) - MAX_TEXT} further characters: see the structured content]\n"

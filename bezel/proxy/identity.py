@@ -5,11 +5,11 @@ machine slept, or its clock was set, the next request compares the token's end w
 """
 
 import asyncio
-import base64
-import json
 import time
 from collections.abc import Callable
 from typing import Protocol
+
+from bezel.rest.token_end import end_of
 
 _RENEWED_SECONDS = 300.0
 """Time before its end from which a token is renewed; requests still use it meanwhile."""
@@ -92,12 +92,3 @@ class IdentityToken:
         if not renewal.cancelled():
             # Requests that wait for it get its error. Without any, it is tried again while the held token is valid.
             renewal.exception()
-
-
-def end_of(token: str) -> float | None:
-    """Return the `exp` claim of a JSON Web Token, unverified, in seconds since the epoch; None where it has none."""
-    try:
-        part = token.split(".")[1]
-        return float(json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))["exp"])
-    except (LookupError, ValueError, TypeError):
-        return None

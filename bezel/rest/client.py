@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from bezel.rest.credentials import Credentials
 from bezel.rest.errors import ApiError, RestError, UnreachableError
 from bezel.rest.transport import json_object, new_client, reason_of
+from bezel.text.printable import encodable_values
 
 if TYPE_CHECKING:
     import httpx
@@ -151,7 +152,11 @@ class GoogleClient:
             CredentialsError: There is no token to send.
         """
         safe = method in IDEMPOTENT if idempotent is None else idempotent
-        body = {"json": json} if content is None else {"content": content, "headers": {"content-type": content_type}}
+        body = (
+            {"json": encodable_values(json)}
+            if content is None
+            else {"content": content, "headers": {"content-type": content_type}}
+        )
         end = self.clock() + self.deadline_seconds
         renewed = False
         for delay in self.backoff.delays(self.dice):

@@ -16,6 +16,7 @@ from bezel.errors import NOT_SET, Problem
 from bezel.rest.credential_sources import LOGIN, SCOPE, CredentialSource, kind, load, private
 from bezel.rest.endpoints import endpoint
 from bezel.rest.errors import ApiError, CredentialsError
+from bezel.rest.token_end import end_of
 from bezel.rest.transport import AuthRequest, new_client
 from bezel.text.redaction import redact
 from bezel.text.shell import quoted
@@ -132,7 +133,7 @@ class Credentials:
     def _minted(self, caller: str, account: str, audience: str, delegates: tuple[str, ...] = ()) -> tuple[str, float]:
         body = {"audience": audience, "includeEmail": True, "delegates": list(delegates)}
         token = str(self._call_iam(caller, account, "generateIdToken", body)["token"])
-        return token, _end_of(token) or self._clock() + _ASSUMED_LIFE_SECONDS
+        return token, end_of(token) or self._clock() + _ASSUMED_LIFE_SECONDS
 
     def _call_iam(self, caller: str, account: str, method: str, body: dict[str, Any]) -> dict[str, Any]:
         from bezel.rest.transport import post_once
@@ -201,12 +202,3 @@ _IMPERSONATE = (
     "roles/iam.serviceAccountTokenCreator: "
     "`pulumi config set --path smoke.impersonate NAME@PROJECT.iam.gserviceaccount.com`."
 )
-
-
-def _end_of(token: str) -> float | None:
-    """The `exp` claim of a JSON Web Token, unverified: its own server minted it a moment ago."""
-    jwt: Any = importlib.import_module("google.auth.jwt")
-    try:
-        return float(jwt.decode(token, verify=False)["exp"])
-    except (LookupError, ValueError, TypeError):
-        return None

@@ -18,8 +18,8 @@ _REPLACEMENT = "\ufffd"
 
 
 def printable(text: str) -> str:
-    """A text without escape sequences and control characters, but with its tabs and newlines."""
-    return _CONTROLS.sub("", _ESCAPES.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
+    """A text without escape sequences and control characters, but with its tabs and newlines; fit to be encoded."""
+    return encodable(_CONTROLS.sub("", _ESCAPES.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))))
 
 
 def encodable(text: str) -> str:
@@ -28,3 +28,12 @@ def encodable(text: str) -> str:
     JSON can escape half of a pair, and names of files hold bytes as one: neither can be written as UTF-8.
     """
     return text if text.isascii() else _SURROGATES.sub(_REPLACEMENT, text)
+
+
+def encodable_values(content: object) -> object:
+    """JSON content whose every text, the keys too, is as of `encodable`."""
+    if isinstance(content, str):
+        return encodable(content)
+    if isinstance(content, dict):
+        return {encodable_values(key): encodable_values(value) for key, value in content.items()}
+    return [encodable_values(value) for value in content] if isinstance(content, list | tuple) else content

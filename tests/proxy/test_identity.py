@@ -1,11 +1,13 @@
 """Identity token of the proxy: renewed before its end, after the machine slept and after a 401; never twice at once."""
 
 import asyncio
+import base64
 
 import pytest
 
-from bezel.proxy.identity import IdentityToken, end_of
+from bezel.proxy.identity import IdentityToken
 from bezel.rest import CredentialsError
+from bezel.rest.token_end import end_of
 from tests.support.proxy.running import Exchange, Proxy, Tokens, jwt, proxied
 
 pytestmark = pytest.mark.slow
@@ -122,6 +124,24 @@ def test_a_request_that_is_cancelled_does_not_cancel_the_renewal_of_others():
     asyncio.run(run())
 
 
-@pytest.mark.parametrize(("token", "end"), [(jwt(12.5), 12.5), ("opaque", None), ("a.b.c", None), ("", None)])
+def token_of(claims: str) -> str:
+    return f"e30.{base64.urlsafe_b64encode(claims.encode()).decode().rstrip('=')}.x"
+
+
+@pytest.mark.parametrize(
+    ("token", "end"),
+    [
+        (jwt(12.5), 12.5),
+        (token_of('{"exp": 1800000000}'), 1_800_000_000),
+        *((token, None) for token in ("opaque", "a.b.c", "")),
+        *(
+            (token_of(f'{{"exp": {value}}}'), None)
+            for value in (
+                *("NaN", "Infinity", "-Infinity", "1e400", "-5", "0", "true", "null", '"1800000000"', "[1]", "{}"),
+                *("1e300", "9" * 400, "9" * 5000, "[" * 100_000),
+            )
+        ),
+    ],
+)
 def test_the_end_of_a_token_is_read_from_it_where_it_states_one(token, end):
     assert end_of(token) == end

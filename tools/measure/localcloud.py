@@ -29,6 +29,7 @@ from bezel.localcloud import control, seed
 from bezel.simulated_vllm import synthetic_weights
 from bezel.simulated_vllm.scheduling.virtual_load import Rig, served
 from tests.support.localcloud.client import Client, until
+from tools.measure.own_cloud import own_cloud
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,8 +59,7 @@ def main() -> None:
     print(f"{os.cpu_count()} cores, the server on core {chosen.core}; load of the last minute {os.getloadavg()[0]:.2f}")
     with tempfile.TemporaryDirectory() as folder:
         streams(Path(folder), min(chosen.streams, 4000), chosen.core)
-    with tempfile.TemporaryDirectory() as folder:
-        platform(Path(folder), chosen.core)
+    platform(chosen.core)
     print(f"load of the last minute {os.getloadavg()[0]:.2f}")
 
 
@@ -92,10 +92,10 @@ def streams(folder: Path, count: int, core: int) -> None:
     print(f"{late[int(len(late) * 0.99)]:+.2f} s (99th of 100), {late[-1]:+.2f} s (the last)")
 
 
-def platform(folder: Path, core: int) -> None:
+def platform(core: int) -> None:
     """Measure a service behind a front: the daemon's cost of a chunk, and CPU of daemon and instance while idle."""
-    endpoint = control.start(folder / "cloud", speed=10_000)
-    try:
+    with own_cloud() as (_, cloud):
+        endpoint = control.start(cloud, speed=10_000)
         client = Client(endpoint)
         client.prepare()
         seed.seed(endpoint, "models", "m", synthetic_weights.model_files(MODEL))
@@ -110,7 +110,7 @@ def platform(folder: Path, core: int) -> None:
         if "error" in operation:
             sys.exit(f"the service did not start: {operation['error']['message']}")
         port = int(client.service("measured")["uri"].rpartition(":")[2])
-        pids = {"the daemon": endpoint.pid, "an idle instance": instance_of(folder / "cloud")}
+        pids = {"the daemon": endpoint.pid, "an idle instance": instance_of(cloud)}
         os.sched_setaffinity(endpoint.pid, {core})
         before = cpu_seconds(endpoint.pid)
         streams = ask_all(port, 200)
@@ -122,8 +122,6 @@ def platform(folder: Path, core: int) -> None:
         for name, pid in pids.items():
             share = (cpu_seconds(pid) - idle[name]) / IDLE_SECONDS
             print(f"idle: {name} took {share:.2%} of a core in {IDLE_SECONDS:g} s")
-    finally:
-        control.stop(folder / "cloud")
 
 
 @dataclass(frozen=True)

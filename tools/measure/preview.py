@@ -17,7 +17,6 @@ import re
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,6 +27,7 @@ from bezel.cli.local.stacks import Local
 from bezel.localcloud import control
 from bezel.pulumi_engine.local_engine import LocalEngine
 from bezel.pulumi_engine.project import Project
+from tools.measure.own_cloud import own_cloud
 
 CLONE = Path(__file__).resolve().parents[2]
 
@@ -60,24 +60,21 @@ def main() -> None:
     options = parser.parse_args()
     # Unset, as for most users: with it, which some set to keep folders clean, every run would compile every module.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    with tempfile.TemporaryDirectory() as folder:
-        cloud, bare = Path(folder) / "cloud", Path(folder) / "bare"
+    with own_cloud() as (folder, cloud):
+        bare = folder / "bare"
         local = Local(Project(CLONE), LocalCloud(cloud, speed=SPEED))
-        try:
-            if local.run_stack("preview", options.stack, ["--suppress-progress"]):
-                sys.exit("the stack's own preview failed")
-            endpoint = control.start(cloud, speed=SPEED)
-            environment = control.environment(endpoint)
-            program = LocalEngine(Project(CLONE), cloud, environment)
-            write_bare(bare, options.stack, preview(program, options.stack, "--json"))
-            bare_engine = LocalEngine(Project(bare), cloud / "of-bare", environment)
-            (cloud / "of-bare").mkdir()
-            bare_engine.prepare(options.stack)
-            times = [
-                (timed(bare_engine, options.stack), timed(program, options.stack)) for _ in range(options.pairs + 1)
-            ][1:]
-        finally:
-            control.stop(cloud)
+        if local.run_stack("preview", options.stack, ["--suppress-progress"]):
+            sys.exit("the stack's own preview failed")
+        endpoint = control.start(cloud, speed=SPEED)
+        environment = control.environment(endpoint)
+        program = LocalEngine(Project(CLONE), cloud, environment)
+        write_bare(bare, options.stack, preview(program, options.stack, "--json"))
+        bare_engine = LocalEngine(Project(bare), cloud / "of-bare", environment)
+        (cloud / "of-bare").mkdir()
+        bare_engine.prepare(options.stack)
+        times = [(timed(bare_engine, options.stack), timed(program, options.stack)) for _ in range(options.pairs + 1)][
+            1:
+        ]
     report(times)
 
 

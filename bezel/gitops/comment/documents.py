@@ -10,6 +10,7 @@ from typing import Any
 
 from bezel.errors import Problem, UserError
 from bezel.json_documents import read_json
+from bezel.text.printable import encodable_values
 
 KINDS = ("preview", "rehearsal", "deployment")
 _MAX_BYTES = 32 * 2**20
@@ -60,7 +61,7 @@ def _read(file: Path, *, in_folder: bool) -> Document | Problem | None:
         return Problem(str(file), None, f"its kind is {kind!r}; a comment shows {', '.join(KINDS)}.", again)
     if not isinstance(content.get("stack"), str) or not isinstance(content.get("verdict"), str):
         return Problem(str(file), None, "it names no stack or no verdict.", again)
-    return dict(content)
+    return dict(encodable_values(content))
 
 
 def name_of(document: Document) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from bezel.json_documents import read_json
 from bezel.rest import AddressError, Backoff, guarded
 from bezel.rest.client import IDEMPOTENT, is_retryable, retry_delay
 from bezel.rest.transport import new_client, reason_of
+from bezel.text.printable import encodable_values
 
 if TYPE_CHECKING:
     import httpx
@@ -138,7 +139,12 @@ class Transport:
         limit = max(0.1, min(self.timeout_seconds, end - self.clock()))
         try:
             request = self._client.build_request(
-                method, url, json=body, params=dict(params) if params else None, headers=self._headers(), timeout=limit
+                method,
+                url,
+                json=encodable_values(body),
+                params=dict(params) if params else None,
+                headers=self._headers(),
+                timeout=limit,
             )
             response = self._client.send(request, stream=True)
             try:

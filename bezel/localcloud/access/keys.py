@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from bezel.atomic_write import write_whole
+from bezel.localcloud.access.claim_times import is_time
 from bezel.localcloud.core.json_types import Json
 
 # google-auth has no types for these.
@@ -65,7 +66,7 @@ def header_and_claims(token: str) -> tuple[Json, Json]:
     """
     try:
         return _jwt.decode_header(token), _jwt.decode(token, verify=False)
-    except ValueError:  # the library's own text holds the token
+    except (ValueError, RecursionError):  # the library's own text holds the token
         raise TokenError("not a JSON Web Token") from None
 
 
@@ -82,7 +83,7 @@ def verify(token: str, public_key: str, *, now: float) -> Json:
     if not _crypt.verify_signature(signed, base64.urlsafe_b64decode(signature + "=="), public_key):
         raise TokenError("signature does not fit")
     expires, issued = claims.get("exp"), claims.get("iat", 0)
-    if not isinstance(expires, int | float) or not isinstance(issued, int | float):
+    if not is_time(expires) or not is_time(issued):
         raise TokenError("without a time of expiry")
     # Google tolerates a clock skew of five minutes at issue and of none at expiry; google.auth.jwt one for both.
     if now >= expires:

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
 from bezel.localcloud.access.cel import parsed
 from bezel.localcloud.access.cel_functions import EvaluationError
+from bezel.localcloud.access.claim_times import is_time
 from bezel.localcloud.core.json_types import Json
 
 SUBJECT = "google.subject"
@@ -60,7 +61,7 @@ def claims_of(token: str) -> tuple[Json, Json]:
     parts = token.split(".")
     try:
         header, claims = (json.loads(_bytes(part)) for part in parts[:2])
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ExchangeError("invalid_grant", "Unable to parse the ID Token.") from None
     if len(parts) != 3 or not isinstance(header, dict) or not isinstance(claims, dict):
         raise ExchangeError("invalid_grant", "Unable to parse the ID Token.")
@@ -187,9 +188,11 @@ def _fits(key: Mapping[str, Any], signed: bytes, signature: bytes) -> bool:
 
 def _check_times(claims: Json, now: float) -> None:
     times = {name: claims.get(name) for name in ("iat", "exp", "nbf")}
-    if any(isinstance(value, bool) or not isinstance(value, int | float) for value in (times["iat"], times["exp"])):
+    if not is_time(times["iat"]) or not is_time(times["exp"]):
         raise ExchangeError("invalid_grant", "The ID Token must have the claims iat and exp, in seconds.")
-    begins = times["nbf"] if isinstance(times["nbf"], int | float) else times["iat"]
+    if times["nbf"] is not None and not is_time(times["nbf"]):
+        raise ExchangeError("invalid_grant", "The claim nbf of the ID Token must be a time, in seconds.")
+    begins = times["iat"] if times["nbf"] is None else times["nbf"]
     if now >= float(times["exp"] or 0):  # Google's text
         raise ExchangeError("invalid_grant", f"ID Token issued at {times['iat']} is stale to sign-in.")
     if max(float(times["iat"] or 0), float(begins or 0)) > now + _SKEW:
