@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 # Escape sequences of terminals (colours, titles, links), then every other control character but tab and newline, and
 # those that turn the direction of writing or have no width: a line must not look like another one.
@@ -30,7 +31,7 @@ def encodable(text: str) -> str:
     return text if text.isascii() else _SURROGATES.sub(_REPLACEMENT, text)
 
 
-def encodable_values(content: object) -> object:
+def encodable_values(content: Any) -> Any:
     """JSON content whose every text, the keys too, is as of `encodable`."""
     if isinstance(content, str):
         return encodable(content)

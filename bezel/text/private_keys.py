@@ -113,7 +113,8 @@ def without_private_keys(text: str) -> str:
     if "PRIVATE KEY" not in text and "PuTTY-User-Key" not in text:
         return _alone(text)
     text = _without_whole(text)
-    keys, kept = PrivateKeys(), []
+    keys = PrivateKeys()
+    kept: list[str] = []
     for line in text.split("\n"):
         was_within = keys.is_within
         shown = keys.line(line)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bezel.text.credential_forms import replace_forms
 from bezel.text.private_keys import HIDDEN, without_private_keys
@@ -113,17 +113,17 @@ def redact_forms(text: str) -> str:
     return _without_schemes(text)
 
 
-def redact_values(content: object) -> object:
+def redact_values(content: Any) -> Any:
     """JSON content with every text in it redacted, keys as they are."""
     return _redacted_values(content, redact)
 
 
-def redact_forms_of_values(content: object) -> object:
+def redact_forms_of_values(content: Any) -> Any:
     """JSON content with every text in it as of `redact_forms`."""
     return _redacted_values(content, redact_forms)
 
 
-def _redacted_values(content: object, redaction: Callable[[str], str]) -> object:
+def _redacted_values(content: Any, redaction: Callable[[str], str]) -> Any:
     if isinstance(content, str):
         return redaction(content)
     if isinstance(content, dict):
