@@ -25,9 +25,9 @@ def test_a_file_that_need_not_outlive_the_machine_is_replaced_as_a_whole_too(tmp
 
 
 def test_what_cannot_be_written_leaves_the_file_as_it_was(tmp_path: Path) -> None:
-    file = tmp_path / "kept"
-    file.write_text("before")
-    with pytest.raises(UnicodeEncodeError):
-        write_whole(file, "half \udc80")
-    assert file.read_text() == "before"
-    assert list(tmp_path.iterdir()) == [file]
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    with pytest.raises(IsADirectoryError):
+        write_whole(folder, "after")
+    assert folder.is_dir()
+    assert list(tmp_path.iterdir()) == [folder]
