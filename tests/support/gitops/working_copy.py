@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from bezel.pulumi_engine.stack_copy import without_keys
+
 ROOT = Path(__file__).parents[3]
 SECONDS = 120
 
@@ -41,6 +43,8 @@ class WorkingCopy:
             target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, target, follow_symlinks=False)
+            if name.startswith("Pulumi."):  # a salt that pulumi wrote into the working tree belongs to another backend
+                target.write_text(without_keys(target.read_text()))
         copy = cls(folder, remote, author)
         copy.git("init", "--quiet")
         copy.commit("Begin")
