@@ -17,7 +17,7 @@ _MOST_DIGITS = 22  # programs in Go and JavaScript write a float below 1e21 with
 
 
 def read_json(content: bytes | str) -> Any:
-    """The value of a JSON text: finite numbers, whole ones of 22 characters at most, `DEEPEST` levels at most.
+    """The value of a JSON text: finite numbers, whole ones of 22 digits at most, `DEEPEST` levels at most.
 
     Raises:
         ValueError: It is out of these bounds, or no JSON (RFC 8259): then it is a `json.JSONDecodeError`, but for NaN
