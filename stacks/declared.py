@@ -22,8 +22,12 @@ _KEYS = frozenset(
      "sourceServiceAccounts", "router", "targetTags", "targetServiceAccounts", "direction", "disabled"}
 )  # fmt: skip
 _LETTER = re.compile(r"_([a-z])")
-# Of a machine's request: its attributes are long, and every deploy makes the machine anew where they change.
-_ATTRIBUTES = "metadata"
+# Of a machine's request: with other hardware or attributes a deploy makes the machine anew, and its hardware is paid
+# once, by the request itself.
+_OF_MACHINES = frozenset(
+    {"tpu", "nodeSpec", "node", "serviceAccount", "serviceAccounts", "email", "scope", "scopes", "tags", "items",
+     "scheduling", "maxRunDuration", "seconds"}
+)  # fmt: skip
 
 
 class DeclaredResources:
@@ -49,22 +53,14 @@ class DeclaredResources:
         if args.type_ == ACCOUNT:
             kept["email"] = service_account_email(str(kept["accountId"]), str(kept["project"]))
         if isinstance(body := kept.get("body"), Mapping):
-            kept["body"] = _without_attributes(body)
+            kept["body"] = _of_machine(body)
         self._entries.append([args.type_, kept])
 
 
-def _without_attributes(body: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in body.items():
-        if key == _ATTRIBUTES:
-            continue
-        if isinstance(value, Mapping):
-            found[key] = _without_attributes(value)
-        elif isinstance(value, list):
-            found[key] = [_without_attributes(each) if isinstance(each, Mapping) else each for each in value]
-        else:
-            found[key] = value
-    return found
+def _of_machine(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _of_machine(held) for key, held in value.items() if key in _OF_MACHINES}
+    return [_of_machine(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _plain(value: Any) -> Any:

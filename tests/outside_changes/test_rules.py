@@ -202,3 +202,12 @@ def test_a_node_is_compared_with_its_request() -> None:
         "networkEndpoints[0].accessConfig.externalIp", "networkConfig.enableExternalIps", "networkConfig.canIpForward",
         "serviceAccounts", "tags", "metadata.startup-script", "dataDisks",
     ]  # fmt: skip
+
+
+def test_a_login_is_a_change_also_where_the_declared_attributes_are_not_known() -> None:
+    machine = Machine("p", "vm", "flex_start_vm", ("z",), {})
+    script = {"key": "startup-script", "value": "#!/bin/sh"}
+    assert list(instance_changes(machine, {"metadata": {"items": [script]}})) == []
+    live = {"metadata": {"items": [script, {"key": "ssh-keys", "value": "me:ssh-rsa AAAA"}]}}
+    (change,) = instance_changes(machine, live)
+    assert (change.setting, change.cloud) == ("metadata.ssh-keys", "15 characters")

@@ -1,0 +1,34 @@
+"""Resources that the health check gets: everything that is declared, without a second machine for the policies."""
+
+import json
+
+import pytest
+
+from bezel.outside_changes.declared import Entry, declared_in
+from bezel.planner import make_plan
+from bezel.resource_cost.hardware import hardware_of
+from bezel.resource_cost.inputs import Inputs
+from stacks.dispatch import deploy
+from tests.stacks.test_every_stack import PROJECT, STACKS
+from tests.support.components.fake_engine import declare
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stack", STACKS)
+def test_the_health_check_knows_all_that_its_stack_declares(stack: str) -> None:
+    plan = make_plan(PROJECT.configuration(stack), project="acme-llm", stack=stack)
+    made = declare(lambda: deploy(plan), preview=True)
+    (health,) = [one for one in made.all if one.type.endswith("smoke:HealthCheck")]
+    resources = health.inputs["resources"]
+    assert len(json.dumps(resources)) < 20_000
+    found = declared_in([Entry(str(type_), "", inputs, {}) for type_, inputs in resources])
+    kinds = {one.type for one in made.all if one.type in {type_ for type_, _ in resources}}
+    assert sum(one.type in kinds for one in made.all) == len(resources)
+    assert list(found.services) == [health.inputs["service"]]
+    grants = sum(map(len, found.grants.values()))
+    assert grants == sum("ember:" in one.type for one in made.all)
+    assert len(found.accounts) == sum(one.type.endswith("account:Account") for one in made.all)
+    assert len(found.machines) == sum(one.type.endswith("components:TpuRequest") for one in made.all)
+    assert "accelerator" not in json.dumps(resources)
+    assert "machineType" not in json.dumps(resources)
+    assert hardware_of(health.type, Inputs(health.inputs)) is None
