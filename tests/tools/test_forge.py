@@ -11,6 +11,7 @@ import pytest
 from tests.support.ended import has_ended
 from tests.support.gitops.machine import MARK
 from tests.support.gitops.working_copy import ROOT
+from tools.forge.keeper import text
 from tools.forge.place import Place
 
 pytestmark = pytest.mark.slow
@@ -77,6 +78,18 @@ def test_what_a_killed_keeper_left_is_ended_and_another_place_is_not(place: Plac
 
 def test_only_this_user_reads_the_place(place: Place) -> None:
     assert place.folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_what_to_try_are_commands_of_a_shell_in_short_rows(place: Place) -> None:
+    shown = text("http://127.0.0.1:43210", "-a_Very-long_password", 1, place)
+    rows = [row for row in shown.splitlines() if str(place.ready) not in row]
+    assert max(map(len, rows)) <= 80
+    commands = [row for row in rows if row.startswith("  ") and "://127.0.0.1:43210/team/gemma/" not in row]
+    script = "\n".join(row for row in commands if not row.startswith("      the "))
+    assert script.count("\n") > 8
+    assert subprocess.run(["bash", "-n", "-c", script], capture_output=True, timeout=30, check=True).stderr == b""
+    for word in ("make forge-down", "pulls/1/merge", "git clone http://dev:-a_Very-long_password@127.0.0.1:43210/"):
+        assert word in shown
 
 
 def test_down_without_a_forge_says_so(tmp_path: Path) -> None:

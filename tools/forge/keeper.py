@@ -57,7 +57,7 @@ def keep(place: Place) -> int:
             gitea, act = built("gitea", is_shown=True), built("act", is_shown=True) / "act"
             with running_team(gitea, act, place.folder, password, say) as team:
                 number = open_request(team)
-                place.ready.write_text(text(team, number, place), encoding="utf-8")
+                place.ready.write_text(text(team.forge.url, password, number, place), encoding="utf-8")
                 while True:
                     signal.pause()
         except EndError:
@@ -94,9 +94,15 @@ def open_request(team: Team) -> int:
     return number
 
 
-def text(team: Team, number: int, place: Place) -> str:
-    """The address, the people, and what to try, as commands to paste."""
-    url, password = team.forge.url, team.password
+def text(url: str, password: str, number: int, place: Place) -> str:
+    """The address, the people, and what to try, as commands to paste.
+
+    Args:
+        url: Address of the forge.
+        password: Of the people, in letters, digits, hyphens and underscores.
+        number: Of the pull request.
+        place: Where this text is kept.
+    """
     pages = f"{url}/{OWNER}/{REPOSITORY}"
     clone = f"{url.replace('://', f'://{DEVELOPER}:{password}@')}/{OWNER}/{REPOSITORY}.git"
     return f"""
@@ -108,7 +114,8 @@ The forge is at {url}, with an open pull request:
       the jobs and their logs
 
 People: {DEVELOPER} and {REVIEWER}, password {password}
-(of this machine only; these lines are in {place.ready})
+(made for this machine; these lines are kept in the file
+{place.ready})
 
 Approve it and merge it: the deploy starts, see the page of the jobs
 

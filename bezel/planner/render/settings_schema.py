@@ -115,7 +115,7 @@ def _keys(
 ) -> Iterator[Key]:
     for name, field in model.model_fields.items():
         given = section["properties"][name]
-        branch = next((part for part in given.get("anyOf", ()) if part.get("type") != "null"), {})
+        branch: Mapping[str, Any] = next((part for part in given.get("anyOf", ()) if part.get("type") != "null"), {})
         inner = _model_of(field.annotation)
         named = defs[inner.__name__] if inner and "$ref" in given else {}
         schema = {**named, **{word: value for word, value in given.items() if word not in ("$ref", "anyOf")}, **branch}
