@@ -16,6 +16,7 @@ from bezel.text.secret_names import holds_secret
 
 NOT_SET = "(not set)"
 NOT_SHOWN = "(not shown: it may be a secret)"
+ENCRYPTED = "(encrypted)"
 
 _LONGEST_SHOWN = 160
 _MARGIN = 4096
@@ -136,5 +137,5 @@ def _value_of(key: str, value: object) -> str:
     """The value of a problem; one under the name of a secret is not shown."""
     text = shown(value, _LONGEST_VALUE)
     name = _LAST_PART.split(key)[-1]
-    is_own = text in (NOT_SET, NOT_SHOWN)
+    is_own = text in (NOT_SET, NOT_SHOWN, ENCRYPTED)
     return NOT_SHOWN if not is_own and isinstance(value, str) and holds_secret(name, value) else text

@@ -10,7 +10,7 @@ from pathlib import Path
 import pulumi
 from pulumi.runtime import config as engine_config
 
-from bezel.errors import Problem, UserError
+from bezel.errors import ENCRYPTED, Problem, UserError
 from bezel.planner import PlanError
 from bezel.planner.base.option_values import structured
 from bezel.planner.base.problems import NAMESPACE
@@ -83,7 +83,7 @@ def deadline(seconds: float, environment: Mapping[str, str] = os.environ) -> flo
 def _encrypted(key: str) -> Problem:
     return Problem(
         key,
-        "(encrypted)",
+        ENCRYPTED,
         "plans and messages show settings, so a setting may not be a secret.",
         "put the secret's value into Secret Manager and its id into the setting, e.g. "
         "`pulumi config set --path 'bezel:secrets.HF_TOKEN' hf-token`.",

@@ -26,7 +26,7 @@ def rows(old, new):
         ({**OLD, "restarted_at": "x"}, [("restarted_at", '""', "x")]),
         ({**OLD, "lease": {"zones": [{"zone": "a"}]}}, [("lease.zones", "[]", '[{"zone": "a"}]')]),
         ({**OLD, "secrets": {"HF_TOKEN": "hunter2"}}, [("secrets.HF_TOKEN", NOT_SET, NOT_SHOWN)]),
-        ({**OLD, "variables": {"X": "hf_abcdefghijkl"}}, [("variables.X", NOT_SET, NOT_SHOWN)]),
+        ({**OLD, "variables": {"X": f"hf_{'Ab3' * 12}"}}, [("variables.X", NOT_SET, NOT_SHOWN)]),
         ({**OLD, "unknown": True}, [("unknown", NOT_SET, "true")]),
     ],
 )
