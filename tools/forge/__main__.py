@@ -15,7 +15,7 @@ from tools.forge import keeper
 from tools.forge.place import DOWN_SECONDS, UP_SECONDS, Place
 
 PROGRESS_SECONDS = 30.0
-"""After so long without a line, one says that it goes on."""
+"""After so long without a line, one with the time is shown."""
 
 
 def up(place: Place) -> int:

@@ -119,7 +119,7 @@ People: {DEVELOPER} and {REVIEWER}, password {password}
 
 Approve it and merge it: the deploy starts, see the page of the jobs
 
-  forge() {{ curl -fsSu {REVIEWER}:{password} \\
+  forge() {{ curl -fsSo /dev/null -u {REVIEWER}:{password} \\
     -H Content-Type:application/json -d "$2" \\
     {url}/api/v1/repos/{OWNER}/{REPOSITORY}/$1; }}
   forge pulls/{number}/reviews '{{"event": "APPROVED", "body": "fine"}}'
