@@ -108,10 +108,16 @@ class Place:
             while end_marked(name, str(value)) and time.monotonic() < end:
                 time.sleep(_LOOK_SECONDS)
         # The team's own cloud, and those of rehearsals that were under way.
-        for lock in self.folder.rglob(Paths(self.folder).daemon_lock.name):
+        for lock in list(self.folder.rglob(Paths(self.folder).daemon_lock.name)):
             control.stop(lock.parent)
-        for entry in self.folder.iterdir():
-            if not (keep_log and entry == self.log):
-                shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
-        if not keep_log:
-            self.folder.rmdir()
+        # The guard of a killed keeper may remove the same at the same time.
+        with suppress(FileNotFoundError):
+            for entry in list(self.folder.iterdir()):
+                if keep_log and entry == self.log:
+                    continue
+                if entry.is_dir() and not entry.is_symlink():
+                    shutil.rmtree(entry, ignore_errors=True)
+                else:
+                    entry.unlink(missing_ok=True)
+            if not keep_log:
+                self.folder.rmdir()
