@@ -15,6 +15,7 @@ from typing import Any
 
 from bezel.errors import Problem, UserError
 from bezel.planner.base.stack_file import StackFileError, read_stack_file
+from bezel.text.shell import quoted
 
 PASSPHRASE, PASSPHRASE_FILE = "PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE"
 KEYS = SALT, PROVIDER, KEY = "encryptionsalt", "secretsprovider", "encryptedkey"
@@ -111,8 +112,8 @@ def _problem(file: str, key: str, reason: str) -> Problem:
         "run on this backend fails."
     )
     repair = (
-        f"remove the line {key} from {file} and commit that (`git checkout -- {file}` if it is not committed yet); the "
-        "stack's own is in its state."
+        f"remove the line {key} from {file} and commit that (`git checkout -- {quoted(file)}` if it is not committed "
+        "yet); the stack's own is in its state."
     )
     if reason == _UNSET:
         repair = f"set {PASSPHRASE} if it is the stack's own; else {repair}"

@@ -4,12 +4,12 @@ Every grant of a resource's own policy counts, whatever its role: a role holds a
 `run.routes.invoke` is in many. Google's own defaults are left out: the three of a bucket for the project's basic roles.
 """
 
-import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from bezel.outside_changes.change import NOT_SET, OutsideChange
 from bezel.outside_changes.declared import Grant
+from bezel.text.shell import quoted
 
 EVERYONE = frozenset({"allUsers", "allAuthenticatedUsers"})
 _LEGACY = "roles/storage.legacy"
@@ -47,8 +47,8 @@ def grant_change(resource: str, command: str, grant: Grant) -> OutsideChange:
         command: The command that removes a grant there, without its role and member.
         grant: The grant.
     """
-    removed = f"{command} --role={shlex.quote(grant.role)} --member={shlex.quote(grant.member)}"
-    removed += f" --condition={shlex.quote(f'expression={grant.condition}')}" if grant.condition else ""
+    removed = f"{command} --role={quoted(grant.role)} --member={quoted(grant.member)}"
+    removed += f" --condition={quoted(f'expression={grant.condition}')}" if grant.condition else ""
     under = f" if {grant.condition}" if grant.condition else ""
     return OutsideChange(resource, grant.role, f"{grant.member}{under}", NOT_SET, "access", f"`{removed}`.")
 

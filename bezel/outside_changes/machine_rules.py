@@ -6,13 +6,13 @@ out.
 """
 
 import json
-import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from bezel.outside_changes.change import NOT_SET, Kind, OutsideChange
 from bezel.outside_changes.declared import Machine
 from bezel.outside_changes.service_rules import RESTORE
+from bezel.text.shell import quoted
 
 OPENING_KEYS = (
     "ssh-keys", "sshKeys", "block-project-ssh-keys", "enable-oslogin", "enable-oslogin-sk", "serial-port-enable",
@@ -33,9 +33,9 @@ def instance_changes(machine: Machine, live: Mapping[str, Any]) -> Iterator[Outs
                 address = config.get("natIP") or config.get("externalIpv6") or config.get("name") or "an address"
                 zone = _short(live.get("zone"))
                 repair = (
-                    f"`gcloud compute instances delete-access-config {shlex.quote(machine.name)} --zone={zone} "
-                    f"--project={shlex.quote(machine.project)} "
-                    f"--access-config-name={shlex.quote(str(config.get('name') or 'external-nat'))}`."
+                    f"`gcloud compute instances delete-access-config {quoted(machine.name)} --zone={quoted(zone)} "
+                    f"--project={quoted(machine.project)} "
+                    f"--access-config-name={quoted(str(config.get('name') or 'external-nat'))}`."
                 )
                 yield OutsideChange(
                     name, f"networkInterfaces[{number}].{kind}", str(address), NOT_SET, "access", repair
@@ -112,7 +112,7 @@ def firewall_changes(
         wanted = declared.get(f"projects/{project}/global/firewalls/{short}")
         live = _rule_text(rule, "allowed")
         if wanted is None:
-            repair = f"`gcloud compute firewall-rules delete {shlex.quote(short)} --project={shlex.quote(project)}`."
+            repair = f"`gcloud compute firewall-rules delete {quoted(short)} --project={quoted(project)}`."
             yield OutsideChange(name, f"firewall rule {short}", live, NOT_SET, "access", repair)
         elif live != (text := _rule_text(wanted, "allows")):
             yield OutsideChange(name, f"firewall rule {short}", live, text, "access", RESTORE)
@@ -129,10 +129,10 @@ def firewall_changes(
 
 def network_changes(network: str, live: Mapping[str, Any]) -> Iterator[OutsideChange]:
     """Peerings, by which another network reaches this one."""
-    project = shlex.quote(network.split("/")[1])
+    project = quoted(network.split("/")[1])
     for peering in live.get("peerings") or ():
         short, other = str(peering.get("name")), str(peering.get("network") or "").rpartition("/projects/")[2]
-        removed = f"gcloud compute networks peerings delete {shlex.quote(short)} --network={_short(network)}"
+        removed = f"gcloud compute networks peerings delete {quoted(short)} --network={quoted(_short(network))}"
         yield OutsideChange(
             f"network {_short(network)}", f"peering {short}", other, NOT_SET, "access",
             f"`{removed} --project={project}`.",
@@ -159,8 +159,8 @@ def router_changes(
             name = str(nat.get("name"))
             if f"projects/{path}/{name}" in declared:
                 continue
-            removed = f"gcloud compute routers nats delete {shlex.quote(name)} --router={shlex.quote(short)}"
-            removed += f" --region={region} --project={shlex.quote(path.partition('/')[0])}"
+            removed = f"gcloud compute routers nats delete {quoted(name)} --router={quoted(short)}"
+            removed += f" --region={quoted(region)} --project={quoted(path.partition('/')[0])}"
             ranges = str(nat.get("sourceSubnetworkIpRangesToNat") or "its subnetworks")
             yield OutsideChange(f"network {_short(network)}", f"NAT {name}", ranges, NOT_SET, "cost", f"`{removed}`.")
 

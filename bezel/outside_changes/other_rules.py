@@ -1,11 +1,11 @@
 """Settings of buckets, keys of service accounts, and jobs of Cloud Scheduler, compared with their declaration. Pure."""
 
-import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from bezel.outside_changes.change import NOT_SET, OutsideChange
 from bezel.outside_changes.service_rules import RESTORE
+from bezel.text.shell import quoted
 
 _SOFT_DELETE = 604_800
 """Seconds for which Cloud Storage keeps a deleted object by default (its page on soft delete)."""
@@ -37,7 +37,7 @@ def bucket_changes(name: str, declared: Mapping[str, Any], live: Mapping[str, An
     kept = int((live.get("softDeletePolicy") or {}).get("retentionDurationSeconds") or 0)
     own = (declared.get("softDeletePolicy") or {}).get("retentionDurationSeconds")
     if kept > int(own if own is not None else _SOFT_DELETE):
-        repair = f"`gcloud storage buckets update gs://{shlex.quote(name)} --soft-delete-duration=7d`."
+        repair = f"`gcloud storage buckets update gs://{quoted(name)} --soft-delete-duration=7d`."
         yield OutsideChange(
             what, "softDeletePolicy.retentionDurationSeconds", str(kept), str(own or _SOFT_DELETE), "cost", repair
         )
@@ -54,8 +54,8 @@ def key_changes(email: str, project: str, keys: Iterable[Mapping[str, Any]]) -> 
             continue
         short = str(key.get("name") or "").rpartition("/")[2]
         repair = (
-            f"`gcloud iam service-accounts keys delete {shlex.quote(short)} --iam-account={shlex.quote(email)} "
-            f"--project={shlex.quote(project)}`."
+            f"`gcloud iam service-accounts keys delete {quoted(short)} --iam-account={quoted(email)} "
+            f"--project={quoted(project)}`."
         )
         yield OutsideChange(f"service account {email}", "keys", short, NOT_SET, "access", repair)
 
@@ -75,15 +75,15 @@ def job_changes(
         name, http = str(job.get("name")), job.get("httpTarget") or {}
         short, uri = name.rpartition("/")[2], str(http.get("uri") or "")
         _, project, _, location, *_ = name.split("/")
-        where = f"{shlex.quote(short)} --location={location} --project={shlex.quote(project)}"
+        place = f" --location={quoted(location)} --project={quoted(project)}`."
         if name in declared:
             if job.get("state") not in {None, "ENABLED"}:
-                repair = f"`gcloud scheduler jobs resume {where}`."
+                repair = f"`gcloud scheduler jobs resume {quoted(short)}" + place
                 yield OutsideChange(f"job {short}", "state", str(job["state"]), "ENABLED", "cost", repair)
             continue
         acts_as = {str((http.get(kind) or {}).get("serviceAccountEmail")) for kind in ("oauthToken", "oidcToken")}
         path = f"{uri.partition('?')[0].replace(':', '/')}/"
         if acts_as & set(emails) or any(f"{target}/" in path for target in targets):
             text = f"{http.get('httpMethod') or 'POST'} {uri}"
-            repair = f"`gcloud scheduler jobs delete {where}`."
+            repair = f"`gcloud scheduler jobs delete {quoted(short)}" + place
             yield OutsideChange(f"job {short}", "httpTarget", text, NOT_SET, "cost", repair)

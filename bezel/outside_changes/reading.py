@@ -17,6 +17,7 @@ from bezel.outside_changes import grant_rules, machine_rules, other_rules, servi
 from bezel.outside_changes.change import Findings, NotJudged, OutsideChange
 from bezel.outside_changes.declared import Declared, Grant, Machine
 from bezel.rest import ApiError, GoogleClient, endpoint
+from bezel.text.shell import quoted
 
 _AT_A_TIME = 8
 _VERSION = "3"  # of a policy: older ones hide conditions
@@ -135,8 +136,8 @@ def _questions(declared: Declared, cloud: Cloud, services: Mapping[str, Mapping[
                       partial(cloud.policy, "CLOUD_RUN_V2", f"{name}:getIamPolicy"))  # fmt: skip
     for name, email in declared.accounts.items():
         project = name.split("/")[1]
-        yield _policy(declared, name, f"service account {email}", "iam.serviceAccounts",
-                      f"gcloud iam service-accounts remove-iam-policy-binding {email} --project={project}",
+        command = f"gcloud iam service-accounts remove-iam-policy-binding {quoted(email)} --project={quoted(project)}"
+        yield _policy(declared, name, f"service account {email}", "iam.serviceAccounts", command,
                       partial(cloud.policy_by_post, "IAM_BETA", f"{name}:getIamPolicy"))  # fmt: skip
         yield _Question(
             f"keys of service account {email}", "iam.serviceAccountKeys.list", partial(_keys, cloud, name, email)
@@ -155,9 +156,11 @@ def _questions(declared: Declared, cloud: Cloud, services: Mapping[str, Mapping[
             yield _bucket_policy(declared, cloud, short)
     for name in declared.repositories:
         _, project, _, location, _, short = name.split("/")
-        command = f"gcloud artifacts repositories remove-iam-policy-binding {short} --location={location}"
+        command = (
+            f"gcloud artifacts repositories remove-iam-policy-binding {quoted(short)} --location={quoted(location)}"
+        )
         yield _policy(declared, name, f"repository {short}", "artifactregistry.repositories",
-                      f"{command} --project={project}",
+                      f"{command} --project={quoted(project)}",
                       partial(cloud.policy, "ARTIFACT_REGISTRY", f"{name}:getIamPolicy"))  # fmt: skip
     yield from _of_leases(declared, cloud)
     if declared.accounts:
@@ -178,8 +181,9 @@ def _of_leases(declared: Declared, cloud: Cloud) -> Iterator[_Question]:
         yield _Question(f"peerings of network {short}", "compute.networks.get", partial(_network, cloud, name))
     for name in declared.subnetworks:
         _, project, _, region, _, short = name.split("/")
-        command = f"gcloud compute networks subnets remove-iam-policy-binding {short} --region={region}"
-        yield _policy(declared, name, f"subnetwork {short}", "compute.subnetworks", f"{command} --project={project}",
+        command = f"gcloud compute networks subnets remove-iam-policy-binding {quoted(short)} --region={quoted(region)}"
+        command += f" --project={quoted(project)}"
+        yield _policy(declared, name, f"subnetwork {short}", "compute.subnetworks", command,
                       partial(cloud.get, "COMPUTE", f"{name}/getIamPolicy",
                               optionsRequestedPolicyVersion=_VERSION))  # fmt: skip
     for region in sorted({"/".join(name.split("/")[:4]) for name in declared.subnetworks}):
@@ -203,7 +207,7 @@ def _shared(declared: Declared, cloud: Cloud, elsewhere: Callable[[], Grants] | 
     """What several programs use, and none of them made."""
     for name in declared.secrets:
         _, project, _, short = name.split("/")
-        command = f"gcloud secrets remove-iam-policy-binding {short} --project={project}"
+        command = f"gcloud secrets remove-iam-policy-binding {quoted(short)} --project={quoted(project)}"
         read = partial(cloud.policy, "SECRET_MANAGER", f"{name}:getIamPolicy")
         what = f"secret {short}"
         yield _Question(
@@ -255,7 +259,8 @@ def _service(declared: Declared, cloud: Cloud, name: str, known: Mapping[str, An
 
 def _service_command(name: str) -> str:
     _, project, _, region, _, short = name.split("/")
-    return f"gcloud run services remove-iam-policy-binding {short} --region={region} --project={project}"
+    command = f"gcloud run services remove-iam-policy-binding {quoted(short)} --region={quoted(region)}"
+    return f"{command} --project={quoted(project)}"
 
 
 def _keys(cloud: Cloud, name: str, email: str) -> Iterator[OutsideChange]:
@@ -267,7 +272,7 @@ def _project(declared: Declared, cloud: Cloud, project: str) -> Iterator[Outside
     policy = cloud.policy_by_post("RESOURCE_MANAGER", f"projects/{project}:getIamPolicy")
     members = [f"serviceAccount:{email}" for email in declared.accounts.values()]
     grants = grant_rules.undeclared_of_members(policy, declared.grants.get(f"projects/{project}", ()), members)
-    command = f"gcloud projects remove-iam-policy-binding {project}"
+    command = f"gcloud projects remove-iam-policy-binding {quoted(project)}"
     return (grant_rules.grant_change(f"project {project}", command, grant) for grant in grants)
 
 
@@ -281,7 +286,7 @@ def _bucket_policy(declared: Declared, cloud: Cloud, name: str) -> _Question:
 
 
 def _bucket_command(name: str) -> str:
-    return f"gcloud storage buckets remove-iam-policy-binding gs://{name}"
+    return f"gcloud storage buckets remove-iam-policy-binding gs://{quoted(name)}"
 
 
 def _read_bucket_policy(cloud: Cloud, name: str) -> dict[str, Any]:
@@ -315,7 +320,7 @@ def _instance_policy(cloud: Cloud, machine: Machine) -> list[OutsideChange]:
     def ask(zone: str) -> Iterator[OutsideChange]:
         path = f"projects/{machine.project}/zones/{zone}/instances/{machine.name}/getIamPolicy"
         policy = cloud.get("COMPUTE", path, optionsRequestedPolicyVersion=_VERSION)
-        command = f"gcloud compute instances remove-iam-policy-binding {machine.name} --zone={zone}"
+        command = f"gcloud compute instances remove-iam-policy-binding {quoted(machine.name)} --zone={quoted(zone)}"
         command += f" --project={machine.project}"
         what = f"machine {machine.name}"
         return (grant_rules.grant_change(what, command, grant) for grant in grant_rules.undeclared(policy, ()))

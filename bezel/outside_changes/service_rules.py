@@ -6,13 +6,13 @@ compared with Google's default; where Google chooses a value by itself, only a d
 """
 
 import re
-import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from bezel.outside_changes.change import NOT_SET, Kind, OutsideChange
+from bezel.text.shell import quoted
 
 RESTORE = "`pulumi up --refresh` restores the declared value."
 NEWEST = "newest"
@@ -82,7 +82,7 @@ def service_changes(
         switched: Revision that a gated rollout moved the traffic to, "" where it is not known yet; None without one.
     """
     _, project, _, region, _, short = name.split("/")
-    update = f"gcloud run services update {shlex.quote(short)} --region={region} --project={shlex.quote(project)}"
+    update = f"gcloud run services update {quoted(short)} --region={quoted(region)} --project={quoted(project)}"
     found = []
     # A partial answer says nothing about a revision's template.
     knows_template = bool(_at(live, "template.containers"))
@@ -159,7 +159,7 @@ def _of_traffic(
             continue
         text = _target_text((revision, percent, tag))
         if tag not in tags:
-            repair = f"`{command} --remove-tags={shlex.quote(tag)}`."
+            repair = f"`{command} --remove-tags={quoted(tag)}`."
             yield OutsideChange(f"service {short}", f"traffic, tag {tag}", text, program, "cost", repair)
         elif switched != "":  # during a gated rollout the share of the newest revision is about to be moved
             yield OutsideChange(f"service {short}", "traffic", text, program, "cost", RESTORE)

@@ -43,6 +43,11 @@ _WHICH = re.compile(
     r"\d+|b64|base64|current|data|default|dev|env|json|main|old|plain|primary|prod|production|raw|read|ro|rw"
     "|secondary|staging|string|test|text|value|write"
 )
+# Google's roles and resources whose names have the words of a secret (IAM's list of predefined roles, November 2026).
+_OF_IAM = re.compile(
+    r"(?:[\w/]+\.)*(?:secretAccessor|secretVersion(?:Adder|Manager)|serviceAccountKey(?:Admin|s)|apiKeys(?:Admin|Viewer)?)"
+    r"(?:\.[a-z][A-Za-z]+)?"
+)
 _NO_SECRET = re.compile(
     r"|true|false|yes|no|on|off|none|null|[01]|projects/[^/]+/secrets/.*|\$[({]\w+[)}]", re.IGNORECASE
 )
@@ -56,7 +61,7 @@ def names_secret(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _names_secret(name: str) -> bool:
-    if name in ("PWD", "OLDPWD"):
+    if name in ("PWD", "OLDPWD") or _OF_IAM.fullmatch(name):
         return False
     words = [word.lower() for word in _WORDS.findall(name)]
     while words and _WHICH.fullmatch(words[-1]):

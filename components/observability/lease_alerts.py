@@ -97,8 +97,8 @@ def _not_leased(stack: str, location: str, agains: Sequence[str]) -> Alert:
         "WARNING",
         "The job ${log.extracted_label.job} found no lease in its hours, and has requested it again: the request "
         "before got no capacity within its patience, or the machine was preempted or deleted. Until it is granted the "
-        f"gateway responds with 503. `bezel status {stack}` shows whether it is there; the job tries again until the "
-        f"hours end. `bezel tpu find {stack}` shows other zones.",
+        f"gateway responds with 503. `bezel status {quoted(stack)}` shows whether it is there; the job tries again "
+        f"until the hours end. `bezel tpu find {quoted(stack)}` shows other zones.",
     )
 
 

@@ -4,7 +4,6 @@ After a merge the base branch is the change, so the record in the state bucket i
 is run. Leaves out the record itself (`record`), and the changes of the stack (`bezel.gitops.review.approval`).
 """
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -16,6 +15,7 @@ from bezel.gitops.judge.stack_keys import judging_keys, of_new_stack
 from bezel.gitops.judge.trees import FILE_MODES, contents, files_of, judging
 from bezel.gitops.state_bucket import StateBucket
 from bezel.pulumi_engine.project import Project
+from bezel.text.shell import quoted
 
 _SHORT = 12
 
@@ -53,8 +53,8 @@ class Judgement:
         """What lets the deploy pass."""
         if not self.digest:
             return "commit a file in place of each, and have it reviewed"
-        named = shlex.quote(stack)
-        return f"read the changes above; to let them judge, run `bezel ci deploy {named} --approve-judge {self.digest}`"
+        command = f"`bezel ci deploy {quoted(stack)} --approve-judge {quoted(self.digest)}`"
+        return f"read the changes above; to let them judge, run {command}"
 
 
 def judgement(present: Record, stack_file: str, before: Known, approved: str, contents_of: Contents) -> Judgement:

@@ -42,14 +42,13 @@ def text(
     write = _github if settings.forge == "github" else _gitea
     approved = _approved(settings, pipeline)
     parts = [write(values, settings, approved, forge_url.rstrip("/"), folder, has_key=has_key)]
-    provider = quoted(values["PULUMI_SECRETS_PROVIDER"])
-    backend = quoted(values["PULUMI_BACKEND_URL"])
+    provider, backend = values["PULUMI_SECRETS_PROVIDER"], values["PULUMI_BACKEND_URL"]
     stacks = [*pipeline.stacks] if pipeline is not None and pipeline.stacks else ["STACK"]
     lines = (
         "4. Stacks: make each one in the bucket, and commit what that writes into its file",
         "",
-        f"   export PULUMI_BACKEND_URL={backend}",
-        *(f"   pulumi stack init {quoted(stack)} --secrets-provider={provider}" for stack in stacks),
+        f"   export PULUMI_BACKEND_URL={quoted(backend)}",
+        *(f"   pulumi stack init {quoted(stack)} --secrets-provider={quoted(provider)}" for stack in stacks),
     )
     parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
