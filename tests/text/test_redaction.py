@@ -269,7 +269,7 @@ def test_a_password_in_a_url_or_a_header_is_hidden(text: str, secret: str) -> No
 ORDINARY = (
     "secret hf: roles/secretmanager.secretAccessor: cloud user:mallory@example.com, program not set",
     "account a: roles/iam.serviceAccountKeyAdmin: user:mallory@example.com; iam.serviceAccountKeys.list: denied",
-    "roles/secretmanager.secretVersionManager = user:x@example.com, roles/serviceusage.apiKeysAdmin: user:x@example.com",
+    "roles/secretmanager.secretVersionManager = user:x@y.example, roles/serviceusage.apiKeysAdmin: user:x@y.example",
     "GPU KV cache size: 1,151,744 tokens, Maximum concurrency for 8,192 tokens per request: 140.59x",
     "non-default args: {'model_tag': '/mnt/models/x', 'max_num_batched_tokens': 4096, 'hf_overrides': {}}",
     "time per output token: 30.5 ms, first token: 0.25 s, 242,944 tokens = 393,266 B per token = bf16.",
