@@ -75,7 +75,7 @@ _SENTENCE = re.compile(
     r"|none|of|for|from|to|in|on|at|by|with|without|and|or|as|if|when|which|who|what|where|how|why|uses?|used|sets?"
     r"|unset|given|takes?|needs?|needed|requires?|required|expect\w*|missing|invalid|unknown|empty|wrong|names?|named"
     r"|values?|variables?|option|argument|secret|token|key|password|credentials?|file|path|there|only|also|write|see"
-    r"|server|service|permission|access|failed|failure|error|found|read|put|text|stack|everyone|header)"
+    r"|server|service|cloud|program|permission|access|failed|failure|error|found|read|put|text|stack|everyone|header)"
     r"(?=[ \t]+[A-Za-z`'\"(]|[.,:;](?:\s|$))"
 )
 _META = re.compile(r"\[?[A-Z]+(?:_[A-Z]+)*\]?")
