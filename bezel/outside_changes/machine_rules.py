@@ -212,7 +212,7 @@ def _attributes(name: str, live: Mapping[str, Any], wanted: Mapping[str, Any] | 
             continue
         there, declared = live.get(key), (wanted or {}).get(key)
         if there != declared and not (there is None and declared is None):
-            texts = [NOT_SET if each is None else f"{len(str(each))} characters" for each in (there, declared)]
+            texts = [NOT_SET if each is None else f"({len(str(each))} characters)" for each in (there, declared)]
             if texts[0] == texts[1]:
                 texts = ["another text", "its own text"]
             yield _change(name, f"metadata.{key}", texts[0], texts[1], "access")

@@ -165,12 +165,12 @@ CHANGES: list[tuple[Change, tuple[str, str, str, str]]] = [
      ("access", "machine vm", "tags", "bezel-node, ssh")),
     (lambda stack: setting(stack, "setMetadata", "metadata", items=[
         {"key": "startup-script", "value": "#!/bin/sh"}, {"key": "ssh-keys", "value": "me:ssh-rsa AAAA"}]),
-     ("access", "machine vm", "metadata.ssh-keys", "15 characters")),
+     ("access", "machine vm", "metadata.ssh-keys", "(15 characters)")),
     (bind(VM, "roles/compute.instanceAdmin.v1", sign="/"),
      ("access", "machine vm", "roles/compute.instanceAdmin.v1", MALLORY)),
     (lambda stack: stack.project.ok("PATCH", NODE, {"metadata": {"startup-script": "#!/bin/sh\ncurl evil"}},
                                     updateMask="metadata"),
-     ("access", "machine tpu", "metadata.startup-script", "19 characters")),
+     ("access", "machine tpu", "metadata.startup-script", "(19 characters)")),
 ]  # fmt: skip
 
 
@@ -208,6 +208,7 @@ def status_of(stack: OwnedStack) -> StackStatus:
         return found
 
 
+@pytest.mark.slow
 def test_each_change_by_hand_is_named_by_drift_status_and_doctor(stack: OwnedStack) -> None:
     fresh = drift(stack)
     assert (fresh.verdict, fresh.outside, fresh.not_judged) == ("clean", (), ())
@@ -285,6 +286,7 @@ PERMISSIONS = {
 }
 
 
+@pytest.mark.slow
 def test_what_may_not_be_read_is_not_judged_with_its_permission(stack: OwnedStack) -> None:
     for part, permission in PERMISSIONS.items():
         stack.refused = {part}

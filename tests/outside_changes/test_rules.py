@@ -210,4 +210,4 @@ def test_a_login_is_a_change_also_where_the_declared_attributes_are_not_known() 
     assert list(instance_changes(machine, {"metadata": {"items": [script]}})) == []
     live = {"metadata": {"items": [script, {"key": "ssh-keys", "value": "me:ssh-rsa AAAA"}]}}
     (change,) = instance_changes(machine, live)
-    assert (change.setting, change.cloud) == ("metadata.ssh-keys", "15 characters")
+    assert (change.setting, change.cloud) == ("metadata.ssh-keys", "(15 characters)")

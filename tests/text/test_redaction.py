@@ -267,7 +267,7 @@ def test_a_password_in_a_url_or_a_header_is_hidden(text: str, secret: str) -> No
 
 
 ORDINARY = (
-    "machine vm: metadata.ssh-keys: cloud 15 characters, program not set (changes who has access)",
+    "machine vm: metadata.ssh-keys: cloud (15 characters), program not set (changes who has access)",
     "secret hf: roles/secretmanager.secretAccessor: cloud user:mallory@example.com, program not set",
     "account a: roles/iam.serviceAccountKeyAdmin: user:mallory@example.com; iam.serviceAccountKeys.list: denied",
     "roles/secretmanager.secretVersionManager = user:x@y.example, roles/serviceusage.apiKeysAdmin: user:x@y.example",
