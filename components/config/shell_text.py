@@ -8,8 +8,11 @@ A test compares both texts as bash itself reads them.
 import re
 
 _WORD_START = frozenset(" \t\n;|&()")
-# Each starts text with rules of its own: here-documents, old command substitutions, patterns with single parentheses.
-_UNKNOWN = re.compile(r"(?<!<)<<(?!<)|`|(?<![\w-])(?:case|select|esac|coproc)(?![\w-])|\r|[?*+@!]\([^(]")
+# Each starts text with rules of its own: here-documents, old command substitutions, patterns with single parentheses,
+# regular expressions with a blank in parentheses.
+_UNKNOWN = re.compile(
+    r"(?<!<)<<(?!<)|`|(?<![\w-])(?:case|select|esac|coproc)(?![\w-])|\r|[?*+@!]\([^(]|=~[^\n]*?\([^)\n\"]*[ \t]"
+)
 _WORD, _HERE_STRING, _QUOTED = re.compile(r"[\w./:,=-]+"), re.compile("<<<"), re.compile(r'[^"\\$`]+')
 _QUOTES_IN_ANSI = frozenset('"{}`')
 
@@ -61,6 +64,8 @@ class _Reader:
         if text[at] == "\\":
             self._escaped()
         elif text[at] == "#" and (not self._out or self._out[-1][-1] in _WORD_START):
+            if text[at - 1 : at] == ")" or (self._places and "((" in text[:at]):
+                raise _UnknownError  # the rest of a word after `$(...)`, or no comment in arithmetic
             self._at = end if (end := text.find("\n", at)) >= 0 else len(text)
         elif text[at] in " \t\n" and self._is_plain():
             self._blank()

@@ -111,7 +111,9 @@ def test_an_edit_of_code_or_of_quoted_text_changes_the_script(edit: str) -> None
     [
         "cat <<END\n  # text\nEND\n", "cat <<-'END'\n\t# text\n\tEND\n", "case $1 in a) x ;; esac\n", "x=`y # z`\n",
         'echo "${a:-\'  # \'}"\n', "echo 'open\n", 'echo "open\n', "echo $(open\n", "f)\n", "foo\\\n#bar\n",
-        "shopt -s extglob\n[[ $a == @(x  y) ]]\n", "a\r\n", "echo $((1 << 2))\n",
+        "shopt -s extglob\n[[ $a == @(x  y) ]]\n", "x=$(echo 1)# c; echo $x\n", '[[ "a b" =~ (a  b) ]]\n',
+        "(( x = 1 # 2\n))\n",
+        "cat <(echo 1)#x\n", "a\r\n", "echo $((1 << 2))\n",
     ],
 )  # fmt: skip
 def test_a_script_that_the_rules_do_not_cover_stays_whole(text: str) -> None:

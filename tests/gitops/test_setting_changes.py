@@ -27,6 +27,11 @@ def rows(old, new):
         ({**OLD, "lease": {"zones": [{"zone": "a"}]}}, [("lease.zones", "[]", '[{"zone": "a"}]')]),
         ({**OLD, "secrets": {"HF_TOKEN": "hunter2"}}, [("secrets.HF_TOKEN", NOT_SET, NOT_SHOWN)]),
         ({**OLD, "variables": {"X": f"hf_{'Ab3' * 12}"}}, [("variables.X", NOT_SET, NOT_SHOWN)]),
+        ({**OLD, "scaling": {"max_instances": 1.0}}, []),
+        ({**OLD, "lease": {"duration": "240m"}}, []),  # 4h is the default
+        ({**OLD, "lease": {"duration": "5h"}}, [("lease.duration", "4h", "5h")]),
+        ({**OLD, "variables": {"DB_PASS": "hunter33x"}}, [("variables.DB_PASS", NOT_SET, NOT_SHOWN)]),
+        ({**OLD, "variables": {"VLLM_LOGGING_LEVEL": "DEBUG"}}, [("variables.VLLM_LOGGING_LEVEL", NOT_SET, "DEBUG")]),
         ({**OLD, "unknown": True}, [("unknown", NOT_SET, "true")]),
     ],
 )

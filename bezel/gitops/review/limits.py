@@ -6,7 +6,7 @@ Reads the packs' configuration; the packs judge by their own rules (policies/har
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from decimal import Decimal
+from decimal import ROUND_FLOOR, Decimal
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ _BOUNDED = {
     _WITHOUT_TRAFFIC: setting("scaling.min_instances"),
     "lease-ceiling": setting("cost.max_lease_usd"),
 }
+_CENT = Decimal("0.01")
 _MONTHLY = ("monthly-ceiling", "stack-monthly-ceiling")
 
 
@@ -65,9 +66,9 @@ def bounds_of(limits: Mapping[str, Any], instance_hourly: Decimal | None) -> dic
 def _bounds(limits: Mapping[str, Decimal], *, is_service: bool) -> Iterator[tuple[str, Decimal]]:
     for policy, limit in limits.items():
         if policy in _BOUNDED:
-            yield _BOUNDED[policy], limit
+            yield _BOUNDED[policy], limit if "cost." in _BOUNDED[policy] else limit.quantize(Decimal(1), ROUND_FLOOR)
         if policy in _MONTHLY and is_service:  # a lease that ends does not run all month
-            yield _MAX_HOURLY, limit / HOURS_PER_MONTH
+            yield _MAX_HOURLY, (limit / HOURS_PER_MONTH).quantize(_CENT, ROUND_FLOOR)
         if policy == _WITHOUT_TRAFFIC and not limit:
             yield setting("cost.max_idle_hourly_usd"), limit
 

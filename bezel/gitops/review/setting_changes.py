@@ -12,8 +12,10 @@ from typing import Any
 
 from bezel.errors import NOT_SET, NOT_SHOWN, shown
 from bezel.gitops.stack_state import State, resources_of
+from bezel.planner.base.quantities import parse_duration
 from bezel.planner.base.settings import Settings
 from bezel.pulumi_engine.state_file import STACK
+from bezel.text.redaction import is_secret
 
 OUTPUT = "settings"
 """Output of a stack that holds the settings it was deployed with."""
@@ -61,7 +63,9 @@ def setting_changes(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> tu
     before, after = {**_defaults(), **dict(_leaves(old))}, {**_defaults(), **dict(_leaves(new))}
     keys = dict.fromkeys(key for key, _ in (*_leaves(new), *_leaves(old)))
     return tuple(
-        SettingChange(key, _value(key, before), _value(key, after)) for key in keys if before.get(key) != after.get(key)
+        SettingChange(key, _value(key, before), _value(key, after))
+        for key in keys
+        if not _is_same(before.get(key), after.get(key))
     )
 
 
@@ -82,8 +86,24 @@ def _leaves(section: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, s
             yield f"{path}{key}", value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
+def _is_same(old: str | None, new: str | None) -> bool:
+    """Whether two values mean the same: numbers and durations may be written in several ways."""
+    if old == new or old is None or new is None:
+        return old == new
+    pairs = [(reading(old), reading(new)) for reading in (_number, parse_duration)]
+    return any(first is not None and first == second for first, second in pairs)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
 def _value(key: str, leaves: Mapping[str, str]) -> str:
     if key not in leaves:
         return NOT_SET
-    # The value of a key below it should be a secret's name; it may be the secret.
-    return NOT_SHOWN if key.partition(".")[0] == _SECRETS else shown(leaves[key], _LONGEST)
+    # The value of a key below `secrets` should be a secret's name; it may be the secret.
+    is_hidden = key.partition(".")[0] == _SECRETS or is_secret(key.rpartition(".")[2], leaves[key])
+    return NOT_SHOWN if is_hidden else shown(leaves[key], _LONGEST)
