@@ -158,7 +158,7 @@ def test_problems_of_one_error_are_listed_one_by_one() -> None:
     error = "Stack s cannot be planned: 2 problems.\n\n1. a = 1\n   b.\n   Repair: c.\n\n2. d = 2\n   e.\n   Repair: f."
     text = section(document(verdict="failed", problems=[error, "2. is no number of a list"])).partition("<details>")[0]
     assert "- problem: a = 1: b. **Repair:** c.\n- problem: d = 2: e. **Repair:** f." in text
-    assert "- problem: 2. is no number of a list" in text
+    assert "- problem: 2\\. is no number of a list" in text
 
 
 def test_changed_settings_are_named_with_both_values() -> None:

@@ -51,7 +51,7 @@ def test_the_named_stacks_pass_their_rehearsal_and_one_without_a_price_does_not(
     shutil.copy(ROOT / FILE, checkout.folder)
     (tmp_path / "tmp").mkdir()
     steps = yaml.safe_load((ROOT / ".github/workflows/preview.yml").read_text())["jobs"]
-    assert steps["rehearse"]["steps"][-1]["run"] == '.venv/bin/bezel ci rehearse "$STACK"'
+    assert steps["rehearse"]["steps"][-1]["run"] == '.venv/bin/bezel ci rehearse "$STACK" --base "$BASE"'
     assert steps["examples"]["steps"][-1]["run"] == ".venv/bin/bezel ci examples"
     temporary = {"TMPDIR": str(tmp_path / "tmp")}
     for stack in PIPELINE.stacks:

@@ -46,6 +46,7 @@ def catalogue(tmp_path: Path) -> Path:
         "bezel/__init__.py",
         "bezel/cron.py",
         "bezel/errors.py",
+        "bezel/text",
         "bezel/catalog",
         "bezel/planner",
         "bezel/resource_cost",

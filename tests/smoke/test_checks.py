@@ -87,7 +87,7 @@ def test_a_service_that_is_not_what_was_declared_fails_with_every_difference(pro
     assert failed.check == "plan"
     assert failed.what.splitlines() == [
         "the service differs from its declaration",
-        "  containers[0].args: --api-key=[hidden] --a=2 serves, --a=1 is planned",
+        "  containers[0].args: --api-key=[redacted] --a=2 serves, --a=1 is planned",
         "  scaling.maxInstanceCount: nothing serves, 2 is planned",
     ]
     assert failed.repair is not None

@@ -553,7 +553,7 @@ def _is_taken(method, path):
         ("GET", "/storage/v1/b/x/acl", "storage.bucketAccessControls.list"),
         ("GET", "/storage/v1/b/x/notificationConfigs", "storage.notifications.list"),
         ("POST", "/storage/v1/projects/x/hmacKeys", "storage.projects.hmacKeys.create"),
-        ("GET", f"{ACCOUNTS}/x/keys", "iam.projects.serviceAccounts.keys.list"),
+        ("POST", f"{ACCOUNTS}/x/keys:upload", "iam.projects.serviceAccounts.keys.upload"),
         ("POST", "/logging/v2/entries:tail", "logging.entries.tail"),
         ("GET", f"/compute/v1/{PARENT}/zones/z/disks", "compute.disks.list"),
         ("POST", f"/compute/beta/{PARENT}/zones/z/instances/i/stop", "compute.instances.stop"),
