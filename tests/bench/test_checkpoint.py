@@ -236,7 +236,7 @@ def test_what_a_killed_run_had_measured_is_kept_and_said_and_the_load_measured_a
         process.send_signal(signal.SIGKILL)
     assert not out.exists()
     after(server, 8, lambda: os.kill(os.getpid(), signal.SIGTERM))
-    assert main(given) == 1
+    assert main(given) == 128 + signal.SIGTERM
     kept = tmp_path / "run.killed-1.json"
     assert f"stored in {kept}; measuring again" in capsys.readouterr().err
     (cell,) = read_result(kept).cells

@@ -30,7 +30,7 @@ NOT_SERVED = {
     },
     "google_billing": {"update_project_billing_info"},
     "google_auth": {"sign_blob", "sign_jwt", "list_sinks"},
-    "google_discovery": {"iam: keys.create", "monitoring: notificationChannels.verify"},
+    "google_discovery": {"monitoring: notificationChannels.verify"},
     "google_metadata": set(),
     "google_node": set(),
     "google_go": set(),

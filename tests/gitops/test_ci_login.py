@@ -174,7 +174,7 @@ REFUSED = {
     "a missing role": (
         {"claims": {"repository": "example/renamed"}},
         "iam.serviceAccounts.getAccessToken",
-        "--role=roles/iam.workloadIdentityUser --member='principal://iam.googleapis.com/",
+        "--role=roles/iam.workloadIdentityUser --member=principal://iam.googleapis.com/",
     ),
     "another account": (
         {"env": {"BEZEL_ACCOUNT": f"nobody@{PROJECT}.iam.gserviceaccount.com"}},

@@ -223,7 +223,7 @@ def test_a_daemon_of_another_kind_is_ended_and_replaced_with_its_data(started, t
 
 def test_the_fingerprint_tells_code_from_code_and_costs_little(tmp_path):
     source, package = Path(control.__file__).parents[1], tmp_path / "bezel"
-    for folder in ("localcloud", "catalog", "simulated_vllm", "loopback", "standin_providers"):
+    for folder in ("localcloud", "catalog", "simulated_vllm", "loopback", "standin_providers", "text"):
         shutil.copytree(source / folder, package / folder)
     for module in ("atomic_write.py", "cron.py", "errors.py"):
         shutil.copy(source / module, package)

@@ -8,7 +8,7 @@ import pytest
 import bezel
 
 PACKAGE = Path(bezel.__file__).parent
-ROOMS = ("localcloud", "catalog", "loopback", "simulated_vllm")
+ROOMS = ("localcloud", "catalog", "loopback", "simulated_vllm", "text")
 FILES = ("atomic_write", "cron", "errors")
 
 

@@ -82,7 +82,7 @@ def test_a_lease_where_no_price_is_known_is_unknown_and_names_the_row():
 
 @pytest.mark.slow
 def test_each_row_that_is_taken_away_closes_the_plan_and_names_itself(tmp_path):
-    for room in ("catalog", "planner"):
+    for room in ("catalog", "planner", "text"):
         shutil.copytree(ROOT / "bezel" / room, tmp_path / "bezel" / room, ignore=shutil.ignore_patterns("__pycache__"))
     for file in ("__init__.py", "cron.py", "errors.py"):
         shutil.copy(ROOT / "bezel" / file, tmp_path / "bezel")

@@ -108,7 +108,7 @@ def _pinned(settings: Settings) -> list[str]:
         "",
         f"   To hold the judge of deploys, set the variable {OPTIONAL} to a commit; else that before a merge judges.",
         "   To hold the steps of deploys, move them to a reusable workflow, call it at a commit, and let it alone",
-        "   deploy: bezel init --deploy-workflow acme/pipelines/.github/workflows/deploy.yml@COMMIT ...",
+        "   deploy: `bezel init --deploy-workflow acme/pipelines/.github/workflows/deploy.yml@COMMIT ...`",
         f"   (now: {now})",
     ]
 

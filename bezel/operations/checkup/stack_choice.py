@@ -31,7 +31,7 @@ def chosen_stacks(context: Context) -> tuple[tuple[str, ...], list[Check]]:
         if pipeline.is_declared:
             checks.append(check("stack files", FILE, "ok", f"it names {', '.join(named) or 'no stack'}"))
     if found := tuple(stack for stack in files if stack in deployed):
-        context.show(f"checks the deployed stacks ({', '.join(found)}); any other one: bezel doctor STACK")
+        context.show(f"checks the deployed stacks ({', '.join(found)}); any other one: `bezel doctor STACK`")
         return found, checks
-    context.show("no stack is deployed: checks those that the pipeline deploys; any other one: bezel doctor STACK")
+    context.show("no stack is deployed: checks those that the pipeline deploys; any other one: `bezel doctor STACK`")
     return tuple(named), checks

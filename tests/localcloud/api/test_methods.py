@@ -17,9 +17,9 @@ from bezel.localcloud.services.cloud_quotas import preferences_api as cloud_quot
 from bezel.localcloud.services.cloud_run import api as run
 from bezel.localcloud.services.cloud_run import executions_api, jobs_api
 from bezel.localcloud.services.compute import api as compute
-from bezel.localcloud.services.compute import instances_api, vpc_api
+from bezel.localcloud.services.compute import instances_api, policies_api, vpc_api
 from bezel.localcloud.services.iam import api as iam
-from bezel.localcloud.services.iam import credentials, pools_api, roles_api, sts
+from bezel.localcloud.services.iam import credentials, keys_api, pools_api, roles_api, sts
 from bezel.localcloud.services.kms import api as kms_api
 from bezel.localcloud.services.kms import versions_api
 from bezel.localcloud.services.logging import api as logs
@@ -55,10 +55,12 @@ MODULES = (
         artifacts_api,
         compute,
         instances_api,
+        policies_api,
         vpc_api,
         tpu,
         iam,
         credentials,
+        keys_api,
         pools_api,
         roles_api,
         sts,
@@ -168,6 +170,13 @@ def accounts(trial):
     policies(trial, one, none, posts=True)
     trial("POST", f"{one}:disable", {}, missing=f"{none}:disable")
     trial("POST", f"{one}:enable", {}, missing=f"{none}:enable")
+    key = trial("POST", f"{one}/keys", {}, missing=f"{none}/keys")["name"].rpartition("/")[2]
+    trial("GET", f"{one}/keys", missing=f"{none}/keys")
+    its, absent = f"{one}/keys/{key}", f"{one}/keys/absent"
+    trial("GET", its, missing=absent)
+    trial("POST", f"{its}:disable", {}, missing=f"{absent}:disable")
+    trial("POST", f"{its}:enable", {}, missing=f"{absent}:enable")
+    trial("DELETE", its, missing=absent)
     tokens = f"/iamcredentials/v1/projects/-/serviceAccounts/{DEPLOYER}"
     nobody = tokens.replace("deployer", "absent")
     scope = {"scope": ["https://www.googleapis.com/auth/cloud-platform"], "lifetime": "60s"}

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[3]
 FOLDERS = ("bezel", "bootstrap", "components", "policies", "smoke", "stacks")
 # Their words are vLLM's own, and Google's.
 OTHERS_WORDS = ("bezel/simulated_vllm/", "bezel/localcloud/routing/iam_policies.py")
-PROGRAM = r"(?:\.venv/bin/)?(bezel|make|pulumi) "
+PROGRAM = r"(?:(?:\.\./judge/)?\.venv/bin/)?(bezel|make|pulumi) "
 _QUOTED = re.compile(rf"`({PROGRAM}[^`]+)`")
 _SUBSTITUTED = re.compile(rf"\$\(({PROGRAM}[^)]+)\)")
 _ALONE = re.compile(r"\s*((?:\.venv/bin/)?(?:bezel|pulumi) [a-z][^`\n]+|make [a-z-]+(?: [A-Z]+=\S+)*)")
@@ -87,7 +87,7 @@ def commands_of(program: str) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for told in texts():
         for command in commands_in(told.text):
-            plain = command.removeprefix(".venv/bin/")
+            plain = command.removeprefix("../judge/").removeprefix(".venv/bin/")
             if plain.startswith(f"{program} "):
                 found.setdefault(plain, []).append(told.place)
     return dict(sorted(found.items()))

@@ -45,8 +45,19 @@ def networks(trial):
             expand, larger = "/expandIpCidrRange", {"ipCidrRange": str(ip_network(body["ipCidrRange"]).supernet())}
             trial("POST", one + expand, larger, missing=none + expand)
             trial.refused(400, "POST", one + expand, {"ipCidrRange": body["ipCidrRange"]}, says="must be larger")
+            _policies(trial, one, none)
+        if path == "global/networks":
+            trial("GET", f"{one}/getEffectiveFirewalls", missing=f"{none}/getEffectiveFirewalls")
     trial.refused(400, "DELETE", f"{COMPUTE}/global/networks/tried", says="resourceInUseByAnotherResource")
     trial.refused(400, "GET", f"{COMPUTE}/regions/moon/routers", says="Unknown region")
+
+
+def _policies(trial, one, none):
+    """The three methods of a policy as Compute Engine names them."""
+    policy = trial("GET", f"{one}/getIamPolicy", missing=f"{none}/getIamPolicy")
+    trial("POST", f"{one}/setIamPolicy", {"policy": policy}, missing=f"{none}/setIamPolicy")
+    asked = {"permissions": ["compute.instances.get"]}
+    trial("POST", f"{one}/testIamPermissions", asked, missing=f"{none}/testIamPermissions")
 
 
 def machines(trial):
@@ -136,6 +147,13 @@ def instances(trial):
     trial("POST", f"{one}/setMetadata", attributes, missing=f"{none}/setMetadata")
     trial.refused(400, "POST", f"{one}/setMetadata", {"items": []}, says="fingerprint")
     trial.refused(412, "POST", f"{one}/setMetadata", attributes | {"fingerprint": "c3RhbGU="}, says="fingerprint")
+    tags = {"fingerprint": trial.owner.get(one).json()["tags"]["fingerprint"], "items": ["tried"]}
+    trial("POST", f"{one}/setTags", tags, missing=f"{none}/setTags")
+    door = {"networkInterface": "nic0"}
+    trial("POST", f"{one}/addAccessConfig", {"name": "door"}, missing=f"{none}/addAccessConfig", **door)
+    closed = {**door, "accessConfig": "door"}
+    trial("POST", f"{one}/deleteAccessConfig", missing=f"{none}/deleteAccessConfig", **closed)
+    _policies(trial, one, none)
     # No machine of this daemon writes anything.
     trial.refused(404, "GET", f"{one}/getGuestAttributes", queryPath="bezel/")
     trial("DELETE", one, missing=none)
