@@ -4,7 +4,6 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from bezel.text.printable import encodable
-from bezel.text.redaction import redact
 
 
 def say(text: str) -> None:
@@ -21,6 +20,8 @@ def write(text: str) -> None:
 
 def note(text: str) -> None:
     """Write a line to standard error without credentials, apart from the result, which a program may read."""
+    from bezel.text.redaction import redact  # late, as in bezel.errors
+
     sys.stderr.write(f"{encodable(redact(text))}\n")
     sys.stderr.flush()
 

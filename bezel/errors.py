@@ -11,8 +11,6 @@ import json
 import re
 
 from bezel.text.printable import encodable
-from bezel.text.redaction import redact
-from bezel.text.secret_names import holds_secret
 
 NOT_SET = "(not set)"
 NOT_SHOWN = "(not shown: it may be a secret)"
@@ -25,6 +23,13 @@ _LONGEST_VALUE = 2000  # a list of an owner's labels, of zones or of shares of t
 
 
 _LAST_PART = re.compile(r"[\s.:/\[\]=]+")
+
+
+def redact(text: str) -> str:
+    """A text without credentials: see bezel.text.redaction."""
+    from bezel.text import redaction  # late: its patterns take longer to compile than a command without errors
+
+    return redaction.redact(text)
 
 
 class Problem:
@@ -135,6 +140,8 @@ def shown(value: object, longest: int = _LONGEST_SHOWN) -> str:
 
 def _value_of(key: str, value: object) -> str:
     """The value of a problem; one under the name of a secret is not shown."""
+    from bezel.text.secret_names import holds_secret
+
     text = shown(value, _LONGEST_VALUE)
     name = _LAST_PART.split(key)[-1]
     is_own = text in (NOT_SET, NOT_SHOWN, ENCRYPTED)

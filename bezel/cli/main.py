@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from bezel import ending_signals
 from bezel.cli.argparser import UsageError, passes_on, root_parser
 from bezel.errors import UserError
-from bezel.pulumi_engine import local_pulumi
+from bezel.pulumi_engine import LOCAL_PULUMI
 
 if TYPE_CHECKING:
     from bezel.pulumi_engine.project import Project
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     # It is for the user's own `pulumi`; bezel gives its engines copies itself.
-    os.environ.pop(local_pulumi.VARIABLE, None)
+    os.environ.pop(LOCAL_PULUMI, None)
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A name of a file or a text of JSON may hold what no encoding takes, and a terminal may take ASCII only.
         sys.stdout.reconfigure(errors="backslashreplace")

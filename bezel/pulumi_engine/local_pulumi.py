@@ -18,11 +18,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from bezel.atomic_write import write_whole
+from bezel.pulumi_engine import LOCAL_PULUMI
 from bezel.pulumi_engine.project_folder import PROJECT_FILE
 from bezel.pulumi_engine.stack_copy import copy_of
 
-VARIABLE = "BEZEL_LOCAL_PULUMI"
-"""Names the command to `.venv/bin/pulumi`, which a shell may call by its path too."""
+VARIABLE = LOCAL_PULUMI
 _SEEN = ".stack-files.json"
 # Commands that read no stack: they stay in the user's folder, where their relative paths are meant.
 _ELSEWHERE = frozenset(
