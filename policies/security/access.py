@@ -12,7 +12,7 @@ from bezel.resource_cost.leases import Lease
 from bezel.resource_cost.scheduled_requests import JOB
 from policies.config import PolicyConfig
 from policies.security.identities import MEMBERS, SHARED_ACCOUNT, may_be_entity, unidentified
-from policies.security.pool_condition import PROVIDER, unpinned_provider
+from policies.security.pool_condition import unpinned_providers
 
 _GOOGLE = ("gcp:", "google-native:")
 # Inputs that open a resource to everyone without a member.
@@ -41,8 +41,7 @@ def no_public_invoker(token: str, inputs: Inputs, _config: PolicyConfig) -> Iter
     """
     if describes_only(token):
         return
-    if token == PROVIDER:
-        yield from unpinned_provider(inputs)
+    yield from unpinned_providers(token, inputs)
     for value in values(inputs.values):
         yield from _granted(token, value)
     for value in values(inputs.values, about=True):

@@ -1,8 +1,9 @@
 """Members of access policies that are no known identities: everyone, whole sets of identities, shared accounts. Pure.
 
-A known identity is a user, a group, a service account made for its use, or the identities of a pool that one group or
-one attribute's value selects. Sources: IAM, "Principal identifiers"; Cloud Storage, "Predefined ACLs" and scopes of
-access lists; BigQuery, `Dataset.access`; IAM, "Types of service accounts: default service accounts".
+A known identity is a user, a group, a service account made for its use, or the identities of a pool that one group
+or the value of an attribute selects, which in a pool of jobs names a repository. Sources: IAM, "Principal identifiers";
+Cloud Storage, "Predefined ACLs" and scopes of access lists; BigQuery, `Dataset.access`; IAM, "Types of service
+accounts: default service accounts".
 """
 
 import re
@@ -11,6 +12,7 @@ from typing import NamedTuple
 
 from bezel.resource_cost.anywhere import Value
 from bezel.resource_cost.inputs import camel
+from policies.security.pool_condition import PINNING, subject_names_repository
 
 MEMBERS = frozenset(
     {
@@ -29,11 +31,17 @@ _EVERYONE = re.compile(
     re.IGNORECASE,
 )
 _SET = re.compile(r"principalSet://[^\s\"',;)\]}]+", re.IGNORECASE)
+_PRINCIPAL = re.compile(r"principal://[^\s\"',;)}]+", re.IGNORECASE)
+_POOL = r"principalSet://iam\.googleapis\.com/(?:projects/[^/*]+/)?locations/global/"
+# Attributes that select the jobs of one repository; `access` is computed by the pipeline's own provider.
+_OF_REPOSITORY = "|".join((*(name.lower() for name in PINNING), "access"))
 _KNOWN_SET = re.compile(
-    r"principalSet://iam\.googleapis\.com/(?:projects/[^/*]+/)?locations/global/(?:workloadIdentityPools|workforcePools)"
-    r"/[^/*]+/(?:group/[^*]+|attribute\.\w+/[^*]+)",
+    rf"{_POOL}(?:workloadIdentityPools/[^/*]+/(?:group/[^*]+|attribute\.(?:{_OF_REPOSITORY})/[^*]+)"
+    # Of people: whatever their organization writes of them, but not what all of them have.
+    r"|workforcePools/[^/*]+/(?:group/[^*]+|attribute\.(?!(?:aud|azp|iss|hd|tid|client_id)/)\w+/[^*]+))",
     re.IGNORECASE,
 )
+_SUBJECT = re.compile(r".*/workloadIdentityPools/[^/]+/subject/(.+)", re.IGNORECASE)
 _PROJECT = re.compile(r"(?<![\w.-])project(?:Owner|Editor|Viewer):[\w.:-]+", re.IGNORECASE)
 _SHARED = re.compile(
     r"serviceAccount:(?:\d+-compute@developer|[\w.:-]+@appspot|\d+@cloudservices|\d+@cloudbuild)\.gserviceaccount\.com",
@@ -77,6 +85,7 @@ def unidentified(token: str, value: Value) -> Iterator[Unidentified]:
 def _anywhere(text: str) -> Iterator[Unidentified]:
     """Members that no other text looks like."""
     sets = [found for found in _SET.findall(text) if not _KNOWN_SET.fullmatch(found) and not _EVERYONE.match(found)]
+    sets += [found for found in _PRINCIPAL.findall(text) if not _is_one(found)]
     for found, says in (
         (_EVERYONE.findall(text), _INTERNET),
         (sets, _WHOLE),
@@ -85,6 +94,12 @@ def _anywhere(text: str) -> Iterator[Unidentified]:
     ):
         for member in dict.fromkeys(found):
             yield Unidentified(member, says)
+
+
+def _is_one(principal: str) -> bool:
+    """Whether a principal is one identity: no pattern, and no subject that jobs of many repositories have."""
+    subject = _SUBJECT.fullmatch(principal)
+    return "*" not in principal and (subject is None or subject_names_repository(subject[1]))
 
 
 def _among_members(text: str, *, of_dataset: bool) -> Iterator[Unidentified]:

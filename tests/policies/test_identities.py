@@ -7,12 +7,15 @@ from typing import Any
 
 import pytest
 
+from bootstrap.access import attribute_condition, attribute_mapping, principals
+from bootstrap.settings import Settings
 from policies.security.pool_condition import PROVIDER, is_pinned
 from tests.support.policies.harness import UNKNOWN, violations
 
 MEMBER = "gcp:projects/iAMMember:IAMMember"
 BINDING = "gcp:cloudrunv2/serviceIamBinding:ServiceIamBinding"
 POLICY = "gcp:cloudrunv2/serviceIamPolicy:ServiceIamPolicy"
+WORKFORCE = "gcp:iam/workforcePoolProvider:WorkforcePoolProvider"
 RAW = "pulumi-python:dynamic/somebody:Request"
 POOL = "//iam.googleapis.com/projects/123/locations/global/workloadIdentityPools/forge"
 UNKNOWN_ONES = [
@@ -29,6 +32,26 @@ UNKNOWN_ONES = [
     "principalSet://iam.googleapis.com/locations/global/workforcePools/people/*",
     "principalSet://cloudresourcemanager.googleapis.com/projects/123",
     "principalSet://cloudresourcemanager.googleapis.com/organizations/1/type/ServiceAccount",
+    *(
+        f"principalSet:{POOL}/attribute.{each}"
+        for each in (
+            "repository_owner/acme",
+            "repository_owner_id/1",
+            "aud/x",
+            "iss/x",
+            "actor/me",
+            "ref/refs/heads/main",
+            "event/push",
+            "environment/prod",
+            "job_workflow_ref/acme/x/.github/workflows/a.yml@refs/heads/main",
+            "pipeline_slug/deploy",
+        )
+    ),
+    "principalSet://iam.googleapis.com/locations/global/workforcePools/people/attribute.aud/x",
+    f"principal:{POOL}/subject/*",
+    f"principal:{POOL}/subject/repo:acme/*",
+    f"principal:{POOL}/subject/repository_owner:acme:environment:prod",
+    "principal://iam.googleapis.com/locations/global/workforcePools/people/subject/*",
     "domain:example.com",
     "projectOwner:acme-llm",
     "projectEditor:acme-llm",
@@ -47,7 +70,15 @@ KNOWN_ONES = [
     "serviceAccount:service-123@gcp-sa-run.iam.gserviceaccount.com",
     f"principal:{POOL}/subject/repo:acme/shop:ref:refs/heads/main",
     f"principalSet:{POOL}/attribute.repository/acme/shop",
-    f"principalSet:{POOL}/attribute.access/deploy",
+    principals(POOL.removeprefix("//iam.googleapis.com/"), "deploy"),
+    principals(POOL.removeprefix("//iam.googleapis.com/"), "preview"),
+    f"principalSet:{POOL}/attribute.repository_id/123456789",
+    f"principalSet:{POOL}/attribute.project_path/acme/shop",
+    f"principalSet:{POOL}/attribute.terraform_workspace_id/ws-1",
+    f"principal:{POOL}/subject/ns/default/sa/server",
+    f"principal:{POOL}/subject/system:serviceaccount:default:server",
+    "principal://iam.googleapis.com/locations/global/workforcePools/people/subject/a@example.com",
+    "principalSet://iam.googleapis.com/locations/global/workforcePools/people/attribute.department/finance",
     f"principalSet:{POOL}/group/deployers",
 ]
 
@@ -129,7 +160,19 @@ PINNED = [
     "google.subject == 'repo:acme/shop:environment:prod'",
     "assertion.repository in ['acme/shop', 'acme/chat']",
     "assertion.sub.startsWith('repo:acme/shop:')",
-    "assertion.job_workflow_ref.startsWith('acme/shop/.github/workflows/deploy.yml@')",
+    "assertion.workflow_ref.startsWith('acme/shop/.github/workflows/deploy.yml@')",
+    "assertion.job_workflow_ref.startsWith('acme/x/.github/workflows/a.yml@') && assertion.repository_owner_id == '1'",
+    "assertion.repository_owner == 'acme' && assertion.job_workflow_ref in ['acme/x/.github/workflows/a.yml@v1']",
+    "assertion.job_workflow_ref == 'acme/x/.github/workflows/a.yml@v1' && assertion.repository == 'acme/shop'",
+    "assertion.pipeline_slug == 'deploy' && assertion.organization_slug == 'acme'",
+    "assertion.pipeline_id == '0184990a'",
+    "assertion.sub == 'organization:acme:pipeline:deploy:ref:refs/heads/main:commit:1:step:a'",
+    "assertion.sub.startsWith('organization:acme:project:shop:')",
+    "assertion.sub.startsWith('project_path:acme/group/shop:')",
+    "assertion.sub == 'repository_owner:acme:repo:acme/shop:environment:prod'",
+    "assertion.sub == 'system:serviceaccount:default:server'",
+    "assertion.ci_config_ref_uri.startsWith('gitlab.com/acme/shop//.gitlab-ci.yml@')",
+    "assertion['oidc.circleci.com/project-id'] == '0184990a'",
     "assertion.project_path == 'acme/shop' && assertion.ref_protected == 'true'",
     "(assertion.ref == 'refs/heads/main') && (assertion.repository == 'acme/shop')",
     "assertion.repository == 'acme/shop' || assertion.repository == 'acme/chat'",
@@ -150,6 +193,23 @@ OPEN = [
     "assertion.repository.startsWith('acme/')",
     "assertion.repository.startsWith('acme/shop')",
     "assertion.sub.startsWith('repo:')",
+    "assertion.pipeline_slug == 'deploy'",
+    "assertion.pipeline_slug in ['deploy', 'test'] && assertion.ref == 'refs/heads/main'",
+    "assertion.job_workflow_ref == 'acme/x/.github/workflows/a.yml@refs/heads/main'",
+    "assertion.job_workflow_ref.startsWith('acme/shop/.github/workflows/deploy.yml@')",
+    "assertion.job_workflow_ref == 'acme/x/a.yml@v1' && assertion.ref == 'refs/heads/main'",
+    "assertion.job_workflow_ref == 'acme/x/a.yml@v1' || assertion.repository_owner == 'acme'",
+    "assertion.sub.startsWith('repository_owner:acme/x:')",
+    "assertion.sub.startsWith('repository_owner:acme:environment:a/b:')",
+    "assertion.sub.startsWith('job_workflow_ref:acme/x/.github/workflows/a.yml@')",
+    "assertion.sub.startsWith('ref:refs/heads/main:')",
+    "assertion.sub == 'environment:prod'",
+    "assertion.sub == 'repository_owner:acme'",
+    "google.subject in ['repo:acme/shop:environment:prod', 'repository_owner_id:1']",
+    "assertion.project_path.startsWith('acme/shop/')",  # a group, and its projects
+    "assertion.ci_config_ref_uri.startsWith('gitlab.com/acme/')",
+    "assertion.vcs_origin.startsWith('github.com/acme/')",
+    "assertion.hd == 'example.com'",
     "assertion.repository.matches('.*')",
     "assertion.repository.contains('shop')",
     "assertion.repository in assertion.repositories",
@@ -189,6 +249,57 @@ def test_a_condition_in_snake_case_is_the_same() -> None:
     spelt = {"oidc": {"issuer_uri": "https://gitlab.com"}, "attribute_condition": PINNED[0]}
     assert violations("no-public-invoker", PROVIDER, spelt) == []
     assert violations("no-public-invoker", PROVIDER, {**spelt, "attribute_condition": "true"})
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "google-native:iam/v1:Provider",
+        "google-native:iam/v1beta:WorkloadIdentityPoolProvider",
+        "kubernetes:iam.cnrm.cloud.google.com/v1beta1:IAMWorkloadIdentityPoolProvider",
+        RAW,
+    ],
+)
+@pytest.mark.parametrize("below", [None, "spec"])
+def test_a_provider_of_another_type_is_judged_as_well(token: str, below: str | None) -> None:
+    for condition, count in ((None, 1), ("true", 1), (PINNED[0], 0)):
+        inputs = provider(condition)
+        assert len(violations("no-public-invoker", token, {below: inputs} if below else inputs)) == count
+
+
+@pytest.mark.parametrize(
+    "issuer",
+    ["https://accounts.google.com", "https://login.microsoftonline.com/common/v2.0", "https://gitlab.com", UNKNOWN],
+)
+def test_a_workforce_pool_of_a_public_issuer_is_pinned(issuer: object) -> None:
+    for condition, count in ((None, 1), ("true", 1), ("assertion.hd == 'example.com'", 0), (PINNED[0], 0)):
+        inputs = provider(condition, oidc={"issuerUri": issuer, "clientId": "x"}, workforcePoolId="people")
+        assert len(violations("no-public-invoker", WORKFORCE, inputs)) == count
+
+
+@pytest.mark.parametrize(
+    "issuer",
+    ["https://acme.okta.com", "https://login.microsoftonline.com/0184990a-6c67-4c5b-b112-36a304b66dad/v2.0"],
+)
+def test_a_workforce_pool_of_an_issuer_of_ones_own_passes(issuer: str) -> None:
+    inputs = provider(None, oidc={"issuerUri": issuer}, workforcePoolId="people")
+    assert violations("no-public-invoker", WORKFORCE, inputs) == []
+
+
+def test_an_identity_provider_of_another_cloud_is_no_pool() -> None:
+    inputs = {"url": "https://token.actions.githubusercontent.com", "clientIdLists": ["x"]}
+    assert violations("no-public-invoker", "aws:iam/openIdConnectProvider:OpenIdConnectProvider", inputs) == []
+
+
+def test_the_provider_of_the_pipeline_itself_passes() -> None:
+    settings = Settings.model_validate(
+        {
+            "region": "us-east4", "repository": "acme/shop", "repository_id": "123456789",
+            "alert_email": "a@example.com", "billing_account": "012345-6789AB-CDEF01",
+        }
+    )  # fmt: skip
+    inputs = provider(attribute_condition(settings), attributeMapping=attribute_mapping(settings))
+    assert violations("no-public-invoker", PROVIDER, inputs) == []
 
 
 def test_a_pool_of_an_account_of_ones_own_needs_no_repository() -> None:
