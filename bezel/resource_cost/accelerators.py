@@ -23,14 +23,20 @@ from bezel.resource_cost.machine_names import (
 _NAME = re.compile(
     r"(?i:accelerator|gpu)|(?:^|[^a-zA-Z])(?:tpus?|TPUs?)(?![a-zA-Z])|^tpus?(?=[A-Z])|T(?:pu|PU)s?(?![a-z])"
     r"|(?i:nvidia\.com/|aws\.amazon\.com/neuron|habana\.ai/|huawei\.com/ascend|xilinx\.com/|pci-10de)"
+    # Of Kubernetes: devices that another object names, and capacity for pods that another object describes.
+    r"|^resource_?[cC]laims$|^provisioning_?[cC]lass_?[nN]ame$"
 )
 # Redundancy of a Cloud Run GPU; has no meaning without one.
 _NO_NAME = frozenset({"gpuZonalRedundancyDisabled", "gpu_zonal_redundancy_disabled"})
 # Names of inputs that hold a machine type, compared by letters alone; of a selector, what stands behind its prefix.
 _MACHINE_NAME = re.compile(r".*machine(?:types?|famil(?:y|ies)|series)|(?:instance|node)types?|vmsize")
 _FAMILY_NAME = re.compile(r"(?:instance|sku)(?:famil(?:y|ies)|categor(?:y|ies)|series|name)")
+_FAMILY_ALONE = frozenset({"instancefamily", "instancefamilies"})
+"""Of these, also without the prefix of a selector, as of a dedicated host."""
 _SIZE_NAME = re.compile(
-    r".*(?:type|kind|class|resource|device|size|shape|flavou?r|sku|family|category|product|pool)s?", re.IGNORECASE
+    r".*(?:type|kind|class|resource|device|size|shape|flavou?r|sku|family|category|product|pool|plan|preset)s?"
+    r"|.*(?:type|size|shape|flavou?r|sku|plan|preset)_?names?|(?:.*_)?platforms?",
+    re.IGNORECASE,
 )
 _SELECTOR = re.compile(r"node_?selectors?|nodeaffinity|node_affinity|requirements|node_?labels", re.IGNORECASE)
 # A machine or an accelerator in longer text, in small letters: a Kubernetes resource, an option, a machine in YAML.
@@ -58,6 +64,8 @@ _BY_DEFAULT = {
     "gcp:compute/resizeRequest:ResizeRequest": "resizeBy",
     "gcp:compute/regionResizeRequest:RegionResizeRequest": "resizeBy",
 }
+# Types that buy machines with accelerators alone, and the input that says which in words of its own.
+_ALWAYS = {"aws:ec2/capacityBlockReservation:CapacityBlockReservation": "capacityBlockOfferingId"}
 _OF_TPUS = re.compile(r"(?:gcp|google-native):tpu/.*")
 
 
@@ -95,6 +103,8 @@ def requested_by(
         return None
     if _OF_TPUS.fullmatch(token):
         return "acceleratorType", "(not set: a TPU of Google's choice)"
+    if token in _ALWAYS:
+        return _ALWAYS[token], "(an accelerator that the offering names)"
     return (_BY_DEFAULT[token], "(not set: an accelerator of Google's choice)") if token in _BY_DEFAULT else None
 
 
@@ -176,7 +186,8 @@ def _holds_machine(name: str) -> bool:
 
 
 def _holds_family(name: str) -> bool:
-    return "/" in name and _FAMILY_NAME.fullmatch(_letters(name)) is not None
+    letters = _letters(name)
+    return ("/" in name or letters in _FAMILY_ALONE) and _FAMILY_NAME.fullmatch(letters) is not None
 
 
 def _letters(name: str) -> str:

@@ -37,6 +37,83 @@ PLAIN = [
 ]  # fmt: skip
 
 
+DEDICATED = "aws:ec2/dedicatedHost:DedicatedHost"
+# What each cloud calls a machine, and how it names one with an accelerator.
+ELSEWHERE: list[tuple[str, dict[str, Any]]] = [
+    (DEDICATED, {"instanceFamily": "p4d"}),
+    (DEDICATED, {"instance_family": "g5"}),
+    ("aws:ec2/capacityBlockReservation:CapacityBlockReservation", {"capacityBlockOfferingId": "cb-0123"}),
+    ("aws:workspaces/workspace:Workspace", {"workspaceProperties": {"computeTypeName": "GRAPHICSPRO_G4DN"}}),
+    ("aws:workspaces/workspace:Workspace", {"workspaceProperties": {"computeTypeName": "GRAPHICS"}}),
+    ("aws:appstream/fleet:Fleet", {"instanceType": "stream.graphics.g4dn.xlarge"}),
+    ("aws:sagemaker/notebookInstance:NotebookInstance", {"instanceType": "ml.g5.xlarge"}),
+    ("azure-native:app:ManagedEnvironment", {"workloadProfiles": [{"workloadProfileType": "NC24-A100"}]}),
+    (
+        "azure-native:app:ManagedEnvironment",
+        {"workloadProfiles": [{"workloadProfileType": "Consumption-GPU-NC8as-T4"}]},
+    ),
+    ("azure-native:app:ManagedEnvironment", {"workloadProfiles": [{"workload_profile_type": "NC8as-T4"}]}),
+    ("vultr:index/instance:Instance", {"plan": "vcg-a100-1c-6g-4vram"}),
+    ("vultr:index/bareMetalServer:BareMetalServer", {"plan": "vbm-72c-480gb-gh200-gpu"}),
+    ("vultr:index/bareMetalServer:BareMetalServer", {"plan": "vbm-112c-2048gb-8-h100"}),
+    ("lambdalabs:index/instance:Instance", {"instanceTypeName": "gpu_1x_h100_pcie"}),
+    ("ovh:CloudProject/instance:Instance", {"flavorName": "h100-380"}),
+    ("ovh:CloudProject/instance:Instance", {"flavor": {"flavorName": "l40s-90"}}),
+    ("ovh:CloudProject/instance:Instance", {"flavor_name": "t2-le-45"}),
+    ("nebius:compute:Instance", {"resources": {"platform": "gpu-h100-sxm"}}),
+    ("nebius:compute:Instance", {"resources": {"preset": "8gpu-128vcpu-1600gb"}}),
+    ("civo:index/instance:Instance", {"size": "an.g1.a100.kube.x1"}),
+    ("exoscale:index/computeInstance:ComputeInstance", {"type": "gpua5000.large"}),
+    ("hcloud:index/server:Server", {"serverType": "gex44"}),
+    ("scaleway:index/instanceServer:InstanceServer", {"type": "RENDER-S"}),
+    (
+        "kubernetes:autoscaling.x-k8s.io/v1:ProvisioningRequest",
+        {"spec": {"provisioningClassName": "queued-provisioning.gke.io", "podSets": [{"count": 1}]}},
+    ),
+    (POD, {"spec": {"resourceClaims": [{"name": "device", "resourceClaimTemplateName": "one"}]}}),
+]
+PLAIN_ELSEWHERE: list[tuple[str, dict[str, Any]]] = [
+    (DEDICATED, {"instanceFamily": "m5"}),
+    ("aws:workspaces/workspace:Workspace", {"workspaceProperties": {"computeTypeName": "GENERALPURPOSE_4XLARGE"}}),
+    ("aws:appstream/fleet:Fleet", {"instanceType": "stream.standard.medium"}),
+    ("azure-native:app:ManagedEnvironment", {"workloadProfiles": [{"workloadProfileType": "D4"}]}),
+    ("azure-native:app:ManagedEnvironment", {"workloadProfiles": [{"workloadProfileType": "Consumption"}]}),
+    ("vultr:index/instance:Instance", {"plan": "vc2-1c-1gb"}),
+    ("vultr:index/bareMetalServer:BareMetalServer", {"plan": "vbm-4c-32gb"}),
+    ("ovh:CloudProject/instance:Instance", {"flavorName": "b2-7"}),
+    ("nebius:compute:Instance", {"resources": {"platform": "cpu-d3", "preset": "4vcpu-16gb"}}),
+    ("civo:index/instance:Instance", {"size": "g4s.kube.small"}),
+    ("exoscale:index/computeInstance:ComputeInstance", {"type": "standard.medium"}),
+    ("hcloud:index/server:Server", {"serverType": "cax11"}),
+    ("scaleway:index/instanceServer:InstanceServer", {"type": "DEV1-S"}),
+    ("docker:index/image:Image", {"build": {"platform": "linux/amd64"}}),
+    (POD, {"spec": {"resourceClaims": [], "containers": [{"image": DIGEST}]}}),
+    ("aws:elasticache/cluster:Cluster", {"nodeType": "cache.t3.micro"}),
+    ("aws:elasticache/cluster:Cluster", {"nodeType": "cache.r6g.large"}),
+    ("aws:memorydb/cluster:Cluster", {"nodeType": "db.t4g.small"}),
+    ("aws:dax/cluster:Cluster", {"nodeType": "dax.r4.large"}),
+    ("aws:opensearch/domain:Domain", {"clusterConfig": {"instanceType": "t3.small.search"}}),
+    ("aws:opensearch/domain:Domain", {"clusterConfig": {"instanceType": "or1.medium.search"}}),
+    ("aws:elasticsearch/domain:Domain", {"clusterConfig": {"instanceType": "m5.large.elasticsearch"}}),
+    ("aws:redshift/cluster:Cluster", {"nodeType": "ra3.xlplus"}),
+    ("aws:redshift/cluster:Cluster", {"nodeType": "dc2.large"}),
+    ("aws:sagemaker/notebookInstance:NotebookInstance", {"instanceType": "ml.t3.medium"}),
+    ("aws:mq/broker:Broker", {"hostInstanceType": "mq.m5.large"}),
+    ("aws:msk/cluster:Cluster", {"brokerNodeGroupInfo": {"instanceType": "kafka.m5.large"}}),
+]
+
+
+@pytest.mark.parametrize(("token", "inputs"), ELSEWHERE)
+def test_a_machine_of_another_cloud_is_found(token: str, inputs: dict[str, Any]) -> None:
+    assert requested_by(token, inputs)
+    assert violations("hourly-ceiling", token, inputs)
+
+
+@pytest.mark.parametrize(("token", "inputs"), PLAIN_ELSEWHERE)
+def test_a_machine_of_another_cloud_without_one_passes(token: str, inputs: dict[str, Any]) -> None:
+    assert requested_by(token, inputs) is None
+
+
 def selecting(key: str, values: list[str] | None, operator: str = "In") -> dict[str, Any]:
     return {"key": key, "operator": operator, **({"values": values} if values is not None else {})}
 
