@@ -14,7 +14,6 @@ from bezel.errors import NOT_SET, Problem
 from bezel.resource_cost.anywhere import mappings
 from bezel.resource_cost.inputs import Inputs
 
-PROVIDER = "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider"
 _PROVIDERS = re.compile(r"(?:gcp|google-native):iam/.*Provider|.*:(?:IAM)?Work(?:loadIdentity|force)PoolProvider")
 # Issuers of a workforce pool that know everybody; others are an organization's own.
 _PUBLIC_ISSUER = re.compile(

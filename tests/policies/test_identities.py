@@ -9,12 +9,13 @@ import pytest
 
 from bootstrap.access import attribute_condition, attribute_mapping, principals
 from bootstrap.settings import Settings
-from policies.security.pool_condition import PROVIDER, is_pinned
+from policies.security.pool_condition import is_pinned
 from tests.support.policies.harness import UNKNOWN, violations
 
 MEMBER = "gcp:projects/iAMMember:IAMMember"
 BINDING = "gcp:cloudrunv2/serviceIamBinding:ServiceIamBinding"
 POLICY = "gcp:cloudrunv2/serviceIamPolicy:ServiceIamPolicy"
+PROVIDER = "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider"
 WORKFORCE = "gcp:iam/workforcePoolProvider:WorkforcePoolProvider"
 RAW = "pulumi-python:dynamic/somebody:Request"
 POOL = "//iam.googleapis.com/projects/123/locations/global/workloadIdentityPools/forge"
