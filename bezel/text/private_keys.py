@@ -128,6 +128,8 @@ def without_private_keys(text: str) -> str:
 def _without_whole(text: str) -> str:
     """A text without the keys that have both of their marks and nothing of another kind in between."""
     begins = list(_BEGIN.finditer(text))
+    if not begins:
+        return text  # a text about keys
     parts, place = [], 0
     for begin, limit in zip(begins, [*(each.start() for each in begins[1:]), len(text)], strict=True):
         end = _END.search(text, begin.end(), limit)

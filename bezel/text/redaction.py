@@ -52,6 +52,8 @@ _QUOTE_OR_END = re.compile(r"(\\*+)([\"'`\n])")
 _BRACKET_OR_END = re.compile(r"[\[\]{}\n]")
 _LONGEST_LIST = 60
 """Lines and brackets of a list of several lines in which its end is searched for."""
+_LONGEST_MAP = 240
+"""Characters before a name in which the map is looked for that it stands in."""
 _SIGNATURES = re.compile(r"(?i)(?:.*[^a-z])?(?:signature|sig|hmac|assertion|sessionid|sid)")
 _HEADERS = re.compile(r"(?i)(?:.*-)?(?:authorization|cookie|assertion)")
 _KNOWN_SCHEME = re.compile(r"(?i)(?:bearer|basic|digest|token|key)[ \t]+(?!(?:is|was|of|for|must|may|has)\b)")
@@ -60,7 +62,7 @@ _HEADER_VALUE = re.compile(r"(?:[^\n\"'`\\]|\\(?![nr\"']))+")
 _QUERY_KEYS = re.compile(r"(?i)key|code|auth")
 _HARMLESS = re.compile(
     r"(?i)|true|false|yes|no|on|off|none|null|nil|undefined|unset|empty|redacted|[01]|\*+|x{3,}|\.{2,}|…|%s|%\(\w+\)s"
-    r"|bearer|basic|digest|<[^>]*>?|\$.*|\{+.*|\(.*|\[redacted\].*|\[secret\]|projects/.*|\[\[:.*|\[?[\"']?urn:.*|your[_-].*|(?:self|cls|args|os|config|settings"
+    r"|bearer|basic|digest|<[^>]*>?|\$.*|\{+.*|\(.*|\[redacted\].*|\[secret\]|projects/.*|\[\[:.*|\[?[\"']?urn:.*|your[_-].*|bezel:[a-z][\w.-]*|(?:self|cls|args|os|config|settings"
     r"|options|kwargs|params|environ)\..*"
 )
 _TYPE_TOKEN = re.compile(r"[a-z][\w-]*:[\w./-]*:\w+")
@@ -68,6 +70,21 @@ _TYPE_TOKEN = re.compile(r"[a-z][\w-]*:[\w./-]*:\w+")
 # The name of a secret, in Cloud Run's and Kubernetes' references to one.
 _VERSION_NEXT = re.compile(r"\\*[\"']?\s*,\s*\\*[\"']?version\b")
 _REFERENCE = re.compile(r"(?i)(?:KeyRef|secretRef|secret_key_ref)\b[\"'\\]*\s*[:=]?\s*\{\s*[\"'\\]*$")
+# Below `secrets: {` and `secrets:`, variables have the names of secrets as values (Secret Manager's rule).
+_IN_SECRETS = re.compile(
+    r"(?<![\w-])secrets\\*[\"']?[ \t]*:[ \t]*(?:\{[^{}]*|\r?\n(?:[ \t]+[\w.-]+:[ \t]+[^\s:]+[ \t]*\r?\n)*[ \t]+)$"
+)
+_SECRET_ID = re.compile(r"[A-Za-z][\w-]{0,254}", re.ASCII)
+_QUOTE_END = re.compile(r"\\*[\"']")
+_PLAIN_END = re.compile(r"[ \t]*(?:[,}\r\n]|$)")
+_PERMISSION = re.compile(r"write|read|none")
+"""Values of `id-token` below `permissions` of a workflow."""
+# A sentence that says that there is no token: a reason follows it.
+_NO_TOKEN_BEFORE = re.compile(
+    r"(?i)(?<!\w)(?:no|without(?: an?)?|(?:cannot|not)(?: be)? (?:get|got|obtain(?:ed)?|fetch(?:ed)?|read)(?: \w+)?)"
+    r"(?: [a-z]+){0,2}[ ]$"
+)
+_REASON = re.compile(r"(?:[A-Za-z]+|\d{3}|\[Errno)(?=[\s.,:;)]|$)")
 _WORD_BEFORE = re.compile(r"([A-Za-z]+)[ \t]$")
 # Words of a sentence about a secret: what follows `HF_TOKEN: ` is not its value.
 _SENTENCE = re.compile(
@@ -75,7 +92,7 @@ _SENTENCE = re.compile(
     r"|none|of|for|from|to|in|on|at|by|with|without|and|or|as|if|when|which|who|what|where|how|why|uses?|used|sets?"
     r"|unset|given|takes?|needs?|needed|requires?|required|expect\w*|missing|invalid|unknown|empty|wrong|names?|named"
     r"|values?|variables?|option|argument|secret|token|key|password|credentials?|file|path|there|only|also|write|see"
-    r"|server|service|cloud|program|permission|access|failed|failure|error|found|read|put|text|stack|everyone|header)"
+    r"|make|create|add|run|replace|remove|server|service|cloud|program|permission|access|failed|failure|error|found|read|put|text|stack|everyone|header)"
     r"(?=[ \t]+[A-Za-z`'\"(]|[.,:;](?:\s|$))"
 )
 _META = re.compile(r"\[?[A-Z]+(?:_[A-Z]+)*\]?")
@@ -180,6 +197,8 @@ def _named(text: str) -> list[Place]:
         place: Place | None = None
         if _HEADERS.fullmatch(name[-80:]):
             place = _header(text, found.end())
+        elif _is_of_workflow(text, found, name) or _names_a_secret(text, found):
+            continue
         elif names_secret(name) or (("=" in separator or "%" in separator) and _is_parameter(text, found)):
             place = _value(text, found.end(), name, is_sentence=":" in separator and separator[-1:] in (" ", "\t"))
         if place:
@@ -200,8 +219,29 @@ def _is_other(text: str, found: re.Match[str]) -> bool:
     before = text[max(found.start() - 20, 0) : found.start()]
     if found["sep"].strip() == "==" or (before.endswith(("/", ":")) and found["sep"] == ":"):
         return True
-    word = _WORD_BEFORE.search(before) if found["name"].lower() == "token" else None
+    if found["name"].lower() != "token":
+        return False
+    sentence = text[max(found.start() - 60, 0) : found.start()]
+    if ":" in found["sep"] and _NO_TOKEN_BEFORE.search(sentence) and _REASON.match(text, found.end()):
+        return True
+    word = _WORD_BEFORE.search(before)
     return word is not None and not names_secret(f"{word[1]}_token")
+
+
+def _is_of_workflow(text: str, found: re.Match[str], name: str) -> bool:
+    """Whether a name and its value are a permission of a workflow's job, not a token."""
+    value = _PLAIN.match(text, found.end())
+    return name.lower() == "id-token" and value is not None and bool(_PERMISSION.fullmatch(value[0]))
+
+
+def _names_a_secret(text: str, found: re.Match[str]) -> bool:
+    """Whether a value is the name of a secret, in a map of variables to such names."""
+    quote = _QUOTE.match(text, found.end())
+    start = quote.end() if quote else found.end()
+    value = _SECRET_ID.match(text, start)
+    if value is None or not (_QUOTE_END if quote else _PLAIN_END).match(text, value.end()):
+        return False
+    return bool(_IN_SECRETS.search(text[max(found.start() - _LONGEST_MAP, 0) : found.start("name")].rstrip("\"'\\")))
 
 
 def _is_parameter(text: str, found: re.Match[str]) -> bool:

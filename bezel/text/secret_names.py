@@ -29,7 +29,7 @@ _OF_KEY = re.compile(
 )
 # As the last word, these make the name describe a secret instead of holding it.
 _ABOUT = re.compile(
-    "algorithm|backend|class|count|dir|enabled|endpoint|expiration|expiry|field|file|folder|format|header|ids?|kind"
+    "algorithm|backend|class|count|dir|enabled|endpoint|errors?|exception|expiration|expiry|field|file|folder|format|header|ids?|kind"
     "|length|lifetime|limit|manager|mode|names?|namespace|parser|path|policy|prefix|prompt|provider|ref|regex|required"
     "|rotation|scope|size|stdin|store|strategy|suffix|timeout|ttl|type|uri|url|version"
 )

@@ -1,6 +1,8 @@
 """Credentials of every known form, and under every name and in every place of one, are hidden; ordinary text stays."""
 
+import ast
 import json
+import re
 import shlex
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from bezel.text.credential_forms import FORMS
 from bezel.text.printable import printable
 from bezel.text.redaction import PLACEHOLDER, is_secret, redact
 
+BEZEL = Path(__file__).parents[2] / "bezel"
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 LETTERS = "Pl4nt3dAbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIjKlMnOpQrStUvWxYz0123456789Ab"
 HEX = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -299,6 +302,15 @@ ORDINARY = (
     "docker login --username oauth2accesstoken --password-stdin https://registry.example",
     "exit code=1, key=value, signature of the function, sig 9",
     "password: true, token: null, secret=None, api_key=''",
+    "name them, e.g. `secrets: {HF_TOKEN: hf-token}`, or `bezel:secrets: {HF_TOKEN: NAME, API_KEY: key_1}`",
+    '{"secrets": {"HF_TOKEN": "hf-token"}} {\\"secrets\\": {\\"API_KEY\\": \\"api-key\\"}}',
+    "  bezel:secrets:\n    HF_TOKEN: hf-token\n    API_KEY: api-key\n",
+    "add `permissions: {id-token: write}`; id-token: none; id-token: read",
+    "The proxy obtained no identity token: HTTP 404. The proxy obtained no identity token: TimeoutError",
+    "credential_source.file=/x cannot be read as a token: FileNotFoundError",
+    "set HF_TOKEN (or name a secret: bezel:secrets.HF_TOKEN)",
+    "a PRIVATE KEY is no SSH PRIVATE KEY of PuTTY-User-Key-File",
+    "a passphrase encrypts secrets: make the content of it a variable",
     "I/O error at 0x7ffd1234abcd, 100% | 3/3 [00:01<00:00]",
 )  # fmt: skip
 
@@ -306,6 +318,49 @@ ORDINARY = (
 @pytest.mark.parametrize("line", ORDINARY)
 def test_an_ordinary_line_stays(line: str) -> None:
     assert redact(line) == line
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "secrets: {HF_TOKEN: 'hunter2, the old one!'}",
+        f"secrets: {{HF_TOKEN: hf_hunter2{LETTERS[:20]}}}",
+        "secrets: {HF_TOKEN: hf-token}, DB_PASSWORD: hunter2",
+        "secrets: {}\nDB_PASSWORD: hunter2",
+        "secrets:\nDB_PASSWORD: hunter2",
+        "secrets:\n  HF_TOKEN: hf-token\nDB_PASSWORD: hunter2",
+        "secret: {DB_PASSWORD: hunter2}",
+        "SECRETS = {'DB_PASSWORD': 'hunter2'}",
+        "id-token: hunter2",
+        "id-token: write, token: hunter2",
+        "no token: hunter2",
+        "the identity token: hunter2",
+        "secret: hunter2",
+    ],
+)
+def test_a_secret_beside_what_stays_is_hidden(text: str) -> None:
+    assert "hunter2" not in redact(text)
+
+
+def sentences(source: str) -> list[str]:
+    """The texts of a module that are sentences, with a word for each value that is formatted into them."""
+    nodes = list(ast.walk(ast.parse(source)))
+    parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    parts |= {id(node.value) for node in nodes if isinstance(node, ast.Expr)}  # docstrings
+    texts = [node.value for node in nodes if isinstance(node, ast.Constant) and id(node) not in parts]
+    texts += [
+        "".join(str(part.value) if isinstance(part, ast.Constant) else "NAME" for part in node.values)
+        for node in nodes
+        if isinstance(node, ast.JoinedStr)
+    ]
+    return [text for text in texts if isinstance(text, str) and text.count(" ") > 2 and re.search(r"[.:;`=]", text)]
+
+
+@pytest.mark.slow
+def test_no_sentence_of_the_program_is_redacted() -> None:
+    texts = {text for file in BEZEL.rglob("*.py") for text in sentences(file.read_text(encoding="utf-8"))}
+    assert len(texts) > 2500
+    assert {text: redact(text) for text in texts if redact(text) != text} == {}
 
 
 def test_recorded_responses_of_vllm_stay_but_for_their_keys() -> None:
