@@ -39,7 +39,7 @@ _NAMED = re.compile(
 )
 _ELEMENT = re.compile(r"<([\w.:-]++)>([^<\n]++)(?=</)")
 _OPTION = re.compile(
-    r"(?<![\w-])--?(?P<name>[A-Za-z][\w.-]*+)(?P<sep>[ \t]++|\\*+[\"'][ \t]*+,\s*+|\\*+[\"'][ \t]++)(?=[^\s-])"
+    r"(?<![\w-])--?(?P<name>[A-Za-z_][\w.-]*+)(?P<sep>[ \t]++|\\*+[\"'][ \t]*+,\s*+|\\*+[\"'][ \t]++)(?=[^\s-])"
 )
 _PAIR = re.compile(r"\(\s*+b?\\*+[\"'](?P<name>[\w.-]++)\\*+[\"']\s*+,\s*+(?=b?\\*+[\"'])")
 _ENTRY = re.compile(

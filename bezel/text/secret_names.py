@@ -16,16 +16,23 @@ _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 # A word with this ending names a secret anywhere in a name, also without a separator as in PGPASSWORD.
 _SECRET = re.compile(
     r"\w*(?:passwords?|passwd|passphrases?|passcodes?|secrets?|credentials?|apikeys?|accesskeys?|privatekeys?"
-    r"|secretkeys?|authkeys?|accountkeys?)|pwd|pswd?|creds?|jwt"
+    r"|secretkeys?|authkeys?|accountkeys?)|(?:ssh)?pwd|(?:ssh)?pswd?|sshpass|creds?|jwt"
 )
 # These do so only as the last of several words, as in DB_PASS.
-_LAST = re.compile(r"(?:\w*(?:db|my|pg|user|root|admin|smtp|mail|ftp|key|redis))?pass|pw")
+_LAST = re.compile(r"(?:\w*(?:db|my|pg|user|root|admin|smtp|mail|ftp|key|redis))?pass|pw|pat")
+_AUTH = re.compile(
+    "artifactory|basic|config|docker|elastic|ftp|http|kafka|mail|nexus|npm|npmrc|proxy|redis|registry|smtp"
+)
+"""Words before `auth` that make it a user and a password, as in npm's `_auth`."""
 # Words before `key`, after detect-secrets' list of keywords, and services whose only key is a secret one.
 _OF_KEY = re.compile(
     r"\w*(?:access|account|api|auth|client|consumer|database|deploy|encryption|hmac|license|master|priv|private|secret"
-    r"|service|session|shared|signing|ssh|storage|subscription|webhook)|db|hf|ngc|xai|aws|wandb|anthropic|azure|cohere"
-    r"|datadog|deepseek|fireworks|gemini|github|gitlab|groq|mailgun|mistral|nvidia|openai|openrouter|perplexity"
-    r"|pinecone|replicate|sendgrid|stripe|tavily|together|twilio"
+    r"|service|session|shared|signing|ssh|ssl|storage|subscription|tls|webhook)|ai|algolia|anthropic|anyscale|assemblyai"
+    r"|aws|azure|baseten|brave|cartesia|cerebras|clarifai|cloudflare|cohere|datadog|db|deepgram|deepinfra|deepl|deepseek"
+    r"|digitalocean|elevenlabs|exa|fal|fireworks|gemini|github|gitlab|groq|helicone|hf|huggingface|jina|labs|langfuse"
+    r"|langsmith|linode|mailgun|mistral|modal|moonshot|netlify|ngc|novita|nvidia|openai|openrouter|paypal|perplexity"
+    r"|pinecone|postmark|qdrant|replicate|runpod|sambanova|sendgrid|serpapi|serper|shodan|stability|stripe|tavily"
+    r"|together|twilio|vast|vercel|virustotal|voyage|vultr|wandb|weaviate|xai|zilliz"
 )
 # As the last word, these make the name describe a secret instead of holding it.
 _ABOUT = re.compile(
@@ -51,6 +58,8 @@ _OF_IAM = re.compile(
 _NO_SECRET = re.compile(
     r"|true|false|yes|no|on|off|none|null|[01]|projects/[^/]+/secrets/.*|\$[({]\w+[)}]", re.IGNORECASE
 )
+_OF_FILE = re.compile(r"(?i)credentials?|(?:ssl|tls)[_.-]?key")
+"""Names under which the path of a credential's file is usual."""
 _FILE = re.compile(r"(?:~|\.{1,2})?/(?:[\w.-]+/)+[\w.-]+|/[\w-]+\.\w+")
 
 
@@ -71,8 +80,12 @@ def _names_secret(name: str) -> bool:
     if words[-1].endswith("token"):
         return not any(_OF_TEXT.fullmatch(word) for word in words)
     if _LAST.fullmatch(words[-1]):
-        return len(words) > 1 or words[-1] not in ("pass", "pw")
-    of_a_key = any(_OF_KEY.fullmatch(first) and second in ("key", "keys") for first, second in pairwise(words))
+        return len(words) > 1 or words[-1] not in ("pass", "pw", "pat") or name.strip("-.") in ("PAT", "pat")
+    if words[-1] == "auth":
+        return name.strip("-.") == "_auth" or (len(words) > 1 and bool(_AUTH.fullmatch(words[-2])))
+    of_a_key = any(
+        _OF_KEY.fullmatch(first) and second in ("key", "keys") for first, second in pairwise(filter(str.isalpha, words))
+    )
     return of_a_key or any(_SECRET.fullmatch(word) for word in words)
 
 
@@ -80,4 +93,4 @@ def holds_secret(name: str, value: str) -> bool:
     """Whether a value is a secret by the name that it stands under."""
     if not names_secret(name) or _NO_SECRET.fullmatch(value):
         return False
-    return not (re.search(r"credentials?", name, re.IGNORECASE) and _FILE.fullmatch(value))
+    return not (_OF_FILE.search(name) and _FILE.fullmatch(value))

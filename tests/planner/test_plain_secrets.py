@@ -33,6 +33,13 @@ SECRETS = [
     ("GOOGLE_APPLICATION_CREDENTIALS", '{"type": "service_account"}'),
     ("AUTH_CREDENTIALS", "user:abc"),
     ("NOTE", "hf_" + "x" * 24),
+    ("GITHUB_PAT", "abc"),
+    ("AZURE_DEVOPS_EXT_PAT", "abc"),
+    ("NPM_AUTH", "abc"),
+    ("SSHPASS", "abc"),
+    ("TLS_KEY", "abc"),
+    ("ELEVENLABS_KEY", "abc"),
+    ("FAL_AI_KEY", "abc"),
 ]
 HARMLESS = [
     ("MAX_TOKENS", "4096"),
@@ -54,6 +61,13 @@ HARMLESS = [
     ("PUBLIC_KEY", "ssh-ed25519 AAAA"),
     ("PARTITION_KEY", "abc"),
     ("BROKEN", "abc"),
+    ("PATH", "abc"),
+    ("COMPAT", "abc"),
+    ("OPEN_AUTH", "abc"),
+    ("BASIC_AUTH", "true"),
+    ("TLS_KEY", "/etc/tls/tls.key"),
+    ("SSL_KEY_FILE", "/etc/tls/tls.key"),
+    ("CREDENTIALS_ERROR", "abc"),
     ("KEYBOARD", "abc"),
     ("NOTE", "risk-assessment-of-the-disk-configuration"),
 ]

@@ -170,6 +170,9 @@ NAMES = (
     "AWS_SECRET_ACCESS_KEY", "private_key", "SIGNING_KEY", "AccountKey", "STRIPE_SECRET", "SMTP_PASS", "ACCESS_TOKEN",
     "access_token", "refresh_token", "auth_key", "MASTER_KEY", "ENCRYPTION_KEY", "service_key", "GITHUB_TOKEN_2",
     "SLACK_CREDENTIALS", "DB_PASSWD", "admin_pw", "PULUMI_CONFIG_PASSPHRASE", "SESSION_SECRET_PROD", "JWT_SECRET",
+    "GITHUB_PAT", "GH_PAT", "PAT", "AZURE_DEVOPS_EXT_PAT", "NPM_AUTH", "DOCKER_AUTH", "REDIS_AUTH",
+    "SSHPASS", "TLS_KEY", "SSL_KEY", "LANGSMITH_KEY", "ELEVENLABS_KEY", "ELEVEN_LABS_KEY", "CLOUDFLARE_KEY", "FAL_KEY",
+    "githubPat", "AI21_KEY", "RUNPOD_KEY", "JINA_KEY", "LANGFUSE_KEY", "VOYAGE_KEY",
 )  # fmt: skip
 
 
@@ -220,6 +223,7 @@ def test_a_value_under_the_name_of_a_secret_is_hidden_in_every_way(name: str) ->
 HARMLESS_NAMES = (
     "MAX_TOKENS", "max_token", "tokenizer", "TOKENIZERS_PARALLELISM", "PARTITION_KEY", "BYPASS", "compass", "KEYBOARD",
     "HF_TOKEN_PATH", "DB_PASSWORD_FILE", "secret_name", "api_key_id", "public_key", "cache_key", "eos_token", "monkey",
+    "compat", "PATH", "OAUTH", "open_auth", "google-auth", "requires_auth", "SSL_KEY_FILE", "tls_key_path", "ROW_KEY",
 )  # fmt: skip
 
 
@@ -261,6 +265,7 @@ def test_a_value_under_another_name_stays_in_every_way(name: str) -> None:
         ("https://s.example/o?key=hunter2&alt=json", "hunter2"),
         ("?a=1\\u0026Signature=0a1b2c", "0a1b2c"),
         ("DefaultEndpointsProtocol=https;AccountName=x;AccountKey=abcd+/ef==;EndpointSuffix=y", "abcd+/ef"),
+        ("//registry.npmjs.org/:_auth=hunter2", "hunter2"),
         ("Server=x;User Id=sa;Password=hunter2;", "hunter2"),
         ('{"type": "service_account", "private_key_id": "1", "private_key": "x9"}', "x9"),
     ],
