@@ -7,17 +7,15 @@ compared with Google's default; where Google chooses a value by itself, only a d
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from bezel.outside_changes.change import NOT_SET, Kind, OutsideChange
+from bezel.outside_changes.change import Kind, OutsideChange
+from bezel.outside_changes.fields import Field, declared_at, short_name, text_of, value_at
 from bezel.text.shell import quoted
 
 RESTORE = "`pulumi up --refresh` restores the declared value."
 NEWEST = "newest"
-_CHOSEN = object()
-"""Default of a field that Google chooses."""
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(m|[kMGT]i?)?")
 _UNITS = {"": Decimal(1), "m": Decimal("0.001")} | {
     f"{letter}{suffix}": Decimal(base) ** power
@@ -27,40 +25,43 @@ _UNITS = {"": Decimal(1), "m": Decimal("0.001")} | {
 }
 
 
-@dataclass(frozen=True)
-class _Field:
-    """A compared field: its path, its kind, Google's default, and the flag of gcloud that a refresh cannot replace."""
-
-    path: str
-    kind: Kind
-    default: Any = _CHOSEN
-    flag: str = ""
-
-
 _FIELDS = (
-    _Field("ingress", "access", "INGRESS_TRAFFIC_ALL"),
-    _Field("invokerIamDisabled", "access", default=False),
-    _Field("iapEnabled", "access", default=False),
-    _Field("sshEnabled", "access", default=False),
-    _Field("defaultUriDisabled", "access", default=False),
-    _Field("customAudiences", "access", ()),
-    _Field("multiRegionSettings.regions", "cost", ()),
-    _Field("scaling.scalingMode", "cost", "AUTOMATIC", "--scaling=auto"),
-    _Field("scaling.manualInstanceCount", "cost", 0, "--scaling=auto"),
-    _Field("scaling.minInstanceCount", "cost", 0, "--min={}"),
-    _Field("scaling.maxInstanceCount", "cost", 0, "--max={}"),
-    _Field("template.scaling.minInstanceCount", "cost", 0),
-    _Field("template.scaling.maxInstanceCount", "cost"),
-    _Field("template.scaling.cpuUtilization", "cost"),
-    _Field("template.scaling.concurrencyUtilization", "cost"),
-    _Field("template.maxInstanceRequestConcurrency", "cost"),
-    _Field("template.nodeSelector.accelerator", "cost", ""),
-    _Field("template.gpuZonalRedundancyDisabled", "cost", default=False),
-    _Field("template.serviceAccount", "access"),
-    _Field("template.workloadIdentityConfig", "access", ()),
-    _Field("template.vpcAccess.connector", "access", ""),
-    _Field("template.vpcAccess.egress", "access"),
+    Field("ingress", "access", "INGRESS_TRAFFIC_ALL"),
+    Field("invokerIamDisabled", "access", default=False),
+    Field("iapEnabled", "access", default=False),
+    Field("sshEnabled", "access", default=False),
+    Field("defaultUriDisabled", "access", default=False),
+    Field("customAudiences", "access", ()),
+    Field("multiRegionSettings.regions", "cost", ()),
+    Field("scaling.scalingMode", "cost", "AUTOMATIC", "--scaling=auto"),
+    Field("scaling.manualInstanceCount", "cost", 0, "--scaling=auto"),
+    Field("scaling.minInstanceCount", "cost", 0, "--min={}"),
+    Field("scaling.maxInstanceCount", "cost", 0, "--max={}"),
+    Field("template.scaling.minInstanceCount", "cost", 0),
+    Field("template.scaling.maxInstanceCount", "cost"),
+    Field("template.scaling.cpuUtilization", "cost"),
+    Field("template.scaling.concurrencyUtilization", "cost"),
+    Field("template.maxInstanceRequestConcurrency", "cost"),
+    Field("template.nodeSelector.accelerator", "cost", ""),
+    Field("template.gpuZonalRedundancyDisabled", "cost", default=False),
+    Field("template.serviceAccount", "access"),
+    Field("template.workloadIdentityConfig", "access", ()),
+    Field("template.vpcAccess.connector", "access", ""),
+    Field("template.vpcAccess.egress", "access"),
+    Field("template.timeout", "cost", "300s"),
+    Field("template.encryptionKey", "access", ""),
+    Field("template.serviceMesh.mesh", "access", ""),
+    Field("template.ambientNetworking.ambientScope", "access", ""),
 )
+_VOLUMES = {
+    "gcs": ("bucket",),
+    "nfs": ("server", "path"),
+    "filestore": ("instance", "fileShare"),
+    "secret": ("secret",),
+    "cloudSqlInstance": ("instances",),
+    "emptyDir": (),
+}
+"""Sources of a volume, each with the fields that say what it is."""
 _ACCESS_OF_NETWORKS = "template.vpcAccess.networkInterfaces"
 
 
@@ -85,19 +86,16 @@ def service_changes(
     update = f"gcloud run services update {quoted(short)} --region={quoted(region)} --project={quoted(project)}"
     found = []
     # A partial answer says nothing about a revision's template.
-    knows_template = bool(_at(live, "template.containers"))
+    knows_template = bool(value_at(live, "template.containers"))
     for item in _FIELDS:
         if item.path.startswith("template.") and not knows_template:
             continue
-        wanted, there = _declared_at(declared, item.path), _at(live, item.path)
-        if wanted is None and item.default is _CHOSEN:
-            continue
-        default = "" if item.default is _CHOSEN else item.default
+        wanted, there = declared_at(declared, item.path), value_at(live, item.path)
         if item.path == "scaling.minInstanceCount" and minima:
             if int(there or 0) in minima:
                 continue
             wanted = sorted(minima)
-        elif _same(wanted if wanted is not None else default, there, default):
+        elif not item.differs(wanted, there):
             continue
         flag = item.flag.format(0 if wanted is None else wanted) if not minima or "min" not in item.path else ""
         repair = f"`{update} {flag}`." if flag and wanted is None else RESTORE
@@ -110,13 +108,26 @@ def service_changes(
 
 def named_revisions(live: Mapping[str, Any]) -> list[str]:
     """Short names of the revisions that the traffic names, which run beside the newest one."""
-    newest = _short(live.get("latestReadyRevision"))
-    named = dict.fromkeys(_short(target.get("revision")) for target in live.get("traffic") or ())
+    newest = short_name(live.get("latestReadyRevision"))
+    named = dict.fromkeys(short_name(target.get("revision")) for target in live.get("traffic") or ())
     return [revision for revision in named if revision and revision != newest]
 
 
 def _parts(declared: Mapping[str, Any], live: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any, Kind]]:
-    """Differences of the containers and of the network interfaces."""
+    """Differences of the containers, of the volumes and of the network interfaces."""
+    yield from _parts_of_containers(declared, live)
+    # A partial answer says nothing about a revision's template.
+    if _list(declared, "template.containers") and _list(live, "template.containers"):
+        volumes = [sorted(map(_volume_text, _list(each, "template.volumes"))) for each in (declared, live)]
+        if volumes[0] != volumes[1]:
+            yield "template.volumes", volumes[1], volumes[0], "access"
+    networks = [_list(each, _ACCESS_OF_NETWORKS) for each in (declared, live)]
+    if len(networks[0]) != len(networks[1]) or not all(map(_same_network, *networks)):
+        named = [", ".join(map(_network_text, side)) or None for side in networks]
+        yield _ACCESS_OF_NETWORKS, named[1], named[0], "access"
+
+
+def _parts_of_containers(declared: Mapping[str, Any], live: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any, Kind]]:
     wanted, there = _list(declared, "template.containers"), _list(live, "template.containers")
     for number, container in enumerate(there):
         where = f"template.containers[{number}]"
@@ -124,24 +135,63 @@ def _parts(declared: Mapping[str, Any], live: Mapping[str, Any]) -> Iterator[tup
             if wanted:
                 yield where, container.get("image") or container.get("name"), None, "cost"
             continue
-        limits = _at(wanted[number], "resources.limits") or {}
-        for key in sorted({*limits, *((_at(container, "resources.limits") or {}) if limits else {})}):
-            value = (_at(container, "resources.limits") or {}).get(key)
+        limits = value_at(wanted[number], "resources.limits") or {}
+        for key in sorted({*limits, *((value_at(container, "resources.limits") or {}) if limits else {})}):
+            value = (value_at(container, "resources.limits") or {}).get(key)
             if not _same_quantity(limits.get(key), value):
                 yield f"{where}.resources.limits.{key}", value, limits.get(key), "cost"
         for key, default in (("cpuIdle", None), ("startupCpuBoost", False)):  # Google chooses the first one
-            declared_flag = _at(wanted[number], f"resources.{key}")
+            declared_flag = value_at(wanted[number], f"resources.{key}")
             expected = default if declared_flag is None else bool(declared_flag)
-            flag = bool(_at(container, f"resources.{key}"))
+            flag = bool(value_at(container, f"resources.{key}"))
             if expected is not None and expected != flag:
                 yield f"{where}.resources.{key}", flag, declared_flag, "cost"
-    networks = [_list(each, _ACCESS_OF_NETWORKS) for each in (declared, live)]
-    if len(networks[0]) != len(networks[1]):
-        named = [
-            ", ".join(_short(each.get("network") or each.get("subnetwork")) for each in side) or None
-            for side in reversed(networks)
-        ]
-        yield _ACCESS_OF_NETWORKS, named[0], named[1], "access"
+        mounts = [_mounts(each) for each in (wanted[number], container)]
+        if mounts[0] != mounts[1]:
+            yield f"{where}.volumeMounts", mounts[1], mounts[0], "access"
+
+
+def _mounts(container: Mapping[str, Any]) -> list[str]:
+    mounts = _list(container, "volumeMounts")
+    return sorted(
+        f"{each.get('name')}{f'/{path}' if (path := each.get('subPath')) else ''} at {each.get('mountPath')}"
+        for each in mounts
+    )
+
+
+def _volume_text(volume: Mapping[str, Any]) -> str:
+    """What a volume holds; of one in memory its size is in the container's limit already."""
+    for kind, parts in _VOLUMES.items():
+        if (source := volume.get(kind)) is not None:
+            held = [source.get(part) for part in parts]
+            texts = [", ".join(sorted(map(str, each))) if isinstance(each, list | tuple) else str(each or "")
+                     for each in held]  # fmt: skip
+            what = ":".join(text.rpartition("/secrets/")[2] for text in texts if text)
+            return f"{volume.get('name')}: {kind} {what}".rstrip() + (" (read-only)" if source.get("readOnly") else "")
+    return str(volume.get("name"))
+
+
+def _same_network(wanted: Mapping[str, Any], there: Mapping[str, Any]) -> bool:
+    """Whether two interfaces are the same; Google names the network of a declared subnetwork, and the reverse."""
+    named = all(
+        _same_resource(str(wanted[key]), str(there.get(key) or ""))
+        for key in ("network", "subnetwork")
+        if wanted.get(key)
+    )
+    return named and sorted(map(str, wanted.get("tags") or ())) == sorted(map(str, there.get("tags") or ()))
+
+
+def _same_resource(wanted: str, there: str) -> bool:
+    """Whether two names are of one resource; one may be short, the other a path or an address."""
+    paths = [f"projects/{name.partition('projects/')[2]}" if "projects/" in name else "" for name in (wanted, there)]
+    return paths[0] == paths[1] if all(paths) else short_name(wanted) == short_name(there)
+
+
+def _network_text(interface: Mapping[str, Any]) -> str:
+    named = short_name(interface.get("network") or interface.get("subnetwork"))
+    both = [named, *([] if not interface.get("network") else filter(None, [short_name(interface.get("subnetwork"))]))]
+    tags = ", ".join(sorted(map(str, interface.get("tags") or ())))
+    return "/".join(both) + (f" with the tags {tags}" if tags else "")
 
 
 def _of_traffic(
@@ -166,7 +216,7 @@ def _of_traffic(
 
 
 def _target(target: Mapping[str, Any]) -> tuple[str, int, str]:
-    return _short(target.get("revision")), int(target.get("percent") or 0), str(target.get("tag") or "")
+    return short_name(target.get("revision")), int(target.get("percent") or 0), str(target.get("tag") or "")
 
 
 def _target_text(target: tuple[str, int, str]) -> str:
@@ -175,51 +225,12 @@ def _target_text(target: tuple[str, int, str]) -> str:
 
 
 def _change(short: str, path: str, there: Any, wanted: Any, kind: Kind, repair: str) -> OutsideChange:
-    return OutsideChange(f"service {short}", path, _text(there), _text(wanted), kind, repair)
-
-
-def _text(value: Any) -> str:
-    if value is None or value in ("", [], {}, ()):
-        return NOT_SET
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, list | tuple):
-        return (
-            " or ".join(map(str, value)) if all(isinstance(each, int) for each in value) else ", ".join(map(str, value))
-        )
-    return str(value)
-
-
-def _declared_at(declared: Mapping[str, Any], path: str) -> Any:
-    value = _at(declared, path)
-    return None if value in ("", [], {}) else value
-
-
-def _at(values: Any, path: str) -> Any:
-    for part in path.split("."):
-        values = values.get(part) if isinstance(values, Mapping) else None
-    return values
+    return OutsideChange(f"service {short}", path, text_of(there), text_of(wanted), kind, repair)
 
 
 def _list(values: Mapping[str, Any], path: str) -> Sequence[Mapping[str, Any]]:
-    found = _at(values, path)
+    found = value_at(values, path)
     return [each for each in found if isinstance(each, Mapping)] if isinstance(found, list | tuple) else []
-
-
-def _same(wanted: Any, there: Any, default: Any) -> bool:
-    """Whether two values are the same; responses leave out zero values, and list the unspecified one by its name."""
-    if isinstance(there, str) and there.endswith("_UNSPECIFIED"):
-        there = None
-    there = default if there is None or there in ((), [], {}) else there
-    if isinstance(wanted, list | tuple) or isinstance(there, list | tuple):
-        return sorted(map(str, wanted or ())) == sorted(map(str, there or ()))
-    if isinstance(wanted, bool) or isinstance(there, bool):
-        return bool(wanted) == bool(there)
-    if isinstance(wanted, int | float) or isinstance(there, int | float):
-        return float(wanted or 0) == float(there or 0)
-    return (wanted or "") == (there or "")
 
 
 def _same_quantity(wanted: Any, there: Any) -> bool:
@@ -230,7 +241,3 @@ def _same_quantity(wanted: Any, there: Any) -> bool:
 def _quantity(value: Any) -> Decimal | None:
     found = _QUANTITY.fullmatch(str(value))
     return Decimal(found[1]) * _UNITS[found[2] or ""] if found else None
-
-
-def _short(name: object) -> str:
-    return str(name or "").rpartition("/")[2]

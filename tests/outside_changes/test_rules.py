@@ -23,6 +23,34 @@ def pinned(revision: str, percent: int = 100, **more: Any) -> dict[str, Any]:
     return {"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_REVISION", "revision": revision, "percent": percent, **more}
 
 
+def template(**more: Any) -> dict[str, Any]:
+    return {"template": {"containers": [CONTAINER], **more}}
+
+
+def network(**interface: Any) -> dict[str, Any]:
+    return template(vpcAccess={"networkInterfaces": [interface]})
+
+
+def volumes(*each: dict[str, Any]) -> dict[str, Any]:
+    return template(volumes=list(each))
+
+
+def gcs(bucket: str, **more: Any) -> dict[str, Any]:
+    return {"name": "models", "gcs": {"bucket": bucket, "readOnly": True, **more}}
+
+
+def secret(name: str) -> dict[str, Any]:
+    return {"name": "token", "secret": {"secret": name}}
+
+
+def mounted(path: str) -> dict[str, Any]:
+    return {"template": {"containers": [{**CONTAINER, "volumeMounts": [{"name": "models", "mountPath": path}]}]}}
+
+
+NETWORKS, PATH = "template.vpcAccess.networkInterfaces", "projects/p/global/networks/n"
+GCS, EMPTY = gcs("models"), {"name": "scratch", "emptyDir": {"medium": "MEMORY"}}
+
+
 def settings(declared: Any, live: Any, **more: Any) -> list[str]:
     return [change.setting for change in service_changes(NAME, declared, live, **more)]
 
@@ -58,6 +86,34 @@ def settings(declared: Any, live: Any, **more: Any) -> list[str]:
             {"template": {"containers": [{"resources": {"startupCpuBoost": True}}]}},
             ["template.containers[0].resources.cpuIdle", "template.containers[0].resources.startupCpuBoost"],
         ),
+        # Another network, subnetwork or tag of the same number of interfaces.
+        (network(network="n"), network(network="projects/p/global/networks/n", subnetwork="chosen"), []),
+        (network(network=PATH), network(network="n"), []),
+        (network(subnetwork="s", tags=["b", "a"]), network(network="n", subnetwork="s", tags=["a", "b"]), []),
+        (network(network="n"), network(network="other"), [NETWORKS]),
+        (network(network=PATH), network(network=PATH.replace("/p/", "/q/")), [NETWORKS]),
+        (network(network="n", subnetwork="s"), network(network="n", subnetwork="other"), [NETWORKS]),
+        (network(network="n"), network(network="n", tags=["open"]), [NETWORKS]),
+        (template(), network(network="n"), [NETWORKS]),
+        # Another time limit of a request: Google's own is 300 s.
+        (template(timeout="3600s"), template(timeout="3600s"), []),
+        (template(), template(timeout="300s"), []),
+        (template(timeout="300s"), template(timeout="3600s"), ["template.timeout"]),
+        (template(), template(timeout="3600s"), ["template.timeout"]),
+        # Other volumes, or another place for one.
+        (volumes(GCS), volumes(GCS), []),
+        (volumes(EMPTY, GCS), volumes(GCS, EMPTY), []),
+        (volumes(secret("hf")), volumes(secret("projects/1/secrets/hf")), []),
+        (volumes(GCS), volumes(gcs("other")), ["template.volumes"]),
+        (volumes(GCS), volumes(gcs("models", readOnly=False)), ["template.volumes"]),
+        (volumes(secret("hf")), volumes(secret("admin")), ["template.volumes"]),
+        (volumes(), volumes({"name": "x", "nfs": {"server": "10.0.0.2", "path": "/"}}), ["template.volumes"]),
+        (volumes(), volumes({"name": "x", "cloudSqlInstance": {"instances": ["p:r:i"]}}), ["template.volumes"]),
+        (template(), mounted("/models"), ["template.containers[0].volumeMounts"]),
+        (mounted("/models"), mounted("/models"), []),
+        (mounted("/models"), mounted("/app"), ["template.containers[0].volumeMounts"]),
+        (template(), template(encryptionKey="projects/q/k"), ["template.encryptionKey"]),
+        (template(), template(serviceMesh={"mesh": "m"}), ["template.serviceMesh.mesh"]),
     ],
 )
 def test_a_service_is_compared_with_its_declaration_and_with_defaults(
@@ -108,10 +164,16 @@ _OTHERS = {
     "labels functionalType launchStage name template traffic scaling multiRegionSettings",
     "GoogleCloudRunV2ServiceScaling": "",
     "GoogleCloudRunV2RevisionScaling": "",
+    # `containers`, `volumes` and the interfaces are compared part by part. A restart or a log costs nothing by itself.
+    "GoogleCloudRunV2RevisionTemplate": "annotations client clientVersion containers encryptionKeyRevocationAction "
+    "encryptionKeyShutdownDuration executionEnvironment healthCheckDisabled labels revision sandboxes sessionAffinity "
+    "volumes",
+    "GoogleCloudRunV2VpcAccess": "networkInterfaces",
 }
+_PATHS = ("", "scaling.", "template.scaling.", "template.", "template.vpcAccess.")
 
 
-@pytest.mark.parametrize(("message", "path"), zip(_OTHERS, ("", "scaling.", "template.scaling."), strict=True))
+@pytest.mark.parametrize(("message", "path"), list(zip(_OTHERS, _PATHS, strict=True)))
 def test_each_settable_field_of_a_service_is_compared_or_known(message: str, path: str) -> None:
     schemas = json.loads((DOCUMENTS / "run.v2.json").read_text())["schemas"]
     fields = {
