@@ -68,13 +68,14 @@ class Grant(NamedTuple):
 
 @dataclass(frozen=True)
 class Machine:
-    """A leased machine: its request, and the zones that may hold it."""
+    """A leased machine: its request, the zones that may hold it, and its subnetworks (none where it names none)."""
 
     project: str
     name: str
     back_end: str
     zones: tuple[str, ...]
     body: Mapping[str, Any]
+    subnetworks: tuple[str, ...] = ()
 
 
 @dataclass
@@ -217,4 +218,5 @@ def _machine(name: str, held: Sequence[Entry]) -> Machine:
         str(inputs.get("back_end") or ""),
         tuple(dict.fromkeys(zones)),
         inputs.get("body") or {},
+        tuple(str(each) for entry in held for each in (entry.inputs.get("subnetworks") or {}).values()),
     )

@@ -79,6 +79,12 @@ def short_name(name: object) -> str:
     return str(name or "").rpartition("/")[2]
 
 
+def same_resource(wanted: str, there: str) -> bool:
+    """Whether two names are those of one resource; one may be short, the other a path or an address."""
+    paths = [f"projects/{name.partition('projects/')[2]}" if "projects/" in name else "" for name in (wanted, there)]
+    return paths[0] == paths[1] if all(paths) else short_name(wanted) == short_name(there)
+
+
 def _same(wanted: Any, there: Any, default: Any) -> bool:
     """Whether two values are the same; responses leave out zero values, and list the unspecified one by its name."""
     if isinstance(there, str) and there.endswith("_UNSPECIFIED"):

@@ -6,11 +6,13 @@ out.
 """
 
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from bezel.outside_changes.change import NOT_SET, Kind, OutsideChange
 from bezel.outside_changes.declared import Machine
+from bezel.outside_changes.fields import Field, differences, same_resource
 from bezel.outside_changes.service_rules import RESTORE
 from bezel.text.shell import quoted
 
@@ -21,6 +23,29 @@ OPENING_KEYS = (
 )  # fmt: skip
 """Attributes of a machine by which a user logs in or runs a program (Compute's page on predefined metadata keys)."""
 _OF_BEZEL = frozenset({"startup-script", "enable-guest-attributes"})
+FIELDS = (
+    Field("deletionProtection", "cost", default=False),
+    Field("scheduling.maxRunDuration.seconds", "cost"),
+    Field("scheduling.instanceTerminationAction", "cost"),
+    Field("scheduling.provisioningModel", "cost"),
+    Field("scheduling.automaticRestart", "cost"),
+    Field("scheduling.nodeAffinities", "cost", ()),
+    Field("scheduling.minNodeCpus", "cost", 0),
+    Field("scheduling.gracefulShutdown.enabled", "cost", default=False),
+    Field("networkPerformanceConfig.totalEgressBandwidthTier", "cost", "DEFAULT"),
+    Field("resourcePolicies", "cost", ()),
+    Field("confidentialInstanceConfig.enableConfidentialCompute", "cost", default=False),
+    Field("confidentialInstanceConfig.confidentialInstanceType", "cost", ""),
+    Field("workloadIdentityConfig.identity", "access", ""),
+)
+"""Compared fields of an instance, beside those that are compared part by part."""
+FIELDS_OF_INTERFACES = (Field("ipv6AccessType", "access", ""), Field("stackType", "access", "IPV4_ONLY"))
+"""Compared fields of a network interface, which no request of a lease names."""
+_OWN_ACCELERATORS = {
+    "a2": "a100", "a3": "h[12]00", "a4": "b200", "a4x": "gb[23]00", "g2": "nvidia-l4", "g4": "nvidia-rtx-pro-6000",
+    "ct5l": "ct5l", "ct5lp": "ct5lp", "ct5p": "ct5p", "ct6e": "ct6e", "tpu7x": "tpu7x",
+}  # fmt: skip
+"""Family of machine types -> the accelerators that it has, which Google lists though no request names them."""
 _RENEW = "delete the lease and deploy again: `pulumi up --refresh`."
 
 
@@ -42,6 +67,11 @@ def instance_changes(machine: Machine, live: Mapping[str, Any]) -> Iterator[Outs
                 )
         if ranges := [str(each.get("ipCidrRange")) for each in interface.get("aliasIpRanges") or ()]:
             yield _change(name, f"networkInterfaces[{number}].aliasIpRanges", ranges, None, "access")
+        if ranges := [str(each.get("ipCidrRange")) for each in interface.get("aliasIpv6Ranges") or ()]:
+            yield _change(name, f"networkInterfaces[{number}].aliasIpv6Ranges", ranges, None, "access")
+        for item, there, _ in differences(FIELDS_OF_INTERFACES, {}, interface):
+            yield _change(name, f"networkInterfaces[{number}].{item.path}", there, None, "access")
+        yield from _subnetwork(machine, f"networkInterfaces[{number}].subnetwork", interface.get("subnetwork"))
     if len(live.get("networkInterfaces") or ()) > 1:
         yield _change(name, "networkInterfaces", len(live["networkInterfaces"]), 1, "access")
     yield from _accounts(
@@ -63,12 +93,44 @@ def _costs(name: str, body: Mapping[str, Any], live: Mapping[str, Any]) -> Itera
     disks = [len(side.get("disks") or ()) for side in (live, body)]
     if disks[1] and disks[0] > disks[1]:
         yield _change(name, "disks", f"{disks[0]} disks", f"{disks[1]} disks", "cost")
-    if live.get("deletionProtection"):
-        yield _change(name, "deletionProtection", True, None, "cost")
-    limits = [(side.get("scheduling") or {}).get("maxRunDuration") for side in (live, body)]
-    seconds = [None if limit is None else str(limit.get("seconds")) for limit in limits]
-    if seconds[1] is not None and seconds[0] != seconds[1]:
-        yield _change(name, "scheduling.maxRunDuration.seconds", seconds[0], seconds[1], "cost")
+    yield from _costs_of_disks(name, body, live)
+    yield from _accelerators(name, body, live)
+    affinities = [(side.get("reservationAffinity") or {}).get("consumeReservationType") for side in (live, body)]
+    if all(affinities) and affinities[0] != affinities[1]:
+        yield _change(name, "reservationAffinity.consumeReservationType", *affinities, "cost")
+    for item, value, declared in differences(FIELDS, body, live):
+        yield _change(name, item.path, value, declared, item.kind)
+
+
+def _costs_of_disks(name: str, body: Mapping[str, Any], live: Mapping[str, Any]) -> Iterator[OutsideChange]:
+    for number, (disk, there) in enumerate(zip(body.get("disks") or (), live.get("disks") or (), strict=False)):
+        asked = disk.get("diskSizeGb") or (disk.get("initializeParams") or {}).get("diskSizeGb")
+        sizes = [there.get("diskSizeGb"), asked]
+        if all(sizes) and str(sizes[0]) != str(sizes[1]):
+            yield _change(name, f"disks[{number}].diskSizeGb", str(sizes[0]), str(sizes[1]), "cost")
+        if disk.get("autoDelete") and there.get("autoDelete") is False:
+            yield _change(name, f"disks[{number}].autoDelete", False, True, "cost")
+
+
+def _accelerators(name: str, body: Mapping[str, Any], live: Mapping[str, Any]) -> Iterator[OutsideChange]:
+    family = _short(body.get("machineType")).partition("-")[0]
+    own = _OWN_ACCELERATORS.get(family)
+    texts = [
+        sorted(
+            f"{each.get('acceleratorCount', 1)} x {kind}"
+            for each in side.get("guestAccelerators") or ()
+            for kind in (_short(each.get("acceleratorType")),)
+            if "guestAccelerators" in body or own is None or not re.search(own, kind)
+        )
+        for side in (live, body)
+    ]
+    if texts[0] != texts[1]:
+        yield _change(name, "guestAccelerators", *texts, "cost")
+
+
+def _subnetwork(machine: Machine, setting: str, there: object) -> Iterator[OutsideChange]:
+    if there and machine.subnetworks and not any(same_resource(each, str(there)) for each in machine.subnetworks):
+        yield _change(f"machine {machine.name}", setting, there, machine.subnetworks, "access")
 
 
 def node_changes(machine: Machine, live: Mapping[str, Any]) -> Iterator[OutsideChange]:
@@ -80,6 +142,8 @@ def node_changes(machine: Machine, live: Mapping[str, Any]) -> Iterator[OutsideC
         if address := (place.get("accessConfig") or {}).get("externalIp"):
             yield _change(name, f"networkEndpoints[{number}].accessConfig.externalIp", address, None, "access")
     configs = [live.get("networkConfig") or {}, *(live.get("networkConfigs") or ())]
+    for config in configs:
+        yield from _subnetwork(machine, "networkConfig.subnetwork", config.get("subnetwork"))
     if any(config.get("enableExternalIps") for config in configs):
         yield _change(name, "networkConfig.enableExternalIps", True, False, "access")
     if any(config.get("canIpForward") for config in configs):

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from bezel.outside_changes.change import Kind, OutsideChange
-from bezel.outside_changes.fields import Field, declared_at, short_name, text_of, value_at
+from bezel.outside_changes.fields import Field, declared_at, same_resource, short_name, text_of, value_at
 from bezel.text.shell import quoted
 
 RESTORE = "`pulumi up --refresh` restores the declared value."
@@ -174,17 +174,11 @@ def _volume_text(volume: Mapping[str, Any]) -> str:
 def _same_network(wanted: Mapping[str, Any], there: Mapping[str, Any]) -> bool:
     """Whether two interfaces are the same; Google names the network of a declared subnetwork, and the reverse."""
     named = all(
-        _same_resource(str(wanted[key]), str(there.get(key) or ""))
+        same_resource(str(wanted[key]), str(there.get(key) or ""))
         for key in ("network", "subnetwork")
         if wanted.get(key)
     )
     return named and sorted(map(str, wanted.get("tags") or ())) == sorted(map(str, there.get("tags") or ()))
-
-
-def _same_resource(wanted: str, there: str) -> bool:
-    """Whether two names are of one resource; one may be short, the other a path or an address."""
-    paths = [f"projects/{name.partition('projects/')[2]}" if "projects/" in name else "" for name in (wanted, there)]
-    return paths[0] == paths[1] if all(paths) else short_name(wanted) == short_name(there)
 
 
 def _network_text(interface: Mapping[str, Any]) -> str:

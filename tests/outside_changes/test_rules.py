@@ -8,8 +8,16 @@ import googleapiclient
 import pytest
 
 from bezel.outside_changes.declared import Grant, Machine
+from bezel.outside_changes.fields import Field
 from bezel.outside_changes.grant_rules import grants_in, undeclared
-from bezel.outside_changes.machine_rules import firewall_changes, instance_changes, network_changes, node_changes
+from bezel.outside_changes.machine_rules import (
+    FIELDS,
+    FIELDS_OF_INTERFACES,
+    firewall_changes,
+    instance_changes,
+    network_changes,
+    node_changes,
+)
 from bezel.outside_changes.service_rules import _FIELDS, service_changes
 
 DOCUMENTS = Path(googleapiclient.__file__).parent / "discovery_cache" / "documents"
@@ -170,6 +178,21 @@ _OTHERS = {
     "volumes",
     "GoogleCloudRunV2VpcAccess": "networkInterfaces",
 }
+# The same of a machine: compared part by part, or without a price and a way in.
+_OTHERS_OF_INSTANCES = {
+    "Instance": "canIpForward disks guestAccelerators machineType metadata networkInterfaces reservationAffinity "
+    "serviceAccounts tags advancedMachineFeatures description displayDevice fingerprint hostname "
+    "instanceEncryptionKey keyRevocationActionType labelFingerprint labels localSsdEncryptionMode minCpuPlatform name "
+    "params privateIpv6GoogleAccess shieldedInstanceConfig shieldedInstanceIntegrityPolicy sourceMachineImage "
+    "sourceMachineImageEncryptionKey",
+    "Scheduling": "availabilityDomain exposeHostTopology hostErrorTimeoutSeconds localSsdRecoveryTimeout locationHint "
+    "onHostMaintenance onInstanceStopAction preemptible preemptionNoticeDuration protectionTier skipGuestOsShutdown "
+    "terminationTime",
+    "NetworkPerformanceConfig": "",
+    "NetworkInterface": "accessConfigs aliasIpRanges aliasIpv6Ranges ipv6AccessConfigs subnetwork enableVpcScopedDns "
+    "fingerprint igmpQuery internalIpv6PrefixLength ipv6Address network networkAttachment networkIP nicType "
+    "parentNicName queueCount serviceClassId vlan",
+}
 _PATHS = ("", "scaling.", "template.scaling.", "template.", "template.vpcAccess.")
 
 
@@ -183,6 +206,31 @@ def test_each_settable_field_of_a_service_is_compared_or_known(message: str, pat
     }
     compared = {item.path.removeprefix(path).partition(".")[0] for item in _FIELDS if item.path.startswith(path)}
     assert fields - compared - set(_OTHERS[message].split()) == set()
+
+
+@pytest.mark.parametrize(
+    ("message", "path", "compared"),
+    [
+        ("Instance", "", FIELDS),
+        ("Scheduling", "scheduling.", FIELDS),
+        ("NetworkPerformanceConfig", "networkPerformanceConfig.", FIELDS),
+        ("NetworkInterface", "", FIELDS_OF_INTERFACES),
+    ],
+)
+def test_each_settable_field_of_a_machine_is_compared_or_known(
+    message: str, path: str, compared: tuple[Field, ...]
+) -> None:
+    assert_known("compute.v1", message, path, compared, _OTHERS_OF_INSTANCES[message])
+
+
+def assert_known(document: str, message: str, path: str, compared: tuple[Field, ...], others: str) -> None:
+    """Each settable field is compared or listed, and each compared or listed one is Google's."""
+    schema = json.loads((DOCUMENTS / f"{document}.json").read_text())["schemas"][message]["properties"]
+    named = {each.path.removeprefix(path).partition(".")[0] for each in compared if each.path.startswith(path)}
+    output = ("Output only", "[Output Only]")
+    settable = {name for name, each in schema.items() if not each.get("description", "").startswith(output)}
+    assert settable - named - set(others.split()) == set()
+    assert (named | set(others.split())) - set(schema) == set()
 
 
 ROLE = "roles/run.invoker"
@@ -249,6 +297,81 @@ def test_a_machine_is_compared_with_its_request() -> None:
         "serviceAccounts", "metadata.enable-oslogin", "canIpForward", "machineType", "disks", "deletionProtection",
         "scheduling.maxRunDuration.seconds",
     ]  # fmt: skip
+
+
+REQUEST: dict[str, Any] = {
+    "machineType": "g2-standard-96",
+    "scheduling": {
+        "provisioningModel": "FLEX_START", "automaticRestart": False, "instanceTerminationAction": "DELETE",
+        "maxRunDuration": {"seconds": "60"},
+    },
+    "disks": [{"boot": True, "autoDelete": True, "initializeParams": {"diskSizeGb": "100"}}],
+    "reservationAffinity": {"consumeReservationType": "NO_RESERVATION"},
+}  # fmt: skip
+SUBNETWORK = "projects/p/regions/r/subnetworks/s"
+GRANTED: dict[str, Any] = {
+    **REQUEST,
+    "machineType": "https://www.googleapis.com/compute/v1/projects/p/zones/z/machineTypes/g2-standard-96",
+    "scheduling": {**REQUEST["scheduling"], "preemptible": False, "onHostMaintenance": "TERMINATE"},
+    "disks": [{"boot": True, "autoDelete": True, "diskSizeGb": "100", "type": "PERSISTENT"}],
+    # Google lists the accelerators of the machine type.
+    "guestAccelerators": [{"acceleratorType": "projects/p/zones/z/acceleratorTypes/nvidia-l4", "acceleratorCount": 8}],
+    "networkPerformanceConfig": {"totalEgressBandwidthTier": "DEFAULT"},
+    "networkInterfaces": [{"stackType": "IPV4_ONLY", "subnetwork": f"https://x/compute/v1/{SUBNETWORK}"}],
+    "confidentialInstanceConfig": {"enableConfidentialCompute": False},
+}
+
+
+def scheduled(**more: Any) -> dict[str, Any]:
+    return {"scheduling": {**GRANTED["scheduling"], **more}}
+
+
+def disk(**more: Any) -> dict[str, Any]:
+    return {"disks": [{**GRANTED["disks"][0], **more}]}
+
+
+def interface(**more: Any) -> dict[str, Any]:
+    return {"networkInterfaces": [{**GRANTED["networkInterfaces"][0], **more}]}
+
+
+@pytest.mark.parametrize(
+    ("more", "setting", "kind"),
+    [
+        ({"guestAccelerators": [{"acceleratorType": "a/nvidia-h100-80gb"}]}, "guestAccelerators", "cost"),
+        (disk(diskSizeGb="64000"), "disks[0].diskSizeGb", "cost"),
+        (disk(autoDelete=False), "disks[0].autoDelete", "cost"),
+        ({"resourcePolicies": ["projects/p/regions/r/resourcePolicies/daily"]}, "resourcePolicies", "cost"),
+        (scheduled(instanceTerminationAction="STOP"), "scheduling.instanceTerminationAction", "cost"),
+        (scheduled(provisioningModel="STANDARD"), "scheduling.provisioningModel", "cost"),
+        (scheduled(automaticRestart=True), "scheduling.automaticRestart", "cost"),
+        (scheduled(maxRunDuration={"seconds": "6000"}), "scheduling.maxRunDuration.seconds", "cost"),
+        (scheduled(maxRunDuration=None), "scheduling.maxRunDuration.seconds", "cost"),
+        (scheduled(nodeAffinities=[{"key": "k", "operator": "IN"}]), "scheduling.nodeAffinities", "cost"),
+        (scheduled(minNodeCpus=4), "scheduling.minNodeCpus", "cost"),
+        (scheduled(gracefulShutdown={"enabled": True}), "scheduling.gracefulShutdown.enabled", "cost"),
+        ({"networkPerformanceConfig": {"totalEgressBandwidthTier": "TIER_1"}},
+         "networkPerformanceConfig.totalEgressBandwidthTier", "cost"),
+        ({"confidentialInstanceConfig": {"enableConfidentialCompute": True}},
+         "confidentialInstanceConfig.enableConfidentialCompute", "cost"),
+        ({"confidentialInstanceConfig": {"confidentialInstanceType": "TDX"}},
+         "confidentialInstanceConfig.confidentialInstanceType", "cost"),
+        ({"reservationAffinity": {"consumeReservationType": "ANY_RESERVATION"}},
+         "reservationAffinity.consumeReservationType", "cost"),
+        ({"deletionProtection": True}, "deletionProtection", "cost"),
+        ({"workloadIdentityConfig": {"identity": "spiffe://x"}}, "workloadIdentityConfig.identity", "access"),
+        (interface(ipv6AccessType="EXTERNAL"), "networkInterfaces[0].ipv6AccessType", "access"),
+        (interface(stackType="IPV4_IPV6"), "networkInterfaces[0].stackType", "access"),
+        (interface(subnetwork=SUBNETWORK.replace("/s", "/other")), "networkInterfaces[0].subnetwork", "access"),
+        (interface(aliasIpv6Ranges=[{"ipCidrRange": "fd00::/96"}]), "networkInterfaces[0].aliasIpv6Ranges", "access"),
+    ],
+)  # fmt: skip
+def test_each_costly_setting_of_a_machine_is_compared(more: dict[str, Any], setting: str, kind: str) -> None:
+    machine = Machine("p", "vm", "flex_start_vm", ("z",), REQUEST, (SUBNETWORK,))
+    assert list(instance_changes(machine, GRANTED)) == []
+    assert [(each.setting, each.kind) for each in instance_changes(machine, GRANTED | more)] == [(setting, kind)]
+    declared = Machine("p", "vm", "flex_start_vm", ("z",), {**REQUEST, **more})
+    if "networkInterfaces" not in more:  # a request has no other interfaces
+        assert list(instance_changes(declared, GRANTED | more)) == []
 
 
 def test_a_node_is_compared_with_its_request() -> None:
