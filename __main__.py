@@ -17,7 +17,7 @@ from stacks.dispatch import deploy
 
 try:
     stack = pulumi.get_stack()
-    config.check_stack_file(stack, Path.cwd())
+    config.check_stack_file(stack, Path.cwd(), pulumi.get_project())
     today = datetime.now(UTC).date()
     plan = make_plan(config.settings(), project=config.google_project(), stack=stack, today=today)
     for name, value in deploy(plan).items():

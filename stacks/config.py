@@ -14,7 +14,7 @@ from bezel.errors import ENCRYPTED, Problem, UserError
 from bezel.planner import PlanError
 from bezel.planner.base.option_values import structured
 from bezel.planner.base.problems import NAMESPACE
-from bezel.planner.base.stack_file import StackFileError, read_stack_file
+from bezel.planner.base.stack_file import StackFileError, problems_of_spellings, read_stack_file
 
 
 def settings() -> dict[str, object]:
@@ -32,21 +32,21 @@ def settings() -> dict[str, object]:
     return {key.removeprefix(prefix): structured(value) for key, value in values.items()}
 
 
-def check_stack_file(stack: str, folder: Path) -> None:
-    """Refuse values in the stack's file that the engine's YAML parser reads differently from how they are written.
+def check_stack_file(stack: str, folder: Path, project: str) -> None:
+    """Refuse what the engine reads differently from how the stack's file has it: values, and names of keys.
 
-    The engine's values do not show it: `010` has become 8. A missing file, or another one than the engine's, is no
-    error: the engine has read what it needed.
+    The engine's values do not show it: `010` has become 8, `bezel:config:cost` has become `bezel:cost`. A missing file,
+    or another one than the engine's, is no error: the engine has read what it needed.
 
     Raises:
-        PlanError: There are such values; each is named with its line.
+        PlanError: There are such values and keys; each is named.
     """
+    name = f"Pulumi.{stack}.yaml"
     try:
-        text = (folder / f"Pulumi.{stack}.yaml").read_text(encoding="utf-8")
-        _, problems = read_stack_file(text, f"Pulumi.{stack}.yaml")
+        content, problems = read_stack_file((folder / name).read_text(encoding="utf-8"), name)
     except (OSError, UnicodeDecodeError, StackFileError):
         return
-    if problems:
+    if problems := [*problems, *problems_of_spellings(content, project, name)]:
         raise PlanError.of(problems, stack)
 
 

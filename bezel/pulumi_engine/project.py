@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bezel.errors import NOT_SET, Problem, UserError
 from bezel.planner.base.names import is_project_id
-from bezel.planner.base.stack_file import StackFileError, read_stack_file
+from bezel.planner.base.stack_file import StackFileError, engine_key, problems_of_spellings, read_stack_file
 from bezel.pulumi_engine.project_folder import project_folder
 
 STACK_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")  # the engine's own rule
@@ -70,18 +70,17 @@ class Project:
         """The stack's values of the project's own namespace without the prefix, defaults of Pulumi.yaml included.
 
         Raises:
-            ProjectError: There is no such stack, or its file is not YAML of the right shape.
+            ProjectError: There is no such stack, or its file is not YAML of the right shape, or spells a key as the
+                engine does not name it.
         """
         prefix = f"{self.name}:"
         declared = _mapping(self._declared().get("config"), "Pulumi.yaml: config")
         values: dict[str, object] = {}
         for key, schema in declared.items():
             if isinstance(schema, Mapping) and "default" in schema:
-                values[key.removeprefix(prefix)] = _as_passed_on(schema["default"])
-        for key, value in self._given(stack).items():
-            if key.startswith(prefix) or ":" not in key:
-                values[key.removeprefix(prefix)] = _as_passed_on(value)
-        return values
+                values[engine_key(key, self.name)] = _as_passed_on(schema["default"])
+        values |= {key: _as_passed_on(value) for key, value in self._given(stack).items()}
+        return {key.removeprefix(prefix): value for key, value in values.items() if key.startswith(prefix)}
 
     def given_keys(self, stack: str) -> frozenset[str]:
         """The keys of the project's own namespace that the stack's file has, without the prefix."""
@@ -94,8 +93,13 @@ class Project:
         return str(given) if given else cloud_project_of(environment)
 
     def _given(self, stack: str) -> Mapping[str, object]:
+        """Values of the stack's file by their keys as the engine names them."""
         file = self.stack_file(stack)
-        return _mapping(_read(file).get("config"), f"{file.name}: config")
+        content = _read(file)
+        given = _mapping(content.get("config"), f"{file.name}: config")
+        if problems := problems_of_spellings(content, self.name, file.name):
+            raise ProjectError(*problems)
+        return {engine_key(key, self.name): value for key, value in given.items()}
 
     def _declared(self) -> Mapping[str, object]:
         return _read(self.folder / "Pulumi.yaml")

@@ -1,12 +1,13 @@
 """Changes of what judges in words: old and new of each value, the file where it has none; and their digest."""
 
 import json
+from itertools import permutations
 
 import pytest
 
 from bezel.gitops.judge.changes import JudgeChange, changes_between, digest, keys_changed, lines_of
 from bezel.gitops.judge.document import document, text_lines
-from bezel.gitops.judge.stack_keys import judging_keys, of_new_stack
+from bezel.gitops.judge.stack_keys import UNREADABLE, judging_keys, of_new_stack
 from bezel.gitops.judge.trees import Entry
 from bezel.gitops.judge.values import values_of
 
@@ -148,6 +149,37 @@ def test_only_a_stacks_limits_prices_and_environment_judge_it(old, new, named):
     lines = lines_of(keys_changed("Pulumi.a.yaml", before, after))
     expected = ["cost.max_hourly_usd 1.1 → (none)", "cost.max_lease_usd (none) → 9"] if named is None else named
     assert lines == [f"Pulumi.a.yaml {line}" for line in expected]
+
+
+SPELLINGS = ["{}", "bezel:{}", "bezel:config:{}"]
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize(
+    ("key", "old", "new"), [("environment", "dev", "prod"), ("cost", "{max_hourly_usd: 1}", "{max_hourly_usd: 9}")]
+)
+def test_each_spelling_of_a_key_judges_as_the_engine_reads_it(spelling, key, old, new):
+    plain, one, other = (
+        judging_keys(f"config:\n  {name}: {value}\n".encode(), "bezel")
+        for name, value in ((f"bezel:{key}", old), (spelling.format(key), old), (spelling.format(key), new))
+    )
+    assert plain == one
+    assert len(lines_of(keys_changed("Pulumi.a.yaml", one, other))) == 1
+
+
+@pytest.mark.parametrize(("first", "second"), permutations(SPELLINGS, 2))
+def test_two_spellings_of_a_key_cannot_be_read(first, second):
+    text = f"config:\n  {first.format('cost')}: {{max_hourly_usd: 1}}\n  {second.format('cost')}: {{}}\n"
+    assert [*judging_keys(text.encode(), "bezel")] == [UNREADABLE]
+    assert judging_keys(text.encode(), "bezel") != judging_keys(text.replace("1", "9").encode(), "bezel")
+
+
+@pytest.mark.parametrize(
+    "key", ["gcp:environment", "gcp:config:environment", "bezel:config", "other:cost", "configs:cost"]
+)
+def test_a_key_of_another_name_does_not_judge(key):
+    text = f"config:\n  bezel:environment: dev\n  {key}: x\n"
+    assert judging_keys(text.encode(), "bezel") == {"environment": "dev"}
 
 
 def test_a_new_stack_chooses_its_environment_but_no_price():

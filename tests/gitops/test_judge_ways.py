@@ -137,11 +137,24 @@ WAYS = {
         edits("Pulumi.dev.yaml", "max_hourly_usd: 1", "max_hourly_usd: 1, prices: [{item: gpu, usd_per_unit: 0.01}]"),
         "Pulumi.dev.yaml cost.prices.0.usd_per_unit (none) → 0.01",
     ),
+    "stack's limit by its other name": (
+        edits("Pulumi.dev.yaml", "bezel:cost: {max_hourly_usd: 1}", "bezel:config:cost: {max_hourly_usd: 9}"),
+        "cost.max_hourly_usd 1 → 9",
+    ),
+    "environment by its other name": (
+        edits("Pulumi.dev.yaml", "bezel:environment: dev", "environment: prod"),
+        "environment dev → prod",
+    ),
+    "stack's limit twice": (
+        edits("Pulumi.dev.yaml", "  bezel:cost", "  cost: {max_hourly_usd: 9}\n  bezel:cost"),
+        "Pulumi.dev.yaml (cannot be read) (none) → ",
+    ),
     "environment": (edits("Pulumi.dev.yaml", "environment: dev", "environment: prod"), "environment dev → prod"),
     "stack file linked": (links("Pulumi.dev.yaml", "docs/copy"), "Pulumi.dev.yaml is a link"),
 }
 HARMLESS = {
     "stack file": edits("Pulumi.dev.yaml", "max_instances: 1", "max_instances: 2"),
+    "another spelling": edits("Pulumi.dev.yaml", "bezel:cost", "cost"),
     "new stack": writes("Pulumi.new.yaml", STACK.replace("dev", "prod")),
     "another stack's limit": edits("Pulumi.other.yaml", "max_hourly_usd: 1", "max_hourly_usd: 9"),
     "document": edits("docs/gitops.md", "Deploy", "Deploy more"),
@@ -203,7 +216,7 @@ def test_a_way_to_lift_the_judge_is_named_and_the_base_judges(way, copy):
     if any(said.partition(" ")[2].startswith(NOT_FILES) for said in lines(judge)):
         with pytest.raises(RefusedError):
             judge.check("dev")
-    if way in ("environment", "stack's limit", "stack's price", "stack file linked"):
+    if line.partition(" ")[0] == "environment" or way.startswith("stack"):
         return  # the packs are the same
     with judge.folder() as place:
         assert place != copy.folder

@@ -79,6 +79,29 @@ def test_values_are_those_that_json_knows_as_the_engine_hands_them_over(project:
     }  # fmt: skip
 
 
+def test_a_key_without_namespace_is_the_projects(project: Project) -> None:
+    (project.folder / "Pulumi.one.yaml").write_text("config: {vllm: {a: 1}, gcp:config:project: theirs}\n")
+    assert project.configuration("one")["vllm"] == {"a": 1}
+    assert project.given_keys("one") == {"vllm"}
+    assert project.cloud_project("one") == "theirs"
+
+
+@pytest.mark.parametrize(
+    ("keys", "named"),
+    [
+        (["bezel:config:vllm"], "Pulumi.one.yaml: bezel:config:vllm"),
+        (["vllm", "bezel:vllm"], "reads each of vllm, bezel:vllm as bezel:vllm"),
+        (["bezel:config:vllm", "bezel:vllm"], "reads each of bezel:config:vllm, bezel:vllm as bezel:vllm"),
+        (["gcp:config:project", "gcp:project"], "Pulumi.one.yaml: gcp:project"),
+    ],
+)
+def test_a_key_that_the_engine_renames_is_refused(project: Project, keys: list[str], named: str) -> None:
+    (project.folder / "Pulumi.one.yaml").write_text("config:\n" + "".join(f"  {key}: x\n" for key in keys))
+    with pytest.raises(ProjectError) as told:
+        project.configuration("one")
+    assert named in str(told.value)
+
+
 def test_a_value_that_is_read_in_two_ways_is_refused_with_its_line_and_quoted_it_is_text(project: Project) -> None:
     file = project.folder / "Pulumi.one.yaml"
     file.write_text("config:\n  vllm:\n    since: 2026-11-21\n    until: 010\n")

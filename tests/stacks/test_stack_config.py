@@ -1,5 +1,7 @@
 """The program's edge: all keys are read, structure is decoded, and nothing encrypted comes in."""
 
+from pathlib import Path
+
 import pytest
 from pulumi.runtime import set_all_config
 
@@ -48,6 +50,26 @@ def test_an_encrypted_setting_is_refused_without_its_value() -> None:
 
 def test_a_secret_of_another_namespace_is_none_of_ours() -> None:
     assert settings({"bezel:model": "m", "gcp:accessToken": "t"}, ("gcp:accessToken",)) == {"model": "m"}
+
+
+@pytest.mark.parametrize(
+    ("keys", "named"),
+    [
+        (["bezel:config:cost"], "Pulumi.dev.yaml: bezel:config:cost"),
+        (["cost", "bezel:cost"], "Pulumi.dev.yaml: bezel:cost"),
+        (["bezel:cost", "bezel:config:cost"], "Pulumi.dev.yaml: bezel:cost"),
+        (["cost", "bezel:environment", "gcp:config:project"], None),
+        (["bezel:cost", "gcp:cost", "bezel:config"], None),
+    ],
+)
+def test_a_key_that_the_engine_renames_is_refused(tmp_path: Path, keys: list[str], named: str | None) -> None:
+    (tmp_path / "Pulumi.dev.yaml").write_text("config:\n" + "".join(f"  {key}: x\n" for key in keys))
+    if named is None:
+        config.check_stack_file("dev", tmp_path, "bezel")
+        return
+    with pytest.raises(UserError) as raised:
+        config.check_stack_file("dev", tmp_path, "bezel")
+    assert named in str(raised.value)
 
 
 @pytest.mark.parametrize(

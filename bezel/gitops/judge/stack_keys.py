@@ -1,14 +1,14 @@
 """Keys of a stack's file that judge it: its environment, which chooses the limits, and its own limits and prices. Pure.
 
-Everything else in the file is judged. A file that cannot be read has one key that no other file shares, so it counts as
-changed.
+Everything else in the file is judged. A file that cannot be read, or in which two spellings of a key leave open which
+value the program gets, has one key that no other file shares, so it counts as changed.
 """
 
 import hashlib
 from collections.abc import Mapping
 
 from bezel.gitops.judge.values import flat
-from bezel.planner.base.stack_file import StackFileError, read_stack_file
+from bezel.planner.base.stack_file import StackFileError, read_stack_file, spellings
 
 ENVIRONMENT = "environment"
 _DEFAULT_ENVIRONMENT = "dev"
@@ -27,9 +27,12 @@ def judging_keys(content: bytes, project: str) -> dict[str, str]:
     try:
         read, _ = read_stack_file(content.decode(), "stack file")
         config = read.get("config") or {} if isinstance(read, Mapping) else {}
-        own = {str(key).removeprefix(f"{project}:"): value for key, value in config.items()}
-    except (ValueError, AttributeError, RecursionError, StackFileError):
-        return {UNREADABLE: hashlib.sha256(content).hexdigest()}
+        spelled = {key: found for key, found in spellings(config, project).items() if key.startswith(f"{project}:")}
+        own = {key.removeprefix(f"{project}:"): config[found[0]] for key, found in spelled.items()}
+    except (ValueError, AttributeError, TypeError, RecursionError, StackFileError):
+        return _unreadable(content)
+    if any(len(found) > 1 for found in spelled.values()):
+        return _unreadable(content)
     found = {ENVIRONMENT: str(own.get(ENVIRONMENT) or _DEFAULT_ENVIRONMENT)}
     cost = own.get(_COST)
     return found | dict(flat(cost, _COST)) if cost else found
@@ -42,3 +45,7 @@ def of_new_stack(keys: Mapping[str, str]) -> dict[str, str]:
     own replace those of the catalogue.
     """
     return {key: value for key, value in keys.items() if key == ENVIRONMENT or key.startswith(_LIMIT)}
+
+
+def _unreadable(content: bytes) -> dict[str, str]:
+    return {UNREADABLE: hashlib.sha256(content).hexdigest()}

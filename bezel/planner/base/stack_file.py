@@ -10,11 +10,14 @@ Source: what `pulumi config --json` 3.259.0 made of each form, and the resolvers
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from bezel.errors import NOT_SHOWN, Problem, UserError, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _STR, _NULL, _BOOL, _INT, _FLOAT, _DAY = (
     f"tag:yaml.org,2002:{kind}" for kind in ("str", "null", "bool", "int", "float", "timestamp")
@@ -45,6 +48,58 @@ _READINGS = (
 
 class StackFileError(UserError, ValueError):
     """The text is not YAML of keys and values; the problem names the line."""
+
+
+def engine_key(key: str, project: str) -> str:
+    """A key below `config` as the engine names it: `NAMESPACE:NAME`.
+
+    `cost`, `bezel:cost` and `bezel:config:cost` are one key in the project `bezel`.
+
+    Args:
+        key: As a file spells it.
+        project: Name of the project, which is the namespace of a key without one.
+
+    Source: `ParseKey` of the engine, tried with `pulumi config --json` 3.259.0, which refuses any other colons.
+    """
+    namespace, colon, name = key.partition(":")
+    if not colon:
+        return f"{project}:{key}"
+    return f"{namespace}:{name.removeprefix('config:')}"
+
+
+def spellings(keys: Iterable[object], project: str) -> dict[str, list[str]]:
+    """Key as the engine names it -> its spellings in a file, as `engine_key` reads them.
+
+    With several spellings the order of a map in the engine decides which value arrives.
+    """
+    found: dict[str, list[str]] = {}
+    for key in map(str, keys):
+        found.setdefault(engine_key(key, project), []).append(key)
+    return found
+
+
+def problems_of_spellings(content: object, project: str, name: str) -> list[Problem]:
+    """Keys of a stack file that the engine renames, or finds under several spellings.
+
+    Args:
+        content: The file's content, as `read_stack_file` returns it.
+        project: Name of the project.
+        name: The file's name, for messages.
+    """
+    config = content.get("config") if isinstance(content, dict) else None
+    if not isinstance(config, dict):
+        return []
+    problems = []
+    for key, found in spellings(config, project).items():
+        if len(found) > 1:
+            consequence = (
+                f"the engine reads each of {', '.join(found)} as {key}, and which value arrives is left to chance."
+            )
+            problems.append(Problem(f"{name}: {key}", None, consequence, f"keep {key} only."))
+        elif key.startswith(f"{project}:") and found[0] not in (key, key.removeprefix(f"{project}:")):
+            consequence = f"the engine reads it as {key}, so readers look for it in vain."
+            problems.append(Problem(f"{name}: {found[0]}", None, consequence, f"write {key}."))
+    return problems
 
 
 def read_stack_file(text: str, name: str) -> tuple[Any, list[Problem]]:
