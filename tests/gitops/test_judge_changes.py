@@ -167,7 +167,7 @@ def test_each_spelling_of_a_key_judges_as_the_engine_reads_it(spelling, key, old
     assert len(lines_of(keys_changed("Pulumi.a.yaml", one, other))) == 1
 
 
-@pytest.mark.parametrize(("first", "second"), permutations(SPELLINGS, 2))
+@pytest.mark.parametrize(("first", "second"), [*permutations(SPELLINGS, 2)])
 def test_two_spellings_of_a_key_cannot_be_read(first, second):
     text = f"config:\n  {first.format('cost')}: {{max_hourly_usd: 1}}\n  {second.format('cost')}: {{}}\n"
     assert [*judging_keys(text.encode(), "bezel")] == [UNREADABLE]
@@ -180,6 +180,40 @@ def test_two_spellings_of_a_key_cannot_be_read(first, second):
 def test_a_key_of_another_name_does_not_judge(key):
     text = f"config:\n  bezel:environment: dev\n  {key}: x\n"
     assert judging_keys(text.encode(), "bezel") == {"environment": "dev"}
+
+
+LONG = "x" * 5000
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        (f"'{LONG}1'", f"'{LONG}9'", ["…xxxxxxxxxxxxxxxxxxxx1 → …xxxxxxxxxxxxxxxxxxxx9"]),
+        (f"'a{LONG}'", f"'b{LONG}'", [f"a{LONG[:78]}… → b{LONG[:78]}…"]),
+        (f"'{LONG}'", f"'{LONG} '", ['…xxxxxxxxxxxxxxxxxxxx" → …xxxxxxxxxxxxxxxxxxxx "']),
+        ("'a b'", "'a  b'", ['"a b" → "a  b"']),
+        ("'a b'", '"a\\nb"', ['"a b" → "a\\nb"']),
+        (f"[{'1, ' * 90}1]", f"[{'1, ' * 90}9]", ["…, 1, 1, 1, 1, 1, 1, 1] → …, 1, 1, 1, 1, 1, 1, 9]"]),
+        ("'a b'", '"a b"', []),
+        (f"'{LONG}'", f'"{LONG}"', []),
+    ],
+)
+def test_a_value_is_compared_whole_and_shown_short(old, new, named):
+    text = "config:\n  bezel:cost: {{prices: [{{item: {}}}]}}\n"
+    before, after = (judging_keys(text.format(value).encode(), "bezel") for value in (old, new))
+    changes = keys_changed("Pulumi.a.yaml", before, after)
+    assert lines_of(changes) == [f"Pulumi.a.yaml cost.prices.0.item {line}" for line in named]
+    assert len({digest(changes), digest([])}) == 1 + len(named)
+
+
+def test_limits_in_a_json_text_judge_as_the_program_decodes_them():
+    sides = {name: f"config:\n  bezel:cost: {name}\n" for name in ("{max_hourly_usd: 1}", "'{\"max_hourly_usd\": 1}'")}
+    plain, decoded = (judging_keys(text.encode(), "bezel") for text in sides.values())
+    assert plain == decoded
+    raised = judging_keys(b"config:\n  bezel:cost: '{\"max_hourly_usd\":   9}'\n", "bezel")
+    assert lines_of(keys_changed("Pulumi.a.yaml", decoded, raised)) == ["Pulumi.a.yaml cost.max_hourly_usd 1 → 9"]
+    deep = f"config:\n  bezel:cost: '{'[' * 100_000}'\n"
+    assert [*judging_keys(deep.encode(), "bezel")] == [UNREADABLE]
 
 
 def test_a_new_stack_chooses_its_environment_but_no_price():

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bezel.gitops.judge.trees import FILE_MODES, LINK, Entry, Tree
-from bezel.gitops.judge.values import NONE, differing, values_of
+from bezel.gitops.judge.values import NONE, differing, shown_values, values_of
 
 Contents = Callable[[Collection[str]], Mapping[str, bytes]]
 """Contents of objects by their ids; what is not known is left out."""
@@ -29,8 +29,8 @@ class JudgeChange:
         path: The file.
         old: What it was, for the digest: mode and object id, or the keys' values; "" if it is new.
         new: What it is, likewise; "" if it is deleted.
-        values: Key, old and new text of each value that differs; None where the file has no values, or a side cannot
-            be read.
+        values: Key, old and new text of each value that differs, unabridged; None where the file has no values, or a
+            side cannot be read.
         state: "added", "deleted", or "" for a file that both have.
         forbidden: Why it cannot be approved, "" if it can.
     """
@@ -50,7 +50,8 @@ class JudgeChange:
             modes = [text.partition(" ")[0] for text in (self.old, self.new)]
             is_mode = all(modes) and modes[0] != modes[1]
             return [f"{self.path} " + (f"mode {modes[0]} → {modes[1]}" if is_mode else _STATES[self.state])]
-        lines = [f"{self.path} {key} {old} → {new}" for key, old, new in self.values[:_SHOWN_VALUES]]
+        sides = [(key, *shown_values(old, new)) for key, old, new in self.values[:_SHOWN_VALUES]]
+        lines = [f"{self.path} {key} {old} → {new}" for key, old, new in sides]
         rest = len(self.values) - len(lines)
         return [*lines, *([f"{self.path}: {rest} more values"] if rest else [])]
 

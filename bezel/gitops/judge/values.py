@@ -1,7 +1,7 @@
 """Values of files that judge, by their keys: limits, prices, settings, versions of dependencies. Pure.
 
-JSON, TOML, YAML and CSV become keys with texts, so that a change is shown as old and new. Everything else, and what
-cannot be read, has none.
+JSON, TOML, YAML and CSV become keys with whole texts, which are compared; they are shortened where a change is shown
+as old and new. Everything else, and what cannot be read, has none.
 """
 
 import csv
@@ -18,6 +18,7 @@ from bezel.planner.base.stack_file import StackFileError, read_stack_file
 NONE = "(none)"
 _LONGEST_FILE = 4_000_000
 _LONGEST = 80
+_BEFORE = 20  # equal characters that are shown in front of what differs
 _NAMES = ("id", "name")
 _AMOUNTS = ("usd_per_unit",)
 
@@ -65,10 +66,25 @@ def _names_of(items: list[Any]) -> list[str]:
     return [str(number) for number in range(len(items))]
 
 
-def _text(value: object) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
-    line = " ".join(text.split())
+def shown_values(old: str, new: str) -> tuple[str, str]:
+    """Two values that differ, as texts of one line and of bounded length that differ."""
+    sides = [" ".join(text.split()) for text in (old, new)]
+    if sides[0] == sides[1]:  # in blanks only
+        sides = [json.dumps(text, ensure_ascii=False) for text in (old, new)]
+    if _cut(sides[0]) == _cut(sides[1]):
+        pairs = enumerate(zip(*sides, strict=False))
+        first = next((place for place, (one, other) in pairs if one != other), min(map(len, sides)))
+        start = max(first - _BEFORE, 0)
+        sides = [f"…{side[start:]}" for side in sides]
+    return _cut(sides[0]), _cut(sides[1])
+
+
+def _cut(line: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
 
 
 def _json(text: str) -> Iterator[tuple[str, str]]:
