@@ -1,6 +1,7 @@
 """Ways to lift what judges: each is named before the merge, where the base judges, and stops the deploy after it."""
 
 import shutil
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -367,6 +368,64 @@ def test_a_pack_that_is_named_in_the_checkout_is_taken_from_the_base(copy, tmp_p
         assert packs_of(project, [own, other], place) == [place / "policies" / "hardware_cost", other]
         assert {pack.parent for pack in packs_of(project, [], place)} == {place / "policies"}
     assert packs_of(project, [own]) == [own]
+
+
+@pytest.fixture
+def guest(copy):
+    """A repository that does not hold Bezel's code, with an environment that git does not know."""
+    copy.git("rm", "--quiet", "-r", "bezel")
+    copy.commit("Leave the code out")
+    writes(".venv/lib/installed.py")(copy.folder)
+    return copy
+
+
+def interpreter(place: Path) -> str:
+    return (place / ".venv/bin/python").read_text()
+
+
+@pytest.mark.parametrize("path", [".venv/bin/python", ".venv/lib/python3/site-packages/evil.pth", ".venv/pyvenv.cfg"])
+def test_a_committed_environment_does_not_run_the_packs(guest, monkeypatch, path):
+    project = guest_branch(guest, writes(path))
+    judge = base_judge(project, "dev", "main", {})
+    assert any(f"{path} is new" in line for line in lines(judge))
+    judge.check("dev")
+    with judge.folder() as place:
+        assert str(guest.folder / ".venv") not in interpreter(place)
+        assert f"{sys.prefix}/bin/python" in interpreter(place)
+    monkeypatch.setattr(sys, "prefix", str(guest.folder / ".venv"))
+    with pytest.raises(RefusedError, match=path):
+        judge.check("dev")
+
+
+def test_an_installed_environment_runs_the_bases_packs(guest, monkeypatch):
+    project = guest_branch(guest, WAYS["limit"][0])
+    judge = base_judge(project, "dev", "main", {})
+    assert judge.uncommitted == ()
+    with judge.folder() as place:
+        assert str(guest.folder / ".venv/bin/python") in interpreter(place)
+    monkeypatch.setattr(sys, "prefix", str(guest.folder / ".venv"))
+    judge.check("dev")
+
+
+def test_another_environment_in_the_project_is_its_code_too(guest, monkeypatch):
+    judge = base_judge(guest_branch(guest, writes("env/lib/evil.py")), "dev", "main", {})
+    judge.check("dev")
+    monkeypatch.setattr(sys, "prefix", str(guest.folder / "env"))
+    with pytest.raises(RefusedError, match=r"env/lib/evil\.py"):
+        judge.check("dev")
+
+
+def guest_branch(guest: WorkingCopy, edit: Callable[[Path], None]) -> Project:
+    """A branch whose commit leaves the installed environment out."""
+    guest.git("checkout", "--quiet", "-b", "change")
+    before = {file for file in guest.folder.rglob("*") if file.is_file()}
+    edit(guest.folder)
+    made = {file for file in guest.folder.rglob("*") if file.is_file() and ".git" not in file.parts} - before
+    guest.git("add", "--update")
+    for file in made:
+        guest.git("add", "--force", str(file))
+    guest.git("commit", "--quiet", "--message", "Change")
+    return Project(guest.folder)
 
 
 def test_a_checkout_without_any_base_says_that_it_judges_itself(copy):

@@ -30,6 +30,7 @@ _CODE_OF_PROJECT = "bezel/__init__.py"
 # Key of the project file by which the engine finds language hosts and analyzers; files that it may read in its place.
 _PROJECT_FILE, _PLUGINS = "Pulumi.yaml", "plugins"
 _OTHER_PROJECT_FILES = ("Pulumi.yml", "Pulumi.json")
+_VENV = ".venv"
 _PYTHON = """#!/bin/sh
 PYTHONPATH={path} PYTHONSAFEPATH=1 exec {python} "$@"
 """
@@ -85,9 +86,10 @@ class BaseJudge:
         changed = [change.path for change in self.changes if not change.forbidden]
         differing = dict.fromkeys([*changed, *self.behind, *self.uncommitted])
         loaded = [path for path in differing if self._is_own_code(path)]
-        if strange := [path for path in loaded if not is_same_file(self.code / path, self.files.get(path))]:
+        place = self.code if self._holds_code else self.project.folder
+        if strange := [path for path in loaded if not is_same_file(place / path, self.files.get(path))]:
             listed = ", ".join(strange[:5]) + (f" and {len(strange) - 5} more" if len(strange) > 5 else "")
-            consequence = f"these are not the base's where this command runs from ({self.code}), and the base judges."
+            consequence = f"these are not the base's where this command runs from ({place}), and the base judges."
             base = self.commit[:12]
             repair = (
                 f"let the base judge: `git worktree add --detach ../judge {base}`, `make -C ../judge setup`, then here "
@@ -101,7 +103,8 @@ class BaseJudge:
         """Whether this process would load a path of the checkout if it ran from there."""
         if self._holds_code:
             return is_loaded(path)
-        return makes_environment(path) and Path(sys.prefix).is_relative_to(self.project.folder.resolve())
+        folder, prefix = self.project.folder.resolve(), Path(sys.prefix).resolve()
+        return prefix.is_relative_to(folder) and (makes_environment(path) or (folder / path).is_relative_to(prefix))
 
     @property
     def _holds_code(self) -> bool:
@@ -121,9 +124,9 @@ class BaseJudge:
         with tempfile.TemporaryDirectory(prefix="bezel-judge-") as temporary:
             place = Path(temporary)
             write_files(self.project.folder, self.files, place)
-            own = self.project.folder.absolute() / ".venv"
+            own = self.project.folder.absolute() / _VENV
             is_own = own.is_dir() and not self._holds_code and not any(map(makes_environment, changed))
-            python = place / ".venv" / "bin" / "python"
+            python = place / _VENV / "bin" / "python"
             python.parent.mkdir(parents=True)
             interpreter = (own if is_own else Path(sys.prefix)) / "bin" / "python"
             python.write_text(_PYTHON.format(path=shlex.quote(temporary), python=shlex.quote(str(interpreter))))
@@ -193,8 +196,16 @@ def _of_stack(project: Project, file: Path, entry: Entry | None) -> list[JudgeCh
 
 
 def _uncommitted(folder: Path) -> list[str]:
-    """Files that differ from HEAD; untracked ones too, but for reports and notes beside the project's file."""
+    """Files that differ from HEAD; untracked ones too, but for reports and notes beside the project's file.
+
+    An untracked environment has been installed here, and is not of the change, as one that git ignores.
+    """
     prefix = checked_git(folder, "rev-parse", "--show-prefix")
     status = checked_git(folder, "status", "--porcelain", "--untracked-files=all", "--no-renames", "-z").split("\0")
     found = [(entry[:2], below(prefix, entry[3:])) for entry in status if len(entry) > 3]
-    return [path for state, path in found if state != "??" or "/" in path or is_loaded(path) or STACK_FILE.match(path)]
+    return [path for state, path in found if state != "??" or _may_count(path)]
+
+
+def _may_count(path: str) -> bool:
+    is_environment = path.startswith(f"{_VENV}/")
+    return not is_environment and ("/" in path or is_loaded(path) or bool(STACK_FILE.match(path)))

@@ -16,7 +16,7 @@ STACK_FILE = re.compile(r"Pulumi\.(?P<stack>[^/]+)\.yaml")
 _ABOVE = re.compile(r"/(?:\.(?:github|gitea|forgejo|ci)/.+|(?![^/]+\.md$|LICENSE$)[^/]+)")
 # Modules, data of the packages, and what the environment is made of. The packs are run from an export of the base.
 _LOADED = re.compile(r"(?:bezel|bootstrap)/.+|(?!policies/|tools/)[^/].*\.(?:py|pyc|so|pth)")
-_ENVIRONMENT = re.compile(r"uv\.(?:lock|toml)|pyproject\.toml|requirements[^/]*\.txt")
+_ENVIRONMENT = re.compile(r"uv\.(?:lock|toml)|pyproject\.toml|requirements[^/]*\.txt|(?i:\.venv)(?:/.+)?")
 
 
 def is_judge(path: str) -> bool:
@@ -36,5 +36,5 @@ def is_loaded(path: str) -> bool:
 
 
 def makes_environment(path: str) -> bool:
-    """Whether a path says which distributions an environment has."""
+    """Whether a path says which distributions an environment has, or is a part of the project's own environment."""
     return bool(_ENVIRONMENT.fullmatch(path))
