@@ -6,6 +6,7 @@ import operator
 import os
 import pickle
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from pulumi.dynamic.dynamic import serialize_provider
 
 from bezel.gitops.project_setup.folder import SetupFolder
 from bootstrap.providers.stack_guard import StackGuardProvider
+from components.dynamic_plugin.provider_source import defines_provider
 from components.dynamic_plugin.unpickling import ProviderError, load_provider
 from components.providers.lease_hours import LeaseAfterChecksProvider
 from components.providers.model_files import ModelFilesProvider
@@ -101,6 +103,12 @@ def hostile(mark: str) -> dict[str, bytes]:
     }
 
 
+def pickled(module: str, name: str) -> bytes:
+    """An instance of a class by its module and name, as the SDK writes it."""
+    texts = b"".join(b"X" + len(one).to_bytes(4, "little") + one for one in (module.encode(), name.encode()))
+    return b"\x80\x04" + texts + b"\x93)\x81."
+
+
 @pytest.mark.parametrize("provider", PROVIDERS, ids=lambda provider: provider.__name__)
 def test_every_provider_of_the_program_is_read(provider: type[ResourceProvider]) -> None:
     assert type(load_provider(base64.b64decode(serialize_provider(provider())))) is provider
@@ -129,6 +137,80 @@ def test_code_in_a_pickle_is_refused_and_never_run(way: str, tmp_path: Path) -> 
         load_provider(hostile(str(mark))[way])
     assert not mark.exists()
     assert "Repair: put the provider's class into a module" in str(refused.value)
+
+
+MODULES = {
+    "no class": "",
+    "a class of another base": "class Thing(dict): ...",
+    "a class without a base": "class Thing: ...",
+    "a class within another": "from pulumi.dynamic import ResourceProvider as R\nclass A:\n class Thing(R): ...",
+    "a class of a function": "from pulumi.dynamic import *\ndef f():\n class Thing(ResourceProvider): ...",
+    "a class by another name": "from pulumi.dynamic import ResourceProvider\nclass Other(ResourceProvider): ...",
+    "a class of elsewhere": "from smoke.health import HealthCheckProvider as Thing",
+    "a namesake of the base": "class ResourceProvider: ...\nclass Thing(ResourceProvider): ...",
+    "a base of itself": "class Thing(Thing): ...",
+    "a base that is a call": "from pulumi.dynamic import ResourceProvider\nclass Thing(print('x')): ...",
+    "no Python": "class Thing(:",
+}
+
+
+def written_module(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Path]:
+    """The name of a module with this text, and the folder that it, or the package above it, makes when it runs."""
+    name, mark = f"written_{abs(hash(text))}", folder / "ran"
+    (folder / name).mkdir()
+    for file, more in (("__init__.py", ""), ("module.py", text)):
+        (folder / name / file).write_text(f"import pathlib\npathlib.Path({str(mark)!r}).mkdir(exist_ok=True)\n{more}")
+    (folder / name / "base.py").write_text("from pulumi.dynamic import ResourceProvider as R\nclass Base(R): ...\n")
+    monkeypatch.syspath_prepend(folder)
+    return f"{name}.module", mark
+
+
+@pytest.mark.parametrize("kind", MODULES)
+def test_a_module_without_the_provider_is_not_imported(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, mark = written_module(tmp_path, MODULES[kind], monkeypatch)
+    for name in ("Thing", "A.Thing", "pathlib", "pathlib.os", ""):
+        with pytest.raises(ProviderError):
+            load_provider(pickled(module, name))
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("module", ["this", "antigravity", "test.__main__", "pulumi.dynamic.__main__", "idlelib.idle",
+    "bootstrap.__main__", "lib2to3.__main__", "..this", "this.", "", "a b", "__main__", "x" * 5000])  # fmt: skip
+def test_a_module_that_acts_when_imported_is_refused(module: str) -> None:
+    before = set(sys.modules)
+    for name in ("Thing", "main", "x.y"):
+        with pytest.raises(ProviderError):
+            load_provider(pickled(module, name))
+    assert set(sys.modules) == before
+
+
+WRITTEN = {
+    "from": "from pulumi.dynamic import ResourceProvider\nclass Thing(ResourceProvider): ...",
+    "package": "import pulumi\nclass Thing(pulumi.dynamic.ResourceProvider): ...",
+    "module": "import pulumi.dynamic as d\nclass Thing(d.ResourceProvider): ...",
+    "base of this program": "from smoke.base import SmokeProvider as Base\nclass Thing(Base): ...",
+    "second base": "from pulumi.dynamic import ResourceProvider as R\nclass M: ...\nclass B(R): ...\n"
+    "class Thing(M, B): ...",
+    "generic": "from typing import *\nfrom pulumi.dynamic import ResourceProvider as R\nT = TypeVar('T')\n"
+    "class B(R, Generic[T]): ...\nclass Thing(B[int]): ...",
+    "beside": "from .base import Base\nclass Thing(Base): ...",
+    "condition": "try:\n from pulumi.dynamic import ResourceProvider\nfinally:\n pass\nif 1:\n"
+    " class Thing(ResourceProvider): ...",
+}
+
+
+@pytest.mark.parametrize("kind", WRITTEN)
+def test_a_providers_module_is_imported(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module, mark = written_module(tmp_path, WRITTEN[kind], monkeypatch)
+    assert type(load_provider(pickled(module, "Thing"))).__module__ == module
+    assert mark.exists()
+
+
+def test_the_programs_own_providers_are_found_in_their_source() -> None:
+    assert all(defines_provider(one.__module__, one.__name__) for one in PROVIDERS)
+    assert defines_provider("smoke.base", "SmokeProvider")
 
 
 def test_every_project_with_dynamic_resources_names_the_plugin(tmp_path: Path) -> None:
