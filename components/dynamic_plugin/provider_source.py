@@ -1,9 +1,8 @@
-"""Whether the source of a module defines the class of a provider, found without a line of it being run.
+"""Classes of providers in the source of a module, found without a line of it being run.
 
 An import runs a module and the packages above it, so a name of a pickle is looked up in the source first. A base may
 come from another module, which is read in the same way. Leaves out classes that only running the module would show
-(an alias, `type(...)`, `import *`) and classes within another: the SDK finds none of these by module and name either,
-or they can be written plainly.
+(an alias, `type(...)`, `import *`) and classes within another.
 """
 
 import ast
@@ -60,7 +59,8 @@ def _imports(module: str, statement: ast.Import | ast.ImportFrom) -> dict[str, s
     if isinstance(statement, ast.Import):
         names = [(one.asname, one.name) if one.asname else (one.name.partition(".")[0],) * 2 for one in statement.names]
         return dict(names)
-    # One level is the package that holds the module; a package's own file is not told apart, and refused.
+    # One level is the package that holds the module. Relative imports of a package's own file are read one level too
+    # high, so a provider there is refused.
     above = module.rsplit(".", statement.level)[0] if statement.level else None
     source = ".".join(filter(None, (above, statement.module)))
     return {one.asname or one.name: f"{source}.{one.name}" for one in statement.names}

@@ -6,11 +6,14 @@ of the machine registers at its own port (see docs/localcloud-access.md), so not
 program's.
 """
 
+import functools
 import importlib
+import inspect
 import io
 import pickle
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeGuard
 
 from pulumi.dynamic import ResourceProvider
 
@@ -28,15 +31,94 @@ class ProviderError(DeployError):
     """A pickle that is no provider of a module."""
 
 
-class _Unpickler(pickle.Unpickler):
+# What protocols 4 and 5 write for a provider and plain values: no call, and no instance of another class.
+_OPERATIONS = (
+    *(pickle.PROTO, pickle.FRAME, pickle.MEMOIZE, pickle.BINGET, pickle.LONG_BINGET, pickle.MARK, pickle.STOP),
+    *(pickle.NONE, pickle.NEWTRUE, pickle.NEWFALSE, pickle.BINFLOAT),
+    *(pickle.BININT, pickle.BININT1, pickle.BININT2, pickle.LONG1, pickle.LONG4),
+    *(pickle.SHORT_BINUNICODE, pickle.BINUNICODE, pickle.BINUNICODE8),
+    *(pickle.SHORT_BINBYTES, pickle.BINBYTES, pickle.BINBYTES8, pickle.BYTEARRAY8),
+    *(pickle.EMPTY_TUPLE, pickle.TUPLE1, pickle.TUPLE2, pickle.TUPLE3, pickle.TUPLE, pickle.FROZENSET),
+    *(pickle.EMPTY_LIST, pickle.APPEND, pickle.APPENDS, pickle.EMPTY_SET, pickle.ADDITEMS),
+    *(pickle.EMPTY_DICT, pickle.SETITEM, pickle.SETITEMS, pickle.STACK_GLOBAL, pickle.NEWOBJ, pickle.BUILD),
+)
+
+
+class _Dispatch(dict[int, Callable[[Any], None]]):
+    """Operation -> what carries it out; every other operation is refused."""
+
+    def __missing__(self, code: int) -> Callable[[Any], None]:
+        consequence = "a pickle of a provider has no such operation; it may run code."
+        raise ProviderError(Problem("__provider", f"operation {bytes([code])!r}", consequence, _REPAIR))
+
+
+# The SDK writes with its counterpart. The one in C lets no operation be refused.
+_Base = pickle._Unpickler  # noqa: SLF001
+_CARRIED_OUT: dict[int, Callable[[Any], None]] = _Base.dispatch
+
+
+class _Unpickler(_Base):
+    stack: list[Any]
+    metastack: list[list[Any]]
+    dispatch = _Dispatch({code[0]: _CARRIED_OUT[code[0]] for code in _OPERATIONS})
+
+    def instantiate(self) -> None:
+        values, kind = self.stack.pop(), self.stack.pop()
+        if not _is_provider_class(kind) or type(values) is not tuple or values:
+            raise _refusal("an instance", kind, "expected one of a provider's class, without arguments.")
+        self.stack.append(kind.__new__(kind))
+
+    def set_values(self) -> None:
+        values, provider = self.stack.pop(), self.stack[-1]
+        if not isinstance(provider, ResourceProvider):
+            raise _refusal("values", provider, "expected a provider's; a class would change for every resource.")
+        if type(values) is not dict or not all(type(name) is str for name in values):
+            raise _refusal("values", values, "expected name -> value, as an instance has them.")
+        if taken := [name for name in values if _is_own_code(type(provider), name)]:
+            raise _refusal("values", provider, f"{', '.join(taken)} would replace code of the provider's class.")
+        if (own := getattr(type(provider), "__setstate__", None)) is not None:
+            own(provider, values)
+        else:
+            vars(provider).update(values)
+
+    def fill(self, kind: type, code: bytes) -> None:
+        # Of a list, set or dict alone: the methods of another object are code.
+        above = self.stack if code in {pickle.APPEND, pickle.SETITEM} else self.metastack[-1] if self.metastack else []
+        last = {pickle.APPEND: -2, pickle.SETITEM: -3}.get(code, -1)
+        if len(above) < -last or type(above[last]) is not kind:
+            raise _refusal("an item", None, f"expected it in a {kind.__name__}.")
+        _CARRIED_OUT[code[0]](self)
+
+    dispatch[pickle.NEWOBJ[0]] = instantiate
+    dispatch[pickle.BUILD[0]] = set_values
+    for _code, _kind in ((pickle.APPEND, list), (pickle.APPENDS, list), (pickle.ADDITEMS, set), (pickle.SETITEM, dict),
+                         (pickle.SETITEMS, dict)):  # fmt: skip
+        dispatch[_code[0]] = functools.partial(fill, kind=_kind, code=_code)
+
     def find_class(self, module: str, name: str) -> type[ResourceProvider]:
         # An import runs the module, and getattr on a loaded one may run its __getattr__.
         if module in sys.modules or defines_provider(module, name):
             found = vars(importlib.import_module(module)).get(name)
-            if isinstance(found, type) and issubclass(found, ResourceProvider) and found.__module__ == module:
+            if _is_provider_class(found) and found.__module__ == module:
                 return found
         consequence = "expected the class of a provider; another name may run code."
         raise ProviderError(Problem("__provider", f"{module}.{name}", consequence, _REPAIR))
+
+
+def _is_provider_class(found: object) -> TypeGuard[type[ResourceProvider]]:
+    return isinstance(found, type) and issubclass(found, ResourceProvider)
+
+
+def _is_own_code(kind: type, name: str) -> bool:
+    """Whether a value of this name would stand for a method or property, or for what Python itself looks up."""
+    own = inspect.getattr_static(kind, name, None)
+    is_special = name.startswith("__") and name.endswith("__")
+    return is_special or callable(own) or any(hasattr(type(own), method) for method in ("__get__", "__set__"))
+
+
+def _refusal(what: str, found: object, consequence: str) -> ProviderError:
+    kind = found.__qualname__ if isinstance(found, type) else None if found is None else type(found).__name__
+    return ProviderError(Problem("__provider", f"{what} of {kind}" if kind else what, consequence, _REPAIR))
 
 
 def load_provider(data: bytes) -> Any:
@@ -46,7 +128,8 @@ def load_provider(data: bytes) -> Any:
         data: What `pulumi.dynamic` serialized.
 
     Raises:
-        ProviderError: It names anything else than classes of providers, or is no pickle.
+        ProviderError: It names anything else than classes of providers, sets more than values of an instance, or is no
+            pickle.
     """
     try:
         provider = _Unpickler(io.BytesIO(data)).load()

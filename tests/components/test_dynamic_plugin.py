@@ -5,6 +5,7 @@ import functools
 import operator
 import os
 import pickle
+import pickletools
 import subprocess
 import sys
 from collections.abc import Callable
@@ -211,6 +212,68 @@ def test_a_providers_module_is_imported(kind: str, tmp_path: Path, monkeypatch: 
 def test_the_programs_own_providers_are_found_in_their_source() -> None:
     assert all(defines_provider(one.__module__, one.__name__) for one in PROVIDERS)
     assert defines_provider("smoke.base", "SmokeProvider")
+
+
+KIND = pickled("smoke.health", "HealthCheckProvider")[:-3]
+THING = KIND + b")\x81"
+DELETE = b"}\x8c\x06delete" + KIND[2:] + b"s"
+CHANGES = {
+    "a class by slots": KIND + b"N" + DELETE + b"\x86b0" + THING + b".",
+    "a class by its dictionary": KIND + DELETE + b"b0" + THING + b".",
+    "a class by slots, in a value": THING + b"}\x8c\x01x" + KIND + b"N" + DELETE + b"\x86bsb.",
+    "slots of an instance": THING + b"N" + DELETE + b"\x86b.",
+    "a method of an instance": THING + DELETE + b"b.",
+    "the class of an instance": THING + b"}\x8c\x09__class__" + KIND + b"sb.",
+    "a special name that no class has": THING + b"}\x8c\x08__call__" + KIND + b"sb.",
+    "a property of an instance": THING + b"}\x8c\x08__dict__}sb.",
+    "a name that is no text": THING + b"}K\x01K\x01sb.",
+    "no values at all": THING + b"K\x01b.",
+    "an argument of the constructor": KIND + b"K\x01\x85\x81.",
+    "an item of an instance": THING + b"K\x01a.",
+    "items of an instance": THING + b"(K\x01e.",
+    "an item of a class": KIND + b"K\x01K\x02s.",
+    "items of a class": KIND + b"(K\x01K\x02u.",
+    "members of a class": KIND + b"(K\x01\x90.",
+    "items below nothing": b"\x80\x04(K\x01e.",
+    "an item without a list": b"\x80\x04K\x01a.",
+}
+
+
+@pytest.mark.parametrize("way", CHANGES)
+def test_a_pickle_sets_nothing_but_values_of_an_instance(way: str) -> None:
+    before = dict(vars(HealthCheckProvider))
+    with pytest.raises(ProviderError):
+        load_provider(CHANGES[way])
+    assert dict(vars(HealthCheckProvider)) == before
+
+
+def test_each_operation_but_those_of_plain_values_is_refused() -> None:
+    refused = set[str]()
+    for operation in pickletools.opcodes:
+        try:
+            load_provider(THING + operation.code.encode("latin-1"))
+        except ProviderError as error:
+            refused |= {operation.name} if "no such operation" in str(error) else set()
+    calls = {"REDUCE", "INST", "OBJ", "NEWOBJ_EX", "EXT1", "EXT2", "EXT4", "PERSID", "BINPERSID"}
+    assert calls | {"GLOBAL", "POP", "POP_MARK", "DUP", "NEXT_BUFFER", "READONLY_BUFFER"} <= refused
+    assert not refused & {"BUILD", "NEWOBJ", "STACK_GLOBAL", "SETITEMS", "BINFLOAT", "STOP"}
+
+
+class WithDefaults(ResourceProvider):
+    """A provider whose values have defaults in its class."""
+
+    limit: float = 1.0
+    serialize_as_secret_always = True
+
+
+@pytest.mark.parametrize("value", [None, True, False, 0, 255, 256, 65536, -1, 1 << 40, 1 << 4000, 0.5, "", "ü" * 300,
+    "x" * 70_000, b"", b"x" * 300, bytearray(b"x"), (), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 4), [], [1], [1, 2], set(),
+    {1, 2}, frozenset({1}), {}, {"a": 1}, {"a": {"b": [1, (2, {3})]}}, WithDefaults])  # fmt: skip
+def test_every_plain_value_of_a_provider_is_read(value: object) -> None:
+    provider = WithDefaults()
+    vars(provider).update({"limit": value, "other": value, "serialize_as_secret_always": False})
+    for protocol in (5,) if isinstance(value, bytearray) else (4, 5):  # the one before writes a call for it
+        assert vars(load_provider(dill.dumps(provider, protocol=protocol, recurse=True))) == vars(provider)
 
 
 def test_every_project_with_dynamic_resources_names_the_plugin(tmp_path: Path) -> None:
