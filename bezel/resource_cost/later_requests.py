@@ -8,6 +8,7 @@ out programs inside images: the rights of their accounts limit these.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import accumulate
@@ -15,7 +16,7 @@ from itertools import accumulate
 import yaml
 
 from bezel.resource_cost.anywhere import describes_only, mappings
-from bezel.resource_cost.commands import TOOLS, unread_command
+from bezel.resource_cost.commands import tool_named, unread_command
 from bezel.resource_cost.google_hosts import is_google_api
 from bezel.resource_cost.inputs import UNKNOWN, InputError, Inputs, camel, not_known
 from bezel.resource_cost.scheduled_requests import JOB, Unread
@@ -33,13 +34,20 @@ SIGNED = frozenset({"oauthToken", "serviceAccountAuthConfig", "serviceAccountAut
 _ACCOUNT = frozenset({"serviceAccount", "serviceAccountEmail"})
 SCRIPTS = (
     "entrypoint", "entrypoints", "command", "commands", "script", "scripts", "args", "arguments", "startupScript",
-    "metadataStartupScript", "postStartupScript", "create", "update", "prologBashScripts", "epilogBashScripts",
+    "metadataStartupScript", "postStartupScript", "create", "update", "delete", "prologBashScripts",
+    "epilogBashScripts",
 )  # fmt: skip
 """Inputs that hold a command or a script, in the order in which they make a command."""
+_PARTS = frozenset({"entrypoint", "entrypoints", "command", "commands", "args", "arguments"})
+"""Those that make one command together."""
 _ABOUT = frozenset({"metadata", "annotations", "labels"})
+_BOOT_SCRIPT = re.compile(
+    r"(?:startup|shutdown)-script|user-data|gce-container-declaration|(?:windows|sysprep)-[a-z-]*script-(?:ps1|cmd|bat)"
+)
+"""Metadata of a machine that it runs."""
 _IMAGES = ("image", "name", "imageUri")
 _LONGEST_WORKFLOW, _DEEPEST = 131_072, 100  # Workflows takes 128 KB
-_READING = ("get", "list", "aggregatedList", "getIamPolicy", "testIamPermissions", "search", "query", "lookup")
+_READING = ("get", "list", "aggregatedList", "getIamPolicy", "testIamPermissions", "search", "lookup")
 _ENDING = ("instances.delete", "instances.stop", "instances.suspend")
 
 
@@ -58,9 +66,43 @@ def unread_request(token: str, inputs: Inputs) -> Unread | None:
     if token == TRIGGER and inputs.get("build") is None:
         return Unread(inputs.key("filename"), inputs.text("filename") or "(not set)", "a build that stands elsewhere")
     for path, held in mappings(inputs.values):
-        if _ABOUT.isdisjoint(path) and (unread := _in_mapping(token, (*inputs.where, *path), held)):
+        here = (*inputs.where, *path)
+        unread = _in_mapping(token, here, held) if _ABOUT.isdisjoint(path) else None
+        if unread := unread or _in_metadata(token, here, held):
             return unread
     return None
+
+
+def _in_metadata(token: str, path: tuple[str, ...], held: Mapping[str, object]) -> Unread | None:
+    """A command that does more than read, in what a machine runs of its metadata: by name, or as a key and a value."""
+    named = [(str(held["key"]), "value", held.get("value"))] if "key" in held else []
+    for key, name, value in [*((str(name), str(name), value) for name, value in held.items()), *named]:
+        if not _BOOT_SCRIPT.fullmatch(key.lower()) or not isinstance(value, str):
+            continue
+        where = (*path, name)
+        if why := unread_command(value):
+            return Unread(".".join(where), "(set)", why)
+        if (declared := _declared(value)) is None:
+            continue
+        for inner, part in mappings(declared):
+            if unread := _in_mapping(token, (*where, *inner), part):
+                return unread
+    return None
+
+
+def _declared(text: str) -> object:
+    """The containers or files that a text of YAML declares; None for any other text."""
+    if text.startswith("#!") or len(text) > _LONGEST_WORKFLOW or _levels(text) > _DEEPEST:
+        return None
+    try:
+        events = list(yaml.parse(text, Loader=yaml.SafeLoader))
+        return None if any(isinstance(each, yaml.AliasEvent) for each in events) else yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return None
+
+
+def _levels(text: str) -> int:
+    return max(accumulate((letter in "[{") - (letter in "]}") for letter in text), default=0)
 
 
 def _in_mapping(token: str, path: tuple[str, ...], held: Mapping[str, object]) -> Unread | None:
@@ -68,10 +110,12 @@ def _in_mapping(token: str, path: tuple[str, ...], held: Mapping[str, object]) -
     names = _names(tuple(held))
     place = next((name for name in SCRIPTS if name in names), None)
     if place is not None:
-        parts, tools = [_words(held[names[name]]) for name in SCRIPTS if name in names], _tools(held)
-        if None in parts and (tools or token == TRIGGER):
+        parts, tools = {name: _words(held[names[name]]) for name in SCRIPTS if name in names}, _tools(held)
+        if None in parts.values() and (tools or token == TRIGGER):
             raise InputError(not_known(".".join((*path, names[place]))))
-        if why := unread_command(" ".join([*tools, *(part or "" for part in parts)])):
+        lines = [" ".join([*tools, *(part or "" for name, part in parts.items() if name in _PARTS)])]
+        lines += [part or "" for name, part in parts.items() if name not in _PARTS]
+        if why := unread_command("\n".join(lines)):
             return Unread(".".join((*path, names[place])), "(set)", why)
     if token != JOB and token.startswith("gcp:") and (name := _signing(names, held)):
         return Unread(".".join((*path, name)), "(set)", "requests with a token for Google's APIs")
@@ -101,15 +145,15 @@ def _words(held: object) -> str | None:
     if held is UNKNOWN or (isinstance(held, list) and UNKNOWN in held):
         return None
     if isinstance(held, list):
-        return " ".join(part if isinstance(part, str) else " " for part in held)
+        parts = [part if isinstance(part, str) else " " for part in held]
+        return ("\n" if parts and " " in parts[0] else " ").join(parts)
     return held if isinstance(held, str) else json.dumps(held, default=str)
 
 
 def _tools(held: Mapping[str, object]) -> list[str]:
     """The tool that an image holds, which runs the container's arguments."""
     images = [str(held[name]) for name in _IMAGES if isinstance(held.get(name), str)]
-    names = [image.rpartition("/")[2].partition("@")[0].partition(":")[0] for image in images if "/" in image]
-    return [name for name in names if name in TOOLS]
+    return [tool for image in images if "/" in image and (tool := tool_named(image))]
 
 
 def _of_workflow(inputs: Inputs) -> Unread | None:
@@ -118,9 +162,12 @@ def _of_workflow(inputs: Inputs) -> Unread | None:
     if source is None:
         return None
     key = inputs.key("sourceContents")
-    nested = max(accumulate((letter in "[{") - (letter in "]}") for letter in source), default=0) > _DEEPEST
     try:
-        root = None if nested or len(source) > _LONGEST_WORKFLOW else yaml.compose(source, Loader=yaml.SafeLoader)
+        root = (
+            None
+            if _levels(source) > _DEEPEST or len(source) > _LONGEST_WORKFLOW
+            else yaml.compose(source, Loader=yaml.SafeLoader)
+        )
     except (yaml.YAMLError, RecursionError, ValueError):
         root = None
     if root is None:
@@ -170,11 +217,14 @@ def _unread_call(fields: Mapping[str, yaml.Node]) -> str | None:
         return None
     args = _fields(fields.get("args"))
     verb = _text(args.get("method")).upper() if method == "request" else method.upper()
-    if verb in ("GET", "HEAD"):
-        return None
     url, signed = _text(args.get("url")), _text(_fields(args.get("auth")).get("type")).upper()
-    # Without a token for them, Google's APIs refuse a request.
     headers = {name.lower() for name in _fields(args.get("headers"))}
+    if verb in ("GET", "HEAD"):
+        # A header, or one that is not known yet, can make another method of it.
+        plain = "headers" not in args or (isinstance(args["headers"], yaml.MappingNode) and "<<" not in headers)
+        if "<<" not in args and plain and not any("method" in name for name in headers):
+            return None
+    # Without a token for them, Google's APIs refuse a request.
     told = all(isinstance(args[name], yaml.MappingNode) for name in ("auth", "headers") if name in args)
     open_auth = ("auth" in args and signed != "OIDC") or "authorization" in headers or "<<" in args or not told
     if not url or is_google_api(url) or open_auth:

@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from bezel.resource_cost.commands import unread_command
 from bezel.resource_cost.inputs import camel
 from bezel.resource_cost.later_requests import ELSEWHERE, SCRIPTS, SIGNED
-from tests.support.policies.harness import DIGEST, LABELS, UNKNOWN, violations
+from components.config.startup_script import KINDS, startup_script
+from components.config.startup_script import SCRIPT as STARTUP
+from tests.support.policies.harness import DIGEST, INSTANCE, LABELS, LEASE, UNKNOWN, instance, violations
 from tests.support.policies.jobs import EMAIL, all_violations
 from tests.support.standin_providers.schema import properties
 
@@ -97,11 +100,85 @@ SENT: dict[str, tuple[str, dict[str, Any]]] = {
         {"target": {"config": {"content": "resources: []"}}},
     ),
     "a command of the deploy": ("command:local:Command", {"create": "gcloud compute instances create x"}),
+    "a command of a destroy": ("command:local:Command", {"create": "echo hi", "delete": "gcloud run deploy s"}),
+    "a query of data": workflow("googleapis.bigquery.v2.jobs.query", projectId="p"),
+    "a get that posts": workflow(
+        "http.get", url="https://run.googleapis.com/x", headers="{X-HTTP-Method-Override: POST}", auth="{type: OAuth2}"
+    ),
+    "a build of gke-deploy": build(name="gcr.io/cloud-builders/gke-deploy", args=["run", "-f", "x"]),
     "a policy of machines": (
         "gcp:osconfig/osPolicyAssignment:OsPolicyAssignment",
         {"osPolicies": [{"resourceGroups": [{"resources": [{"exec": {"enforce": {"script": "gcloud run deploy"}}}]}]}]},
     ),
 }
+MACHINE = "https://compute.googleapis.com/compute/v1/projects/p/zones/z/instances"
+CREATE = "gcloud compute instances create x --machine-type=a3-highgpu-8g"
+DOES_MORE = [
+    # the value of an option before the verb
+    "gcloud --project list compute instances start x", "gcloud --configuration get compute instances bulk create x",
+    "kubectl -n list scale --replicas=5 x", "kubectl -n get patch x", "pulumi -s list up --yes",
+    "terraform -chdir plan apply", "helm --namespace diff upgrade", "gcloud --project list compute x frobnicate",
+    "gcloud compute instances \\\n  create x",
+    # verbs that open or raise
+    "gcloud compute firewall-rules delete x", "gcloud org-policies delete x", "gcloud billing budgets delete x",
+    "gcloud projects delete p", "kubectl delete networkpolicy x", "kubectl delete resourcequota/x",
+    "gcloud storage cp --predefined-acl=publicRead a gs://b", "gsutil cp -a public-read a gs://b",
+    "gsutil -m rsync -ra public-read a gs://b", "gsutil -h x-goog-acl:public-read cp a gs://b",
+    'gcloud compute ssh x --command="gcloud run deploy"', "gcloud compute ssh x -- reboot", "gke-deploy run -f x",
+    # requests
+    f"curl -sXPOST {MACHINE}", f"curl -sSfXPOST {MACHINE}", f"curl -sd '{{}}' {MACHINE}", f"curl -vd @b {MACHINE}",
+    f"curl -Fa=b {MACHINE}", f"curl --form a=b {MACHINE}", f"curl -K x {MACHINE}", f"curl --config x {MACHINE}",
+    "curl --connect-to ::compute.googleapis.com:443 https://example.com", "curl -d x run.googleapis.com/v2/x",
+    "H=compute.googleapis.com; curl -X POST https://$H/x", 'U="https://run.googleapis.com"; curl -XPATCH "$U/v2/x"',
+    "curl -X POST https://$H/x", f"http POST {MACHINE}", f"http {MACHINE} name=x", f"wget --post-data=x {MACHINE}",
+    f"curl -H 'X-HTTP-Method-Override: POST' {MACHINE}", f"retry 3 curl -T b {MACHINE}",
+    f'curl -H "Authorization: Bearer $(gcloud auth print-access-token)" -X POST {MACHINE}',
+    f"python -c 'from urllib.request import *; urlopen(Request(\"{MACHINE}\", data=b\"{{}}\"))'",
+    # hidden commands
+    "echo Z2Nsb3Vk | base64 -d | sh", 'eval "$(echo Z2Nsb3Vk | base64 -d)"', "G=gcloud; $G compute instances create x",
+    'G="gcloud compute"; ${G} instances create x', 'g""cloud run deploy s', "g'c'loud run deploy s", "$CMD", "$CMD x y",
+    "bash -lc $CMD", "$(echo gcloud) run deploy s", "python3 /usr/lib/gcloud.py run deploy s", "import vertexai",
+    "go run cloud.google.com/go/compute", "echo gcloud run deploy s | sh", "echo run deploy s | xargs gcloud",
+    "echo gcloud run deploy s > a; sh a", f"retry 3 {CREATE}", f"sudo {CREATE}", f"if true; then {CREATE}; fi",
+]  # fmt: skip
+ONLY_READS = [
+    'echo "install terraform first"', 'sh -c \'echo "install terraform first" >&2\'', "apt-get install -y kubectl",
+    "which gcloud", "command -v gcloud", "serve --backend gcloud --port 1", "cd terraform; ls", "x # needs gcloud here",
+    "gcloud --quiet compute instances list", "gcloud --project p run jobs list", "gcloud compute instances \\\n list",
+    "gcloud compute ssh x", "gcloud compute instances delete x --quiet", "gcloud run jobs delete x",
+    "gcloud compute tpus queued-resources delete x", "gcloud secrets versions access latest --secret=x",
+    "gsutil -m -q rsync -r gs://a b", "gsutil ls -a gs://b", "gcloud storage cp a gs://b", "kubectl -n list get pods",
+    "kubectl get deploy", "kubectl delete pod x", "terraform -chdir=x plan", "terraform -no-color plan",
+    "pulumi -s dev preview", f"curl -X GET {MACHINE}", "curl -fsSLo x https://storage.googleapis.com/a/b",
+    f'curl -H "Authorization: Bearer $(gcloud auth print-access-token)" {MACHINE}', "wget -qO- storage.googleapis.com",
+    "H=storage.googleapis.com; curl https://$H/x", "curl -X POST https://example.com/hook -d x", "curl -d x $WEBHOOK",
+    "pip install -f https://storage.googleapis.com/jax-releases/libtpu_releases.html jax",
+    "python train.py --data https://storage.googleapis.com/x/y", "serve https://www.googleapis.com/auth/cloud-platform",
+    "export U=https://aiplatform.googleapis.com; serve", "$HOME/bin/serve x", "base64 -d x > y",
+    "exec haproxy -f /dev/stdin <<END\n${C}\nEND\n",
+    "if [[ $x == y ]]; then serve; fi", "https_proxy=x curl example.com",
+]  # fmt: skip
+PROJECT = "gcp:compute/projectMetadata:ProjectMetadata"
+ITEM = "gcp:compute/projectMetadataItem:ProjectMetadataItem"
+DECLARED = "spec:\n  containers:\n  - image: google/cloud-sdk\n    command: [gcloud]\n    args: [run, deploy, s]\n"
+
+
+def boot(script: object, key: str = "startup-script") -> dict[str, tuple[str, dict[str, Any]]]:
+    """Resources whose metadata hold a script: of a machine, a template, a project, an item of it, and a lease."""
+    e2 = {"machineType": "e2-small", "labels": LABELS, "metadata": {key: script}}
+    listed = {"items": [{"key": key, "value": script}]}
+    node = {"acceleratorType": "v6e-4", "metadata": {key: script}}
+    return {
+        "a machine": (INSTANCE, e2),
+        "a leased machine": (INSTANCE, instance({f"metadata.{key}": script})),
+        "a template": ("gcp:compute/instanceTemplate:InstanceTemplate", e2),
+        "a project": (PROJECT, {"metadata": {key: script}}),
+        "an item of a project": (ITEM, {"key": key, "value": script}),
+        "a list of items": (INSTANCE, {**e2, "metadata": listed}),
+        "a lease": (LEASE, {"tpu": {"nodeSpec": [{"node": node}]}}),
+    }
+
+
 UNKNOWN_ONES: dict[str, tuple[str, dict[str, Any]]] = {
     "a workflow": source(UNKNOWN),
     "a build": (TRIGGER, {"build": UNKNOWN}),
@@ -112,6 +189,7 @@ READS: dict[str, tuple[str, dict[str, Any]]] = {
     "a read": workflow("googleapis.compute.v1.instances.get", project="p"),
     "a list": workflow("googleapis.run.v2.projects.locations.services.list", parent="p"),
     "a stop": workflow("googleapis.compute.v1.instances.stop", project="p"),
+    "a get with a header": workflow("http.get", url="https://run.googleapis.com/x", headers="{Accept: text/plain}"),
     "a get": workflow("http.get", url="https://compute.googleapis.com/compute/v1/x", auth="{type: OAuth2}"),
     "another server": workflow("http.post", url="https://example.com/hook"),
     "the own service": workflow("http.post", url="${service_url}", auth="{type: OIDC}"),
@@ -140,6 +218,41 @@ def test_what_a_resource_sends_later_is_refused_unless_it_only_reads(case: str) 
         inputs = {**inputs, "labels": LABELS}
     for policy in ("hourly-ceiling", "allowed-accelerators", "known-requests"):
         assert violations(policy, token, {**inputs, "labels": LABELS}), policy
+
+
+@pytest.mark.parametrize("command", DOES_MORE)
+def test_a_command_that_does_more_than_read_is_refused(command: str) -> None:
+    assert unread_command(command)
+
+
+@pytest.mark.parametrize("command", ONLY_READS)
+def test_a_command_that_only_reads_passes(command: str) -> None:
+    assert unread_command(command) is None
+
+
+@pytest.mark.parametrize("resource", boot(""))
+@pytest.mark.parametrize("script", [CREATE, f"#!/bin/bash\ncurl -X POST {MACHINE}\n"])
+def test_a_startup_script_that_does_more_than_read_is_refused(resource: str, script: str) -> None:
+    assert violations("known-requests", *boot(script)[resource])
+
+
+@pytest.mark.parametrize("resource", boot(""))
+def test_the_shipped_startup_script_is_understood(resource: str) -> None:
+    for script in (STARTUP.read_text(), startup_script(frozenset(KINDS)), "#!/bin/sh\ngcloud storage cp gs://a b"):
+        assert violations("known-requests", *boot(script)[resource]) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "script"),
+    [
+        ("shutdown-script", CREATE), ("user-data", f"#cloud-config\nruncmd:\n- {CREATE}\n"),
+        ("windows-startup-script-ps1", CREATE), ("windows-shutdown-script-cmd", CREATE),
+        ("sysprep-specialize-script-ps1", CREATE), ("gce-container-declaration", DECLARED),
+    ],
+)  # fmt: skip
+def test_each_metadata_key_that_a_machine_runs_is_judged(key: str, script: str) -> None:
+    assert violations("known-requests", *boot(script, key)["a machine"])
+    assert violations("known-requests", *boot(script, f"about-{key}")["a machine"]) == []
 
 
 @pytest.mark.parametrize("case", UNKNOWN_ONES)
