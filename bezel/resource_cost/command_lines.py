@@ -14,7 +14,7 @@ _WORD = re.compile(r"[;&|\n()`]|\[\[?(?=\s)|[^\s;&|()`'\"{}\[\],\\]+")
 _JOINED = re.compile(r"\\\r?\n")
 _HARMLESS_OUTPUT = re.compile(r"\d?>&\d|[\d&]?>\s*/dev/(?:null|stderr|stdout)")
 _COMMENT = re.compile(r"(?<=\s)#\s[^\n;&|`\"']*$", re.MULTILINE)
-_QUOTE_IN_WORD = re.compile(r"(?<=\w)(?:\"\"|''|[\"'](?=\w))(?=\w)")
+_QUOTE_IN_WORD = re.compile(r"(?<=\w)(?:\"\"|''|[\"'](?=\w)|\\(?![ntr])|\$\(\)|\$[@*])(?=\w)")
 _DEFAULT = re.compile(r"\$\{\w+:?[-=]([^${}\n]*)\}")
 _ASSIGNED = re.compile(
     r"(?<![\w$-])([A-Za-z_]\w*)=(?:\"([^\"\n$]{1,500})\"|'([^'\n$]{1,500})'|([^\s;&|()`\"'$]{1,500}))"

@@ -137,6 +137,7 @@ DOES_MORE = [
     # hidden commands
     "echo Z2Nsb3Vk | base64 -d | sh", 'eval "$(echo Z2Nsb3Vk | base64 -d)"', "G=gcloud; $G compute instances create x",
     'G="gcloud compute"; ${G} instances create x', 'g""cloud run deploy s', "g'c'loud run deploy s", "$CMD", "$CMD x y",
+    "g\\cloud run deploy s", "gcl$()oud run deploy s",
     "bash -lc $CMD", "$(echo gcloud) run deploy s", "python3 /usr/lib/gcloud.py run deploy s", "import vertexai",
     "go run cloud.google.com/go/compute", "echo gcloud run deploy s | sh", "echo run deploy s | xargs gcloud",
     "echo gcloud run deploy s > a; sh a", f"retry 3 {CREATE}", f"sudo {CREATE}", f"if true; then {CREATE}; fi",
