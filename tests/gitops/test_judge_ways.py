@@ -1,5 +1,6 @@
 """Ways to lift what judges: each is named before the merge, where the base judges, and stops the deploy after it."""
 
+import json
 import shutil
 import sys
 from collections.abc import Callable
@@ -290,6 +291,83 @@ def test_a_stack_without_a_record_is_compared_with_the_last_commit(copy, bucket)
     assert lines(deployed(bucket, project, copy, stack="other")) == ["Pulumi.other.yaml environment dev → prod"]
 
 
+RAISED = ["Pulumi.dev.yaml environment dev → prod", "Pulumi.dev.yaml cost.max_hourly_usd 1 → 9999"]
+
+
+def raises_dev(folder: Path) -> None:
+    edits("Pulumi.dev.yaml", "environment: dev", "environment: prod")(folder)
+    edits("Pulumi.dev.yaml", "max_hourly_usd: 1", "max_hourly_usd: 9999")(folder)
+
+
+def without_stacks(bucket) -> None:
+    """Rewrite the records as earlier versions of Bezel have written them."""
+    for entry in bucket.list(f"{record.FOLDER}/"):
+        parts = json.loads(bucket.read(entry.name)[0])
+        del parts["stacks"]
+        bucket.replace(entry.name, json.dumps(parts).encode(), entry.generation)
+
+
+@pytest.mark.parametrize("is_earlier", [False, True])
+def test_a_deploy_of_one_stack_does_not_allow_anothers_keys(copy, bucket, is_earlier):
+    project = Project(copy.folder)
+    deployed(bucket, project, copy, stack="other")
+    if is_earlier:
+        without_stacks(bucket)
+    raises_dev(copy.folder)
+    for text in ("one", "two"):  # the keys are carried through every record between
+        edits("Makefile", "setup:", f"setup: {text}")(copy.folder)
+        copy.commit(text)
+        stopped = deployed(bucket, project, copy, stack="other")
+        assert lines(stopped) == ["Makefile is changed"]
+        assert deployed(bucket, project, copy, stopped.digest, stack="other").allowed
+    stopped = deployed(bucket, project, copy)
+    assert (stopped.allowed, lines(stopped)) == (False, RAISED)
+    assert deployed(bucket, project, copy, stopped.digest).allowed
+    assert not deployed(bucket, project, copy).is_worth_saying
+    assert not deployed(bucket, project, copy, stack="other").is_worth_saying
+
+
+def test_a_stack_whose_file_was_gone_for_a_while_is_not_new(copy, bucket):
+    project = Project(copy.folder)
+    deployed(bucket, project, copy, stack="other")
+    text = (copy.folder / "Pulumi.dev.yaml").read_text()
+    (copy.folder / "Pulumi.dev.yaml").unlink()
+    edits("Makefile", "setup:", "setup: more")(copy.folder)
+    copy.commit("Remove")
+    deployed(bucket, project, copy, deployed(bucket, project, copy, stack="other").digest, stack="other")
+    writes("Pulumi.dev.yaml", text)(copy.folder)
+    raises_dev(copy.folder)
+    copy.commit("Return")
+    assert lines(deployed(bucket, project, copy)) == RAISED
+
+
+def test_a_new_stack_between_two_deploys_brings_no_price(copy, bucket):
+    project = Project(copy.folder)
+    deployed(bucket, project, copy)
+    prices = "max_hourly_usd: 5, prices: [{item: gpu, usd_per_unit: 0.01}]"
+    writes("Pulumi.new.yaml", STACK.replace("max_hourly_usd: 1", prices))(copy.folder)
+    writes("Pulumi.plain.yaml", STACK.replace("dev", "prod"))(copy.folder)
+    edits("Makefile", "setup:", "setup: more")(copy.folder)
+    copy.commit("Add")
+    assert deployed(bucket, project, copy, deployed(bucket, project, copy).digest).allowed
+    assert len(lines(deployed(bucket, project, copy, stack="new"))) == 2
+    assert not deployed(bucket, project, copy, stack="plain").is_worth_saying
+
+
+@pytest.mark.parametrize("is_earlier", [False, True])
+def test_a_clone_without_history_lets_no_key_pass(copy, bucket, tmp_path, is_earlier):
+    deployed(bucket, Project(copy.folder), copy, stack="other")
+    if is_earlier:
+        without_stacks(bucket)
+    raises_dev(copy.folder)
+    copy.commit("Raise")
+    copy.git("clone", "--quiet", "--depth", "1", f"file://{copy.folder}", str(tmp_path / "shallow"))
+    shallow = WorkingCopy(tmp_path / "shallow", "")
+    stopped = deployed(bucket, Project(shallow.folder), shallow)
+    unknown = [line.replace(" dev →", " (none) →").replace(" 1 →", " (none) →") for line in RAISED]
+    assert (stopped.allowed, lines(stopped)) == (False, unknown if is_earlier else RAISED)
+
+
 def test_the_bases_code_may_judge(copy, tmp_path):
     project = branch(copy, WAYS["judge"][0])
     copy.git("worktree", "add", "--quiet", "--detach", str(tmp_path / "judge"), "main")
@@ -436,7 +514,15 @@ def test_a_checkout_without_any_base_says_that_it_judges_itself(copy):
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{}", b"[]", b'{"version": 1', b'{"version": 2, "commit": "a", "files": {}, "keys": {}}']
+    "content",
+    [
+        b"",
+        b"{}",
+        b"[]",
+        b'{"version": 1',
+        b'{"version": 2, "commit": "a", "files": {}, "keys": {}}',
+        b'{"version": 1, "commit": "a", "files": {}, "keys": {}, "stacks": {"dev": 1}}',
+    ],
 )
 def test_a_record_that_cannot_be_read_allows_nothing(copy, bucket, content):
     project = Project(copy.folder)

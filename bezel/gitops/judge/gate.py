@@ -7,10 +7,10 @@ is run. Leaves out the record itself (`record`), and the changes of the stack (`
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bezel.errors import UserError
 from bezel.gitops.judge.changes import Contents, JudgeChange, changes_between, digest, in_order, keys_changed
 from bezel.gitops.judge.document import document
 from bezel.gitops.judge.record import Known, Record, known, write
+from bezel.gitops.judge.stack_history import keys_before, keys_of_stacks
 from bezel.gitops.judge.stack_keys import judging_keys, of_new_stack
 from bezel.gitops.judge.trees import FILE_MODES, contents, files_of, judging
 from bezel.gitops.state_bucket import StateBucket
@@ -119,19 +119,12 @@ def judge_deploy(bucket: StateBucket, project: Project, stack: str, commit: str,
         own[file.name] = entry
     keys = judging_keys(file.read_bytes(), project.name)
     before = known(bucket, project.name, stack)
-    if before.newest and not before.own and (earlier := _keys_at(project, file.name, before.newest.commit)):
-        before = replace(before, own=Record(before.newest.commit, {}, earlier))
-    return judgement(Record(commit, own, keys), file.name, before, approved, lambda ids: contents(folder, ids))
-
-
-def _keys_at(project: Project, file: str, commit: str) -> dict[str, str] | None:
-    """The judging keys of a stack without a record at the last allowed commit; None if that has no such file."""
-    try:
-        entry = files_of(project.folder, commit).get(file)
-    except UserError:
-        return None  # a clone without that commit
-    found = contents(project.folder, [entry.id]) if entry else {}
-    return judging_keys(found[entry.id], project.name) if entry and entry.id in found else None
+    present = keys_of_stacks(project, files) | {stack: keys}
+    earlier = keys_before(project, before.newest, present)
+    if before.newest and not before.own:
+        before = replace(before, own=Record(before.newest.commit, {}, earlier[stack]))
+    record = Record(commit, own, keys, {**earlier, stack: keys})
+    return judgement(record, file.name, before, approved, lambda ids: contents(folder, ids))
 
 
 def record_allowed(bucket: StateBucket, project: str, stack: str, judged: Judgement) -> None:

@@ -1,8 +1,9 @@
 """Record of what judged a stack's last allowed deploy, in the state bucket.
 
 `judges/PROJECT/STACK.json`, written under the stack's lock by the account that deploys; the preview's account cannot
-write here. The newest record of a project holds for all of its stacks: they share packs, limits and code. A record
-that cannot be read allows nothing.
+write here. The newest record of a project holds for all of its stacks: they share packs, limits and code. It carries
+the judging keys of stacks without a record of their own, so that a deploy of one does not allow those of another.
+A record that cannot be read allows nothing.
 """
 
 import json
@@ -28,16 +29,21 @@ class Record:
         commit: The commit that was deployed.
         files: The judging files of its tree.
         keys: The keys of the stack's file that judge.
+        stacks: Stack -> those keys of it when they were allowed, or counted for the first time; None in a record of an
+            earlier version of bezel.
     """
 
     commit: str
     files: Tree
     keys: Mapping[str, str] = field(default_factory=dict)
+    stacks: Mapping[str, Mapping[str, str]] | None = None
 
     def content(self) -> bytes:
         """The record as it is stored."""
         files = {path: f"{entry.mode} {entry.id}" for path, entry in sorted(self.files.items())}
         parts = {"version": VERSION, "commit": self.commit, "files": files, "keys": dict(self.keys)}
+        if self.stacks is not None:
+            parts["stacks"] = {stack: dict(keys) for stack, keys in sorted(self.stacks.items())}
         return json.dumps(parts, indent=0).encode()
 
 
@@ -100,10 +106,15 @@ def read(content: bytes) -> Record | None:
         if parts["version"] != VERSION:
             return None
         files = {path: Entry(*text.split(" ")) for path, text in parts["files"].items()}
-        keys = {str(key): str(value) for key, value in parts["keys"].items()}
-        return Record(str(parts["commit"]), files, keys)
+        listed = parts.get("stacks")
+        stacks = None if listed is None else {str(stack): _texts(keys) for stack, keys in listed.items()}
+        return Record(str(parts["commit"]), files, _texts(parts["keys"]), stacks)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
+
+
+def _texts(keys: Mapping[str, object]) -> dict[str, str]:
+    return {str(key): str(value) for key, value in keys.items()}
 
 
 def _age(entry: Listed) -> tuple[str, int]:
