@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from bezel.text.credential_forms import replace_forms
 from bezel.text.private_keys import HIDDEN, without_private_keys
 from bezel.text.secret_names import holds_secret, names_secret
+from bezel.text.secret_places import places_of_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +36,8 @@ _OF_SCHEME = re.compile(
 )
 # A name and what stands between it and its value; the name is taken whole, so no character is read twice.
 _NAMED = re.compile(
-    r"(?<![\w.-])(?P<name>[\w.-]++)(?P<quote>\\*+[\"'`]?)\]?(?P<sep>[ \t]*+(?:=>|:=|==?|:(?!//)|%(?:25)*3[Dd])[ \t]*+)"
+    r"(?<![\w.-])(?P<name>[\w.-]++)(?P<quote>\\*+[\"'`]?)(?:\[[\w.-]{0,20}+\]|\])?"
+    r"(?P<sep>[ \t]*+(?:=>|:=|==?|::(?=[ \t])|:(?!//)|%(?:25)*3[Dd])[ \t]*+)"
 )
 _ELEMENT = re.compile(r"<([\w.:-]++)>([^<\n]++)(?=</)")
 _OPTION = re.compile(
@@ -46,6 +48,20 @@ _ENTRY = re.compile(
     r"(?i)(?<![\w])(?:name|key)\\*+[\"']?\s*+[:=]\s*+\\*+[\"']?(?P<name>[\w.-]++)\\*+[\"']?[\s,]*+-?\s*+\\*+[\"']?"
     r"value\\*+[\"']?\s*+[:=]\s*+"
 )
+_REVERSED_ENTRY = re.compile(
+    r"(?i)(?<!\w)value\\{0,15}+[\"']?\s*+[:=]\s*+(?:\\{0,15}+[\"'])?(?P<value>[^\n\"'\\,{}]{1,300}+)\\{0,15}+[\"']?[\s,]*+\\{0,15}+[\"']?"
+    r"(?:name|key)\\{0,15}+[\"']?\s*+[:=]\s*+\\{0,15}+[\"']?(?P<name>[\w.-]++)"
+)
+# A value as the only text of a map, e.g. `{"type": "string", "value": "..."}`, or on the next line in YAML.
+_WRAPPED = re.compile(
+    r"(?i)(?:\{\s*+|\r?\n[ \t]++)"
+    r"(?:\\{0,15}+[\"']?(?!value)\w{1,20}\\{0,15}+[\"']?\s*+:\s*+\\{0,15}+[\"']?[\w.-]{0,40}+\\{0,15}+[\"']?\s*+,\s*+){0,4}"
+    r"\\{0,15}+[\"']?(?:value|stringvalue|string_value|plaintext|plain|raw|default)\\{0,15}+[\"']?[ \t]*+[:=][ \t]*+"
+)
+_BLOCK = re.compile(r"[|>][-+0-9]{0,2}[ \t]*(?:#[^\n]*)?\r?\n")
+_NEXT_LINE = re.compile(r"\r?\n(?:[ \t]++(?:-[ \t]++)?|-[ \t]++|(?=\\*[\"']))")
+_ONE_WORD = re.compile(r"(?:\\*[\"'][^\n]*|[^\s\"'{\[:#,][^\s:]*(?::[^\s:]+)*)[ \t]*+,?[ \t]*+\r?(?=\n|$)")
+_LINE = re.compile(r"([ \t]*)([^\n]*)(?:\n|$)")
 _PLAIN = re.compile(r"(?:\[redacted\]|[^\s\"'`,;&)\]}\\]|\\(?![nrtu\"'\\]))+")
 _QUOTE = re.compile(r"[bBrRuUfF]{0,2}(\\*+)([\"'`])")
 _QUOTE_OR_END = re.compile(r"(\\*+)([\"'`\n])")
@@ -77,7 +93,7 @@ _IN_SECRETS = re.compile(
 _SECRET_ID = re.compile(r"[A-Za-z][\w-]{0,254}", re.ASCII)
 _QUOTE_END = re.compile(r"\\*[\"']")
 _PLAIN_END = re.compile(r"[ \t]*(?:[,}\r\n]|$)")
-_PERMISSION = re.compile(r"write|read|none")
+_PERMISSION = re.compile(r"(?:write|read|none)(?![\w.-])")
 """Values of `id-token` below `permissions` of a workflow."""
 # A sentence that says that there is no token: a reason follows it.
 _NO_TOKEN_BEFORE = re.compile(
@@ -174,7 +190,9 @@ def _is_user_and_password(value: str) -> bool:
 def _without_named(text: str) -> str:
     """A text without the values that stand under names of secrets."""
     places = [*_named(text), *_elements(text), *_after_names(_OPTION, text)]
-    places += [*_after_names(_PAIR, text), *_after_names(_ENTRY, text)]
+    places += [*_after_names(_PAIR, text), *_after_names(_ENTRY, text), *_before_names(text)]
+    values = (_value(text, start, "password", is_sentence=True) for start in places_of_values(text))
+    places += [place for place in values if place]
     parts, end = [], 0
     for start, stop in sorted(places):
         if stop <= end:
@@ -195,6 +213,10 @@ def _named(text: str) -> list[Place]:
         if found.end() <= end or _is_other(text, found):
             continue  # within a value that is hidden, or no name of a value
         place: Place | None = None
+        if below := _below(text, found, name):
+            places += below
+            end = below[-1][1]
+            continue
         if _HEADERS.fullmatch(name[-80:]):
             place = _header(text, found.end())
         elif _is_of_workflow(text, found, name) or _names_a_secret(text, found):
@@ -205,6 +227,55 @@ def _named(text: str) -> list[Place]:
             places.append(place)
             end = place[1]
     return places
+
+
+def _below(text: str, found: re.Match[str], name: str) -> list[Place]:
+    """The places of the value that stands on the lines after a name's, as YAML and JSON allow."""
+    start = found.end()
+    if ":" not in found["sep"] or not names_secret(name) or name.lower() in ("secret", "secrets"):
+        return []
+    if block := _BLOCK.match(text, start):
+        line_of_name = text[text.rfind("\n", 0, start) + 1 : start]
+        indent = len(line_of_name) - len(line_of_name.lstrip(" \t"))
+        return _of_block(text, block.end(), indent)
+    places: list[Place] = []
+    line = _NEXT_LINE.match(text, start)
+    while line and _ONE_WORD.match(text, line.end()):
+        if place := _value(text, line.end(), name, is_sentence=True):
+            places.append(place)
+        if "-" not in line[0]:
+            break
+        line = _NEXT_LINE.match(text, _end_of_line(text, line.end()))
+        line = line if line and "-" in line[0] else None
+    return places
+
+
+def _end_of_line(text: str, start: int) -> int:
+    end = text.find("\n", start)
+    return len(text) if end < 0 else end
+
+
+def _of_block(text: str, start: int, indent: int) -> list[Place]:
+    """The place of a block of YAML: the lines with a greater indent than the line of its name."""
+    place, end = start, start
+    while place < len(text) and (line := _LINE.match(text, place)):
+        if line[2].strip():
+            if len(line[1]) <= indent:
+                break
+            end = line.end(2)
+        place = line.end()
+    first = _LINE.match(text, start)
+    return [(first.end(1), end)] if first and end > first.end(1) else []
+
+
+def _is_secret_under(name: str, value: str) -> bool:
+    return holds_secret(name, value) and not _is_harmless(name, value)
+
+
+def _before_names(text: str) -> list[Place]:
+    """The places of values of entries that have their name behind their value."""
+    found = _REVERSED_ENTRY.finditer(text)
+    return [each.span("value") for each in found if _is_secret_under(each["name"], each["value"])]
 
 
 def _name_of(text: str, found: re.Match[str]) -> str:
@@ -230,8 +301,7 @@ def _is_other(text: str, found: re.Match[str]) -> bool:
 
 def _is_of_workflow(text: str, found: re.Match[str], name: str) -> bool:
     """Whether a name and its value are a permission of a workflow's job, not a token."""
-    value = _PLAIN.match(text, found.end())
-    return name.lower() == "id-token" and value is not None and bool(_PERMISSION.fullmatch(value[0]))
+    return name.lower() == "id-token" and bool(_PERMISSION.match(text, found.end()))
 
 
 def _names_a_secret(text: str, found: re.Match[str]) -> bool:
@@ -294,6 +364,8 @@ def _value(text: str, start: int, name: str, *, is_sentence: bool) -> Place | No
         name: The name that it stands under.
         is_sentence: Whether the name may be the beginning of a sentence about the secret.
     """
+    if wrapped := _WRAPPED.match(text, start):
+        start = wrapped.end()
     if quote := _QUOTE.match(text, start):
         first, last = quote.end(), _closing(text, quote)
         value = text[first:last]

@@ -316,6 +316,15 @@ ORDINARY = (
     "set HF_TOKEN (or name a secret: bezel:secrets.HF_TOKEN)",
     "a PRIVATE KEY is no SSH PRIVATE KEY of PuTTY-User-Key-File",
     "a passphrase encrypts secrets: make the content of it a variable",
+    "description: |\n  a text\nnote:\n- a\n- b\nvalue: x\n  name: y",
+    "password:\n  description: the password of the database\n  required: true\ntoken:\n  see the manual for it",
+    "secrets:\n  - hf-token\n  - db-password",
+    '{"Value": "gemma", "Name": "MODEL"} {"max_tokens": {"value": 12}} {"token": {"value": ""}}',
+    "- name: MODEL\n  value: gemma\n- name: DB_PASSWORD\n  value: ''",
+    "docker run -p 8080:80 x; docker login registry.example; docker login --username x --password-stdin",
+    "mysql -u root -p database; mysql -P 3306 -p; mkdir -p a/b; ssh -p 22 host; redis-cli -p 6379; cp -a a b",
+    "machine vm login failed; the machine is ready; ENV MODEL gemma; ENV HF_TOKEN is read; wandb login is needed",
+    "pulumi config set gcp:project demo; git config user.name me; ['mysql', '-p', 'database']",
     "I/O error at 0x7ffd1234abcd, 100% | 3/3 [00:01<00:00]",
 )  # fmt: skip
 
@@ -345,6 +354,57 @@ def test_an_ordinary_line_stays(line: str) -> None:
 )
 def test_a_secret_beside_what_stays_is_hidden(text: str) -> None:
     assert "hunter2" not in redact(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"password: |\n  {SECRET}\nnext: stays",
+        f"a:\n  password: >-\n    {SECRET}\n\n    {SECRET}\n  next: stays",
+        f'"password":\n  "{SECRET}",\n"next": "stays"',
+        f"password:\n  {SECRET}\nnext: stays",
+        f"password:\n  '{SECRET}'\nnext: stays",
+        f"api-key:\n- {SECRET}\n- {SECRET}\nnext: stays",
+        f"api-keys:\n  - {SECRET}\n  - '{SECRET}'\nnext: stays",
+        f"password:\n  value: {SECRET}\nnext: stays",
+        json.dumps({"password": {"value": SECRET}, "next": "stays"}),
+        json.dumps({"api_key": {"type": "string", "value": SECRET}, "next": "stays"}, indent=2),
+        json.dumps({"a": json.dumps({"password": {"value": SECRET}, "next": "stays"})}),
+        json.dumps([{"Value": SECRET, "Name": "DB_PASSWORD"}, {"Value": "stays", "Name": "NEXT"}]),
+        json.dumps({"a": json.dumps({"value": SECRET, "key": "HF_TOKEN"}), "next": "stays"}),
+        f"- value: {SECRET}\n  name: DB_PASSWORD\n  next: stays",
+        f"userPassword:: {SECRET}\ncn:: stays",
+        f"password[0]={SECRET} next[0]=stays",
+        f"token[]={SECRET}&next[]=stays",
+        f"machine github.com login stays password {SECRET}",
+        f"machine github.com\n  login stays\n  password {SECRET}",
+        f"default login stays password {SECRET}",
+        f"docker login -u stays -p {SECRET} registry.example",
+        f"docker login registry.example -u stays -p{SECRET}",
+        f"['podman', 'login', '-u', 'stays', '-p', '{SECRET}']",
+        f"helm registry login -u stays -p '{SECRET}' x.example",
+        f"mysql -u stays -p{SECRET} db",
+        f"mysqldump -hstays -uroot -p{SECRET}",
+        f"mongosh -u stays -p {SECRET}",
+        f"sshpass -p {SECRET} ssh stays",
+        f"sshpass -p'{SECRET}' ssh stays",
+        f"redis-cli -h stays -a {SECRET} ping",
+        f"ldapsearch -D stays -w {SECRET}",
+        f"openssl rsa -in stays -passin pass:{SECRET}",
+        f"Step 2/3 : ENV HF_TOKEN {SECRET}\nENV NEXT stays",
+        f"set -x HF_TOKEN {SECRET}; set -x NEXT stays",
+        f"wandb login {SECRET} # stays",
+        f"wandb login --relogin {SECRET} # stays",
+        f"pulumi config set --plaintext bezel:apiKey {SECRET} # stays",
+        f"git config http.password {SECRET} # stays",
+    ],
+)
+def test_a_value_that_a_name_does_not_stand_before_is_hidden(text: str) -> None:
+    shown = redact(text)
+    assert "hunter2" not in shown
+    assert "Correct" not in shown
+    assert "stays" in shown
+    assert redact(shown) == shown
 
 
 def sentences(source: str) -> list[str]:
@@ -443,6 +503,9 @@ def test_a_redacted_text_is_not_changed_again(texts: list[str]) -> None:
 
 PIECES = (
     "hf_", "eyJa.", "://a:", "-----BEGIN ", "password=[", "A", "token: '", "sk-", "password", "a.", "--api-key ", "<a>",
+    "password:\n  x y ", "password: |\n", "password: |\n\n ", "api-key:\n- ", "docker login ", "mysql ",
+    "machine a login ", "password::",
+    "wandb login --a", "config set ", "value: ", 'password: {"a":', "secrets: {a: ", "cannot get a token: ",
     "\\", '"', "name: ", "password='\\", "-----BEGIN PRIVATE KEY-----", "authorization: ", "Bearer ", "basic ", "('a',",
     "x@", "-u a:", "0", "a:AA", "cookie: '", "password: {", "-----BEGIN PRIVATE KEY-----\n", "dp.pt.", "%3D", "\\u003d",
     "token='$ ", "AzSe", "Q~", "password: [\n", "cookie: \\'", "glpat-", "name:\\", "DB_PASS=x ", "\x1b]", "eyJ",
