@@ -1,12 +1,41 @@
-"""Settings of buckets, keys of service accounts, and jobs of Cloud Scheduler, compared with their declaration. Pure."""
+"""Settings of buckets, keys of service accounts, and jobs of Cloud Scheduler, compared with their declaration. Pure.
 
+Fields are those of the discovery document of storage v1 (Bucket); a bucket's declaration has the engine's names.
+"""
+
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from bezel.outside_changes.change import NOT_SET, OutsideChange
+from bezel.outside_changes.fields import Field, differences, text_of
 from bezel.outside_changes.service_rules import RESTORE
 from bezel.text.shell import quoted
 
+BUCKET_FIELDS = (
+    Field("versioning.enabled", "cost", default=False),
+    Field("autoclass.enabled", "cost", default=False),
+    Field("autoclass.terminalStorageClass", "cost"),
+    Field("storageClass", "cost", "STANDARD"),
+    Field("rpo", "cost", "DEFAULT"),
+    Field("retentionPolicy.retentionPeriod", "cost", 0),
+    Field("retentionPolicy.isLocked", "cost", default=False),
+    Field("defaultEventBasedHold", "cost", default=False),
+    Field("billing.requesterPays", "cost", default=False, declared="requesterPays"),
+    Field("logging.logBucket", "cost", ""),
+    Field("encryption.defaultKmsKeyName", "access", ""),
+    Field("ipFilter.mode", "access", "Disabled"),
+    Field("ipFilter.allowAllServiceAgentAccess", "access"),
+    Field("ipFilter.allowCrossOrgVpcs", "access"),
+    Field("ipFilter.publicNetworkSource.allowedIpCidrRanges", "access"),
+    Field("website.mainPageSuffix", "access", ""),
+)
+"""Compared fields of a bucket, beside those that are compared part by part."""
+_CONDITIONS = {
+    "matchesStorageClasses": "matchesStorageClass", "matchesPrefixes": "matchesPrefix",
+    "matchesSuffixes": "matchesSuffix",
+}  # fmt: skip
+"""The engine's names of a rule's conditions that are not Google's."""
 _SOFT_DELETE = 604_800
 """Seconds for which Cloud Storage keeps a deleted object by default (its page on soft delete)."""
 
@@ -29,11 +58,17 @@ def bucket_changes(name: str, declared: Mapping[str, Any], live: Mapping[str, An
     if bool(declared.get("uniformBucketLevelAccess")) != uniform:
         setting = "iamConfiguration.uniformBucketLevelAccess.enabled"
         yield OutsideChange(what, setting, str(uniform).lower(), str(not uniform).lower(), "access", RESTORE)
-    for setting, key in (("versioning.enabled", "enabled"), ("autoclass.enabled", "enabled")):
-        part = setting.partition(".")[0]
-        on = bool((live.get(part) or {}).get(key))
-        if on and not (declared.get(part) or {}).get(key):
-            yield OutsideChange(what, setting, "true", NOT_SET, "cost", RESTORE)
+    for item, value, own in differences(BUCKET_FIELDS, declared, live):
+        yield OutsideChange(what, item.path, text_of(value), text_of(own), item.kind, RESTORE)
+    retained = "Enabled" if declared.get("enableObjectRetention") else ""
+    if (mode := (live.get("objectRetention") or {}).get("mode") or "") != retained:
+        yield OutsideChange(what, "objectRetention.mode", text_of(mode), text_of(retained), "cost", RESTORE)
+    rules = [
+        sorted(map(_rule_text, each or ()))
+        for each in ((live.get("lifecycle") or {}).get("rule"), declared.get("lifecycleRules"))
+    ]
+    if rules[0] != rules[1]:
+        yield OutsideChange(what, "lifecycle.rule", text_of(rules[0]), text_of(rules[1]), "cost", RESTORE)
     kept = int((live.get("softDeletePolicy") or {}).get("retentionDurationSeconds") or 0)
     own = (declared.get("softDeletePolicy") or {}).get("retentionDurationSeconds")
     if kept > int(own if own is not None else _SOFT_DELETE):
@@ -45,6 +80,23 @@ def bucket_changes(name: str, declared: Mapping[str, Any], live: Mapping[str, An
     if rows and not declared.get("cors"):
         origins = ", ".join(str(origin) for row in rows for origin in row.get("origin") or ())
         yield OutsideChange(what, "cors", origins or "any", NOT_SET, "access", RESTORE)
+
+
+def _rule_text(rule: Mapping[str, Any]) -> str:
+    """A rule of the lifecycle, the same for Google's names and the engine's."""
+    action, condition = rule.get("action") or {}, dict(rule.get("condition") or {})
+    if state := condition.pop("withState", None):
+        condition |= {"LIVE": {"isLive": True}, "ARCHIVED": {"isLive": False}}.get(str(state), {})
+    told = {}
+    for key, value in condition.items():
+        if key.startswith(("send", "__")) or value is None or value in ("", [], 0):  # the engine's zero values
+            continue
+        told[_CONDITIONS.get(key, key)] = sorted(map(str, value)) if isinstance(value, list | tuple) else value
+    if condition.get("age") == 0 and condition.get("sendAgeIfZero", not told):
+        told["age"] = 0
+    told = {key: int(value) if isinstance(value, float) else value for key, value in told.items()}
+    conditions = ", ".join(f"{key} {json.dumps(told[key])}" for key in sorted(told))
+    return " ".join(filter(None, (str(action.get("type")), str(action.get("storageClass") or ""), conditions)))
 
 
 def key_changes(email: str, project: str, keys: Iterable[Mapping[str, Any]]) -> Iterator[OutsideChange]:
