@@ -47,8 +47,8 @@ run.operations.get run.revisions.get run.revisions.list run.services.get run.ser
 # the health check of a deploy compare them with what the program declares.
 _OUTSIDE_READS = """
 artifactregistry.repositories.getIamPolicy cloudscheduler.jobs.list
-compute.instances.getIamPolicy compute.networks.getEffectiveFirewalls compute.routers.list
-compute.subnetworks.getIamPolicy
+compute.instances.getIamPolicy compute.networks.getEffectiveFirewalls compute.projects.get
+compute.routers.list compute.subnetworks.getIamPolicy
 iam.serviceAccountKeys.list iam.serviceAccounts.getIamPolicy
 """
 # The reason of a failed start is in the logs; the smoke checks are requests to the service.
@@ -126,7 +126,7 @@ DEPLOY = CustomRole.of(
     _OUTSIDE_READS,
     _SCHEDULE_READS,
     _SCHEDULE_WRITES,
-    "storage.buckets.create compute.projects.get",
+    "storage.buckets.create",
 )
 DEPLOY_LEASES = CustomRole.of("bezelDeployLeases", "Lease machines in a private network", _LEASE_READS, _LEASE_WRITES)
 DEPLOY_WEIGHTS = CustomRole.of(

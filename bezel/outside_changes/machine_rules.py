@@ -16,12 +16,17 @@ from bezel.outside_changes.fields import Field, differences, same_resource
 from bezel.outside_changes.service_rules import RESTORE
 from bezel.text.shell import quoted
 
-OPENING_KEYS = (
-    "ssh-keys", "sshKeys", "block-project-ssh-keys", "enable-oslogin", "enable-oslogin-sk", "serial-port-enable",
-    "startup-script", "startup-script-url", "shutdown-script", "shutdown-script-url", "user-data", "windows-keys",
-    "enable-guest-attributes",
-)  # fmt: skip
+_OPENING_KEY = re.compile(
+    r"ssh-keys|sshKeys|block-project-ssh-keys|enable-oslogin(-sk)?|serial-port-enable|user-data|windows-keys"
+    r"|(windows-)?(startup|shutdown)-script(-(ps1|cmd|bat|url))?|sysprep-specialize-script-(ps1|cmd|bat|url)"
+    r"|gce-(container|software)-declaration|enable-osconfig|enable-windows-ssh|enable-guest-attributes"
+)
 """Attributes of a machine by which a user logs in or runs a program (Compute's page on predefined metadata keys)."""
+_CLOSING_IN_PROJECT = frozenset(
+    {"block-project-ssh-keys", "enable-oslogin", "enable-oslogin-sk", "enable-guest-attributes"}
+)
+"""Attributes of a project that let nobody in who is not let in by IAM."""
+_OFF = frozenset({"", "0", "false", "n", "no"})
 _OF_BEZEL = frozenset({"startup-script", "enable-guest-attributes"})
 FIELDS = (
     Field("deletionProtection", "cost", default=False),
@@ -133,6 +138,23 @@ def _subnetwork(machine: Machine, setting: str, there: object) -> Iterator[Outsi
         yield _change(f"machine {machine.name}", setting, there, machine.subnetworks, "access")
 
 
+def project_changes(project: str, live: Mapping[str, Any]) -> Iterator[OutsideChange]:
+    """Attributes of a project by which a user logs in to each of its machines, or runs a program there.
+
+    Args:
+        project: Id of the project.
+        live: The project in Compute's description.
+    """
+    attributes = _items({"metadata": live.get("commonInstanceMetadata")})
+    for key in sorted(filter(_OPENING_KEY.fullmatch, attributes)):
+        text = str(attributes[key])
+        if key in _CLOSING_IN_PROJECT or text.strip().casefold() in _OFF:
+            continue
+        repair = f"`gcloud compute project-info remove-metadata --keys={quoted(key)} --project={quoted(project)}`."
+        what, setting = f"project {project}", f"commonInstanceMetadata.{key}"
+        yield OutsideChange(what, setting, f"({len(text)} characters)", NOT_SET, "access", repair)
+
+
 def node_changes(machine: Machine, live: Mapping[str, Any]) -> Iterator[OutsideChange]:
     """The changes of a TPU node."""
     specs = (machine.body.get("tpu") or {}).get("nodeSpec") or [{}]
@@ -230,7 +252,8 @@ def router_changes(
 
 
 def _lets_in(rule: Mapping[str, Any]) -> bool:
-    return rule.get("action") == "allow" and rule.get("direction") == "INGRESS" and not rule.get("disabled")
+    passes = rule.get("action") in {"allow", "apply_security_profile_group"}  # the latter after an inspection
+    return passes and rule.get("direction") == "INGRESS" and not rule.get("disabled")
 
 
 def _rule_text(rule: Mapping[str, Any], allows: str) -> str:
@@ -271,7 +294,7 @@ def _attributes(name: str, live: Mapping[str, Any], wanted: Mapping[str, Any] | 
 
     Without the declared ones those that Bezel sets itself are left out.
     """
-    for key in OPENING_KEYS:
+    for key in sorted(filter(_OPENING_KEY.fullmatch, {*live, *(wanted or {})})):
         if wanted is None and key in _OF_BEZEL:
             continue
         there, declared = live.get(key), (wanted or {}).get(key)

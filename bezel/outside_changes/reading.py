@@ -190,6 +190,11 @@ def _of_leases(declared: Declared, cloud: Cloud) -> Iterator[_Question]:
         yield _Question(
             f"routers in {_short(region)}", "compute.routers.list", partial(_routers, declared, cloud, region)
         )
+    for project in sorted({machine.project for machine in declared.machines}):
+        yield _Question(
+            f"metadata of the machines of project {project}", "compute.projects.get",
+            partial(_common_metadata, cloud, project),
+        )  # fmt: skip
     for machine in declared.machines:
         if machine.back_end == "queued_resource":
             permission, ask = "tpu.nodes.get", _node
@@ -305,6 +310,10 @@ def _network(cloud: Cloud, name: str) -> Iterator[OutsideChange]:
 def _routers(declared: Declared, cloud: Cloud, region: str) -> Iterator[OutsideChange]:
     routers = cloud.get("COMPUTE", f"{region}/routers").get("items") or ()
     return machine_rules.router_changes(declared.networks, routers, declared.nats)
+
+
+def _common_metadata(cloud: Cloud, project: str) -> Iterator[OutsideChange]:
+    return machine_rules.project_changes(project, cloud.get("COMPUTE", f"projects/{project}"))
 
 
 def _instance(cloud: Cloud, machine: Machine) -> list[OutsideChange]:

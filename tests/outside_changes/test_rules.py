@@ -17,6 +17,7 @@ from bezel.outside_changes.machine_rules import (
     instance_changes,
     network_changes,
     node_changes,
+    project_changes,
 )
 from bezel.outside_changes.service_rules import _FIELDS, service_changes
 
@@ -268,9 +269,12 @@ def test_a_firewall_is_judged_by_what_it_lets_in() -> None:
     ]
     assert list(firewall_changes(network, {"firewalls": closed}, declared)) == []
     rules = [{"action": "allow", "direction": "INGRESS", "priority": 5}]
+    rules.append({"action": "apply_security_profile_group", "direction": "INGRESS", "priority": 6})
+    rules += [{"action": "deny", "direction": "INGRESS"}, {"action": "allow", "direction": "EGRESS"}]
     policy = {"type": "NETWORK", "displayName": "fw", "rules": rules}
-    found = firewall_changes(network, {"firewalls": [gate], "firewallPolicys": [policy]}, declared)
+    found = list(firewall_changes(network, {"firewalls": [gate], "firewallPolicys": [policy]}, declared))
     assert [change.setting for change in found] == ["firewall rule gate", "firewall policy fw"]
+    assert found[1].cloud == "allows by its rules 5, 6"
     peered = {"peerings": [{"name": "other", "network": "https://x/projects/q/global/networks/m"}]}
     (peering,) = network_changes(network, peered)
     assert (peering.setting, peering.cloud) == ("peering other", "q/global/networks/m")
@@ -396,3 +400,35 @@ def test_a_login_is_a_change_also_where_the_declared_attributes_are_not_known() 
     live = {"metadata": {"items": [script, {"key": "ssh-keys", "value": "me:ssh-rsa AAAA"}]}}
     (change,) = instance_changes(machine, live)
     assert (change.setting, change.cloud) == ("metadata.ssh-keys", "(15 characters)")
+
+
+SCRIPTS = (
+    "gce-container-declaration", "windows-startup-script-ps1", "windows-startup-script-url",
+    "sysprep-specialize-script-ps1", "sysprep-specialize-script-cmd", "windows-shutdown-script-bat", "user-data",
+    "startup-script-url", "shutdown-script", "enable-osconfig", "enable-windows-ssh", "ssh-keys", "serial-port-enable",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("key", SCRIPTS)
+def test_each_attribute_that_lets_a_user_in_is_named(key: str) -> None:
+    items = {"metadata": {"items": [{"key": key, "value": "TRUE"}]}}
+    machine = Machine("p", "vm", "flex_start_vm", ("z",), {"metadata": {"items": []}})
+    assert [change.setting for change in instance_changes(machine, items)] == [f"metadata.{key}"]
+    assert list(instance_changes(Machine("p", "vm", "flex_start_vm", ("z",), items), items)) == []
+    node = {"tpu": {"nodeSpec": [{"node": {"metadata": {}}}]}}
+    tpu = Machine("p", "tpu", "queued_resource", ("z",), node)
+    assert [change.setting for change in node_changes(tpu, {"metadata": {key: "x"}})] == [f"metadata.{key}"]
+    project = {"commonInstanceMetadata": items["metadata"]}
+    (change,) = project_changes("p", project)
+    assert (change.resource, change.setting) == ("project p", f"commonInstanceMetadata.{key}")
+    assert f"remove-metadata --keys={key} --project=p" in change.repair
+
+
+def test_a_project_s_other_attributes_are_no_change() -> None:
+    values = {
+        "enable-oslogin": "TRUE", "block-project-ssh-keys": "TRUE", "serial-port-enable": "FALSE",
+        "google-compute-default-zone": "us-east5-a", "enable-osconfig": "false",
+    }  # fmt: skip
+    items = [{"key": key, "value": value} for key, value in values.items()]
+    assert list(project_changes("p", {"commonInstanceMetadata": {"items": items}})) == []
+    assert list(project_changes("p", {})) == []
