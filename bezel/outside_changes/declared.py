@@ -89,9 +89,9 @@ class Declared:
         accounts: E-mail of each service account.
         buckets: Inputs of each bucket that the program made; None for one that it only uses.
         secrets: Secrets that it grants access to.
-        repositories: Repositories of Artifact Registry.
+        repositories: Inputs of each repository of Artifact Registry, with the state of its scanner when it was read.
         networks: Networks.
-        subnetworks: Subnetworks.
+        subnetworks: Inputs of each subnetwork.
         firewalls: Inputs of each firewall rule.
         nats: Translations of addresses, each as its router and its name.
         machines: Leased machines.
@@ -105,9 +105,9 @@ class Declared:
     accounts: dict[str, str] = field(default_factory=dict)
     buckets: dict[str, Mapping[str, Any] | None] = field(default_factory=dict)
     secrets: list[str] = field(default_factory=list)
-    repositories: list[str] = field(default_factory=list)
+    repositories: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     networks: list[str] = field(default_factory=list)
-    subnetworks: list[str] = field(default_factory=list)
+    subnetworks: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     firewalls: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     nats: set[str] = field(default_factory=set)
     machines: list[Machine] = field(default_factory=list)
@@ -160,18 +160,22 @@ def _note(found: Declared, entry: Entry) -> None:
         email = str(entry.outputs.get("email") or inputs.get("email") or entry.id.rpartition("/")[2])
         if _EMAIL.fullmatch(email):
             found.accounts[f"projects/{_project(entry)}/serviceAccounts/{email}"] = email
+    elif entry.type == REPOSITORY:
+        scanner = entry.outputs.get("vulnerabilityScanningConfig") or inputs.get("vulnerabilityScanningConfig") or {}
+        found.repositories[name] = {**inputs, "vulnerabilityScanningConfig": scanner}
     else:
         _note_plain(found, entry.type, name, inputs)
 
 
 def _note_plain(found: Declared, type_: str, name: str, inputs: Mapping[str, Any]) -> None:
     """Note a resource that is known by its name, or by its name and inputs."""
-    with_inputs: dict[str, dict[str, Any]] = {SERVICE: found.services, BUCKET: found.buckets, FIREWALL: found.firewalls}
-    by_name = {REPOSITORY: found.repositories, NETWORK: found.networks, SUBNETWORK: found.subnetworks}
+    with_inputs: dict[str, dict[str, Any]] = {
+        SERVICE: found.services, BUCKET: found.buckets, FIREWALL: found.firewalls, SUBNETWORK: found.subnetworks,
+    }  # fmt: skip
     if type_ in with_inputs:
         with_inputs[type_][name] = inputs
-    elif type_ in by_name and name not in by_name[type_]:
-        by_name[type_].append(name)
+    elif type_ == NETWORK and name not in found.networks:
+        found.networks.append(name)
     elif type_ in {JOB, NAT}:
         (found.jobs if type_ == JOB else found.nats).add(name)
 

@@ -225,6 +225,21 @@ def network_changes(network: str, live: Mapping[str, Any]) -> Iterator[OutsideCh
         )  # fmt: skip
 
 
+def subnetwork_changes(name: str, declared: Mapping[str, Any], live: Mapping[str, Any]) -> Iterator[OutsideChange]:
+    """Flow logs of a subnetwork, which are paid for by volume, and addresses of IPv6.
+
+    Args:
+        name: Short name of the subnetwork.
+        declared: Its declared inputs.
+        live: The subnetwork in Compute's description.
+    """
+    what, logs = f"subnetwork {name}", bool((live.get("logConfig") or {}).get("enable") or live.get("enableFlowLogs"))
+    if logs and declared.get("logConfig") is None:
+        yield OutsideChange(what, "logConfig.enable", "true", NOT_SET, "cost", RESTORE)
+    for item, there, wanted in differences(FIELDS_OF_INTERFACES, declared, live):
+        yield OutsideChange(what, item.path, _text(there), _text(wanted), item.kind, RESTORE)
+
+
 def router_changes(
     networks: Collection[str], routers: Iterable[Mapping[str, Any]], declared: Collection[str]
 ) -> Iterator[OutsideChange]:

@@ -99,6 +99,28 @@ def _rule_text(rule: Mapping[str, Any]) -> str:
     return " ".join(filter(None, (str(action.get("type")), str(action.get("storageClass") or ""), conditions)))
 
 
+def repository_changes(name: str, declared: Mapping[str, Any], live: Mapping[str, Any]) -> Iterator[OutsideChange]:
+    """The scanner of a repository, which costs money by image, where it was off when the program last read it.
+
+    Args:
+        name: `projects/P/locations/L/repositories/R`.
+        declared: Its declared inputs, with the scanner as the state has it.
+        live: The repository as Artifact Registry has it.
+    """
+    states = [
+        str((side.get("vulnerabilityScanningConfig") or {}).get("enablementState") or "") for side in (live, declared)
+    ]
+    if states[0] != "SCANNING_ACTIVE" or states[0] == states[1]:
+        return
+    _, project, _, location, _, short = name.split("/")
+    repair = (
+        f"`gcloud artifacts repositories update {quoted(short)} --location={quoted(location)} "
+        f"--project={quoted(project)} --disable-vulnerability-scanning`."
+    )
+    setting = "vulnerabilityScanningConfig.enablementState"
+    yield OutsideChange(f"repository {short}", setting, states[0], states[1] or NOT_SET, "cost", repair)
+
+
 def key_changes(email: str, project: str, keys: Iterable[Mapping[str, Any]]) -> Iterator[OutsideChange]:
     """User-managed keys of a service account, made or uploaded; Google's own are not among them."""
     for key in keys:

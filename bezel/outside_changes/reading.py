@@ -154,8 +154,12 @@ def _questions(declared: Declared, cloud: Cloud, services: Mapping[str, Mapping[
                 f"settings of bucket {short}", "storage.buckets.get", partial(_bucket, cloud, short, inputs)
             )
             yield _bucket_policy(declared, cloud, short)
-    for name in declared.repositories:
+    for name, inputs in declared.repositories.items():
         _, project, _, location, _, short = name.split("/")
+        yield _Question(
+            f"settings of repository {short}", "artifactregistry.repositories.get",
+            partial(_repository, cloud, name, inputs),
+        )  # fmt: skip
         command = (
             f"gcloud artifacts repositories remove-iam-policy-binding {quoted(short)} --location={quoted(location)}"
         )
@@ -179,8 +183,11 @@ def _of_leases(declared: Declared, cloud: Cloud) -> Iterator[_Question]:
             partial(_firewalls, declared, cloud, name),
         )  # fmt: skip
         yield _Question(f"peerings of network {short}", "compute.networks.get", partial(_network, cloud, name))
-    for name in declared.subnetworks:
+    for name, inputs in declared.subnetworks.items():
         _, project, _, region, _, short = name.split("/")
+        yield _Question(
+            f"settings of subnetwork {short}", "compute.subnetworks.get", partial(_subnetwork, cloud, name, inputs)
+        )
         command = f"gcloud compute networks subnets remove-iam-policy-binding {quoted(short)} --region={quoted(region)}"
         command += f" --project={quoted(project)}"
         yield _policy(declared, name, f"subnetwork {short}", "compute.subnetworks", command,
@@ -310,6 +317,14 @@ def _network(cloud: Cloud, name: str) -> Iterator[OutsideChange]:
 def _routers(declared: Declared, cloud: Cloud, region: str) -> Iterator[OutsideChange]:
     routers = cloud.get("COMPUTE", f"{region}/routers").get("items") or ()
     return machine_rules.router_changes(declared.networks, routers, declared.nats)
+
+
+def _repository(cloud: Cloud, name: str, inputs: Mapping[str, Any]) -> Iterator[OutsideChange]:
+    return other_rules.repository_changes(name, inputs, cloud.get("ARTIFACT_REGISTRY", name))
+
+
+def _subnetwork(cloud: Cloud, name: str, inputs: Mapping[str, Any]) -> Iterator[OutsideChange]:
+    return machine_rules.subnetwork_changes(_short(name), inputs, cloud.get("COMPUTE", name))
 
 
 def _common_metadata(cloud: Cloud, project: str) -> Iterator[OutsideChange]:

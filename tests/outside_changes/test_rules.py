@@ -18,7 +18,9 @@ from bezel.outside_changes.machine_rules import (
     network_changes,
     node_changes,
     project_changes,
+    subnetwork_changes,
 )
+from bezel.outside_changes.other_rules import repository_changes
 from bezel.outside_changes.service_rules import _FIELDS, service_changes
 
 DOCUMENTS = Path(googleapiclient.__file__).parent / "discovery_cache" / "documents"
@@ -432,3 +434,23 @@ def test_a_project_s_other_attributes_are_no_change() -> None:
     items = [{"key": key, "value": value} for key, value in values.items()]
     assert list(project_changes("p", {"commonInstanceMetadata": {"items": items}})) == []
     assert list(project_changes("p", {})) == []
+
+
+def test_a_subnetwork_s_logs_and_a_repository_s_scanner_cost_money() -> None:
+    quiet = {"logConfig": {"enable": False}, "stackType": "IPV4_ONLY"}
+    assert list(subnetwork_changes("s", {}, quiet)) == []
+    logged = {"logConfig": {"enable": True}, "stackType": "IPV4_ONLY"}
+    assert [(each.setting, each.kind) for each in subnetwork_changes("s", {}, logged)] == [("logConfig.enable", "cost")]
+    assert list(subnetwork_changes("s", {"logConfig": {"metadata": "EXCLUDE_ALL_METADATA"}}, logged)) == []
+    (change,) = subnetwork_changes("s", {}, {"stackType": "IPV4_IPV6"})
+    assert (change.setting, change.kind) == ("stackType", "access")
+
+    name = "projects/p/locations/l/repositories/hub"
+    off, on = (
+        {"vulnerabilityScanningConfig": {"enablementState": f"SCANNING_{state}"}} for state in ("DISABLED", "ACTIVE")
+    )
+    assert [list(repository_changes(name, *sides)) for sides in ((off, off), (on, on), (on, off), ({}, {}))] == [[]] * 4
+    for declared in (off, {}):
+        (change,) = repository_changes(name, declared, on)
+        assert (change.setting, change.kind) == ("vulnerabilityScanningConfig.enablementState", "cost")
+        assert "repositories update hub" in change.repair
