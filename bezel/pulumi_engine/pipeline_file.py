@@ -5,6 +5,7 @@ file, so the environment there has to be the same. Owns the form of the file and
 what is done with a stack (bezel.gitops), and the rules of the packs.
 """
 
+import codecs
 import difflib
 import json
 import os
@@ -155,15 +156,34 @@ def _parsed(file: Path) -> dict[str, Any]:
             )
         if target.stat().st_size > _LARGEST:
             raise refused(f"it is larger than {_LARGEST // 1024} KiB.", "name each stack once, and nothing else.")
-        return tomllib.loads(target.read_bytes().decode())
+        content = target.read_bytes()
+        if content.startswith(codecs.BOM_UTF8):
+            raise refused(
+                "it begins with a mark of the byte order, which TOML has not.", "save it as UTF-8 without BOM."
+            )
+        read = tomllib.loads(content.decode())
+        if _has_long_integer(read):
+            raise refused("an integer in it has more than 64 bits, which TOML has not.", f"correct it; {_EXAMPLE}")
     except UnicodeDecodeError as error:
         raise refused(f"it is not UTF-8 text: {error}.", "save it as UTF-8.") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # also an integer of more digits than Python reads
         why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         twice = " A stack, or another key, stands there twice." if "overwrite" in why or "twice" in why else ""
         raise refused(f"it is not valid TOML: {shown(why)}.{twice}", f"correct it; {_EXAMPLE}") from None
     except OSError as error:
         raise refused(f"it cannot be read ({error.strerror}).", f"restore it; {_EXAMPLE}") from None
+    return read
+
+
+def _has_long_integer(content: object) -> bool:
+    """Whether it holds one that no message can write: in base 16, Python reads integers of any length."""
+    remaining = [content]
+    while remaining:
+        value = remaining.pop()
+        if isinstance(value, int) and value.bit_length() > 64:
+            return True
+        remaining += value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return False
 
 
 _EXAMPLE = 'a stack is one line below [stacks], e.g. `l4-qat = "dev"`.'
@@ -266,13 +286,20 @@ def _of_packs(folder: Path, content: _Content) -> Iterator[Problem]:
             repair = f'add {environment} = "{PACKS}/{pack}.{environment}.json".'
             yield Problem(f"{FILE}: packs.{pack}", NOT_SET, consequence, repair)
     for pack, files in content.packs.items():
-        if not (folder / PACKS / pack / "PulumiPolicy.yaml").is_file() or len(PurePosixPath(pack).parts) != 1:
+        if not _is_pack(folder, pack):
             consequence = f"there is no policy pack {PACKS}/{shown(pack)}, so its limits would hold for nothing."
             yield Problem(f"{FILE}: packs.{shown(pack)}", None, consequence, "correct the name, or remove it.")
         for environment, name in files.items():
             if why := _unusable(folder, name, environment):
                 key = f"{FILE}: packs.{shown(pack)}.{environment}"
                 yield Problem(key, name, why, f"name a file below {PACKS}/ with limits for {environment}.")
+
+
+def _is_pack(folder: Path, name: str) -> bool:
+    # The form first: the disk refuses other names in ways of its own, e.g. a long one.
+    if not STACK_NAME.fullmatch(name) or not name.strip("."):
+        return False
+    return (folder / PACKS / name / "PulumiPolicy.yaml").is_file()
 
 
 def _unusable(folder: Path, name: str, environment: str) -> str:
