@@ -28,6 +28,7 @@ Headers = Sequence[tuple[bytes, bytes]]
 _OWN_PAGE: Final = frozenset({"same-origin", "none"})
 # No user, path, query or space: what stands around a name is read differently by each reader.
 _AUTHORITY = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[\w.-]+)(?::\d*)?", re.ASCII)
+_DEFAULT_PORT = re.compile(r":(?:0*80)?\Z", re.ASCII)
 
 
 def foreign(headers: Headers) -> str:
@@ -56,11 +57,16 @@ def is_loopback(host: str) -> bool:
     found = _AUTHORITY.fullmatch(host)
     if found is None:
         return False
-    name = found["name"].strip("[]").lower()
+    # A name may end in the dot of the root (RFC 1034, section 3.1), and a socket for both families has IPv4 in IPv6.
+    name = found["name"].lower()
+    name = name[1:-1] if name.startswith("[") else name.removesuffix(".")
+    if name.rpartition(".")[2] == "localhost":
+        return True
     try:
-        return name.rpartition(".")[2] == "localhost" or ipaddress.ip_address(name).is_loopback
+        address = ipaddress.ip_address(name)
     except ValueError:
         return False
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
 def _without_origin(headers: Headers, host: str) -> str:
@@ -71,7 +77,7 @@ def _without_origin(headers: Headers, host: str) -> str:
     if sites:
         return ""
     for referer in _values(headers, b"referer"):
-        if _authority(referer).lower() not in ("", host.lower()):
+        if (page := _authority(referer)) and _without_default_port(page) != _without_default_port(host):
             return f"Referer {_authority(referer)!r}: a page of another origin sent the request, and has no access."
     agents, languages = _values(headers, b"user-agent"), _values(headers, b"accept-language")
     if any(agent.startswith("Mozilla/") for agent in agents) and any(one.strip() != "*" for one in languages):
@@ -81,6 +87,11 @@ def _without_origin(headers: Headers, host: str) -> str:
 
 def _values(headers: Headers, name: bytes) -> list[str]:
     return [value.decode("latin-1") for key, value in headers if key == name]
+
+
+def _without_default_port(authority: str) -> str:
+    """In lower case; a client may write the port of HTTP or leave it out (RFC 9110, section 4.2.3)."""
+    return _DEFAULT_PORT.sub("", authority.lower())
 
 
 def _authority(url: str) -> str:

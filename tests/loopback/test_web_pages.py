@@ -117,7 +117,9 @@ def test_a_request_without_a_host_is_refused() -> None:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:8000", "127.8.9.10", "localhost", "LocalHost:1", "[::1]",
-    "[::1]:8000", "a.localhost", "b.a.localhost:80", "127.0.0.1:"])  # fmt: skip
+    "[::1]:8000", "a.localhost", "b.a.localhost:80", "127.0.0.1:",
+    "localhost.", "localhost.:8080", "LOCALHOST.:1", "a.localhost.:80", "127.0.0.1.", "[::ffff:127.0.0.1]:8080",
+    "[::FFFF:127.8.9.10]", "[::ffff:7f00:1]", "[0:0:0:0:0:ffff:7f00:1]:1"])  # fmt: skip
 def test_a_name_of_the_loopback_is_accepted(host: str) -> None:
     assert is_loopback(host)
     assert foreign(lines({}, host)) == ""
@@ -127,7 +129,10 @@ def test_a_name_of_the_loopback_is_accepted(host: str) -> None:
     "user@127.0.0.1", "user:pass@localhost:1", "127.0.0.1@page.example", "127.0.0.1/x", "127.0.0.1?x", "127.0.0.1#x",
     "127.0.0.1 page.example", "page.example 127.0.0.1", "127.0.0.1,page.example", "127.0.0.1\tx", "127.0.0.1\\x",
     "0.0.0.0", "10.0.0.1", "[::]", "[::1", "::1", "[::1]x", "127.1", "2130706433", "0x7f.1", "127.0.0.1:x",
-    "127.0.0.1:1:2", "127.0.0.1%00", "local host", "localhost\n", "l\u00f6calhost"])  # fmt: skip
+    "127.0.0.1:1:2", "127.0.0.1%00", "localhost..", ".", "..", "localhost.example.",
+    "evil-localhost.", "page.example.:8080", "10.0.0.1.", "127.0.0.1..", "[::1.]", "[localhost.]", "[::ffff:10.0.0.1]",
+    "[::ffff:0.0.0.0]", "[::ffff:127.0.0.1", "[::127.0.0.1]", "[::fffe:127.0.0.1]", "[64:ff9b::127.0.0.1]",
+    "local host", "localhost\n", "l\u00f6calhost"])  # fmt: skip
 def test_any_other_host_is_refused(host: str) -> None:
     assert not is_loopback(host)
     assert foreign(lines({}, host)).startswith("Host ")
@@ -137,6 +142,26 @@ def test_any_other_host_is_refused(host: str) -> None:
     "http://127.0.0.1:8000@page.example/", "http://[::1"])  # fmt: skip
 def test_an_older_browser_is_known_by_the_page_that_it_names(referer: str) -> None:
     assert foreign(lines({"user-agent": "x", "referer": referer})).startswith("Referer")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:80", "127.0.0.1:", "LocalHost", "[::1]", "[::1]:80"])
+def test_a_page_is_the_ports_own_with_and_without_port_80(host: str) -> None:
+    name = host.removesuffix("80").removesuffix(":")
+    for page in (name, f"{name}:80", name.lower()):
+        assert foreign(lines({"user-agent": SAFARI, "referer": f"http://{page}/x"}, host)) == ""
+    for page in (
+        f"{name}:8080",
+        f"{name}:8",
+        f"{name}:180",
+        f"{name}:443",
+        f"{name}.example",
+        "page.example:80",
+        "[::2]",
+    ):
+        assert foreign(lines({"user-agent": SAFARI, "referer": f"http://{page}/x"}, host)).startswith("Referer")
+    for port in ("8080", "180", "0"):
+        sent = lines({"user-agent": SAFARI, "referer": f"http://{name}/x"}, f"{name}:{port}")
+        assert foreign(sent).startswith("Referer")
 
 
 def test_an_older_browser_whose_page_hides_its_name_is_refused() -> None:
