@@ -5,11 +5,14 @@ file, so the environment there has to be the same. Owns the form of the file and
 what is done with a stack (bezel.gitops), and the rules of the packs.
 """
 
+import ast
 import codecs
 import difflib
 import json
+import math
 import os
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -290,7 +293,7 @@ def _of_packs(folder: Path, content: _Content) -> Iterator[Problem]:
             consequence = f"there is no policy pack {PACKS}/{shown(pack)}, so its limits would hold for nothing."
             yield Problem(f"{FILE}: packs.{shown(pack)}", None, consequence, "correct the name, or remove it.")
         for environment, name in files.items():
-            if why := _unusable(folder, name, environment):
+            if why := _unusable(folder, pack, name, environment):
                 key = f"{FILE}: packs.{shown(pack)}.{environment}"
                 yield Problem(key, name, why, f"name a file below {PACKS}/ with limits for {environment}.")
 
@@ -302,7 +305,7 @@ def _is_pack(folder: Path, name: str) -> bool:
     return (folder / PACKS / name / "PulumiPolicy.yaml").is_file()
 
 
-def _unusable(folder: Path, name: str, environment: str) -> str:
+def _unusable(folder: Path, pack: str, name: str, environment: str) -> str:
     """Why a file cannot configure a pack in an environment; "" where it can."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name or path.parts[:1] != (PACKS,) or "\0" in name:
@@ -313,14 +316,69 @@ def _unusable(folder: Path, name: str, environment: str) -> str:
             return f"it is a link out of {PACKS}/, where changes of limits are reviewed."
         if file.stat().st_size > _LARGEST:
             return f"it is larger than {_LARGEST // 1024} KiB."
-        content = json.loads(file.read_bytes())
+        # As UTF-8 alone, which is all that the engine reads.
+        content = json.loads(
+            file.read_bytes().decode(), object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite
+        )
     except (OSError, ValueError, RecursionError) as error:
         return f"it cannot be read as JSON ({shown(getattr(error, 'strerror', None) or str(error))})."
     if not isinstance(content, dict):
         return "expected an object: policy -> its keys."
+    if not content:
+        return "it holds no limit."
+    known = _policies(folder, pack)
+    if unknown := [policy for policy in content if known and policy not in known]:
+        return f"this pack has no policy {', '.join(map(shown, unknown))}."
+    if empty := [policy for policy, keys in content.items() if not isinstance(keys, dict) or not keys]:
+        return f"expected an object with the keys of the policy in {', '.join(map(shown, empty))}."
+    weak = [
+        policy for policy, keys in content.items() if keys.get(_LEVEL, "mandatory") not in ("mandatory", "remediate")
+    ]
+    if weak:
+        return f"{_LEVEL} would let everything pass in {', '.join(map(shown, weak))}."
+    limited = {policy: keys.get("limits") for policy, keys in content.items() if "limits" in keys or pack == _LIMITED}
     lacking = [
-        policy
-        for policy, keys in content.items()
-        if isinstance(keys, dict) and isinstance(limits := keys.get("limits"), dict) and environment not in limits
+        policy for policy, limits in limited.items() if not isinstance(limits, dict) or limits.get(environment) is None
     ]
     return f"it has no limit for {environment} in {', '.join(map(shown, lacking))}." if lacking else ""
+
+
+_LEVEL = "enforcementLevel"  # the engine's own key in the configuration of any policy
+_LIMITED = "hardware_cost"
+POLICIES = {
+    _LIMITED: (
+        *("hourly-ceiling", "monthly-ceiling", "most-instances", "allowed-accelerators", "always-on", "run-duration"),
+        *("lease-ceiling", "provisioning-models", "stack-hourly-ceiling", "stack-monthly-ceiling"),
+    ),
+    "security": (
+        *("no-public-invoker", "known-requests", "own-service-account", "image-by-digest", "no-plain-secret"),
+        *("no-external-address", "labels"),
+    ),
+}
+"""Policies of the required packs, by their names in a configuration."""
+
+
+def _policies(folder: Path, pack: str) -> set[str]:
+    """Names that a configuration of a pack may have: those above, and rules that its `pack.py` adds; {} if unknown."""
+    known = set(POLICIES.get(pack, ()))
+    try:
+        tree = ast.parse((folder / PACKS / pack / "pack.py").read_bytes())
+    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
+        return known
+    rules = [node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    rules += [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    return known | {rule.replace("_", "-") for rule in rules} - {"all"}  # which the engine takes for every policy
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) != len(pairs):
+        ((twice, _),) = Counter(key for key, _ in pairs).most_common(1)
+        raise ValueError(f"{twice} stands there twice")
+    return content
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(number := float(text)):
+        raise ValueError(f"expected a finite number, got {text}")
+    return number

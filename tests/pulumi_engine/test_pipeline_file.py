@@ -13,6 +13,7 @@ from bezel.planner.base.settings import Settings
 from bezel.pulumi_engine.pipeline_file import (
     ENVIRONMENTS,
     FILE,
+    POLICIES,
     REQUIRED_PACKS,
     Pipeline,
     PipelineError,
@@ -23,6 +24,8 @@ from bezel.pulumi_engine.pipeline_file import (
 from bezel.pulumi_engine.policy_packs import configurations, with_packs
 from bezel.pulumi_engine.project import Project
 from policies.config import Environment as JudgedEnvironment
+from policies.hardware_cost import pack as hardware_cost
+from policies.security import pack as security
 from tests.support.gitops.working_copy import ROOT
 
 PACKS = """
@@ -174,6 +177,82 @@ def test_all_problems_are_named_at_once(project: Project) -> None:
 def test_limits_that_are_no_object_are_refused(project: Project, content: str) -> None:
     (project.folder / "policies" / "security.dev.json").write_text(content)
     assert "packs.security.dev" in "\n".join(problems(project, VALID))
+
+
+HOURLY = '{"hourly-ceiling": {"limits": {"dev": 6}}'
+NO_LIMITS = {
+    "nothing": ("{}", "it holds no limit"),
+    "null": ('{"monthly-ceiling": null}', "an object with the keys of the policy in monthly-ceiling"),
+    "a list": ('{"monthly-ceiling": []}', "an object with the keys"),
+    "a number": ('{"monthly-ceiling": 1}', "an object with the keys"),
+    "no key": ('{"monthly-ceiling": {}}', "an object with the keys"),
+    "level alone": ('{"monthly-ceiling": "disabled"}', "an object with the keys"),
+    "all off": ('{"all": "disabled"}', "no policy all"),
+    "all off by a key": ('{"all": {"enforcementLevel": "disabled"}}', "no policy all"),
+    "off beside limits": (
+        '{"hourly-ceiling": {"limits": {"dev": 6}, "enforcementLevel": "advisory"}}',
+        "let everything pass in hourly-ceiling",
+    ),
+    "level of a list": ('{"hourly-ceiling": {"limits": {"dev": 6}, "enforcementLevel": ["x"]}}', "let everything pass"),
+    "another key": ('{"hourly-ceiling": {"exempt": []}}', "no limit for dev in hourly-ceiling"),
+    "limits of null": ('{"hourly-ceiling": {"limits": null}}', "no limit for dev in hourly-ceiling"),
+    "limits of nothing": ('{"hourly-ceiling": {"limits": {}}}', "no limit for dev in hourly-ceiling"),
+    "limit of null": ('{"hourly-ceiling": {"limits": {"dev": null}}}', "no limit for dev in hourly-ceiling"),
+    "limits of text": ('{"hourly-ceiling": {"limits": "dev"}}', "no limit for dev in hourly-ceiling"),
+    "a policy twice": (
+        f'{HOURLY}, "hourly-ceiling": {{"limits": {{"dev": 9}}}}}}',
+        "hourly-ceiling stands there twice",
+    ),
+    "an environment twice": ('{"hourly-ceiling": {"limits": {"dev": 6, "dev": 9}}}', "dev stands there twice"),
+    "NaN": ('{"hourly-ceiling": {"limits": {"dev": NaN}}}', "a finite number, got NaN"),
+    "infinity": ('{"hourly-ceiling": {"limits": {"dev": -Infinity}}}', "a finite number, got -Infinity"),
+    "a large number": ('{"hourly-ceiling": {"limits": {"dev": 1e999}}}', "a finite number, got 1e999"),
+    "a long number": (f'{{"hourly-ceiling": {{"limits": {{"dev": {"9" * 5000}}}}}}}', "cannot be read as JSON"),
+    "another pack's": ((ROOT / "policies" / "security.dev.json").read_text(), "no policy labels"),
+    "another pack's beside": (f'{HOURLY}, "labels": {{"defaults": {{}}}}}}', "no policy labels"),
+    "a typing error": ('{"hourly-cieling": {"limits": {"dev": 6}}}', "no policy hourly-cieling"),
+    "mark of order": (f"\ufeff{HOURLY}}}", "cannot be read as JSON"),
+}
+
+
+@pytest.mark.parametrize(("content", "words"), NO_LIMITS.values(), ids=NO_LIMITS)
+def test_limits_that_hold_nothing_are_refused(project: Project, content: str, words: str) -> None:
+    (project.folder / "policies" / "hardware_cost.dev.json").write_text(content)
+    (problem,) = problems(project, VALID)
+    assert "packs.hardware_cost.dev" in problem
+    assert words in problem
+
+
+@pytest.mark.parametrize("content", ["{}", '{"labels": {}}', '{"all": "disabled"}', '{"labels": {"x": NaN}}',
+    HOURLY + "}", '{"labels": {"enforcementLevel": "disabled"}}'])  # fmt: skip
+def test_a_security_file_that_holds_nothing_is_refused(project: Project, content: str) -> None:
+    (project.folder / "policies" / "security.dev.json").write_text(content)
+    assert "packs.security.dev" in "\n".join(problems(project, VALID))
+
+
+LIMITS = (
+    f"{HOURLY}}}",
+    '{"hourly-ceiling": {"limits": {"dev": 6.5, "prod": 9}, "exempt": []}}',
+    '{"hourly-ceiling": {"limits": {"dev": 6}, "enforcementLevel": "mandatory"}}',
+    '{"always-on": {"limits": {"dev": 0}}}',
+    '{"provisioning-models": {"limits": {"dev": []}}}',
+    f'{HOURLY}, "own-rule": {{"limits": {{"dev": 1}}}}}}',
+)
+
+
+@pytest.mark.parametrize("content", LIMITS)
+def test_limits_that_hold_something_are_accepted(project: Project, content: str) -> None:
+    pack = project.folder / "policies" / "hardware_cost"
+    (pack / "pack.py").write_text("POLICIES = [resource_policy(UsdLimits, rules.own_rule)]\n")
+    (pack.parent / "hardware_cost.dev.json").write_text(content)
+    assert pipeline_of(project).is_declared
+
+
+def test_the_names_of_policies_are_those_of_the_shipped_packs() -> None:
+    assert {pack: sorted(names) for pack, names in POLICIES.items()} == {
+        "hardware_cost": sorted(policy.name for policy in hardware_cost.POLICIES),
+        "security": sorted(policy.name for policy in security.POLICIES),
+    }
 
 
 def test_links_out_of_what_is_reviewed_are_refused(project: Project) -> None:
