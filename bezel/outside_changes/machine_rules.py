@@ -25,7 +25,7 @@ _OPENING_KEY = re.compile(
 _CLOSING_IN_PROJECT = frozenset(
     {"block-project-ssh-keys", "enable-oslogin", "enable-oslogin-sk", "enable-guest-attributes"}
 )
-"""Attributes of a project that let nobody in who is not let in by IAM."""
+"""Attributes of a project that leave the login to IAM, or only tell of a machine."""
 _OFF = frozenset({"", "0", "false", "n", "no"})
 _OF_BEZEL = frozenset({"startup-script", "enable-guest-attributes"})
 FIELDS = (
@@ -102,7 +102,7 @@ def _costs(name: str, body: Mapping[str, Any], live: Mapping[str, Any]) -> Itera
     yield from _accelerators(name, body, live)
     affinities = [(side.get("reservationAffinity") or {}).get("consumeReservationType") for side in (live, body)]
     if all(affinities) and affinities[0] != affinities[1]:
-        yield _change(name, "reservationAffinity.consumeReservationType", *affinities, "cost")
+        yield _change(name, "reservationAffinity.consumeReservationType", affinities[0], affinities[1], "cost")
     for item, value, declared in differences(FIELDS, body, live):
         yield _change(name, item.path, value, declared, item.kind)
 
@@ -130,7 +130,7 @@ def _accelerators(name: str, body: Mapping[str, Any], live: Mapping[str, Any]) -
         for side in (live, body)
     ]
     if texts[0] != texts[1]:
-        yield _change(name, "guestAccelerators", *texts, "cost")
+        yield _change(name, "guestAccelerators", texts[0], texts[1], "cost")
 
 
 def _subnetwork(machine: Machine, setting: str, there: object) -> Iterator[OutsideChange]:

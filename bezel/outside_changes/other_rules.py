@@ -84,12 +84,19 @@ def bucket_changes(name: str, declared: Mapping[str, Any], live: Mapping[str, An
 
 def _rule_text(rule: Mapping[str, Any]) -> str:
     """A rule of the lifecycle, the same for Google's names and the engine's."""
-    action, condition = rule.get("action") or {}, dict(rule.get("condition") or {})
+    action: Mapping[str, Any] = rule.get("action") or {}
+    condition: dict[str, Any] = dict(rule.get("condition") or {})
     if state := condition.pop("withState", None):
         condition |= {"LIVE": {"isLive": True}, "ARCHIVED": {"isLive": False}}.get(str(state), {})
-    told = {}
+    told: dict[str, Any] = {}
     for key, value in condition.items():
-        if key.startswith(("send", "__")) or value is None or value in ("", [], 0):  # the engine's zero values
+        # The engine's own notes, and its zero values; `isLive: false` is a condition.
+        if (
+            key == "noAge"
+            or key.startswith(("send", "__"))
+            or value is None
+            or (value in ("", [], 0) and value is not False)
+        ):
             continue
         told[_CONDITIONS.get(key, key)] = sorted(map(str, value)) if isinstance(value, list | tuple) else value
     if condition.get("age") == 0 and condition.get("sendAgeIfZero", not told):

@@ -17,7 +17,10 @@ LIVE: dict[str, Any] = {
     "storageClass": "STANDARD", "softDeletePolicy": {"retentionDurationSeconds": "604800"}, "rpo": "DEFAULT",
     "versioning": {"enabled": False}, "hierarchicalNamespace": {"enabled": False}, "locationType": "region",
 }  # fmt: skip
-RULE = {"action": {"type": "Delete"}, "condition": {"age": 30, "isLive": False, "matchesPrefix": ["tmp/"]}}
+RULE: dict[str, Any] = {
+    "action": {"type": "Delete"},
+    "condition": {"age": 30, "isLive": False, "matchesPrefix": ["tmp/"]},
+}
 OWN_RULE = {
     "action": {"type": "Delete", "storageClass": ""},
     "condition": {"age": 30.0, "withState": "ARCHIVED", "matchesPrefixes": ["tmp/"], "numNewerVersions": 0,
@@ -68,8 +71,10 @@ def test_each_setting_of_a_bucket_is_named_unless_it_is_declared(
 
 def test_what_a_bucket_lost_is_named() -> None:
     assert named({}, {"lifecycleRules": [OWN_RULE]}) == [("lifecycle.rule", "cost")]
-    other = {**RULE, "condition": {**RULE["condition"], "age": 3000}}
-    assert named({"lifecycle": {"rule": [other]}}, {"lifecycleRules": [OWN_RULE]}) == [("lifecycle.rule", "cost")]
+    conditions = RULE["condition"]
+    for condition in ({**conditions, "age": 3000}, {"age": 30, "matchesPrefix": ["tmp/"]}):
+        other = {**RULE, "condition": condition}
+        assert named({"lifecycle": {"rule": [other]}}, {"lifecycleRules": [OWN_RULE]}) == [("lifecycle.rule", "cost")]
     filtered = {"ipFilter": {"mode": "Enabled", "publicNetworkSource": {"allowedIpCidrRanges": ["10.0.0.0/8"]}}}
     opened = {"ipFilter": {"mode": "Enabled", "publicNetworkSource": {"allowedIpCidrRanges": ["0.0.0.0/0"]}}}
     assert named(filtered, filtered) == []

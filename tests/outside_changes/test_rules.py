@@ -417,7 +417,7 @@ def test_each_attribute_that_lets_a_user_in_is_named(key: str) -> None:
     machine = Machine("p", "vm", "flex_start_vm", ("z",), {"metadata": {"items": []}})
     assert [change.setting for change in instance_changes(machine, items)] == [f"metadata.{key}"]
     assert list(instance_changes(Machine("p", "vm", "flex_start_vm", ("z",), items), items)) == []
-    node = {"tpu": {"nodeSpec": [{"node": {"metadata": {}}}]}}
+    node: dict[str, Any] = {"tpu": {"nodeSpec": [{"node": {"metadata": {}}}]}}
     tpu = Machine("p", "tpu", "queued_resource", ("z",), node)
     assert [change.setting for change in node_changes(tpu, {"metadata": {key: "x"}})] == [f"metadata.{key}"]
     project = {"commonInstanceMetadata": items["metadata"]}
