@@ -305,11 +305,13 @@ def _is_of_workflow(text: str, found: re.Match[str], name: str) -> bool:
 
 
 def _names_a_secret(text: str, found: re.Match[str]) -> bool:
-    """Whether a value is the name of a secret, in a map of variables to such names."""
+    """Whether a value is the name of a secret, in a map of variables to such names: `hf-token`, not `hunter2`."""
     quote = _QUOTE.match(text, found.end())
     start = quote.end() if quote else found.end()
     value = _SECRET_ID.match(text, start)
     if value is None or not (_QUOTE_END if quote else _PLAIN_END).match(text, value.end()):
+        return False
+    if not (names_secret(value[0]) or value[0].isupper()):  # a word in capitals stands for a name
         return False
     return bool(_IN_SECRETS.search(text[max(found.start() - _LONGEST_MAP, 0) : found.start("name")].rstrip("\"'\\")))
 

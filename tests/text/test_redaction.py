@@ -319,7 +319,7 @@ ORDINARY = (
     "docker login --username oauth2accesstoken --password-stdin https://registry.example",
     "exit code=1, key=value, signature of the function, sig 9",
     "password: true, token: null, secret=None, api_key=''",
-    "name them, e.g. `secrets: {HF_TOKEN: hf-token}`, or `bezel:secrets: {HF_TOKEN: NAME, API_KEY: key_1}`",
+    "name them, e.g. `secrets: {HF_TOKEN: hf-token}`, or `bezel:secrets: {HF_TOKEN: NAME, API_KEY: api-key-1}`",
     '{"secrets": {"HF_TOKEN": "hf-token"}} {\\"secrets\\": {\\"API_KEY\\": \\"api-key\\"}}',
     "  bezel:secrets:\n    HF_TOKEN: hf-token\n    API_KEY: api-key\n",
     "add `permissions: {id-token: write}`; id-token: none; id-token: read",
@@ -349,6 +349,8 @@ def test_an_ordinary_line_stays(line: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "secrets: {DB_PASSWORD: hunter2}",
+        '{"secrets": {"DB_PASSWORD": "hunter2"}}',
         "secrets: {HF_TOKEN: 'hunter2, the old one!'}",
         f"secrets: {{HF_TOKEN: hf_hunter2{LETTERS[:20]}}}",
         "secrets: {HF_TOKEN: hf-token}, DB_PASSWORD: hunter2",
