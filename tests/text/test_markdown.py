@@ -12,6 +12,8 @@ from bezel.text.markdown import code, code_element, flat, link, prose
 from bezel.text.redaction import PLACEHOLDER
 
 PARSER = MarkdownIt("gfm-like", {"html": True, "linkify": True, "breaks": True})
+# Forges make no link of a bare domain, as `0.AL`; `www.` and addresses are looked for below.
+PARSER.linkify.tlds(["none"], False)
 ZERO_WIDTH = "\u200b"
 LONGEST = 400
 PIECES = (
