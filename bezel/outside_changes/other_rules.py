@@ -88,7 +88,7 @@ def _rule_text(rule: Mapping[str, Any]) -> str:
     condition: dict[str, Any] = dict(rule.get("condition") or {})
     if state := condition.pop("withState", None):
         condition |= {"LIVE": {"isLive": True}, "ARCHIVED": {"isLive": False}}.get(str(state), {})
-    told: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, value in condition.items():
         # The engine's own notes, and its zero values; `isLive: false` is a condition.
         if (
@@ -98,11 +98,11 @@ def _rule_text(rule: Mapping[str, Any]) -> str:
             or (value in ("", [], 0) and value is not False)
         ):
             continue
-        told[_CONDITIONS.get(key, key)] = sorted(map(str, value)) if isinstance(value, list | tuple) else value
-    if condition.get("age") == 0 and condition.get("sendAgeIfZero", not told):
-        told["age"] = 0
-    told = {key: int(value) if isinstance(value, float) else value for key, value in told.items()}
-    conditions = ", ".join(f"{key} {json.dumps(told[key])}" for key in sorted(told))
+        values[_CONDITIONS.get(key, key)] = sorted(map(str, value)) if isinstance(value, list | tuple) else value
+    if condition.get("age") == 0 and condition.get("sendAgeIfZero", not values):
+        values["age"] = 0
+    values = {key: int(value) if isinstance(value, float) else value for key, value in values.items()}
+    conditions = ", ".join(f"{key} {json.dumps(values[key])}" for key in sorted(values))
     return " ".join(filter(None, (str(action.get("type")), str(action.get("storageClass") or ""), conditions)))
 
 

@@ -225,8 +225,8 @@ def _unread_call(fields: Mapping[str, yaml.Node]) -> str | None:
         if "<<" not in args and plain and not any("method" in name for name in headers):
             return None
     # Without a token for them, Google's APIs refuse a request.
-    told = all(isinstance(args[name], yaml.MappingNode) for name in ("auth", "headers") if name in args)
-    open_auth = ("auth" in args and signed != "OIDC") or "authorization" in headers or "<<" in args or not told
+    are_mappings = all(isinstance(args[name], yaml.MappingNode) for name in ("auth", "headers") if name in args)
+    open_auth = ("auth" in args and signed != "OIDC") or "authorization" in headers or "<<" in args or not are_mappings
     if not url or is_google_api(url) or open_auth:
         return f"the call {call} to {url or 'an address of another place'}"
     return None
