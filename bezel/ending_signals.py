@@ -11,6 +11,9 @@ from collections.abc import Iterator
 from types import FrameType
 
 _LIKE_INTERRUPT = (signal.SIGTERM, signal.SIGHUP)
+# A signal that comes just before a blocking call, or to another thread, does not interrupt that call: Python would run
+# its handler only once the call returns. A timer's signal interrupts the call, and then Python runs both handlers.
+_WAKE_SECONDS = 1.0
 INTERRUPTED = 128 + signal.SIGINT
 """Exit code after Ctrl-C."""
 
@@ -40,7 +43,7 @@ def exit_code() -> int | None:
 
 @contextlib.contextmanager
 def handled() -> Iterator[None]:
-    """End the block on SIGTERM and SIGHUP by the handler that SIGINT has at that moment.
+    """End the block on SIGTERM and SIGHUP by the handler that SIGINT has at that moment, within a second.
 
     A signal that this process was started to ignore stays ignored; so does one with a handler already.
     """
@@ -51,10 +54,26 @@ def handled() -> Iterator[None]:
     for number in own:
         signal.signal(number, _end)
     try:
-        yield
+        with _woken():
+            yield
     finally:
         for number in own:
             signal.signal(number, signal.SIG_DFL)
+
+
+@contextlib.contextmanager
+def _woken() -> Iterator[None]:
+    """Interrupt blocking calls of the main thread again and again, unless somebody else uses the timer."""
+    if signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL or signal.getitimer(signal.ITIMER_REAL)[0]:
+        yield
+        return
+    signal.signal(signal.SIGALRM, lambda *_: None)
+    signal.setitimer(signal.ITIMER_REAL, _WAKE_SECONDS, _WAKE_SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
 
 
 def _end(number: int, frame: FrameType | None) -> None:

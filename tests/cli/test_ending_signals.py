@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -94,6 +95,40 @@ def test_the_exit_code_of_an_ended_command_names_the_signal(
     assert "Traceback" not in errors
     assert "Error" not in errors
     assert [file for file in tmp_path.rglob("*") if file.is_file() and file.name.startswith((".out", "out.json"))] == []
+
+
+# The kernel gives the signal to a thread that does not wait, as it may to one that is about to wait.
+BLOCKED = """
+import signal, socket, threading
+from bezel import ending_signals
+
+here, there = socket.socketpair()
+threading.Timer(0.5, lambda: signal.pthread_kill(threading.get_ident(), signal.SIGTERM)).start()
+try:
+    with ending_signals.handled():
+        here.recv(1)
+except KeyboardInterrupt:
+    raise SystemExit(ending_signals.exit_code())
+"""
+
+
+def test_a_signal_ends_a_wait_that_it_did_not_interrupt() -> None:
+    ended = subprocess.run([sys.executable, "-c", BLOCKED], cwd=ROOT, timeout=60, check=False)
+    assert ended.returncode == 128 + signal.SIGTERM
+
+
+def test_the_timer_of_somebody_else_stays() -> None:
+    before = signal.signal(signal.SIGALRM, lambda *_: None)
+    timer = signal.setitimer(signal.ITIMER_REAL, 1000)
+    try:
+        with ending_signals.handled():
+            assert signal.getitimer(signal.ITIMER_REAL)[0] > 100
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, *timer)
+        signal.signal(signal.SIGALRM, before)
+    with ending_signals.handled():
+        pass
+    assert signal.getsignal(signal.SIGALRM) is before
 
 
 def test_a_command_that_has_no_signal_keeps_its_code(capsys: pytest.CaptureFixture[str]) -> None:

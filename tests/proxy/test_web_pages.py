@@ -193,7 +193,7 @@ def test_no_page_reaches_a_service_through_the_proxy() -> None:
             for name in ("127.0.0.1", "localhost"):
                 proxy.lines.clear()
                 opened = await browser.new_page()
-                await opened.goto(f"http://{name}:{port}/")
+                await opened.goto(f"http://{name}:{port}/", wait_until="commit")
                 await until(lambda: set(KINDS) <= answered().keys())
                 # And with the page itself.
                 await opened.evaluate(f"setTimeout(() => {{ location = 'http://127.0.0.1:{proxy.port}/v1/left' }})")
@@ -229,7 +229,7 @@ def test_no_page_reaches_localcloud_but_by_cors_of_this_machine() -> None:
             chromium() as browser,
             pages(f"http://127.0.0.1:{here}") as port,
         ):
-            await (await browser.new_page()).goto(f"http://localhost:{port}/")
+            await (await browser.new_page()).goto(f"http://localhost:{port}/", wait_until="commit")
             await until(lambda: set(KINDS) <= arrived and seen.keys() >= WITH_ORIGIN)
         await server.close()
         assert seen == dict.fromkeys(WITH_ORIGIN, f"http://localhost:{port}".encode())
