@@ -64,6 +64,7 @@ class Agent:
         return done
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_an_agent_finds_leases_deploys_asks_measures_scales_and_destroys(rehearsal: Rehearsal) -> None:
     rehearsal.set("cost", None)

@@ -148,6 +148,7 @@ def told(kind: str, answer: Any) -> Any:
     return getattr(answer, "id", ""), found
 
 
+@pytest.mark.long
 def test_a_dynamic_provider_killed_at_any_call_leaves_nothing_that_the_next_one_minds(
     world: World, survivor: Plugin
 ) -> None:

@@ -13,9 +13,9 @@ PLAIN = "the next `up` is green, then nothing is left to do"
 @pytest.mark.parametrize(
     ("faults", "protection"),
     [
-        ((("quota-exceeded", {}), ("secret-missing", {})), "always"),
+        pytest.param((("quota-exceeded", {}), ("secret-missing", {})), "always", marks=pytest.mark.long),
         ((("bucket-permission-missing", {}), ("secret-permission-missing", {})), "never"),
-        ((("never-healthy", {}), ("slow-start", {"factor": 200})), "always"),
+        pytest.param((("never-healthy", {}), ("slow-start", {"factor": 200})), "always", marks=pytest.mark.long),
     ],
     ids=["quota-secret", "bucket-permission", "never-healthy"],
 )

@@ -37,7 +37,13 @@ def until(condition: Callable[[], bool], what: str) -> None:
         time.sleep(0.1)
 
 
-@pytest.mark.parametrize("kinds", [("lease-quota", "lease-zone-refused"), ("lease-stock-out", "lease-never-active")])
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        ("lease-stock-out", "lease-never-active"),
+        pytest.param(("lease-quota", "lease-zone-refused"), marks=pytest.mark.long),
+    ],
+)
 def test_where_no_zone_gives_a_machine_nothing_is_left_and_the_next_deploy_leases_one(
     stage: LeaseFaultHarness, kinds: tuple[str, ...]
 ) -> None:
@@ -114,6 +120,7 @@ def test_a_lease_that_is_over_is_reported_with_its_price_and_bought_again_only_w
     check_golden(kind, command, normalized(text), state, RENEWED)
 
 
+@pytest.mark.long
 def test_a_lease_that_ends_under_the_benchmark_is_red_until_it_is_bought_again_or_taken_down(
     stage: LeaseFaultHarness,
 ) -> None:

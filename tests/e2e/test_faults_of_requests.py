@@ -101,6 +101,7 @@ def test_an_effect_whose_answer_was_lost_fails_the_deploy_and_is_found_by_the_ne
     assert int(stage.service().json()["generation"]) == before + 1
 
 
+@pytest.mark.long
 def test_a_refused_change_stays_red_until_a_refresh_shows_what_is_there(stage: FaultHarness) -> None:
     stage.need_a_revision()
     stage.add("server-errors", status=400, method="PATCH", path="/run/*", count=0)

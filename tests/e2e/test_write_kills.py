@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.record_results import check_results
 
 ROOT = Path(__file__).parents[2]
@@ -18,6 +20,7 @@ ABOUT = (
 )
 
 
+@pytest.mark.long
 def test_every_call_is_done_wholly_or_not_at_all_whenever_localcloud_is_killed(tmp_path: Path) -> None:
     variables = os.environ | {"PYTHONPATH": str(ROOT)}
     running = [

@@ -159,6 +159,7 @@ def table_of(rows: list[list[Any]]) -> dict[str, Any]:
     }
 
 
+@pytest.mark.long
 def test_killed_at_any_call_the_next_run_leaves_exactly_one_lease_or_none(world: FakeLeaseApi) -> None:
     rows = [Table(world, kind, name).row() for kind in ("queued_resource", "flex_start_vm") for name in SCENARIOS]
     assert [row for row in rows if not row[3] == row[4] == row[5]] == []

@@ -37,7 +37,9 @@ LOADED = (
         "bezel.leases.inventory",
         "bezel.planner",
         "components.base.dynamic",
+        "bezel.resource_cost.stack_cost",
         "bezel.weights.layout",
+        "policies.adapter",
     ),
 )
 # Modules of this SDK load at the first use of a name.
