@@ -63,7 +63,7 @@ def handled() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _woken() -> Iterator[None]:
-    """Interrupt blocking calls of the main thread again and again, unless somebody else uses the timer."""
+    """Interrupt blocking calls of the main thread again and again, unless the timer is in use."""
     if signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL or signal.getitimer(signal.ITIMER_REAL)[0]:
         yield
         return

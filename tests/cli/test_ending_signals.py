@@ -117,7 +117,7 @@ def test_a_signal_ends_a_wait_that_it_did_not_interrupt() -> None:
     assert ended.returncode == 128 + signal.SIGTERM
 
 
-def test_the_timer_of_somebody_else_stays() -> None:
+def test_a_timer_in_use_stays() -> None:
     before = signal.signal(signal.SIGALRM, lambda *_: None)
     timer = signal.setitimer(signal.ITIMER_REAL, 1000)
     try:
