@@ -131,8 +131,12 @@ def redact(text: str, *secrets: str) -> str:
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Whether a value under this name is a secret in plain text, by its name or by its form."""
-    return holds_secret(name, value) or redact_forms(value) != value or _KEY_FILE.search(value) is not None
+    """Whether a value is a secret in plain text, by the name that it stands under, by its form or by a name in it.
+
+    A value of one line may hold entries, as `Server=x;Password=y` and `host=x password=y` do; a script is code.
+    """
+    without = redact_forms(value) if "\n" in value else redact(value)
+    return holds_secret(name, value) or without != value or _KEY_FILE.search(value) is not None
 
 
 def redact_forms(text: str) -> str:

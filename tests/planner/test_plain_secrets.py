@@ -73,6 +73,45 @@ HARMLESS = [
 ]
 
 
+# Names within a value: connection strings of ODBC, ADO, Azure, libpq, JDBC, MongoDB, Redis and Kafka, and options.
+ENTRIES = (
+    "Server=db;Database=a;User Id=u;Password=Abc1",
+    "Driver={PostgreSQL};Server=db;Uid=u;Pwd=abc;",
+    "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=abc",
+    "Endpoint=sb://a/;SharedAccessKeyName=a;SharedAccessKey=Zm9v",
+    "host=db user=a password=zz9",
+    "jdbc:postgresql://db/a?user=u&password=abc",
+    "https://db/?token=abc",
+    "redis:6379,password=abc,ssl=True",
+    'org.apache.kafka.PlainLoginModule required username="a" password="b1";',
+    "--api-key abc12",
+    '{"password": "abc"}',
+)
+NO_SECRET_IN_IT = (
+    "Server=db;Database=a;User Id=u",
+    "AccountName=a;Timeout=5",
+    "host=db user=a sslmode=require",
+    "jdbc:postgresql://db/a?user=u",
+    "max-tokens=5;top_k=1",
+    "tokenizer=auto;key_size=5",
+    "password=$DB_PASS",
+    "--api-key-file /run/secrets/key",
+    '{"tokens": 5}',
+)
+
+
+@pytest.mark.parametrize("value", ENTRIES)
+def test_a_secret_under_a_name_within_a_value_is_refused(value: str) -> None:
+    assert refused_by_plan("CONNECTION", value)
+    assert refused_by_policy("CONNECTION", value)
+
+
+@pytest.mark.parametrize("value", NO_SECRET_IN_IT)
+def test_a_value_of_entries_without_a_secret_passes(value: str) -> None:
+    assert not refused_by_plan("CONNECTION", value)
+    assert not refused_by_policy("CONNECTION", value)
+
+
 def refused_by_plan(name: str, value: str) -> bool:
     """Whether the plan refuses the variable."""
     problem = check_name(name, value, {}, {})

@@ -226,6 +226,13 @@ def test_a_kind_that_is_not_on_the_list_is_refused() -> None:
         ("no-plain-secret", INSTANCE, instance({"metadata.startup": f"x hf_{'a' * 20} y"}), "metadata.startup"),
         ("no-plain-secret", INSTANCE, instance({"metadataStartupScript": f"T=hf_{'a' * 20}"}), "metadataStartupScript"),
         ("no-plain-secret", LEASE, {"body": queue({f"{NODE}.metadata.password": "x"})}, "node.metadata.password"),
+        ("no-plain-secret", INSTANCE, instance({"metadata.store": "Name=a;AccountKey=abc"}), "metadata.store"),
+        (
+            "no-plain-secret",
+            INSTANCE,
+            instance({"metadata.bezel-secrets-by-name": f'{{"HF_TOKEN": "hf_{"a" * 20}"}}'}),
+            "metadata.bezel-secrets-by-name",
+        ),
     ],
 )
 def test_what_is_unsafe_on_an_accelerator_is_refused(policy: str, token: str, inputs, key: str) -> None:
