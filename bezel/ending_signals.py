@@ -45,6 +45,7 @@ def exit_code() -> int | None:
 def handled() -> Iterator[None]:
     """End the block on SIGTERM and SIGHUP by the handler that SIGINT has at that moment, within a second.
 
+    Only what no signal interrupts takes longer: the lookup of a name, and a thread that an event loop waits for.
     A signal that this process was started to ignore stays ignored; so does one with a handler already.
     """
     if threading.current_thread() is not threading.main_thread():

@@ -99,22 +99,46 @@ def test_the_exit_code_of_an_ended_command_names_the_signal(
 
 # The kernel gives the signal to a thread that does not wait, as it may to one that is about to wait.
 BLOCKED = """
-import signal, socket, threading
+import fcntl, os, queue, signal, socket, subprocess, sys, threading, time
 from bezel import ending_signals
 
 here, there = socket.socketpair()
+first, second = open(sys.argv[1], "w"), open(sys.argv[1], "w")
+fcntl.flock(first, fcntl.LOCK_EX)
+endless = threading.Thread(target=threading.Event().wait, daemon=True)
+endless.start()
+waits = {
+    "recv": lambda: here.recv(1),
+    "read": lambda: os.read(os.pipe()[0], 1),
+    "accept": lambda: socket.create_server(("127.0.0.1", 0)).accept(),
+    "event": lambda: threading.Event().wait(),
+    "queue": lambda: queue.Queue().get(),
+    "join": endless.join,
+    "process": lambda: subprocess.run(["cat"], stdin=there),
+    "flock": lambda: fcntl.flock(second, fcntl.LOCK_EX),
+    "sleep": lambda: time.sleep(60),
+}
 threading.Timer(0.5, lambda: signal.pthread_kill(threading.get_ident(), signal.SIGTERM)).start()
 try:
     with ending_signals.handled():
-        here.recv(1)
+        waits[sys.argv[2]]()
 except KeyboardInterrupt:
-    raise SystemExit(ending_signals.exit_code())
+    os._exit(ending_signals.exit_code())
 """
+WAITS = ("recv", "read", "accept", "event", "queue", "join", "process", "flock", "sleep")
 
 
-def test_a_signal_ends_a_wait_that_it_did_not_interrupt() -> None:
-    ended = subprocess.run([sys.executable, "-c", BLOCKED], cwd=ROOT, timeout=60, check=False)
-    assert ended.returncode == 128 + signal.SIGTERM
+@pytest.mark.slow
+def test_a_signal_ends_a_wait_that_it_did_not_interrupt(tmp_path: Path) -> None:
+    running = {
+        wait: subprocess.Popen([sys.executable, "-c", BLOCKED, str(tmp_path / wait), wait], cwd=ROOT) for wait in WAITS
+    }
+    try:
+        codes = {wait: process.wait(50) for wait, process in running.items()}
+    finally:
+        for process in running.values():
+            process.kill()
+    assert codes == dict.fromkeys(WAITS, 128 + signal.SIGTERM)
 
 
 def test_a_timer_in_use_stays() -> None:

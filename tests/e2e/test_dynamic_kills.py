@@ -187,6 +187,7 @@ def test_a_dynamic_provider_killed_at_any_call_leaves_nothing_that_the_next_one_
         "the provider's process is killed at each call, once before the call is handled and once after it with the "
         "answer withheld. Another process repeats the operation and has to answer what the undisturbed one did.",
         "command": ".venv/bin/pytest -q tests/e2e/test_dynamic_kills.py",
+        "checked": "make test-long",
         "stamp": None,
         "columns": ["resource", "operation", "calls", "kill points", "survived"],
         "rows": rows,

@@ -58,6 +58,7 @@ def test_every_call_is_done_wholly_or_not_at_all_whenever_localcloud_is_killed(t
             "order": 23,
             "about": ABOUT,
             "command": ".venv/bin/pytest -q tests/e2e/test_write_kills.py",
+            "checked": "make test-long",
             "stamp": None,
             "columns": ["call", "kill points", "not done at all", "done wholly"],
             "rows": rows,

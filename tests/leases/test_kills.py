@@ -152,6 +152,7 @@ def table_of(rows: list[list[Any]]) -> dict[str, Any]:
         "active (after a destroy: none). Then everything is destroyed, or swept by its labels, and nothing may be left "
         "in any zone. What is left is read from the zones themselves, not from the program.",
         "command": ".venv/bin/pytest -q tests/leases/test_kills.py",
+        "checked": "make test-long",
         "stamp": None,
         "columns": ["back end", "operation", "calls", "kill points", "one lease left", "none left in the end"],
         "rows": rows,

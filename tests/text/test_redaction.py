@@ -527,7 +527,7 @@ PIECES = (
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(30)  # it takes a third of a second; a search that starts anew at each character, minutes
+@pytest.mark.timeout(60)  # it takes a second; a search that starts anew at each character, three minutes
 @pytest.mark.parametrize("piece", PIECES)
-def test_a_line_of_250_kilobytes_is_read_in_bounded_time(piece: str) -> None:
-    redact(piece * (250_000 // len(piece)))
+def test_a_line_of_half_a_megabyte_is_read_in_bounded_time(piece: str) -> None:
+    redact(piece * (500_000 // len(piece)))

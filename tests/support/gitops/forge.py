@@ -17,6 +17,7 @@ from typing import Any
 
 import httpx
 
+from bezel import ending_signals
 from bezel.localcloud.processes.sockets import free_port
 
 START_SECONDS = 60.0
@@ -192,7 +193,8 @@ def running(program: Path, folder: Path) -> Iterator[Forge]:
             [*command, *make], env=environment, capture_output=True, text=True, timeout=START_SECONDS, check=True
         )
         forge.tokens[OWNER] = made.stdout.split("Access token was successfully created... ")[1].split()[0]
-        yield forge
+        with ending_signals.handled():  # an ended `make` ends the tests, and knows nothing of the forge
+            yield forge
     finally:
         _end(process)
 
