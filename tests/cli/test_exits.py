@@ -164,6 +164,7 @@ def test_a_command_that_reads_no_stack_needs_no_project(
         (("--prot", "1"), "unrecognized argument: --prot 1; did you mean --port?"),
         (("--temporary", "--dir", "x"), "not allowed with argument"),
         (("--server", "vllm"), "a real vLLM has no model to serve"),
+        (("--model", "folder"), "the simulated server answers for the stack's model"),
         (("--dir", "/proc/cloud"), "cannot be created there"),
         (("--dir", "/dev/null"), "a folder is needed there"),
         (("--dir", "full"), "the folder is not empty and not localcloud's"),

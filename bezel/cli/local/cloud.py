@@ -109,10 +109,14 @@ class LocalCloud:
         """Check that the requested server can run, and pass its model on.
 
         Raises:
-            UserError: There is no model, or no vLLM.
+            UserError: There is no model, or no vLLM; or a model is named that the simulated server would not serve.
         """
         if self.server == "vllm":
             os.environ["LOCALCLOUD_VLLM_MODEL"] = str(_checked_model(self.model))
+        elif self.model is not None:
+            consequence = "the simulated server answers for the stack's model and reads no folder."
+            repair = "add SERVER=vllm (--server vllm), or leave the option out."
+            raise UserError(Problem("--model", str(self.model), consequence, repair))
 
     def identity_token(self, url: str) -> str:
         """An identity token of localcloud's deployer.
