@@ -29,6 +29,7 @@ _EXPECTED = {
     "bool": "true or false",
     "float": "a number",
     "tuple[str, ...]": "a list of texts",
+    "tuple[int, ...]": "a list of integers",
     "Decimal": "a number in quotation marks",
 }
 
@@ -118,6 +119,8 @@ def _converted(annotation: str, value: object) -> object:
         case ("float", int() | float()) if type(value) is not bool:
             return float(value)
         case ("tuple[str, ...]", list()) if all(isinstance(text, str) for text in value):
+            return tuple(value)
+        case ("tuple[int, ...]", list()) if all(type(number) is int for number in value):
             return tuple(value)
         case ("Decimal", str()):
             return Decimal(value)

@@ -17,7 +17,8 @@ class Architecture:
     heads and its own head dimension. `sliding_layers` and `full_layers` are those with a KV cache of their own; the
     last `shared_kv_layers` read the caches of earlier ones and keep none. `experts` is 0 for a dense model; with
     experts, `intermediate_size` is that of the dense MLP beside them. `per_layer_embedding` is the width of
-    the embedding that each layer looks up for itself, 0 where there is none.
+    the embedding that each layer looks up for itself, 0 where there is none. With `bidirectional_images`, tokens of one
+    image attend to each other in both directions (`use_bidirectional_attention: vision` in config.json).
     """
 
     id: str
@@ -45,6 +46,7 @@ class Architecture:
     shared_kv_layers: int = 0
     per_layer_embedding: int = 0
     attention_k_eq_v: bool = False
+    bidirectional_images: bool = False
 
     @property
     def layers(self) -> int:

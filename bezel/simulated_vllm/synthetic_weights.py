@@ -91,6 +91,8 @@ def _text_config(row: Model) -> dict[str, Any]:
         "attention_k_eq_v": shape.attention_k_eq_v,
         "hidden_size_per_layer_input": shape.per_layer_embedding,
     }
+    if shape.bidirectional_images:
+        text["use_bidirectional_attention"] = "vision"
     if shape.experts:
         text |= {
             "enable_moe_block": True,

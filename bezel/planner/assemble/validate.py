@@ -45,6 +45,7 @@ from bezel.planner.vllm.arguments import MOUNT_PATH, default_options, merge
 from bezel.planner.vllm.engine_args import EngineArgs, read_engine
 from bezel.planner.vllm.loading import HUB, LOADINGS, Loading, loading_of, loading_options
 from bezel.planner.vllm.loading_checks import check_loading
+from bezel.planner.vllm.multimodal_checks import check_longest_item
 from bezel.planner.vllm.option_checks import check_fields, check_options, check_spellings
 from bezel.planner.vllm.risk_checks import check_risks
 from bezel.planner.vllm.serving_checks import check_serving
@@ -163,6 +164,7 @@ class Validation:
             options=self.options,
             copies_at=copies_at,
         )
+        self.problems += check_longest_item(self.values, self.model, tpu=refused_as == "tpu")
         self.problems += check_fields(self.arguments, self.options)
         self.problems += check_served(self.model, accelerator, refused_as) if accelerator else []
         engine, unread = read_engine(self.arguments, self.model)

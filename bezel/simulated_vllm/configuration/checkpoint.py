@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 # Bits per weight in compressed-tensors: 4-bit weights with a 16-bit scale for each group of 64, or 8-bit floats.
 _STORED_BITS = {"pack-quantized": 4.25, "float-quantized": 8.0}
 
+# Defaults of transformers' configuration and processor of Gemma 4.
+_IMAGE_TOKENS, _AUDIO_TOKENS = 280, 750
+
 
 @dataclass(frozen=True)
 class Checkpoint:
@@ -32,6 +35,8 @@ class Checkpoint:
         active_fraction: share of the weights that one token passes through (below 1 with experts).
         quantisation: the method that the checkpoint names, e.g. "compressed-tensors"; None for plain bf16.
         bits_per_weight: average width of a stored parameter.
+        image_tokens, audio_tokens: of one item; no audio tokens without an audio tower.
+        bidirectional_images: whether tokens of one image attend to each other in both directions.
         mlp_sizes: inner sizes of the MLPs of one layer: the dense one, then each expert.
     """
 
@@ -57,6 +62,9 @@ class Checkpoint:
     quantisation: str | None
     bits_per_weight: float
     multimodal: bool
+    image_tokens: int
+    audio_tokens: int
+    bidirectional_images: bool
     mlp_sizes: tuple[int, ...]
 
     @property
@@ -147,8 +155,22 @@ def read_checkpoint(directory: Path) -> Checkpoint:
         quantisation=quantisation.get("quant_method"),
         bits_per_weight=_STORED_BITS.get(str(quantisation.get("format")), 4.25) if quantisation else 16.0,
         multimodal=any(key in config for key in ("vision_config", "audio_config")),
+        image_tokens=_image_tokens(config.get("vision_config") or {}),
+        audio_tokens=_AUDIO_TOKENS if config.get("audio_config") is not None else 0,
+        bidirectional_images=_bidirectional_images(config, text),
         mlp_sizes=(number("intermediate_size"), *[number("moe_intermediate_size")] * experts),
     )
+
+
+def _image_tokens(vision: dict[str, Any]) -> int:
+    """Return the tokens of one image, by the key of the tower or of the unified model."""
+    return int(vision.get("default_output_length") or vision.get("num_soft_tokens") or _IMAGE_TOKENS)
+
+
+def _bidirectional_images(config: dict[str, Any], text: dict[str, Any]) -> bool:
+    """Return whether `use_bidirectional_attention` is vision, which is the default of the unified model only."""
+    default = "vision" if str(config.get("model_type")).startswith("gemma4_unified") else None
+    return bool(text.get("use_bidirectional_attention", default) == "vision")
 
 
 def _active_fraction(text: dict[str, Any], experts: int) -> float:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bezel.simulated_vllm.configuration import checks
+from bezel.simulated_vllm.configuration.encoder import check_longest_item, longest_item
 from bezel.simulated_vllm.configuration.failures import refusal
 from bezel.simulated_vllm.configuration.fields import check_fields
 from bezel.simulated_vllm.configuration.hub import is_hub_id
@@ -111,11 +112,14 @@ def make_settings(
     drafting = speculation(options, machine)
     # Without chunked prefill a step holds the longest prompt.
     default = max(chip.default_batched_tokens, max_model_len if options.enable_chunked_prefill is False else 0)
+    if model.bidirectional_images:  # vLLM raises its own default, and no value that is given
+        default = max(default, longest_item(options, model))
     batched = options.max_num_batched_tokens or default
     sequences = options.max_num_seqs or min(chip.default_sequences, batched)
     checks.check_scheduler(options, batched, sequences, max_model_len)
     judge = "SpeculativeConfig" if drafting else "VllmConfig"
     parallel = checks.check_parallelism(options, model, machine, judge)
+    check_longest_item(options, model, batched, tpu=bool(chip.xla))
     checks.check_load_format(options)
     utilization = float(options.gpu_memory_utilization)
     if not 0 < utilization <= 1:
