@@ -13,7 +13,13 @@ from bezel.planner.vllm.argument_conflicts import check_served
 from tests.support.planner.l4_stack import problems_of, with_changes
 
 LARGE = {"resources": {"cpu": 8, "memory": "32Gi"}, "cost": {"max_hourly_usd": 1.5}}
-SHORT = {"max-model-len": 4096, "enforce-eager": True, "gpu-memory-utilization": 0.92, "max-num-batched-tokens": 2048}
+SHORT = {
+    "max-model-len": 4096,
+    "enforce-eager": True,
+    "gpu-memory-utilization": 0.92,
+    "max-num-batched-tokens": 2048,
+    "limit-mm-per-prompt": {"video": 0},  # a step of 2048 tokens holds no video
+}
 BIG = {**LARGE, "model": "gemma-4-31b-it-qat-w4a16", "vllm": SHORT}
 
 
