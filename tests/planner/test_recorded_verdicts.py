@@ -51,7 +51,7 @@ def as_settings(line):
         if switch and value is not True:
             value = f"{value} "  # a switch with a value: not what the stack file calls true or false
         if isinstance(value, str):
-            value = re.sub(r'^A$|(?<=")A(?=")', "/mnt/models/assistant", value)
+            value = re.sub(r'^A$|(?<=")A(?=")', "/mnt/models/gemma-4-12B-it-assistant", value)
         if inner:
             chosen.setdefault(name, {})[inner] = value
         else:

@@ -73,7 +73,7 @@ REFUSED = {
         "spec-model: /mnt/models/gemma-4-12B-it-assistant",
     ),
     "mtp without tokens": (
-        {"vllm": {"spec-method": "mtp", "spec-model": "/mnt/models/a"}},
+        {"vllm": {"spec-method": "mtp", "spec-model": "/mnt/models/gemma-4-12B-it-assistant"}},
         "bezel:vllm.spec-tokens",
         "without a number",
         "spec-tokens: 3",
@@ -234,7 +234,7 @@ def test_each_fault_is_named_alone_with_value_consequence_and_repair(changes, ke
 
 
 def test_a_draft_model_of_unknown_size_is_refused_and_a_known_one_is_not():
-    values = {"spec-method": "mtp", "spec-model": "/mnt/models/draft", "spec-tokens": 3}
+    values = {"spec-method": "mtp", "spec-model": "/mnt/models/gemma-4-26B-A4B-it-assistant", "spec-tokens": 3}
     known, options = model("gemma-4-26b-a4b-it"), vllm_options("0.32.0")
     (problem,) = check_speculation(values, dataclasses.replace(known, assistant=None), options)
     assert "no assistant" in problem.consequence

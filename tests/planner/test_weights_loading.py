@@ -13,7 +13,8 @@ from tests.support.planner.l4_stack import RTX_COST, problems_of, with_changes
 
 FOLDER = "gemma-4-12B-it-qat-w4a16-ct"
 HUB_ID = f"google/{FOLDER}"
-ASSISTANT = "google/gemma-4-12B-it-assistant"
+DRAFT = "gemma-4-12B-it-assistant"
+ASSISTANT = f"google/{DRAFT}"
 DRAFTS = {"spec-method": "mtp", "spec-tokens": 3}
 WAYS = tuple(LOADINGS)
 
@@ -124,8 +125,8 @@ def test_a_start_takes_as_long_as_the_way_of_loading_lets_it():
 @pytest.mark.parametrize(
     ("loading", "draft", "folders"),
     [
-        ("fuse", "/mnt/models/draft", {"draft": ASSISTANT}),
-        ("runai-streamer", "gs://acme-models/draft", {"draft": ASSISTANT}),
+        ("fuse", f"/mnt/models/{DRAFT}", {DRAFT: ASSISTANT}),
+        ("runai-streamer", f"gs://acme-models/{DRAFT}", {DRAFT: ASSISTANT}),
         ("hub", ASSISTANT, {}),
     ],
 )
@@ -163,17 +164,21 @@ CONTRADICTIONS = {
     "a made bucket": ("hub", {"weights": {"create": True, "loading": "hub"}}, "weights.create", "remove"),
     "an offline download": ("hub", {"secrets": {"HF_HUB_OFFLINE": "off"}}, "secrets.HF_HUB_OFFLINE", "remove"),
     "a mounted draft without a mount": (
-        "runai-streamer", {"vllm": {**DRAFTS, "spec-model": "/mnt/models/d"}}, "vllm.spec-model", "gs://acme-models/d"),
+        "runai-streamer", {"vllm": {**DRAFTS, "spec-model": f"/mnt/models/{DRAFT}"}}, "vllm.spec-model", f"gs://acme-models/{DRAFT}"),
     "a mounted tokenizer": ("hub", {"vllm": {"tokenizer": "/mnt/models/t"}}, "vllm.tokenizer", "OWNER/t"),
     "a draft by its address beside a mount": (
-        "fuse", {"vllm": {**DRAFTS, "spec-model": "gs://acme-models/d"}}, "vllm.spec-model", "/mnt/models/d"),
+        "fuse", {"vllm": {**DRAFTS, "spec-model": f"gs://acme-models/{DRAFT}"}}, "vllm.spec-model", f"/mnt/models/{DRAFT}"),
     "a draft in a bucket that may not be read": (
-        "runai-streamer", {"vllm": {**DRAFTS, "spec-model": "gs://other/d"}}, "vllm.spec-model", "gs://acme-models/d"),
+        "runai-streamer",
+        {"vllm": {**DRAFTS, "spec-model": f"gs://other/{DRAFT}"}},
+        "vllm.spec-model",
+        f"gs://acme-models/{DRAFT}",
+    ),
     "a draft on the hub for an offline service": (
         "runai-streamer", {"vllm": {**DRAFTS, "spec-model": ASSISTANT}}, "vllm.spec-model", "write gs://acme-models/"),
     "a draft in the nested options": (
         "hub",
-        {"vllm": {"speculative-config": {"method": "mtp", "model": "gs://b/d", "num_speculative_tokens": 3}}},
+        {"vllm": {"speculative-config": {"method": "mtp", "model": f"gs://b/{DRAFT}", "num_speculative_tokens": 3}}},
         "vllm.speculative-config.model",
         "its id on the hub",
     ),

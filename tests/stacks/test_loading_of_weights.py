@@ -8,6 +8,7 @@ from bezel.planner import make_plan
 from stacks.cloud_run import deploy
 from tests.support.components.fake_engine import Declarations, declare
 
+FOLDER = "gemma-4-12B-it-assistant"
 SETTINGS: dict[str, Any] = {"model": "gemma-4-12b-it-qat-w4a16", "accelerator": "nvidia-l4", "region": "us-east4"}
 
 
@@ -32,12 +33,12 @@ def test_only_a_mounting_way_mounts_and_only_a_bucket_is_read(loading: str, moun
 
 @pytest.mark.slow
 def test_the_draft_model_is_looked_at_before_the_service_is_made_too() -> None:
-    drafts = {"spec-method": "mtp", "spec-model": "/mnt/models/draft", "spec-tokens": 3}
+    drafts = {"spec-method": "mtp", "spec-model": f"/mnt/models/{FOLDER}", "spec-tokens": 3}
     plan = make_plan({**SETTINGS, "vllm": drafts}, project="acme-llm", stack="l4-qat")
     declared = declare(lambda: deploy(plan))
     looked_at = {files.inputs["path"]: files for files in declared.of("ModelFiles")}
-    assert set(looked_at) == {"gemma-4-12B-it-qat-w4a16-ct", "draft"}
-    assert (looked_at["draft"].inputs["draft"], looked_at["draft"].inputs["source"]) == (
+    assert set(looked_at) == {"gemma-4-12B-it-qat-w4a16-ct", FOLDER}
+    assert (looked_at[FOLDER].inputs["draft"], looked_at[FOLDER].inputs["source"]) == (
         True,
         "google/gemma-4-12B-it-assistant",
     )

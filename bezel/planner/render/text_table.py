@@ -54,7 +54,7 @@ def gpu_memory_rows(fit: MemoryFit, accelerator: str) -> Iterable[Row]:
     yield "for vLLM", gib(fit.budget_bytes), f"{fit.utilization:g} of it"
     yield "weights", gib(fit.weight_bytes - fit.offloaded_bytes), CATALOGUE
     if fit.draft_bytes:
-        yield "draft model", gib(fit.draft_bytes), CATALOGUE
+        yield "draft model", gib(fit.draft_bytes), f"{CATALOGUE}; it reads the model's KV cache"
     if fit.adapter_bytes:
         yield "room for adapters", gib(fit.adapter_bytes), "reserved at the start, by arithmetic"
     if fit.offloaded_bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bezel.catalog import closest, vllm_options, vllm_versions
+from bezel.catalog import closest, models, vllm_options, vllm_versions
 from bezel.errors import NOT_SET
 from bezel.planner.base.option_values import as_int
 from bezel.planner.base.problems import of_option, one_of
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 # Methods that draft from the text, without a second model.
 DRAFTLESS = ("ngram", "ngram_gpu", "suffix")
+# Methods under which vLLM 0.32.0 loads an assistant, besides those that it renames to mtp: it recognises the assistant
+# by its configuration. A class of the stack's own is given what it names. Other methods read weights of their own kind.
+_OF_ASSISTANTS = (None, "draft_model", "custom_class")
 # Methods that vLLM cannot schedule asynchronously: it switches that off by itself, unless it is set explicitly.
 NOT_ASYNCHRONOUS = ("ngram", "suffix")
 # Two names of the same value; vLLM refuses both together.
@@ -76,9 +79,12 @@ def check_speculation(
             "remove it: vLLM schedules asynchronously by itself where it can.",
         )
     where = "speculative-config" if config else "spec-method"
-    yield from _method(where, method, options)
-    yield from _draft(where, method, draft, model, copies_at)
+    unknown = list(_method(where, method, options))
+    yield from unknown or _draft(where, method, draft, model, copies_at)
     yield from _draft_tokens(where, method, draft, tokens)
+    if draft is not None and (quantization := config.get("quantization")) is not None:
+        consequence = "weights that are quantized while they load need an amount of memory that cannot be planned."
+        yield of_option("speculative-config.quantization", quantization, consequence, "remove it.")
 
 
 def _config(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -120,20 +126,53 @@ def _draft(where: str, method: object, draft: object, model: Model, copies_at: s
     if method in DRAFTLESS:
         return
     ngram = "use spec-method: ngram, or remove it."
-    if draft is not None and not model.assistant:
-        consequence = f"no assistant of {model.id} is known: the memory of a draft model cannot be planned."
-        yield of_option(where, draft, consequence, ngram)
-    if draft is not None or method is None:
-        return
     if not model.assistant:
         repair = f"no assistant of {model.id} is known: {ngram}"
     elif copies_at:
-        copy = f"{copies_at}/{model.assistant.rsplit('/', 1)[-1]}"
-        repair = f"copy {model.assistant} into the bucket and add spec-model: {copy}."
+        copy = f"{copies_at}/{_folder(model.assistant)}"
+        repair = f"copy {model.assistant} into the bucket and {'write' if draft else 'add'} spec-model: {copy}."
     else:
-        repair = f"add spec-model: {model.assistant}."
-    consequence = f"vLLM does not start: NotImplementedError, Unsupported speculative method: '{method}'."
-    yield of_option(where, f"method {method} without a model", consequence, repair)
+        repair = f"{'write' if draft else 'add'} spec-model: {model.assistant}."
+    if draft is not None:
+        if consequence := unplanned_draft(method, draft, model):
+            yield of_option(where, draft, consequence, repair if model.assistant else ngram)
+    elif method is not None:
+        consequence = f"vLLM does not start: NotImplementedError, Unsupported speculative method: '{method}'."
+        yield of_option(where, f"method {method} without a model", consequence, repair)
+
+
+def unplanned_draft(method: object, draft: object, model: Model) -> str:
+    """Why no plan can be made with a draft model; "" for the model's own assistant, whose size is known.
+
+    A draft model is known by its hub id, or by a folder of that name. An assistant has no KV cache of its own: its
+    layers read that of the model (vLLM 0.32.0, gemma4_mtp.py).
+    """
+    named = _folder(str(draft))
+    if not model.assistant:
+        return f"no assistant of {model.id} is known: the memory of a draft model cannot be planned."
+    if named == _folder(model.assistant):
+        if method in _OF_ASSISTANTS or str(method).endswith("mtp"):
+            return ""
+        return f"spec-method {method} reads weights of another kind than those of an assistant; vLLM does not start."
+    for other in models().values():
+        size = other.architecture.hidden_size
+        if other.assistant and named == _folder(other.assistant):
+            return (
+                f"it drafts for {other.architecture.id} and takes hidden states of {size} numbers; those of {model.id} "
+                f"have {model.architecture.hidden_size}: vLLM does not start."
+            )
+        if named in (other.id, other.folder):
+            # Measured on vLLM 0.32.0 with a Gemma 4 as the draft model of a Gemma 4.
+            return (
+                f"{other.id} has sliding and full layers with a KV cache, and vLLM drafts with one kind only: it exits "
+                "(All drafting layers should belong to the same kv cache group)."
+            )
+    return "the size of its weights and of its KV cache is not known: the memory fit cannot be planned."
+
+
+def _folder(name: str) -> str:
+    """The last part of a hub id, a path or an address."""
+    return name.rstrip("/").rsplit("/", 1)[-1]
 
 
 def _draft_tokens(where: str, method: object, draft: object, tokens: object) -> Iterator[Problem]:

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.slow
 SETTINGS = {"model": "gemma-4-12b-it-qat-w4a16", "accelerator": "nvidia-l4", "region": REGION}
 NUMBERS = itertools.count()
 ASSISTANT = "google/gemma-4-12B-it-assistant"
+FOLDER = "gemma-4-12B-it-assistant"
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +24,7 @@ def client(tmp_path_factory):
     endpoint = control.start(directory, speed=10_000)
     client = Client(endpoint)
     client.prepare()
-    for folder, model in (("m", SETTINGS["model"]), ("draft", ASSISTANT)):
+    for folder, model in (("m", SETTINGS["model"]), (FOLDER, ASSISTANT)):
         seed.seed(endpoint, "models", folder, synthetic_weights.model_files(model))
     assert client.post("/storage/v1/b", {"name": "closed", "location": "US"}, project="bezel-local").is_success
     yield client
@@ -55,7 +56,7 @@ def deployed(client, made):
 
 @pytest.mark.parametrize("loading", LOADINGS)
 def test_the_argument_list_of_each_way_starts(client, loading):
-    draft = {"hub": ASSISTANT, "runai-streamer": "gs://models/draft"}.get(loading, "/mnt/models/draft")
+    draft = {"hub": ASSISTANT, "runai-streamer": f"gs://models/{FOLDER}"}.get(loading, f"/mnt/models/{FOLDER}")
     service = planned(loading, **{"spec-method": "mtp", "spec-model": draft, "spec-tokens": 3})
     operation, said = deployed(client, template(client, service))
     assert "error" not in operation, said
