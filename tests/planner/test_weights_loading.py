@@ -167,7 +167,11 @@ CONTRADICTIONS = {
         "runai-streamer", {"vllm": {**DRAFTS, "spec-model": f"/mnt/models/{DRAFT}"}}, "vllm.spec-model", f"gs://acme-models/{DRAFT}"),
     "a mounted tokenizer": ("hub", {"vllm": {"tokenizer": "/mnt/models/t"}}, "vllm.tokenizer", "OWNER/t"),
     "a draft by its address beside a mount": (
-        "fuse", {"vllm": {**DRAFTS, "spec-model": f"gs://acme-models/{DRAFT}"}}, "vllm.spec-model", f"/mnt/models/{DRAFT}"),
+        "fuse",
+        {"vllm": {**DRAFTS, "spec-model": f"gs://acme-models/{DRAFT}"}},
+        "vllm.spec-model",
+        f"/mnt/models/{DRAFT}",
+    ),
     "a draft in a bucket that may not be read": (
         "runai-streamer",
         {"vllm": {**DRAFTS, "spec-model": f"gs://other/{DRAFT}"}},

@@ -64,7 +64,15 @@ def gpu_memory_rows(fit: MemoryFit, accelerator: str) -> Iterable[Row]:
     yield "KV cache", gib(fit.kv_available_bytes), "the rest"
     yield f"one sequence of {fit.max_model_len}", gib(fit.kv_sequence_bytes), COMPUTED
     yield "such sequences at a time", fit.full_context_sequences, f"vLLM will log {fit.reported_concurrency:.2f}x"
-    yield "host while loading", gib(fit.host_needed_bytes), f"of {gib(fit.host_bytes)}, estimated"
+    for part in fit.host_parts:
+        yield f"host, {part.option}", gib(part.needed_bytes), f"{gib(part.asked_bytes)} asked for; an upper bound"
+    for unknown in fit.host_not_checked:
+        yield "not checked", None, unknown
+    yield (
+        "host at its peak" if fit.host_parts else "host while loading",
+        gib(fit.host_needed_bytes),
+        f"of {gib(fit.host_bytes)}, estimated",
+    )
 
 
 def speed_rows(speed: Estimate, gain: Gain | None) -> Iterable[Row]:

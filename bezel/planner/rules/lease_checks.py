@@ -40,6 +40,11 @@ PATIENCE_SECONDS = (MINUTE, 7 * DAY)
 VM_PATIENCE_SECONDS = (90, 2 * HOUR)
 DEADLINE_SECONDS = (5 * MINUTE, DAY)
 
+_THROUGH_CUDA = {
+    "cpu-offload-gb": "weights are",
+    "offload-group-size": "layers are",
+    "kv-offloading-size": "the KV cache is",
+}
 _ZONE = re.compile(r"[a-z]+-[a-z]+\d+-[a-z]")
 
 
@@ -195,9 +200,10 @@ def check_tpu_arguments(values: Mapping[str, Any], hardware: LeasedHardware, *, 
     """Refuse options that need CUDA, or whose memory on a TPU cannot be planned."""
     if hardware.device != "tpu":
         return
-    if as_float(values.get("cpu-offload-gb", 0)):
-        consequence = f"weights are offloaded through CUDA; {hardware.id} has none."
-        yield of_option("cpu-offload-gb", values["cpu-offload-gb"], consequence, "remove it.")
+    for name, moved in _THROUGH_CUDA.items():
+        if as_float(values.get(name) or 0):
+            consequence = f"{moved} offloaded through CUDA; {hardware.id} has none."
+            yield of_option(name, values[name], consequence, "remove it.")
     unproven = "on a TPU are not known to work with Gemma 4, and their memory there cannot be planned."
     if values.get("enable-lora") is True:
         yield of_option("enable-lora", True, f"adapters {unproven}", "remove it.")

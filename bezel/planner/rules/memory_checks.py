@@ -54,6 +54,7 @@ def gpu_memory(model: Model, gpu: Accelerator, engine: EngineArgs, *, memory_gib
         async_scheduling=engine.async_scheduling,
         cpu_offload_gib=engine.cpu_offload_gib,
         adapters=engine.adapters,
+        host=engine.host,
         shards=shards,
     )
 
@@ -84,8 +85,18 @@ def max_batch(fit: LeasedFit, model: Model, hardware: LeasedHardware, engine: En
     return sequences_at_a_time(fit, model, tokens, kv_cache_dtype=engine.kv_cache_dtype, shards=hardware.chips)
 
 
-def check_memory(fit: MemoryFit, engine: EngineArgs, model: Model, accelerator: Accelerator) -> Iterator[Problem]:
-    """Check the accelerator's memory at the start and in service, and the host's while the weights load."""
+def check_memory(
+    fit: MemoryFit, engine: EngineArgs, model: Model, accelerator: Accelerator, *, leased: bool = False
+) -> Iterator[Problem]:
+    """Check the accelerator's memory at the start and in service, and the host's while the weights load and after.
+
+    Args:
+        fit: the memory of one machine.
+        engine: figures of the arguments.
+        model: the checkpoint.
+        accelerator: one of its GPUs.
+        leased: whether the host is a leased machine, whose memory is not a setting.
+    """
     free = fit.accelerator_bytes - CUDA_PART_BYTES
     if fit.budget_bytes > free:
         yield of_option(
@@ -98,15 +109,36 @@ def check_memory(fit: MemoryFit, engine: EngineArgs, model: Model, accelerator: 
     if fit.breaks:
         yield _too_large(fit, model, accelerator)
     if fit.host_needed_bytes > fit.host_bytes:
-        needed = memory_text(-(-fit.host_needed_bytes // GIB))
-        yield Problem(
-            setting("resources.memory"),
-            memory_text(fit.host_bytes // GIB),
-            f"loading {gib_text(model.weight_bytes)} GiB of weights ({engine.load_strategy}) on top of "
-            f"{gib_text(HOST_BASE_BYTES)} GiB for the processes needs about {needed.removesuffix('Gi')} GiB: Cloud Run "
-            "kills the container (exit code 137).",
-            f"{_gentler(fit, engine.load_strategy, model)}raise it to {needed} or more.",
+        yield _host_too_small(fit, engine, model, leased=leased)
+
+
+def _host_too_small(fit: MemoryFit, engine: EngineArgs, model: Model, *, leased: bool) -> Problem:
+    """The host's memory is too small: because of an option, where the largest one explains it, or by itself."""
+    needed = memory_text(-(-fit.host_needed_bytes // GIB))
+    killed = f"{'the kernel' if leased else 'Cloud Run'} kills the container (exit code 137)."
+    options = "".join(f" + {gib_text(part.needed_bytes)} GiB of {part.option}" for part in fit.host_parts)
+    largest = max(fit.host_parts, key=lambda part: part.needed_bytes, default=None)
+    if largest and (leased or fit.host_needed_bytes - largest.needed_bytes <= fit.host_bytes):
+        raised = "" if leased else f", or raise {setting('resources.memory')} to {needed} or more"
+        gentler = "" if leased or not largest.loading else _gentler(fit, engine.load_strategy, model)
+        return of_option(
+            largest.option,
+            f"{gib_text(largest.asked_bytes)} GiB",
+            f"the host needs about {needed.removesuffix('Gi')} GiB and has {gib_text(fit.host_bytes)}: "
+            f"{gib_text(HOST_BASE_BYTES)} GiB for the processes{options}, weights while they "
+            f"load; pinned memory is allocated in powers of two: {killed}",
+            f"{gentler}lower or remove {largest.option}{raised}.",
         )
+    return Problem(
+        setting("resources.memory") if not leased else setting("accelerator"),
+        memory_text(fit.host_bytes // GIB),
+        f"loading {gib_text(model.weight_bytes)} GiB of weights ({engine.load_strategy}) on top of "
+        f"{gib_text(HOST_BASE_BYTES)} GiB for the processes{options} needs about {needed.removesuffix('Gi')} GiB: "
+        + killed,
+        "choose a larger machine."
+        if leased
+        else f"{_gentler(fit, engine.load_strategy, model)}raise it to {needed} or more.",
+    )
 
 
 def _too_large(fit: MemoryFit, model: Model, accelerator: Accelerator) -> Problem:
@@ -167,7 +199,8 @@ def _offload(fit: MemoryFit, model: Model) -> list[str]:
 
 def _gentler(fit: MemoryFit, strategy: str, model: Model) -> str:
     """The loading that needs less memory, offered before the repair that costs more."""
-    lazy = host_loading_bytes(model.weight_bytes, strategy="lazy") + fit.offloaded_bytes
+    pinned = sum(part.needed_bytes for part in fit.host_parts)
+    lazy = host_loading_bytes(model.weight_bytes, strategy="lazy") + pinned
     if strategy == "lazy" or lazy > fit.host_bytes:
         return ""
     if strategy in ("stream", "download"):
@@ -181,7 +214,8 @@ def check_leased_memory(
     """Check the memory of a leased machine."""
     if isinstance(fit, MemoryFit):
         assert hardware.gpu is not None  # noqa: S101 - this fit is of GPUs
-        yield from check_memory(fit, engine, model, hardware.gpu)
+        yield from check_memory(fit, engine, model, hardware.gpu, leased=True)
+        yield from _shared_memory(fit)
     elif fit.breaks == "sampling":
         yield of_option(
             "max-num-seqs",
@@ -208,6 +242,19 @@ def check_leased_memory(
             f"{gib_text(fit.overhead_bytes)} of overhead against {gib_text(fit.budget_bytes)} GiB for vLLM.",
             _larger_slice(fit, model),
         )
+
+
+def _shared_memory(fit: MemoryFit) -> Iterator[Problem]:
+    """Refuse a cache beyond the machine's /dev/shm, in which vLLM maps it: half of its memory, as Linux sets it."""
+    for part in fit.host_parts:
+        if part.option == "kv-offloading-size" and part.asked_bytes > fit.host_bytes // 2:
+            yield of_option(
+                part.option,
+                f"{gib_text(part.asked_bytes)} GiB",
+                f"shared memory has half of the machine's {gib_text(fit.host_bytes)} GiB: vLLM exits "
+                "while it starts (Insufficient space in /dev/shm).",
+                f"set it to {int(fit.host_bytes / 2 / GIB)} or less.",
+            )
 
 
 def _larger_slice(fit: TpuFit, model: Model) -> str:

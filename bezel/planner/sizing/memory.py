@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Literal
 
 from bezel.planner.base.quantities import GIB, as_gib
 from bezel.planner.sizing.adapters import Adapters, adapter_bytes
+from bezel.planner.sizing.host_memory import HostOptions, HostPart, host_parts, layer_bytes
 from bezel.planner.sizing.kv_cache import KV_ELEMENT_BYTES, engine_kv_bytes
 
 if TYPE_CHECKING:
     from bezel.catalog import Accelerator, Architecture, Model
 
 NO_ADAPTERS = Adapters()
+NO_HOST_OPTIONS = HostOptions()
 
 # Fitted, since no part was measured separately. Counted once each for driver and CUDA context (held before vLLM reads
 # the free memory), kernels with their workspaces, and captured graphs. It is the largest round figure with which the
@@ -44,6 +46,7 @@ class MemoryFit:
 
     `kv_start_bytes` is what vLLM requires to be free for one sequence of full length, at its start and when it admits a
     prompt: the window, and whole steps in flight. `kv_sequence_bytes` is what the sequence holds afterwards.
+    `host_parts` is the host memory of the options that take any.
     """
 
     accelerator_bytes: int
@@ -60,6 +63,8 @@ class MemoryFit:
     host_bytes: int
     host_needed_bytes: int
     adapter_bytes: int = 0
+    host_parts: tuple[HostPart, ...] = ()
+    host_not_checked: tuple[str, ...] = ()
 
     @property
     def budget_bytes(self) -> int:
@@ -107,6 +112,10 @@ class MemoryFit:
             return "overhead"
         return None if self.starts else "KV cache"
 
+    @property
+    def _options_gib(self) -> dict[str, float]:
+        return {part.option: as_gib(part.needed_bytes) for part in self.host_parts}
+
     def as_output(self) -> dict[str, object]:
         """Plain values for a stack's output; names that end in `gib` are in GiB."""
         return {
@@ -127,6 +136,8 @@ class MemoryFit:
             "max_num_seqs": self.max_num_seqs,
             "host_gib": as_gib(self.host_bytes),
             "host_needed_gib": as_gib(self.host_needed_bytes),
+            **({"host_options_gib": self._options_gib} if self.host_parts else {}),
+            **({"host_not_checked": list(self.host_not_checked)} if self.host_not_checked else {}),
             "basis": MEMORY_BASIS,
         }
 
@@ -148,6 +159,7 @@ def memory_fit(
     async_scheduling: bool = True,
     cpu_offload_gib: float = 0,
     adapters: Adapters = NO_ADAPTERS,
+    host: HostOptions = NO_HOST_OPTIONS,
     shards: int = 1,
 ) -> MemoryFit:
     """The memory of one instance, for each of its GPUs.
@@ -168,11 +180,17 @@ def memory_fit(
         async_scheduling: whether two steps overlap, as they do unless it is switched off.
         cpu_offload_gib: weights held in the host's memory, for each GPU.
         adapters: LoRA adapters that memory is reserved for.
+        host: what the options ask of the host's memory.
         shards: GPUs that share the model (tensor parallelism).
     """
     shape, element = model.architecture, KV_ELEMENT_BYTES[kv_cache_dtype]
     weights = -(-model.weight_bytes // shards)
     offloaded = min(max(0, int(cpu_offload_gib * GIB)), weights)
+    parts = host_parts(model, host, offloaded_bytes=offloaded, shards=shards)
+    if host.groups:
+        # The GPU keeps buffers for the layers that are fetched ahead: one of each kind, sliding and full.
+        moved = max(0, host.groups.count(shape.layers) - 2 * host.groups.ahead)
+        offloaded = moved * layer_bytes(model, shards)
     draft = model.assistant_bytes if speculative else 0
     files = model.weight_bytes + (draft if load_strategy == "download" else 0)  # they stay as long as the instance
     # With asynchronous scheduling a second step starts before the first is completed.
@@ -194,8 +212,14 @@ def memory_fit(
         max_model_len=max_model_len,
         max_num_seqs=max_num_seqs,
         host_bytes=memory_gib * GIB,
-        host_needed_bytes=host_loading_bytes(files, strategy=load_strategy, buffer_bytes=load_buffer_bytes)
-        + offloaded * shards,
+        host_needed_bytes=max(
+            host_loading_bytes(files, strategy=load_strategy, buffer_bytes=load_buffer_bytes)
+            + sum(part.needed_bytes for part in parts if part.loading),
+            # In service the page cache is given back; downloaded files stay.
+            HOST_BASE_BYTES + (files if load_strategy == "download" else 0) + sum(part.needed_bytes for part in parts),
+        ),
+        host_parts=parts,
+        host_not_checked=host.not_checked,
         adapter_bytes=adapter_bytes(shape, adapters, shards=shards),
     )
 

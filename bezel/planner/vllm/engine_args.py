@@ -11,6 +11,7 @@ from bezel.planner.base.problems import of_option
 from bezel.planner.sizing.adapters import Adapters, read_adapters
 from bezel.planner.sizing.kv_cache import KV_ELEMENT_BYTES
 from bezel.planner.vllm.arguments import DEFAULT_UTILIZATION
+from bezel.planner.vllm.host_options import check_host_options, offloaded_gib, read_host_options
 from bezel.planner.vllm.speculation_checks import DRAFTLESS, NOT_ASYNCHRONOUS, drafting
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from bezel.catalog import Model
     from bezel.errors import Problem
+    from bezel.planner.sizing.host_memory import HostOptions
     from bezel.planner.vllm.arguments import Argument
 
 
@@ -36,6 +38,7 @@ class EngineArgs:
     enforce_eager: bool
     async_scheduling: bool
     cpu_offload_gib: float
+    host: HostOptions
     speculative: bool
     draft_tokens: int
     assistant_loaded: bool
@@ -64,6 +67,7 @@ def read_engine(arguments: Mapping[str, Argument], model: Model) -> tuple[Engine
         for name in ("max-num-seqs", "max-num-batched-tokens", "gpu-memory-utilization")
         if name not in values
     ]
+    problems += check_host_options(values)
     dtype = str(values.get("kv-cache-dtype", "auto"))
     if dtype not in KV_ELEMENT_BYTES:
         consequence = "the size of its cache is not known, so the memory fit cannot be planned."
@@ -87,7 +91,8 @@ def read_engine(arguments: Mapping[str, Argument], model: Model) -> tuple[Engine
         enforce_eager=bool(values.get("enforce-eager", False)),
         # On by default in vLLM, except with these methods.
         async_scheduling=values.get("async-scheduling") is not False and method not in NOT_ASYNCHRONOUS,
-        cpu_offload_gib=as_float(values.get("cpu-offload-gb", 0)) or 0,
+        cpu_offload_gib=offloaded_gib(values),
+        host=read_host_options(values, as_int(values.get("tensor-parallel-size", 1)) or 1),
         speculative=method is not None or draft is not None,
         draft_tokens=max(0, as_int(tokens) or 0) if method is not None or draft is not None else 0,
         assistant_loaded=draft is not None and method not in DRAFTLESS,
