@@ -80,7 +80,7 @@ def check_host_options(values: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _native(values: Mapping[str, Any]) -> bool:
-    return values.get("kv-offloading-backend", "native") == "native"
+    return bool(values.get("kv-offloading-backend", "native") == "native")
 
 
 def _gib(value: object) -> int:

@@ -76,7 +76,10 @@ def memory_use(
     weights += _lora_buffers(model, tensor_parallel) * lora_ranks
     if chip.xla:
         weights = int(weights * chip.xla.resident_per_weight)
-    host_peak = int(HOST_BASE_GIB * GIB) + loader_bytes + offloaded * tensor_parallel
+    pinned = int(offloaded * tensor_parallel * _pinned_share(model))
+    # The weights are loaded before the KV cache in host memory is mapped, page by page, at the start.
+    beside = max(loader_bytes, int((options.kv_offloading_size or 0) * GIB))
+    host_peak = int(HOST_BASE_GIB * GIB) + beside + pinned
     if host_peak > machine.memory_gib * GIB:
         raise refusal("host-memory", peak=host_peak / GIB, limit=machine.memory_gib)
     total = chip.memory_gib * GIB
@@ -123,6 +126,25 @@ def memory_use(
         max_model_len=max_model_len,
         host_peak=host_peak,
     )
+
+
+def _pinned_share(model: Checkpoint) -> float:
+    """Return pinned bytes per byte of an offloaded layer: each tensor gets the next power of two.
+
+    Packed weights are smaller by a power of two, so the share is that of 16-bit weights.
+    """
+    sizes = []
+    for layers, head_dim, kv_heads in (
+        (model.attending_layers[0], model.sliding_head_dim, model.sliding_kv_heads),
+        (model.attending_layers[1], model.full_head_dim, model.full_kv_heads),
+    ):
+        queries = model.attention_heads * head_dim
+        tensors = [queries + 2 * kv_heads * head_dim, queries, 2 * model.mlp_sizes[0], model.mlp_sizes[0]]
+        if model.experts:
+            inner = sum(model.mlp_sizes[1:])
+            tensors += [2 * inner, inner]  # all experts are one tensor
+        sizes += [2 * model.hidden_size * rows for rows in tensors if rows] * layers
+    return sum(1 << (size - 1).bit_length() for size in sizes) / sum(sizes) if sizes else 1.0
 
 
 def _lora_buffers(model: Checkpoint, parallel: int) -> int:
