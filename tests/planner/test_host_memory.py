@@ -141,7 +141,7 @@ def test_each_further_api_server_is_a_process():
     assert plan.fit.host_parts[0].needed_bytes == 2 * API_SERVER_BYTES
 
 
-def leased(vllm, name="gce-l4x8"):
+def leased(vllm, name="gce-l4x8", **changes):
     config = yaml.safe_load((ROOT / f"Pulumi.{name}.yaml").read_text(encoding="utf-8"))["config"]
     settings = {key.removeprefix("bezel:"): value for key, value in config.items() if key.startswith("bezel:")}
     row = {
@@ -153,7 +153,7 @@ def leased(vllm, name="gce-l4x8"):
     }
     settings["cost"] = settings.get("cost", {}) | ({"prices": [row]} if name == "gce-l4x8" else {})
     settings["vllm"] = settings.get("vllm", {}) | vllm
-    return make_plan(settings, project="bezel-local", stack=name)
+    return make_plan(settings | changes, project="bezel-local", stack=name)
 
 
 def test_a_leased_machine_is_held_to_its_own_memory():
@@ -178,3 +178,15 @@ def test_what_needs_cuda_is_refused_on_a_tpu(option):
     with pytest.raises(PlanError) as caught:
         leased({option: 4}, "v6e1-12b")
     assert [problem.key for problem in caught.value.problems] == [f"bezel:vllm.{option}"]
+
+
+def test_a_leased_machine_has_no_draft_model_of_the_bucket():
+    model_id = leased({}).model
+    assistant = model(model_id).assistant
+    draft = {"spec-method": "mtp", "spec-tokens": 3}
+    folder = f"/var/lib/bezel/models/{assistant.rsplit('/', 1)[-1]}"
+    with pytest.raises(PlanError, match="only the model's own folder is copied"):
+        leased({**draft, "spec-model": folder})
+    hub = {"weights": {"loading": "hub"}, "network": {"nat": True}}
+    assert leased({**draft, "spec-model": assistant}, **hub).fit.draft_bytes == model(model_id).assistant_bytes
+    assert leased({"spec-method": "ngram", "spec-tokens": 3}).gain

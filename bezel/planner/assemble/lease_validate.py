@@ -25,6 +25,7 @@ from bezel.planner.rules.lease_checks import (
     check_lease,
     check_lease_loading,
     check_lease_only,
+    check_leased_draft,
     check_tpu_arguments,
 )
 from bezel.planner.rules.memory_checks import check_leased_memory, leased_memory
@@ -93,6 +94,8 @@ def validate_lease(
     if checkpoint is None or options is None or engine is None:
         raise rules.refusal()
     problems += check_tpu_arguments(rules.values, hardware, assistant=engine.assistant_loaded)
+    if offline and engine.assistant_loaded:
+        problems += check_leased_draft(rules.values, hardware, checkpoint)
     # Weights are on the machine before the server starts: it reads them file by file.
     engine = replace(engine, load_strategy="lazy" if offline else "download")
     fit = leased_memory(checkpoint, hardware, engine)

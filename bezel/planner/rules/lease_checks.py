@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
+    from bezel.catalog import Model
     from bezel.planner.base.hardware import BackEnd, LeasedHardware
     from bezel.planner.base.settings import Settings
     from bezel.planner.rules.startup import StartEstimate
@@ -210,6 +211,21 @@ def check_tpu_arguments(values: Mapping[str, Any], hardware: LeasedHardware, *, 
     if assistant:
         method = values.get("spec-method", NOT_SET)
         yield of_option("spec-method", method, f"draft models {unproven}", "write spec-method: ngram, or remove it.")
+
+
+def check_leased_draft(values: Mapping[str, Any], hardware: LeasedHardware, model: Model) -> Iterator[Problem]:
+    """Refuse a draft model on GPUs that load from the bucket: only the model's own folder is copied to the machine."""
+    if hardware.device == "tpu":
+        return
+    config = values.get("speculative-config")
+    written = isinstance(config, dict) and bool(config)
+    where, draft = ("speculative-config", config) if written else ("spec-model", values.get("spec-model"))
+    yield of_option(
+        where,
+        draft,
+        "only the model's own folder is copied to a leased machine: vLLM does not find the draft model and exits.",
+        f"set `{setting('weights.loading')}: hub` and spec-model: {model.assistant}, or use spec-method: ngram.",
+    )
 
 
 def check_boot_deadline(lease: LeaseSettings, start: StartEstimate) -> Iterator[Problem]:
