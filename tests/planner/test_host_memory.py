@@ -29,8 +29,8 @@ def offloading(size, connector="OffloadingConnector"):
 OPTIONS = {
     "kv-offloading-size": ({"kv-offloading-size": 64}, {"kv-offloading-size": 8}),
     "kv-offloading-size, rounded": ({"kv-offloading-size": 9}, {"kv-offloading-size": 7.5}),
-    "cpu-offload-gb": ({"cpu-offload-gb": 3}, {"cpu-offload-gb": 2}),
-    "offload-group-size": ({"offload-group-size": 2}, {"offload-group-size": 12}),
+    "cpu-offload-gb": ({"cpu-offload-gb": 4}, {"cpu-offload-gb": 3}),
+    "offload-group-size": ({"offload-group-size": 1}, {"offload-group-size": 2}),
     "mm-processor-cache-gb": ({"mm-processor-cache-gb": 8}, {"mm-processor-cache-gb": 2}),
     "mm-processor-cache-gb, shared": (
         {"mm-processor-cache-gb": 13, "mm-processor-cache-type": "shm"},
@@ -190,3 +190,12 @@ def test_a_leased_machine_has_no_draft_model_of_the_bucket():
     hub = {"weights": {"loading": "hub"}, "network": {"nat": True}}
     assert leased({**draft, "spec-model": assistant}, **hub).fit.draft_bytes == model(model_id).assistant_bytes
     assert leased({"spec-method": "ngram", "spec-tokens": 3}).gain
+
+
+def test_weights_are_read_ahead_only_beside_what_stays_in_the_hosts_memory():
+    config = yaml.safe_load((ROOT / "Pulumi.l4-31b-qat.yaml").read_text(encoding="utf-8"))["config"]
+    settings = {key.removeprefix("bezel:"): value for key, value in config.items()}
+    lazy = make_plan(settings, project="p", stack="s")
+    assert lazy.service.weights.loading == "fuse"
+    less = settings | {"vllm": settings["vllm"] | {"cpu-offload-gb": 4}}
+    assert make_plan(less, project="p", stack="s").service.weights.loading == "fuse-prefetch"

@@ -255,7 +255,8 @@ def validate_service(
     rules.check_platform(planned)
     memory_gib = max(gpu.min_memory_gib if gpu else 0, settings.resources.memory or 0)
     chosen = settings.weights.loading
-    loaded_by = loading_options(chosen, checkpoint, memory_gib) if checkpoint else {}
+    own = {name: each.value for name, each in merge({}, settings.vllm, options).items()} if options else {}
+    loaded_by = loading_options(chosen, checkpoint, memory_gib, own) if checkpoint else {}
     rules.check_options(default_options(checkpoint, loading=loaded_by) if checkpoint else {})
     bucket = bucket_of(settings.weights, project or "PROJECT")
     if options and checkpoint:

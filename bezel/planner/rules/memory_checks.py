@@ -127,7 +127,7 @@ def _host_too_small(fit: MemoryFit, engine: EngineArgs, model: Model, *, leased:
             f"the host needs about {needed.removesuffix('Gi')} GiB and has {gib_text(fit.host_bytes)}: "
             f"{gib_text(HOST_BASE_BYTES)} GiB for the processes{options}, weights while they "
             f"load; pinned memory is allocated in powers of two: {killed}",
-            f"{gentler}lower or remove {largest.option}{raised}.",
+            f"{gentler}lower {largest.option} or remove it{raised}.",
         )
     return Problem(
         setting("resources.memory") if not leased else setting("accelerator"),

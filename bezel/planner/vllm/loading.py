@@ -8,11 +8,13 @@ host's memory to bezel.planner.sizing.memory.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bezel.planner.base.quantities import GIB
+from bezel.planner.sizing.host_memory import host_parts
 from bezel.planner.sizing.memory import host_loading_bytes
 from bezel.planner.vllm.arguments import MOUNT_PATH
+from bezel.planner.vllm.host_options import offloaded_gib, read_host_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -122,14 +124,26 @@ HUB = Loading(
 LOADINGS = {loading.id: loading for loading in (FUSE, PREFETCH, STREAMER, HUB)}
 
 
-def loading_options(chosen: str | None, model: Model, memory_gib: int) -> Mapping[str, object]:
+def loading_options(
+    chosen: str | None, model: Model, memory_gib: int, values: Mapping[str, Any] | None = None
+) -> Mapping[str, object]:
     """The options of `vllm serve` that the loading sets.
 
-    Where the stack file chooses none: prefetching, the fastest from a bucket, if the host can hold the files.
+    Where the stack file chooses none: prefetching, the fastest from a bucket, if the host can hold the files beside the
+    weights that stay in its memory.
+
+    Args:
+        chosen: `weights.loading`.
+        model: the checkpoint.
+        memory_gib: memory of the host.
+        values: of the stack file's own options, by option name.
     """
     if chosen is not None:
         return LOADINGS[chosen].options
     needed = host_loading_bytes(model.weight_bytes, strategy="prefetch")
+    offloaded = min(max(0, int(offloaded_gib(values or {}) * GIB)), model.weight_bytes)
+    parts = host_parts(model, read_host_options(values or {}), offloaded_bytes=offloaded, shards=1)
+    needed += sum(part.needed_bytes for part in parts if part.loading)
     return (PREFETCH if needed <= memory_gib * GIB else FUSE).options
 
 
