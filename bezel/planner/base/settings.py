@@ -31,6 +31,17 @@ def _no_bool(value: object) -> object:
     return "true" if value is True else "false" if value is False else value
 
 
+def _is_on(value: object) -> bool:
+    # pydantic takes yes, on, t and 1 for true: text that opens a service or costs money must say so in YAML's own word.
+    # Pulumi's command line stores true and false as text.
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value in ("true", "false"):
+        return value == "true"
+    raise PydanticCustomError("bool", "not true or false")
+
+
+Switch = Annotated[bool, BeforeValidator(_is_on)]
 Whole = Annotated[int, BeforeValidator(_no_bool)]
 Number = Annotated[float, BeforeValidator(_no_bool)]
 
@@ -67,7 +78,7 @@ class Weights(_Section):
 
     bucket: str | None = Field(None, description="bucket with the weights; default `<project>-models`")
     path: str | None = Field(None, description="folder inside the bucket; default the checkpoint's own name")
-    create: bool = Field(default=False, description="whether the stack creates the bucket; otherwise it must exist")
+    create: Switch = Field(default=False, description="whether the stack creates the bucket; otherwise it must exist")
     loading: Literal["fuse", "fuse-prefetch", "runai-streamer", "hub"] | None = Field(
         None,
         description="how weights are loaded onto the GPU, see docs/weights.md; default fuse-prefetch where the memory "
@@ -104,7 +115,7 @@ class Resources(_Section):
     memory: Memory | None = Field(
         None, description="memory of the host, e.g. `16Gi`; default the accelerator's minimum", examples=["16Gi"]
     )
-    cpu_boost: bool = Field(
+    cpu_boost: Switch = Field(
         default=False, description="more vCPUs while an instance starts, at their price (4 and 6 become 8)"
     )
 
@@ -131,7 +142,7 @@ class Scaling(_Section):
         le=1000,
         description="concurrent requests per instance; default twice max-num-seqs, at most 1000",
     )
-    zonal_redundancy: bool = Field(
+    zonal_redundancy: Switch = Field(
         default=False,
         description="reserve GPUs in another zone: at a higher price, and from another quota, which is 0 at first",
     )
@@ -161,7 +172,7 @@ class Access(_Section):
         description="members with roles/run.invoker, e.g. `serviceAccount:app@p.iam.gserviceaccount.com`",
         examples=["[user:NAME@DOMAIN]"],
     )
-    public: bool = Field(default=False, description="allow anyone on the internet to call it, without a token")
+    public: Switch = Field(default=False, description="allow anyone on the internet to call it, without a token")
     ingress: Literal["all", "internal", "internal-and-cloud-load-balancing"] = Field(
         "all", description="networks that may send requests; every request needs an identity too"
     )
@@ -223,16 +234,16 @@ class Cost(_Section):
 class Observability(_Section):
     """Alerts and dashboard of a Cloud Run service, or of leases and their gateway, in Cloud Monitoring."""
 
-    alerts: bool = Field(
+    alerts: Switch = Field(
         default=False,
         description="make alerts: requests wait without an instance or for the KV cache, requests fail, many cold "
         "starts, idle instances; for leases: a lease is about to end, requests fail",
     )
-    dashboard: bool = Field(
+    dashboard: Switch = Field(
         default=False,
         description="make a dashboard: requests, latency, instances, starts, GPU; for leases of the gateway",
     )
-    uptime: bool = Field(
+    uptime: Switch = Field(
         default=False,
         description="check every five minutes from outside that the service answers; needs `min_instances` above 0, "
         "as each check would start an instance; not for leases",
@@ -310,7 +321,7 @@ class LeaseSettings(_Section):
         None,
         description="control plane, with its own quota; default queued_resource for TPU slices, else flex_start_vm",
     )
-    renew: bool = Field(default=False, description="whether `up` requests a new lease in place of an ended one")
+    renew: Switch = Field(default=False, description="whether `up` requests a new lease in place of an ended one")
     count: Whole = Field(1, ge=1, le=16, description="number of leases behind one gateway")
     hours: tuple[LeaseHours, ...] = Field(
         (),
@@ -318,7 +329,7 @@ class LeaseSettings(_Section):
         "the end of `duration`, once",
         examples=["[{start: 0 8 * * 1-5, end: 0 18 * * 1-5, time_zone: Europe/Berlin}]"],
     )
-    compile_cache: bool = Field(
+    compile_cache: Switch = Field(
         default=True, description="store compiled graphs in the bucket, so that the next lease starts faster"
     )
     provisioning_deadline: Duration = Field(1800, description="time limit from the grant of a machine until it runs")
@@ -328,7 +339,7 @@ class LeaseSettings(_Section):
 class NetworkSettings(_Section):
     """The network of leased machines."""
 
-    nat: bool = Field(
+    nat: Switch = Field(
         default=False, description="allow machines to reach the internet: for weights from the hub, packages at boot"
     )
 
@@ -347,13 +358,13 @@ class Smoke(_Section):
     min_draft_acceptance: Number | None = Field(
         None, gt=0, le=1, description="minimum share of accepted draft tokens, only with speculative decoding"
     )
-    random_weights: bool = Field(
+    random_weights: Switch = Field(
         default=False, description="a test model with random weights: the share is reported and not checked"
     )
     impersonate: str | None = Field(
         None, description="service account to impersonate for identity tokens, where the caller cannot create its own"
     )
-    inside: bool = Field(
+    inside: Switch = Field(
         default=False,
         description="whether the deployer is in a network of the project, and so reaches internal services",
     )

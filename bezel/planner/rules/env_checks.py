@@ -29,6 +29,10 @@ MAX_VARIABLES = 1000
 MAX_NAME = 32_768  # characters
 MAX_VALUE = 32_768  # bytes
 _RESERVED_PREFIX = "X_GOOGLE_"
+# Variables by which the image's own shell, loader and interpreter find what they run: a value replaces the image's.
+_OF_THE_IMAGE = frozenset(
+    {"PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONHOME", "PYTHONPATH", "HOME", "VIRTUAL_ENV", "CUDA_HOME"}
+)
 
 
 def planned_variables(gpu: Accelerator | None, *, offline: bool) -> dict[str, str]:
@@ -88,6 +92,9 @@ def check_name(name: str, value: str, planned: Mapping[str, str], secrets: Mappi
         )
     if name in RESERVED or name in planned:
         return Problem(key, value, f"the {'plan' if name in planned else 'platform'} sets it.", "remove it.")
+    if name in _OF_THE_IMAGE:
+        consequence = "it replaces the image's own value, by which vLLM and its libraries are found: it may not start."
+        return Problem(key, value, consequence, "remove it.")
     if name in secrets:
         return Problem(key, value, f"{setting('secrets')} sets it too.", "keep it in one of the two.")
     return None

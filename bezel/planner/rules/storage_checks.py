@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 # Linux's limit on a name in a folder; Cloud Storage's limit on an object's name, less the name of a model's file.
 _PART_BYTES, _PATH_BYTES = 255, 900
-_BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]")
+# Google's rules of names: https://cloud.google.com/storage/docs/buckets#naming. Names with dots may be longer.
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
+_BUCKET_PART, _ADDRESS = 63, re.compile(r"\d+\.\d+\.\d+\.\d+")
+_GOOGLE = re.compile(r"^goog|g[o0]{2}g[l1]e")  # its own name, a beginning of it, and what looks like it
 
 
 def bucket_of(weights: Weights, project: str) -> str:
@@ -27,10 +30,13 @@ def bucket_of(weights: Weights, project: str) -> str:
 def check_weights(weights: Weights) -> Iterator[Problem]:
     """Check that the bucket is a bare name and the folder a relative path."""
     bucket, path = weights.bucket, weights.path
-    if bucket is not None and not _BUCKET.fullmatch(bucket):
+    if bucket is not None and not _is_bucket(bucket):
         bare = bucket.removeprefix("gs://").split("/")[0]
-        form = "3 to 63 lower case letters, digits, hyphens, underscores and dots"
-        repair = f"write {bare if _BUCKET.fullmatch(bare) else form}."
+        form = (
+            "3 to 63 lower case letters, digits, hyphens, underscores and dots, which are no IP address, do not begin "
+            "with goog and do not contain google"
+        )
+        repair = f"write {bare if _is_bucket(bare) else form}."
         yield Problem(setting("weights.bucket"), bucket, "it is not a valid name of a bucket.", repair)
     if path is None:
         return
@@ -50,6 +56,16 @@ def check_weights(weights: Weights) -> Iterator[Problem]:
             "the model's files could not be opened.",
             f"write a folder with parts of at most {_PART_BYTES} bytes, {_PATH_BYTES} together.",
         )
+
+
+def _is_bucket(name: str) -> bool:
+    parts = name.split(".")
+    return bool(
+        _BUCKET.fullmatch(name)
+        and all(0 < len(part) <= _BUCKET_PART for part in parts)
+        and not _ADDRESS.fullmatch(name)
+        and not _GOOGLE.search(name)
+    )
 
 
 def _is_folder(path: str) -> bool:

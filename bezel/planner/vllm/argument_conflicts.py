@@ -6,6 +6,7 @@ options to bezel.planner.vllm.option_checks and memory to bezel.planner.rules.me
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from bezel.errors import Problem
 from bezel.planner.base.option_values import as_float, as_int, human_int
 from bezel.planner.base.problems import of_option, setting
 from bezel.planner.vllm.arguments import MOUNT_PATH
+from bezel.planner.vllm.late_values import check_values
 from bezel.planner.vllm.speculation_checks import check_speculation
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ NEEDS = {
 _TRANSFER = ("kv_connector", "kv_role")
 # The only all-to-all backends whose exchange with the experts overlaps with computing.
 _OVERLAPPING = ("deepep_low_latency", "deepep_high_throughput", "nixl_ep")
+_TENSOR = "tensor-parallel-size"
 _PARALLEL = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size", "prefill-context-parallel-size")
 _EXITS = "vLLM exits while it starts."
 _QUANTIZATION = {"w4a16": "compressed-tensors"}
@@ -69,6 +72,7 @@ def check_conflicts(
     yield from _needs(values)
     yield from _without(values, model)
     yield from _quantization(values, model)
+    yield from check_values(values, on_tpu=accelerator is not None and accelerator.startswith("v6e"))
     yield from check_speculation(values, model, options, copies_at)
     yield from _offline(values, environment, copies_at)
 
@@ -151,11 +155,12 @@ def _parallelism(values: Mapping[str, Any], accelerator: str, devices: int) -> I
     if parts and size and size % parts:
         consequence = f"tensor-parallel-size={size}, which divides the cache, is not a multiple of it; {_EXITS}"
         yield of_option("decode-context-parallel-size", parts, consequence, "remove it.")
-    if devices > 1 and size is not None and 0 < size < devices:
+    used = size and math.prod(max(1, as_int(values.get(name)) or 1) for name in _PARALLEL if name != _TENSOR) * size
+    if devices > 1 and size is not None and used is not None and 0 < used < devices:
         yield of_option(
             "tensor-parallel-size",
             size,
-            f"{devices - size} of the {devices} devices of {accelerator} would be paid for and stay idle.",
+            f"{devices - used} of the {devices} devices of {accelerator} would be paid for and stay idle.",
             "remove it: all devices then share the model.",
         )
 
