@@ -92,3 +92,9 @@ def test_devices_that_replicas_use_are_not_called_idle():
     assert not [problem for problem in problems if "idle" in problem.consequence]
     problems = lease_problems(changed(L4X8, vllm={"tensor-parallel-size": 4}))
     assert [problem for problem in problems if "4 of the 8" in problem.consequence]
+
+
+@pytest.mark.parametrize(("option", "value", "words"), [("port", 8080, "at another one"), ("host", "::", "it may")])
+def test_a_reason_holds_for_the_value_that_it_is_given_for(option, value, words):
+    (problem,) = problems_of({"vllm": {option: value}})
+    assert words in problem.consequence

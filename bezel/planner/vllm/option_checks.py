@@ -30,9 +30,9 @@ _UNPLANNED = "the cache would have another size than the plan computes, so the m
 # Options that the plan sets from other settings, or that cannot work behind Cloud Run: consequence and repair.
 OWNED = {
     "model": ("the plan writes the model's path itself.", f"set {setting('model')} and {setting('weights')}."),
-    "port": (_PROBED, "remove it."),
+    "port": ("the plan writes the port itself: at another one the server would never become ready.", "remove it."),
     "host": (
-        "it would listen at this address only, and the platform connects to another: it would never become ready.",
+        "it may listen at this address only; where the platform connects to another, it would never become ready.",
         f"remove it, or write {_ALL_ADDRESSES}.",
     ),
     "uds": (_PROBED, "remove it."),
