@@ -29,10 +29,8 @@ MAX_VARIABLES = 1000
 MAX_NAME = 32_768  # characters
 MAX_VALUE = 32_768  # bytes
 _RESERVED_PREFIX = "X_GOOGLE_"
-# Variables by which the image's own shell, loader and interpreter find what they run: a value replaces the image's.
-_OF_THE_IMAGE = frozenset(
-    {"PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONHOME", "PYTHONPATH", "HOME", "VIRTUAL_ENV", "CUDA_HOME"}
-)
+# Variables by which the image finds its programs: a value replaces the image's. Those that load code are risks.
+_OF_THE_IMAGE = frozenset({"PATH", "VIRTUAL_ENV", "CUDA_HOME"})
 
 
 def planned_variables(gpu: Accelerator | None, *, offline: bool) -> dict[str, str]:
