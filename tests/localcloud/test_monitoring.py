@@ -164,7 +164,7 @@ def test_each_label_of_a_filter_counts(project, more, found):
         (400, f'{USAGE} AND resource.labels.zone = "x"', "'resource.labels.zone' is not a label"),
         (400, f"{USAGE} AND {USAGE}", "given twice"),
         (400, f'{USAGE} AND resource.type = "gce_instance"', "of the resource consumer_quota"),
-        (501, 'metric.type = "run.googleapis.com/request_count"', "does not serve the metric"),
+        (501, 'metric.type = "run.googleapis.com/request_latencies"', "does not serve the metric"),
         (501, 'metric.type = starts_with("serviceruntime.googleapis.com/")', "does not serve the filter"),
         (501, f'{USAGE} AND NOT resource.labels.location = "x"', "does not serve the filter"),
         (501, f'{USAGE} OR resource.labels.location = "x"', "does not serve the filter"),

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from bezel.localcloud.routing.context import RevisionSeries, RevisionUse, Sample
-from bezel.localcloud.services.monitoring.service_use import BILLABLE, INSTANCES, ServiceUse
+from bezel.localcloud.services.monitoring.service_use import BILLABLE, INSTANCES, REQUESTS, ServiceUse
 from tests.support.localcloud.client import PARENT, until
 from tests.support.localcloud.in_process import Clock, Project
 
@@ -91,6 +91,18 @@ def test_a_sample_can_be_read_within_two_minutes_and_always_with_the_same_delay(
     assert values(use, INSTANCES, "active") == [1]
 
 
+def test_requests_are_counted_by_status_since_the_last_sample(cloud_run):
+    use = ServiceUse(cloud_run)
+    for statuses in ((200, 200, 503), (), (200,)):
+        for status in statuses:
+            use.add_request(REVISION, status)
+        cloud_run.pace.time += 60
+        use.sample()
+    cloud_run.pace.time += 120
+    held = {series.response_code: [sample.value for sample in found] for series, found in use.series().items()}
+    assert held == {"200": [2, 1], "503": [1]}
+
+
 @pytest.mark.slow
 def test_the_sum_of_billable_time_stays_however_many_samples_there_are(cloud_run):
     use = ServiceUse(cloud_run)
@@ -110,6 +122,7 @@ def project(tmp_path):
     held = {
         RevisionSeries(INSTANCES, *key, "active"): [Sample(NOW - 60, NOW - 60, 2), Sample(NOW, NOW, 1)],
         RevisionSeries(INSTANCES, *key, "idle"): [Sample(NOW, NOW, 0)],
+        RevisionSeries(REQUESTS, *key, response_code="503"): [Sample(NOW - 60, NOW, 3)],
         RevisionSeries(BILLABLE, *key): [Sample(NOW - 120, NOW - 60, 90.5), Sample(NOW - 60, NOW, 60.0)],
     }
     found.cloud.service_use = SimpleNamespace(series=lambda: held)
@@ -119,6 +132,15 @@ def project(tmp_path):
 
 def read(project, text, **query):
     return project.ok("GET", SERIES, filter=text, **(ALL | query))
+
+
+def test_requests_are_a_delta_with_the_code_its_class_and_the_route(project):
+    (found,) = read(project, f'metric.type = "{REQUESTS}" AND metric.labels.response_code_class = "5xx"')["timeSeries"]
+    labels = {"response_code": "503", "response_code_class": "5xx", "route": "llm"}
+    assert found["metric"] == {"type": REQUESTS, "labels": labels}
+    assert (found["metricKind"], found["valueType"]) == ("DELTA", "INT64")
+    assert found["points"][0]["value"] == {"int64Value": "3"}
+    assert read(project, f'metric.type = "{REQUESTS}" AND metric.labels.response_code = "200"') == {}
 
 
 def test_the_number_of_instances_is_a_gauge_with_the_labels_of_the_revision(project):

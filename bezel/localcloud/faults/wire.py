@@ -7,6 +7,7 @@ a fault can always be cleared.
 
 import asyncio
 import json
+from collections.abc import Callable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -15,6 +16,7 @@ from bezel.localcloud.core.paths import PROJECT_NUMBER
 from bezel.localcloud.faults.registry import Fault, Faults
 from bezel.localcloud.http.serving import hang_up
 
+LogRefusal = Callable[[Scope, int, int], None]
 _OWN = "/localcloud/"
 _TOKENS = frozenset({"/token", "/sts/v1/token"})
 
@@ -22,15 +24,16 @@ _TOKENS = frozenset({"/token", "/sts/v1/token"})
 class FaultMiddleware:
     """An application with the active faults applied."""
 
-    def __init__(self, app: ASGIApp, faults: Faults, at: str) -> None:
+    def __init__(self, app: ASGIApp, faults: Faults, at: str, log_refusal: LogRefusal | None = None) -> None:
         """Wrap an application.
 
         Args:
             app: The wrapped application.
             faults: The active faults.
             at: "api" or "service".
+            log_refusal: Logs a request that a fault refused: its scope, the status, the length of the response's body.
         """
-        self._app, self._faults, self._at = app, faults, at
+        self._app, self._faults, self._at, self._log_refusal = app, faults, at, log_refusal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, changed by every fault that strikes it."""
@@ -44,7 +47,9 @@ class FaultMiddleware:
             await asyncio.sleep(slow.number("seconds"))
         for kind in ("server-errors", "rate-limited"):
             if fault := struck.get(kind):
-                await _refuse(fault, at, path, receive, send)
+                status, length = await _refuse(fault, at, path, receive, send)
+                if self._log_refusal:
+                    self._log_refusal(scope, status, length)
                 return
         if dropped := struck.get("dropped-connections"):
             await self._drop(dropped.text("when"), scope, receive, send)
@@ -70,12 +75,14 @@ class FaultMiddleware:
         await hang_up(scope, receive)
 
 
-async def _refuse(fault: Fault, at: str, path: str, receive: Receive, send: Send) -> None:
+async def _refuse(fault: Fault, at: str, path: str, receive: Receive, send: Send) -> tuple[int, int]:
+    """Send a refusal; return its status and the length of its body."""
     await _read(receive)
     status, headers, body = refusal(fault, at, path)
     length = (b"content-length", str(len(body)).encode())
     await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
     await send({"type": "http.response.body", "body": body})
+    return status, len(body)
 
 
 async def _read(receive: Receive) -> None:

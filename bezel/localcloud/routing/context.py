@@ -146,17 +146,21 @@ class Sample(NamedTuple):
 
 
 class RevisionSeries(NamedTuple):
-    """Key of one series of a Cloud Run service: the metric, its revision, and the label `state` where it has one."""
+    """Key of one series of a Cloud Run service: the metric, its revision, and its labels `state` or `response_code`."""
 
     metric: str
     location: str
     service: str
     revision: str
     state: str = ""
+    response_code: str = ""
 
 
 class ServiceUse(Protocol):
-    """Samples the instances of Cloud Run services."""
+    """Samples the instances of Cloud Run services, and their requests."""
+
+    def add_request(self, revision: str, status: int) -> None:
+        """Count a request that an instance of a revision answered."""
 
     def series(self) -> Mapping[RevisionSeries, Sequence[Sample]]:
         """The samples of each series that can be read by now, oldest first."""

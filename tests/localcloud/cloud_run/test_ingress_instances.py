@@ -209,6 +209,31 @@ def test_what_the_front_refuses_and_what_breaks_is_logged_in_the_platforms_words
     assert ended[0]["severity"] == "WARNING"
 
 
+@pytest.mark.parametrize(
+    ("kind", "parameters", "status", "severity", "text"),
+    [
+        ("rate-limited", {}, 429, "WARNING", "The request was aborted because there was no available instance."),
+        ("server-errors", {"status": 500}, 500, "ERROR", "The request was aborted because there was no available"),
+        ("server-errors", {"status": 503}, 503, "ERROR", "The request failed because either the HTTP response was"),
+        ("server-errors", {"status": 504}, 504, "ERROR", "The request has been terminated because it has reached"),
+    ],
+)
+@pytest.mark.usefixtures("service")
+def test_a_refusal_by_a_fault_is_logged_as_the_platforms_own(cloud, kind, parameters, status, severity, text):
+    path = f"/struck-{status}"
+    fault = {"kind": kind, "parameters": {"at": "service", "path": path, "count": 1, **parameters}}
+    assert cloud.post("/localcloud/faults", fault).status_code == 200
+    front = cloud.front("watched")
+    assert front.get(path).status_code == status
+    front.get(path)
+    struck, passed = until(lambda: (e := cloud.log("watched", f'AND httpRequest.requestUrl:"{path}"'))[1:] and e)
+    assert (struck["httpRequest"]["status"], struck["severity"]) == (status, severity)
+    assert struck["textPayload"].startswith(text)
+    assert struck["resource"] == passed["resource"]
+    # No instance saw it, and the next request passed.
+    assert ("labels" in struck, "labels" in passed, "textPayload" in passed) == (False, True, False)
+
+
 def test_every_entry_carries_the_labels_and_the_log_of_its_kind(cloud, service):
     cloud.front("watched").get("/say?it", headers={"traceparent": f"00-{'a1' * 16}-{'b2' * 8}-01"})
     request = until(lambda: cloud.log("watched", 'AND httpRequest.requestUrl:"/say"'))[-1]

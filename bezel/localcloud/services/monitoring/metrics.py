@@ -10,7 +10,7 @@ from typing import Literal
 
 from bezel.localcloud.core.paths import PROJECT
 from bezel.localcloud.routing.context import Context, Sample
-from bezel.localcloud.services.monitoring.service_use import BILLABLE, INSTANCES
+from bezel.localcloud.services.monitoring.service_use import BILLABLE, INSTANCES, REQUESTS
 
 QUOTA_USE = "serviceruntime.googleapis.com/quota/allocation/usage"
 
@@ -44,6 +44,7 @@ class Metric:
 
 
 _ALWAYS = frozenset({"metric.type", "resource.type"})
+_RESPONSE = ("response_code", "response_code_class", "route")
 _REVISION = ("project_id", "service_name", "revision_name", "location", "configuration_name")
 METRICS = {
     metric.type: metric
@@ -58,6 +59,7 @@ METRICS = {
             ("project_id", "service", "location"),
         ),
         Metric(INSTANCES, "cloud_run_revision", "GAUGE", "INT64", "1", ("state",), _REVISION),
+        Metric(REQUESTS, "cloud_run_revision", "DELTA", "INT64", "1", _RESPONSE, _REVISION),
         Metric(BILLABLE, "cloud_run_revision", "DELTA", "DOUBLE", "s", (), _REVISION),
     )
 }
@@ -86,4 +88,7 @@ def series_of(cloud: Context, metric: Metric) -> Iterator[tuple[Labels, Sequence
             "resource.labels.location": series.location,
             "resource.labels.configuration_name": series.service,
         }
-        yield always | labels | ({"metric.labels.state": series.state} if series.state else {}), samples
+        own = {"state": series.state} if series.state else {}
+        if code := series.response_code:
+            own = {"response_code": code, "response_code_class": f"{code[0]}xx", "route": series.service}
+        yield always | labels | {f"metric.labels.{name}": value for name, value in own.items()}, samples

@@ -1,9 +1,11 @@
-"""Samples of Cloud Run services: number of instances, and billable time.
+"""Samples of Cloud Run services: number of instances, billable time, and requests by the status of their response.
 
-Owns the history of two metrics. Leaves out the instances themselves (cloud_run/runtime) and the response (api.py).
+Owns the history of three metrics. Leaves out the instances themselves (cloud_run/runtime) and the response (api.py).
 
-As Google's list of metrics documents for `container/instance_count` and `container/billable_instance_time`: a sample
-every 60 seconds of the platform's time, readable after up to 120. A revision that never had an instance has no series;
+As Google's list of metrics documents for `container/instance_count`, `container/billable_instance_time` and
+`request_count`: a sample every 60 seconds of the platform's time, readable after up to 120. A request counts when it
+ends, and only where it reached an instance: one that was refused before, such as a 429, is in the request log alone.
+A revision that never had an instance has no series;
 an interval without billable time has no point. Instances that are billed by request have no billable time here, as
 localcloud does not measure the time of their requests. A daemon that starts knows no earlier sample.
 """
@@ -11,6 +13,7 @@ localcloud does not measure the time of their requests. A daemon that starts kno
 import asyncio
 import logging
 import random
+from collections import Counter
 
 from bezel.localcloud.core.background import BackgroundTasks
 from bezel.localcloud.core.store import Store
@@ -20,6 +23,7 @@ from bezel.localcloud.services.cloud_run.spec import serving_container
 log = logging.getLogger(__name__)
 INSTANCES = "run.googleapis.com/container/instance_count"
 BILLABLE = "run.googleapis.com/container/billable_instance_time"
+REQUESTS = "run.googleapis.com/request_count"
 _SAMPLED, _LATEST = 60.0, 120.0  # seconds of the platform's time
 _LEAST_TICK = 1.0
 _MOST_SAMPLES = 4096  # of a series; older ones are merged
@@ -32,6 +36,7 @@ class ServiceUse:
         self._cloud = cloud
         self._samples: dict[RevisionSeries, list[Sample]] = {}
         self._billed: dict[str, float] = {}
+        self._requests = Counter[tuple[str, int]]()
         self._since = cloud.pace.now()
         self._tasks = BackgroundTasks()
 
@@ -44,6 +49,13 @@ class ServiceUse:
                 self._count(revision, use, now)
                 if is_billed_by_instance(store, revision):
                     self._bill(revision, use.seconds, start, now)
+        requests, self._requests = self._requests, Counter()
+        for (revision, status), number in requests.items():
+            self._add(_key(REQUESTS, revision, response_code=str(status)), Sample(start, now, number))
+
+    def add_request(self, revision: str, status: int) -> None:
+        """Count a request that an instance of a revision (`.../services/S/revisions/R`) answered."""
+        self._requests[revision, status] += 1
 
     def series(self) -> dict[RevisionSeries, list[Sample]]:
         """The samples that can be read by now, oldest first."""
@@ -86,9 +98,11 @@ class ServiceUse:
         if (more := seconds - self._billed.get(revision, 0.0)) <= 0.0:
             return
         self._billed[revision] = seconds
-        series = _key(BILLABLE, revision)
+        self._add(_key(BILLABLE, revision), Sample(start, now, more))
+
+    def _add(self, series: RevisionSeries, sample: Sample) -> None:
         samples = self._samples.setdefault(series, [])
-        samples.append(Sample(start, now, more))
+        samples.append(sample)
         if len(samples) > _MOST_SAMPLES:
             self._samples[series] = _merged(samples)
 
@@ -100,9 +114,9 @@ def is_billed_by_instance(store: Store, revision: str) -> bool:
     return bool(resources) and not resources.get("cpuIdle")
 
 
-def _key(metric: str, revision: str, state: str = "") -> RevisionSeries:
+def _key(metric: str, revision: str, state: str = "", response_code: str = "") -> RevisionSeries:
     _, _, _, location, _, service, _, name = revision.split("/")
-    return RevisionSeries(metric, location, service, name, state)
+    return RevisionSeries(metric, location, service, name, state, response_code)
 
 
 def _merged(samples: list[Sample]) -> list[Sample]:

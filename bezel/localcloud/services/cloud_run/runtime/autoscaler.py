@@ -33,6 +33,10 @@ DEMAND = (
 )
 # A request waits for this many average starts, if that is longer than `queue_seconds`.
 _STARTS = 3.5
+NO_INSTANCE = (
+    "The request was aborted because there was no available instance. Additional troubleshooting documentation can be "
+    "found at: https://cloud.google.com/run/docs/troubleshooting#abort-request"
+)
 _DISABLED = "The service is disabled: manual scaling leaves this revision no instance."
 # The first lost instance is replaced at once, further ones after growing delays; after this many quiet seconds the
 # delay starts again at 0.
@@ -130,7 +134,7 @@ class Autoscaler:
                 either: list[asyncio.Future[Any]] = [future, *self._starting]
                 await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if not future.done():
-                raise NoInstanceError(429, "The request was aborted because there was no available instance.")
+                raise NoInstanceError(429, NO_INSTANCE)
             return future.result()
         except asyncio.CancelledError:
             # The request got an instance and was cancelled at the same moment: the slot goes to the next request.

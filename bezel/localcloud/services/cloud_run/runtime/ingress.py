@@ -25,7 +25,11 @@ from bezel.localcloud.faults.wire import FaultMiddleware
 from bezel.localcloud.http.serving import HttpServer
 from bezel.localcloud.processes.sockets import free_port
 from bezel.localcloud.routing.context import Context
-from bezel.localcloud.services.cloud_run.runtime.autoscaler import NoInstanceError, RevisionRoute
+from bezel.localcloud.services.cloud_run.runtime.autoscaler import (
+    NO_INSTANCE,
+    NoInstanceError,
+    RevisionRoute,
+)
 from bezel.localcloud.services.cloud_run.runtime.instance import Instance
 from bezel.localcloud.services.cloud_run.runtime.upstream import NotListeningError, Upstream, UpstreamError
 from bezel.localcloud.services.cloud_run.spec import limits
@@ -55,6 +59,8 @@ _TOO_LATE = (
     "The request has been terminated because it has reached the maximum request timeout. To change this limit, see "
     "https://cloud.google.com/run/docs/configuring/request-timeout"
 )
+_ABORTED = {429: NO_INSTANCE, 500: NO_INSTANCE, 504: _TOO_LATE}
+"""Messages of requests that the platform answers by itself; any other status is a broken connection's."""
 
 
 class _RefusedError(Exception):
@@ -76,7 +82,8 @@ class Ingress(HttpServer):
         listener: socket.socket,
     ) -> None:
         # The ingress itself refuses a body that is too long, in Cloud Run's own words.
-        super().__init__(FaultMiddleware(self._app, cloud.faults, "service"), listener, lambda _: _ANY_LENGTH)
+        app = FaultMiddleware(self._app, cloud.faults, "service", self._log_refusal)
+        super().__init__(app, listener, lambda _: _ANY_LENGTH)
         self._cloud = cloud
         self._route = partial(route, name, tag)
         self._name = name
@@ -190,6 +197,12 @@ class Ingress(HttpServer):
                 await request.chunk(piece)
             await request.end()
 
+    def _log_refusal(self, scope: Scope, status: int, length: int) -> None:
+        """Log a request that an injected fault refused, as one that the platform refused without an instance."""
+        request = _Request(scope)
+        request.status, request.sent = status, length
+        self._log_request(request, self._route(), _ABORTED.get(status, _BROKEN))
+
     def _log_request(self, request: "_Request", routed: RevisionRoute | None, message: str) -> None:
         location, service = self._name.split("/")[3], self._name.rpartition("/")[2]
         source = request.instance or (routed.source if routed else LogSource(location, service, ""))
@@ -207,13 +220,16 @@ class Ingress(HttpServer):
             "protocol": "HTTP/1.1",
         }
         self._cloud.logbook.request(source, entry, message, trace=(request.trace, request.span))
+        if request.instance and request.status:
+            revision = f"{self._name}/revisions/{request.instance.revision}"
+            self._cloud.service_use.add_request(revision, request.status)
 
 
 class _Request(Request):
     """One request and the part of its response that has been sent."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        super().__init__(scope, receive, send)
+    def __init__(self, scope: Scope, receive: Receive | None = None, send: Send | None = None) -> None:
+        super().__init__(scope, *(channel for channel in (receive, send) if channel))
         query = scope["query_string"].decode("latin-1")
         self.target = scope["raw_path"].decode("latin-1").partition("?")[0] + (f"?{query}" if query else "")
         self.peer = self.client.host if self.client else ""
