@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bezel.catalog import accelerator, model, vllm_options
+from bezel.catalog import model, vllm_options
 from bezel.planner.vllm.argument_conflicts import check_conflicts
 from bezel.planner.vllm.arguments import merge
 from bezel.planner.vllm.option_checks import check_options
@@ -63,9 +63,7 @@ def as_settings(line):
 def test_what_vllm_accepts_is_accepted_and_what_it_refuses_is_refused(line, accepted):
     arguments = merge({}, as_settings(line), OPTIONS)
     problems = list(check_options(arguments, OPTIONS))
-    problems += check_conflicts(
-        arguments, TINY, accelerator("nvidia-l4"), environment={"HF_HUB_OFFLINE": "1"}, options=OPTIONS
-    )
+    problems += check_conflicts(arguments, TINY, "nvidia-l4", environment={"HF_HUB_OFFLINE": "1"}, options=OPTIONS)
     assert bool(problems) != (accepted and line not in STRICTER), problems
 
 

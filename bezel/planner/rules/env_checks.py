@@ -30,7 +30,7 @@ MAX_NAME = 32_768  # characters
 MAX_VALUE = 32_768  # bytes
 _RESERVED_PREFIX = "X_GOOGLE_"
 # Variables by which the image finds its programs: a value replaces the image's. Those that load code are risks.
-_OF_THE_IMAGE = frozenset({"PATH", "VIRTUAL_ENV", "CUDA_HOME"})
+_OF_THE_IMAGE = frozenset({"PATH", "VIRTUAL_ENV"})
 
 
 def planned_variables(gpu: Accelerator | None, *, offline: bool) -> dict[str, str]:
