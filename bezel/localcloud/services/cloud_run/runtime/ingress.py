@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import NoReturn
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect, Request, empty_receive, empty_send
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -228,8 +228,8 @@ class Ingress(HttpServer):
 class _Request(Request):
     """One request and the part of its response that has been sent."""
 
-    def __init__(self, scope: Scope, receive: Receive | None = None, send: Send | None = None) -> None:
-        super().__init__(scope, *(channel for channel in (receive, send) if channel))
+    def __init__(self, scope: Scope, receive: Receive = empty_receive, send: Send = empty_send) -> None:
+        super().__init__(scope, receive, send)
         query = scope["query_string"].decode("latin-1")
         self.target = scope["raw_path"].decode("latin-1").partition("?")[0] + (f"?{query}" if query else "")
         self.peer = self.client.host if self.client else ""
