@@ -94,18 +94,20 @@ def launch(directory: Path, command: Sequence[str], required: tuple[str, float, 
                 env=_environment(),
                 cwd=layout.root,
             )
-        deadline = time.monotonic() + _START_SECONDS
-        while time.monotonic() < deadline:
-            endpoint = Endpoint.read(layout.root)
-            if endpoint and endpoint.pid == process.pid:
-                return endpoint
-            if process.poll() is not None:
-                break
-            time.sleep(0.02)
-        ended = process.poll()
-        if ended is None:
-            process.kill()
-            process.wait()
+        ready = ended = None
+        try:
+            deadline = time.monotonic() + _START_SECONDS
+            while not ready and ended is None and time.monotonic() < deadline:
+                time.sleep(0.02)
+                endpoint = Endpoint.read(layout.root)
+                ready = endpoint if endpoint and endpoint.pid == process.pid else None
+                ended = process.poll()
+            if ready:
+                return ready
+        finally:
+            if not ready:  # a caller that is interrupted meanwhile has no daemon's name, and could not end it
+                process.kill()
+                process.wait()
         cause = f"exited with status {ended}" if ended is not None else f"was not ready after {_START_SECONDS:g} s"
         text = (
             f"localcloud did not start: its daemon {cause}. Last lines of {layout.daemon_log}:\n"

@@ -280,6 +280,14 @@ def test_a_daemon_whose_log_is_gone_is_reported_without_its_last_lines(tmp_path)
         control.launch(tmp_path / "cloud", [sys.executable, "-c", program])
 
 
+def test_an_interrupted_start_leaves_no_daemon(tmp_path):
+    program = "import os, pathlib, signal, time; pathlib.Path('pid').write_text(str(os.getpid()));"
+    program += "os.kill(os.getppid(), signal.SIGINT); time.sleep(60)"
+    with pytest.raises(KeyboardInterrupt):
+        control.launch(tmp_path / "cloud", [sys.executable, "-c", program])
+    assert not is_alive(int((tmp_path / "cloud" / "pid").read_text()))
+
+
 def test_the_environment_names_every_api_and_says_when_it_is_simulated(endpoint):
     variables = control.environment(endpoint)
     assert variables["GOOGLE_CLOUD_RUN_V2_CUSTOM_ENDPOINT"] == f"{endpoint.base}/run/v2/"

@@ -3,14 +3,14 @@
 Leaves out the runner of its jobs (`runner`) and what is deployed (`pipeline`).
 """
 
+import contextlib
 import getpass
 import os
 import secrets
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -168,7 +168,7 @@ class Forge:
         return "".join(texts)
 
 
-@contextmanager
+@contextlib.contextmanager
 def running(program: Path, folder: Path) -> Iterator[Forge]:
     """A Gitea on a free port with an administrator, `team`; `program` is the folder of `go_programs.find("gitea")`."""
     folder.mkdir(parents=True)
@@ -180,12 +180,8 @@ def running(program: Path, folder: Path) -> Iterator[Forge]:
     )
     environment = _environment(folder, user)
     command = [str(program / "gitea"), "--config", str(settings)]
-    with (folder / "output").open("wb") as output:
-        process = subprocess.Popen(
-            [*command, "web"], env=environment, stdout=output, stderr=output, start_new_session=True
-        )
-    forge = Forge(folder, f"http://127.0.0.1:{port}")
-    try:
+    with ending_signals.handled(), _started([*command, "web"], environment, folder / "output") as process:
+        forge = Forge(folder, f"http://127.0.0.1:{port}")
         forge.wait_for("the forge's start", lambda: _is_ready(forge.url, process, folder), START_SECONDS)
         make = ["admin", "user", "create", "--admin", "--username", OWNER, "--email", f"{OWNER}@forge.test"]
         make += ["--random-password", "--must-change-password=false", "--access-token", "--access-token-scopes", "all"]
@@ -193,8 +189,16 @@ def running(program: Path, folder: Path) -> Iterator[Forge]:
             [*command, *make], env=environment, capture_output=True, text=True, timeout=START_SECONDS, check=True
         )
         forge.tokens[OWNER] = made.stdout.split("Access token was successfully created... ")[1].split()[0]
-        with ending_signals.handled():  # an ended `make` ends the tests, and knows nothing of the forge
-            yield forge
+        yield forge
+
+
+@contextlib.contextmanager
+def _started(command: Sequence[str], environment: Mapping[str, str], log: Path) -> "Iterator[subprocess.Popen[bytes]]":
+    """Run a program in a session of its own, which ends with the context."""
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, env=environment, stdout=output, stderr=output, start_new_session=True)
+    try:
+        yield process
     finally:
         _end(process)
 

@@ -197,14 +197,14 @@ def running_team(
     show("starting the forge")
     with forges.running(gitea, folder / "gitea") as forge, Issuer() as issuer:
         forge.call("POST", "/user/repos", {"name": REPOSITORY, "default_branch": "main", "private": False})
-        team = found(forge, folder, act, issuer, password, show)
         try:
+            team = found(forge, folder, act, issuer, password, show)
             with team.machines:
                 show("starting a runner")
                 team.start_machine()
                 yield team
         finally:
-            team.pipeline.stop()
+            control.stop(folder / "pipeline" / "cloud")  # of a start that was broken off as well
 
 
 def found(forge: Forge, folder: Path, act: Path, issuer: Issuer, password: str, show: Callable[[str], None]) -> Team:
