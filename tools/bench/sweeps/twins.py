@@ -22,6 +22,7 @@ USERS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 OUTPUT = 64
 LEAST_REQUESTS, REQUESTS_PER_USER = 16, 3
 _FP8 = "--kv-cache-dtype=fp8"
+_NO_VIDEO = '--limit-mm-per-prompt={"video": 0}'  # without it the shorter steps do not hold a video
 # By name: model, machine, sequences at a time, tokens of a step, further arguments.
 SERVERS: dict[str, tuple[str, dict[str, object], int, int, tuple[str, ...]]] = {
     "L4, 12B qat": ("gemma-4-12b-it-qat-w4a16", dict(L4), 64, 2048, (_FP8,)),
@@ -50,7 +51,8 @@ SERVERS: dict[str, tuple[str, dict[str, object], int, int, tuple[str, ...]]] = {
 def rows(name: str, contexts: tuple[int, ...] = CONTEXTS, users: tuple[int, ...] = USERS) -> list[list[float]]:
     """Requests a second of a server: one row for each context, one column for each number of users."""
     model, hardware, sequences, tokens, more = SERVERS[name]
-    arguments = ("--max-model-len=16384", f"--max-num-seqs={sequences}", f"--max-num-batched-tokens={tokens}", *more)
+    steps = (f"--max-num-seqs={sequences}", f"--max-num-batched-tokens={tokens}")
+    arguments = ("--max-model-len=16384", *steps, _NO_VIDEO, *more)
     with tempfile.TemporaryDirectory() as folder:
         settings = served(Path(folder), model, arguments, hardware)
 
