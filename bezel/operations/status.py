@@ -1,7 +1,8 @@
-"""Status of stacks: what serves, on what revision or lease, since when, and what it costs.
+"""Status of stacks: what callers get, from what revision or lease, since when, and what it costs.
 
-Owns the verdict of a stack from Google's own answers. Sends no request to the server itself: a service without traffic
-has no instance, and a request would start one, which costs money (`bezel query` sends one).
+Owns the verdict of a stack from Google's own answers; that of its service is in bezel.operations.verdict. Sends no
+request to the server itself: a service without traffic has no instance, and a request would start one, which costs
+money (`bezel query` sends one).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field
 
@@ -26,7 +27,22 @@ from bezel.operations.model_files.weights_place import weights_line
 from bezel.operations.outside import declared_by, outside_of
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Arguments, Result, Usd, lines, utc
+from bezel.operations.service_use.call_counts import Calls
+from bezel.operations.service_use.calls import calls_of
 from bezel.operations.service_use.service_use import InstancesNow, ServiceCost, service_use
+from bezel.operations.verdict import (
+    AS_DECLARED,
+    BY_REQUESTS,
+    Judgement,
+    NewestRevision,
+    Revision,
+    Verdict,
+    newest_revision,
+    revisions_of,
+    service_verdict,
+    short_name,
+    verdict_text,
+)
 from bezel.outside_changes.change import Kind, OutsideChange
 from bezel.planner.base.hours import Window, is_within, next_start
 from bezel.planner.base.money import Priced
@@ -34,8 +50,6 @@ from bezel.resource_cost.stack_cost import StackCost
 from bezel.rest import ApiError
 from bezel.text.shell import quoted
 
-Verdict = Literal["ready", "off-hours", "deploying", "waiting", "stopped", "failed", "ended", "gone", "unfinished"]
-_AS_DECLARED: frozenset[Verdict] = frozenset({"ready", "off-hours"})
 _READERS = 8
 _WORD = 100
 
@@ -44,13 +58,6 @@ class StatusArguments(Arguments):
     """Which stacks."""
 
     stack: str | None = Field(None, description="name of the stack; all deployed stacks by default")
-
-
-class Revision(Result):
-    """A revision that receives traffic."""
-
-    name: str
-    percent: int = Field(description="share of the traffic, 0 to 100")
 
 
 class LeaseStatus(Result):
@@ -87,13 +94,15 @@ class StackStatus(Result):
     """A stack."""
 
     stack: str
-    verdict: Verdict
+    verdict: Verdict = Field(description="what callers get; ready only where requests of the last minutes succeeded")
     reasons: tuple[str, ...] = Field(description="why the verdict is not ready, in Google's words where it has some")
     model: str | None = Field(description="name under which the model is served")
     url: str | None = Field(description="address of the endpoint")
     service: str | None = Field(description="projects/P/locations/L/services/S of the Cloud Run service or gateway")
     revisions: tuple[Revision, ...] = Field(description="revisions that receive traffic")
     latest_revision: str | None = Field(description="revision that was created last, ready or not")
+    newest: NewestRevision | None = Field(description="its state; null without one")
+    calls: Calls | None = Field(description="requests of the last minutes; null without a revision that has traffic")
     min_instances: int | None
     max_instances: int | None
     instances: InstancesNow | None = Field(description="instances that run now; None without a GPU service")
@@ -136,8 +145,8 @@ class Status(Result):
 
     @property
     def exit_code(self) -> int:
-        """1 unless every stack is ready, or outside the hours of its leases."""
-        return int(any(stack.verdict not in _AS_DECLARED for stack in self.stacks))
+        """1 unless every stack is ready, has no callers, or is outside the hours of its leases."""
+        return int(any(stack.verdict not in AS_DECLARED for stack in self.stacks))
 
 
 def status(context: Context, arguments: StatusArguments) -> Status:
@@ -163,19 +172,23 @@ def stack_status(context: Context, deployment: Deployment) -> StackStatus:
     service = deployment.service
     live = None if service is None else read_service(context, service)
     leases = [_lease_status(context, lease) for lease in deployment.leases]
-    verdict, reasons = _verdict(deployment, live, leases)
+    revisions = revisions_of(live or {})
     created = unix((live or {}).get("createTime"))
     starts = [lease.active_at for lease in deployment.leases if lease.active_at is not None]
     since = min(starts, default=None) if created is None else created
-    with ThreadPoolExecutor(2) as beside:
+    with ThreadPoolExecutor(3) as beside:
         declared = declared_by(deployment.resources)
         services = {} if service is None or live is None else {service.id: live}
         found = beside.submit(outside_of, context, deployment.stack, declared, services=services)
         others = beside.submit(_revisions_beside, context, live)
+        called = None
+        if service is not None and revisions:
+            called = beside.submit(calls_of, context, service, {revision.name for revision in revisions})
         instances, spent = None, None
         if service is not None and live is not None and service.has_gpu:
             instances, spent = service_use(context, service, created, live_inputs(service, live))
-    findings = found.result()
+    findings, calls = found.result(), None if called is None else called.result()
+    verdict, reasons = _verdict(deployment, live, leases, calls)
     cost = live_cost(deployment, live, others.result())
     live_template = (live or {}).get("template") or {}
     scaling = {**(live_template.get("scaling") or {}), **((live or {}).get("scaling") or {})}
@@ -186,8 +199,10 @@ def stack_status(context: Context, deployment: Deployment) -> StackStatus:
         model=deployment.model or None,
         url=deployment.url or None,
         service=None if service is None else service.id,
-        revisions=_revisions(live or {}),
-        latest_revision=_last((live or {}).get("latestCreatedRevision")),
+        revisions=revisions,
+        latest_revision=short_name((live or {}).get("latestCreatedRevision")),
+        newest=newest_revision(live or {}, revisions),
+        calls=calls,
         min_instances=None if live is None else min_instances(live),
         max_instances=scaling.get("maxInstanceCount"),
         instances=instances,
@@ -205,6 +220,14 @@ def stack_status(context: Context, deployment: Deployment) -> StackStatus:
         outside=tuple(OutsideSetting(**asdict(change)) for change in findings.changes),
         not_judged=tuple(item.line() for item in findings.not_judged),
     )
+
+
+def newest_row(stack: StackStatus) -> Iterator[tuple[str, str]]:
+    """A row about the newest revision where it does not serve, or where the platform says something against it."""
+    newest = stack.newest
+    if newest is not None and (newest.state != "serving" or newest.reason):
+        is_said = newest.reason is None or newest.reason in stack.reasons
+        yield "newest", f"{newest.name}, {newest.state}" + ("" if is_said else f": {newest.reason}")
 
 
 def outside_rows(stack: StackStatus) -> Iterator[tuple[str, str]]:
@@ -303,25 +326,40 @@ def _times(lease: DeployedLease, observed: Observation | None) -> tuple[float | 
 
 
 def _verdict(
-    deployment: Deployment, live: Mapping[str, Any] | None, leases: Sequence[LeaseStatus]
-) -> tuple[Verdict, tuple[str, ...]]:
-    """The verdict and its reasons; the worst part decides."""
+    deployment: Deployment, live: Mapping[str, Any] | None, leases: Sequence[LeaseStatus], calls: Calls | None
+) -> Judgement:
+    """The verdict and its reasons. Of several leases one that serves is enough, if callers got their answers."""
     if deployment.is_pending:
         repair = f"`bezel recover {quoted(deployment.stack)}` reconciles it"
         return "unfinished", (f"a run of the engine ended in the middle of an operation: {repair}",)
     if deployment.service is not None and live is None:
         return "gone", (f"Cloud Run has no {deployment.service.id}, which the state names",)
+    of_leases = _leases_verdict(deployment, leases)
+    of_service = service_verdict(live or {}, calls, deployment.stack)
+    if of_leases is None:
+        return of_service
+    if any(_may_serve(lease) for lease in leases) and of_service[0] in BY_REQUESTS:
+        return of_service[0], (*of_service[1], *of_leases[1])
+    return of_leases
+
+
+def _may_serve(lease: LeaseStatus) -> bool:
+    return lease.state == State.ACTIVE and lease.serves is not False and lease.container in _RUNNING
+
+
+def _leases_verdict(deployment: Deployment, leases: Sequence[LeaseStatus]) -> Judgement | None:
+    """The verdict by the leases, the worst of them; None where each may serve."""
     for states, verdict in _LEASE_VERDICTS:
         if concerned := [lease for lease in leases if lease.state in states]:
             if verdict == "ended" and all(lease.is_in_hours is False for lease in concerned):
                 return "off-hours", tuple(_next_lease(lease) for lease in concerned)
             return verdict, tuple(f"lease {lease.name} is {lease.state}" for lease in concerned)
-    if stopped := [lease for lease in leases if lease.container not in {None, "running", "restarting"}]:
+    if stopped := [lease for lease in leases if lease.container not in _RUNNING]:
         repair = f"`bezel container start {quoted(deployment.stack)}` starts it"
         return "stopped", tuple(f"the container of {lease.name} is {lease.container}: {repair}" for lease in stopped)
     if starting := [lease.name for lease in leases if lease.serves is False]:
         return "deploying", tuple(f"the container of {name} does not serve yet" for name in starting)
-    return _service_verdict(live or {})
+    return None
 
 
 def _next_lease(lease: LeaseStatus) -> str:
@@ -332,34 +370,14 @@ def _next_lease(lease: LeaseStatus) -> str:
     )
 
 
+_RUNNING = frozenset({None, "running", "restarting"})
+"""States of a container that may serve; None where it cannot be read."""
 _UNPAID = frozenset({State.ABSENT, State.REFUSED, State.WAITING, State.ENDED, State.FAILED})
 _LEASE_VERDICTS: tuple[tuple[frozenset[str], Verdict], ...] = (
     (frozenset({State.FAILED, State.REFUSED}), "failed"),
     (frozenset({State.ENDED, State.ENDING, State.DELETING, State.ABSENT}), "ended"),
     (frozenset({State.WAITING, State.PROVISIONING}), "waiting"),
 )
-
-
-def _service_verdict(live: Mapping[str, Any]) -> tuple[Verdict, tuple[str, ...]]:
-    condition = live.get("terminalCondition") or {}
-    if condition.get("state") == "CONDITION_SUCCEEDED":
-        return "ready", ()
-    reason = str(condition.get("message") or condition.get("reason") or condition.get("state") or "no condition yet")
-    return ("failed" if condition.get("state") == "CONDITION_FAILED" else "deploying"), (reason,)
-
-
-def _revisions(live: Mapping[str, Any]) -> tuple[Revision, ...]:
-    latest = _last(live.get("latestReadyRevision")) or ""
-    shares = [
-        Revision(name=_last(entry.get("revision")) or latest, percent=int(entry["percent"]))
-        for entry in live.get("trafficStatuses") or ()
-        if entry.get("percent")
-    ]
-    return tuple(shares)
-
-
-def _last(name: object) -> str | None:
-    return str(name).rpartition("/")[2] if name else None
 
 
 def _sum(amounts: Sequence[Decimal | None]) -> Decimal | None:
@@ -372,12 +390,14 @@ def _block(stack: StackStatus) -> str:
     traffic = ", ".join(f"{revision.name} {revision.percent}%" for revision in stack.revisions)
     scale = None if stack.min_instances is None else f"{stack.min_instances} to {stack.max_instances or 'any number'}"
     rows = [
-        ("verdict", stack.verdict + (" (simulated server)" if stack.simulated else "")),
+        ("verdict", verdict_text(stack.verdict, stack.calls) + (" (simulated server)" if stack.simulated else "")),
         *(("because", reason) for reason in stack.reasons),
         ("model", stack.model),
         ("url", stack.url),
         ("service", stack.service),
         ("revision", traffic or None),
+        *newest_row(stack),
+        ("requests", None if stack.calls is None else stack.calls.line()),
         ("instances", scale if not stack.leases else None),
         ("running", None if stack.instances is None else stack.instances.line()),
         *((f"lease {lease.name}", _lease_line(lease)) for lease in stack.leases),
@@ -417,7 +437,7 @@ def _row(stack: StackStatus) -> tuple[str, ...]:
     zones = ", ".join(lease.zone or "-" for lease in stack.leases)
     return (
         stack.stack,
-        stack.verdict,
+        verdict_text(stack.verdict, None),
         zones or place or "-",
         format_duration(min(left)) if left else "-",
         _amount(stack.usd_per_hour),

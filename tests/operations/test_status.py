@@ -52,6 +52,7 @@ def test_a_service_that_is_not_ready_is_shown_with_the_reason(
 ) -> None:
     cloud.keep("dev", state_of(service_resource()))
     cloud.live |= {} if live is None else {SERVICE: live}
+    cloud.requests = []
     found = status(cloud.context, StatusArguments(stack="dev"))
     assert (found.stacks[0].verdict, found.stacks[0].reasons) == (verdict, (reason,))
     assert found.exit_code == 1
@@ -105,7 +106,8 @@ def test_the_server_itself_gets_no_request(cloud: Deployed) -> None:
     of(cloud)
     asked = {call.path for call in cloud.server.calls}
     assert asked == {
-        f"/run/v2/{SERVICE}", f"/run/v2/{SERVICE}:getIamPolicy", "/monitoring/v3/projects/acme/timeSeries"
+        f"/run/v2/{SERVICE}", f"/run/v2/{SERVICE}:getIamPolicy", "/monitoring/v3/projects/acme/timeSeries",
+        "/logging/v2/entries:list",
     }  # fmt: skip
 
 

@@ -85,6 +85,7 @@ def test_a_failed_service_says_why_on_the_page(cloud: Deployed) -> None:
     serving(cloud)
     reason = "The user-provided container failed to start and listen on the port. " * 4
     condition = {"state": "CONDITION_FAILED", "message": reason}
+    cloud.requests = []
     cloud.live[SERVICE] = live_service(terminalCondition=condition, scaling={"minInstanceCount": 1})
     found = page(cloud)
     assert "because: The user-provided container failed" in found.text()

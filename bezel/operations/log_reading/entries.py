@@ -8,10 +8,13 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import DeployedLease, DeployedService
+from bezel.rest import GoogleClient
+from bezel.rest.transport import json_object
 from smoke.platform import entry_text
 
 Source = Literal["container", "platform", "requests", "console"]
@@ -23,12 +26,16 @@ _LOGS: Mapping[Source, str] = {
 }
 # vLLM writes its level into its lines, which have no severity for the platform.
 _LEVEL = re.compile(r"(?:^|\) |: )(DEBUG|INFO|WARNING|ERROR|CRITICAL)(?=[ :])")
-_PAGE, _MAX_PAGES = 1000, 20
+PAGE, _MAX_PAGES = 1000, 20
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry. `instance` is the platform's id of an instance, `resource` the revision or the node; "" if unknown."""
+    """One entry. `instance` is the platform's id of an instance, `resource` the revision or the node; "" if unknown.
+
+    An entry of the request log has the `status` and the `url` of its request as well, and in `message` what the
+    platform says of it, "" where it says nothing.
+    """
 
     id: str
     time: str
@@ -37,6 +44,18 @@ class Entry:
     resource: str
     instance: str
     text: str
+    status: int | None = None
+    url: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class Page:
+    """Entries of one response, the token of the next page ("" for none), and the server's time, unix seconds."""
+
+    entries: tuple[Entry, ...]
+    token: str
+    at: float | None
 
 
 def quoted(text: str) -> str:
@@ -93,19 +112,45 @@ def read_entries(context: Context, project: str, query: str, *, newest_first: bo
     Raises:
         RestError: Cloud Logging refused, or did not answer.
     """
-    order = "timestamp desc" if newest_first else "timestamp asc"
-    body: dict[str, Any] = {"resourceNames": [f"projects/{project}"], "filter": query, "orderBy": order}
     token = ""
     for _ in range(_MAX_PAGES):
-        page = {"pageToken": token} if token else {}
-        answer = context.google.post(
-            f"{context.address('LOGGING')}entries:list", body | page | {"pageSize": _PAGE}, idempotent=True
-        )
-        for row in answer.get("entries") or ():
-            yield _entry(row)
-        token = str(answer.get("nextPageToken") or "")
+        page = read_page(context, context.google, project, query, newest_first=newest_first, token=token)
+        yield from page.entries
+        token = page.token
         if not token:
             return
+
+
+def read_page(
+    context: Context,
+    client: GoogleClient,
+    project: str,
+    query: str,
+    *,
+    newest_first: bool = True,
+    token: str = "",
+) -> Page:
+    """One page of the entries that match a filter, of 1,000 at most.
+
+    Raises:
+        RestError: Cloud Logging refused, or did not answer.
+    """
+    order = "timestamp desc" if newest_first else "timestamp asc"
+    body: dict[str, Any] = {"resourceNames": [f"projects/{project}"], "filter": query, "orderBy": order}
+    body |= {"pageToken": token} if token else {}
+    url = f"{context.address('LOGGING')}entries:list"
+    response = client.send("POST", url, json=body | {"pageSize": PAGE}, idempotent=True)
+    answer = json_object(response, "POST", url)
+    entries = tuple(_entry(row) for row in answer.get("entries") or ())
+    return Page(entries, str(answer.get("nextPageToken") or ""), _moment(response.headers.get("date")))
+
+
+def _moment(date: str | None) -> float | None:
+    """Unix seconds of a `Date` header; None where there is none that can be read."""
+    try:
+        return None if date is None else parsedate_to_datetime(date).timestamp()
+    except (ValueError, OverflowError):
+        return None
 
 
 def level_of(text: str) -> str:
@@ -120,8 +165,9 @@ def _entry(row: Mapping[str, Any]) -> Entry:
     log = str(row.get("logName") or "")
     source: Source = "console" if resource.get("type") != "cloud_run_revision" else "container"
     source = next((name for name, end in _LOGS.items() if log.endswith(end)), source)
-    text = entry_text(row)
-    if request := row.get("httpRequest"):
+    text = message = entry_text(row)
+    request = row.get("httpRequest") or {}
+    if request:
         text = _request_line(request) + (f" {text}" if text else "")
     elif not text and (payload := row.get("jsonPayload") or row.get("protoPayload")):
         text = json.dumps(payload, ensure_ascii=False)
@@ -133,6 +179,9 @@ def _entry(row: Mapping[str, Any]) -> Entry:
         resource=str(labels.get("revision_name") or labels.get("node_id") or labels.get("instance_id") or ""),
         instance=str((row.get("labels") or {}).get("instanceId") or ""),
         text=text,
+        status=int(request["status"]) if request.get("status") else None,
+        url=str(request.get("requestUrl") or ""),
+        message=message if request else "",
     )
 
 

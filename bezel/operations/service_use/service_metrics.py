@@ -1,8 +1,9 @@
-"""Metrics of a Cloud Run service in Cloud Monitoring: instances now, and time that was billed.
+"""Metrics of a Cloud Run service in Cloud Monitoring: instances now, time that was billed, and requests by status.
 
-Owns the two questions and what counts as no answer. Sends no request to the service: one would start an instance.
-Source: Google's list of metrics, `run.googleapis.com/container/instance_count` and `.../billable_instance_time`,
-November 2026: sampled every 60 s, readable up to 120 s later, kept for six weeks.
+Owns the three questions and what counts as no answer. Sends no request to the service: one would start an instance.
+Source: Google's list of metrics, `run.googleapis.com/container/instance_count`, `.../billable_instance_time` and
+`run.googleapis.com/request_count`, November 2026: sampled every 60 s, readable up to 120 s later, kept for six weeks.
+A request counts only where it reached an instance.
 """
 
 import math
@@ -20,6 +21,7 @@ from bezel.rest import ApiError, GoogleClient, RestError
 
 KEPT = timedelta(weeks=6)
 INSTANCE_COUNT = "run.googleapis.com/container/instance_count"
+_REQUESTS = "run.googleapis.com/request_count"
 _BILLABLE = "run.googleapis.com/container/billable_instance_time"
 _LOOK_BACK = 360.0  # seconds: a sample is at most three minutes old, and may be late
 _SAME_SAMPLE = 180.0  # a series whose newest point is older than the others' by more belongs to a revision that ended
@@ -69,13 +71,24 @@ class Billed:
     unknown_because: str = ""
 
 
+@dataclass(frozen=True)
+class RequestSample:
+    """Requests of one revision that ended with one status between two moments, unix seconds."""
+
+    revision: str
+    status: int
+    start: float
+    end: float
+    number: int
+
+
 def running_instances(context: Context, service: DeployedService) -> Instances:
     """The instances of a service as of the newest sample. Never raises for Monitoring's refusals."""
     now = context.clock.now()
     try:
         series = list(_series(context, service, INSTANCE_COUNT, now - _LOOK_BACK, now))
     except RestError as error:
-        return Instances(unknown_because=_why(error))
+        return Instances(unknown_because=reason(error))
     held: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for each in series:
         if points := _points(each):
@@ -104,10 +117,31 @@ def billed_time(context: Context, service: DeployedService, since: float) -> Bil
         series = _series(context, service, _BILLABLE, now - period, now, aligned)
         points = [value for each in series for _, value in _points(each)]
     except RestError as error:
-        return Billed(None, begin, _why(error))
+        return Billed(None, begin, reason(error))
     if not points:
         return Billed(None, begin, "Cloud Monitoring has no billable time of it yet")
     return Billed(sum(points), begin)
+
+
+def request_samples(context: Context, service: DeployedService, start: float, end: float) -> list[RequestSample]:
+    """The requests that reached an instance between two moments, unix seconds; a sample that begins before is left out.
+
+    Raises:
+        RestError: Cloud Monitoring refused, or did not answer.
+    """
+    found = []
+    for series in _series(context, service, _REQUESTS, start, end):
+        metric, resource = ((series.get(part) or {}).get("labels") or {} for part in ("metric", "resource"))
+        code = str(metric.get("response_code") or "")
+        if not code.isdecimal():
+            continue
+        for point in series.get("points") or ():
+            interval, value = point.get("interval") or {}, (point.get("value") or {}).get("int64Value")
+            began, ended = unix(interval.get("startTime")), unix(interval.get("endTime"))
+            if value is None or began is None or ended is None or began < start:
+                continue
+            found.append(RequestSample(str(resource.get("revision_name") or ""), int(code), began, ended, int(value)))
+    return found
 
 
 def _series(
@@ -159,7 +193,8 @@ def _key(series: Mapping[str, Any]) -> tuple[str, str]:
     return str(resource.get("revision_name") or ""), str(metric.get("state") or "")
 
 
-def _why(error: RestError) -> str:
+def reason(error: RestError) -> str:
+    """Why Cloud Monitoring gave no answer, in Google's words."""
     text = error.message or str(error.status) if isinstance(error, ApiError) else one_line(error)
     return f"Cloud Monitoring: {cleaned(text.partition('. ')[0].rstrip('.'), 300)}"
 

@@ -18,7 +18,8 @@ from bezel.operations.context import Context
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Arguments, Result
 from bezel.operations.serving.metrics import Metrics, MetricsArguments, metrics
-from bezel.operations.status import StackStatus, outside_rows, stack_status
+from bezel.operations.status import StackStatus, newest_row, outside_rows, stack_status
+from bezel.operations.verdict import AS_DECLARED, verdict_text
 from bezel.operations.vllm_metrics.figures import Figure, shown
 
 WIDTH = 80
@@ -54,8 +55,8 @@ class Watch(Result):
 
     @property
     def exit_code(self) -> int:
-        """1 unless the stack is ready and its server, where one runs, was read."""
-        return 0 if self.status is not None and self.status.verdict == "ready" and self.metrics is not None else 1
+        """1 unless `status` ends with 0 for the stack, and its server, where one runs, was read."""
+        return 0 if self.status is not None and self.status.verdict in AS_DECLARED and self.metrics is not None else 1
 
     def text(self) -> str:
         """The page, of at most 80 columns."""
@@ -65,7 +66,8 @@ class Watch(Result):
         """Lines of at most 80 columns; a figure that is unhealthy ends with `!`."""
         head = f"{self.stack}  {self.at:%Y-%m-%d %H:%M:%S} UTC"
         if self.status is not None:
-            head += f"  {self.status.verdict}" + ("  (simulated server)" if self.status.simulated else "")
+            head += f"  {verdict_text(self.status.verdict, None)}"
+            head += "  (simulated server)" if self.status.simulated else ""
         found = [head, *self._of_status(), "", *self._of_metrics()]
         for note in self.notes:
             found += _folded(f"note: {note}")
@@ -80,6 +82,8 @@ class Watch(Result):
         found = [line for reason in status.reasons for line in _folded(f"because: {reason}")]
         traffic = ", ".join(f"{each.name} {each.percent}%" for each in status.revisions)
         rows = [("revision", traffic)] if traffic and not status.leases else []
+        rows += newest_row(status)
+        rows += [("requests", status.calls.line())] if status.calls is not None else []
         if status.instances is not None:
             rows.append(("instances", status.instances.line()))
         for lease in status.leases:

@@ -4,10 +4,12 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from bezel.leases.clock import PlatformClock
+from bezel.localcloud.services.logging.filters import parse_filter
 from bezel.operations.context import Context
 from bezel.pulumi_engine.state_file import STACK
 from tests.support.rest.fake_google import ACCESS_TOKEN, Answer, Call, Server, serving
@@ -62,18 +64,40 @@ def service_resource(**inputs: Any) -> dict[str, Any]:
     return {"urn": urn, "type": type_, "custom": True, "id": SERVICE, "inputs": {**service_inputs(), **inputs}}
 
 
+def logged_request(
+    status: int,
+    ago: float = 30.0,
+    *,
+    path: str = "/v1/chat/completions",
+    revision: str = "llm-00002-abc",
+    message: str = "",
+) -> dict[str, Any]:
+    """An entry of the request log: a request that ended `ago` seconds before the tests' present."""
+    labels = {"service_name": "llm", "location": "us-east4", "revision_name": revision}
+    return {
+        "insertId": f"{status}{ago}{path}{revision}",
+        "logName": "projects/acme/logs/run.googleapis.com%2Frequests",
+        "resource": {"type": "cloud_run_revision", "labels": labels},
+        "timestamp": datetime.fromtimestamp(NOW - ago, UTC).isoformat().replace("+00:00", "Z"),
+        "httpRequest": {"requestMethod": "POST", "requestUrl": f"https://llm.example{path}", "status": status},
+        **({"textPayload": message} if message else {}),
+    }
+
+
 @dataclass
 class Deployed:
     """A project with stacks in a folder's backend, and a cloud that answers as `live` says.
 
     Attributes:
         live: Path of a resource below /run/v2/ -> what Cloud Run answers; 404 for any other.
+        requests: The request log, newest first, or a refusal of it.
     """
 
     folder: Path
     server: Server
     context: Context
     live: dict[str, Any] = field(default_factory=dict)
+    requests: list[dict[str, Any]] | Answer = field(default_factory=lambda: [logged_request(200)])
 
     def keep(self, stack: str, state: dict[str, Any]) -> Path:
         """Write a stack's state; return its file."""
@@ -83,7 +107,12 @@ class Deployed:
         return file
 
     def answer(self, call: Call) -> Answer | None:
-        """Answer a request as Cloud Run does."""
+        """Answer a request as Cloud Run and Cloud Logging do."""
+        if call.path == "/logging/v2/entries:list":
+            if isinstance(self.requests, Answer):
+                return self.requests
+            holds = parse_filter(call.json["filter"]).holds
+            return Answer(json={"entries": [entry for entry in self.requests if holds(entry)][: call.json["pageSize"]]})
         found = self.live.get(call.path.removeprefix("/run/v2/"))
         return None if found is None else found if isinstance(found, Answer) else Answer(json=found)
 
@@ -96,11 +125,13 @@ def deployed(folder: Path, **environ: str) -> Iterator[Deployed]:
         environment = {
             "PULUMI_BACKEND_URL": f"file://{folder}/state",
             "GOOGLE_CLOUD_RUN_V2_CUSTOM_ENDPOINT": f"{server.url}/run/v2/",
+            "GOOGLE_LOGGING_CUSTOM_ENDPOINT": f"{server.url}/logging/v2/",
             "GOOGLE_MONITORING_CUSTOM_ENDPOINT": f"{server.url}/monitoring/",
             "GOOGLE_OAUTH_ACCESS_TOKEN": ACCESS_TOKEN,
             **environ,
         }
         with Context(folder, environment, clock=PlatformClock(now=lambda: NOW), show=lambda _line: None) as context:
             held = Deployed(folder, server, context)
+            server.set_clock(lambda: NOW)
             server.routes.append(held.answer)
             yield held

@@ -59,6 +59,7 @@ Route = Callable[[Call], Answer | None]
 class _Http(ThreadingHTTPServer):
     daemon_threads = True
     answer: Route
+    now: Callable[[], float] = staticmethod(time.time)
 
     def handle_error(self, *_: object) -> None:
         """A client that hangs up is a part of the tests."""
@@ -68,8 +69,13 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
+    server: _Http
+
     def log_message(self, *_: object) -> None:
         pass
+
+    def date_time_string(self, timestamp: float | None = None) -> str:
+        return super().date_time_string(self.server.now() if timestamp is None else timestamp)
 
     def serve(self) -> None:
         parts = urlsplit(self.path)
@@ -124,6 +130,10 @@ class Server:
     def _answer(self, call: Call) -> Answer | None:
         self.calls.append(call)
         return next((answer for route in self.routes if (answer := route(call)) is not None), None)
+
+    def set_clock(self, now: Callable[[], float]) -> None:
+        """The time that the server's answers are stamped with."""
+        self._http.now = now
 
     def close(self) -> None:
         self._http.shutdown()

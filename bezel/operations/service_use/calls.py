@@ -1,0 +1,108 @@
+"""Requests of a service's callers in the last ten minutes, and how many of them failed.
+
+Owns the reading of the two sources. The request log has each request with its path, seconds after its end, also one
+that the platform refused without an instance. Cloud Monitoring's `request_count` has those that reached an instance, up
+to three minutes late; it adds what the log lacks, as an exclusion of a log's sink leaves requests out. Leaves the
+counting to `call_counts`. Sends no request to the service.
+"""
+
+from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from bezel.errors import one_line
+from bezel.leases.clock import unix
+from bezel.operations.context import Context
+from bezel.operations.deployment.deployment import DeployedService
+from bezel.operations.log_reading.bounds import rfc3339
+from bezel.operations.log_reading.entries import PAGE, Entry, narrowed, read_page, service_filter
+from bezel.operations.redaction import cleaned
+from bezel.operations.service_use.call_counts import LOG, MONITORING, Call, Calls, Source, counted_calls, missing_calls
+from bezel.operations.service_use.service_metrics import RequestSample, reason, request_samples
+from bezel.rest import ApiError, GoogleClient, RestError
+
+WINDOW = 600.0
+_SECONDS = 5.0  # of a request, with its retries: neither source must keep a status from being shown
+_SKEW = 20.0  # seconds between this machine's clock and Google's that matter for the window
+_TEXT = 300
+_DENIED = (401, 403)
+
+
+@dataclass
+class _Found:
+    """What the sources gave."""
+
+    entries: tuple[Entry, ...] = ()
+    samples: list[RequestSample] = field(default_factory=list)
+    now: float = 0.0
+    read: list[Source] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+
+
+def calls_of(context: Context, service: DeployedService, revisions: Collection[str]) -> Calls:
+    """The requests of the last ten minutes. Never raises for a refusal of Google's.
+
+    Args:
+        context: The context.
+        service: The service.
+        revisions: Short names of the revisions that have traffic: what another one answered at its tag does not count.
+    """
+    found = _read(context, service)
+    logged = [call for entry in found.entries if (call := _call(entry)) is not None]
+    calls = [call for call in (*logged, *missing_calls(logged, found.samples)) if call.revision in {*revisions, ""}]
+    return counted_calls(
+        calls,
+        window=int(WINDOW),
+        now=found.now,
+        read=tuple(found.read),
+        unread=tuple(found.unread),
+        is_cut=len(found.entries) == PAGE,
+    )
+
+
+def _read(context: Context, service: DeployedService) -> _Found:
+    """Both sources at the same time; again where this machine's clock differs from Google's."""
+    found = _Found(now=context.clock.now())
+    with (
+        GoogleClient(context.credentials, deadline_seconds=_SECONDS, timeout_seconds=_SECONDS) as client,
+        ThreadPoolExecutor(1) as beside,
+    ):
+        counted = beside.submit(request_samples, context, service, found.now - WINDOW, found.now)
+        query = service_filter(service, "", ("requests",))
+        try:
+            page = read_page(context, client, service.project, narrowed(query, since=rfc3339(found.now - WINDOW)))
+            if page.at is not None and abs(page.at - found.now) > _SKEW:
+                found.now = page.at
+                page = read_page(context, client, service.project, narrowed(query, since=rfc3339(found.now - WINDOW)))
+                counted.exception()
+                counted = beside.submit(request_samples, context, service, found.now - WINDOW, found.now)
+            found.entries = page.entries
+            found.read.append(LOG)
+        except RestError as error:
+            found.unread.append(_why(f"Cloud Logging: {_words(error)}", error, "logging.logEntries.list"))
+        try:
+            found.samples = counted.result()
+            found.read.append(MONITORING)
+        except RestError as error:
+            found.unread.append(_why(reason(error), error, "monitoring.timeSeries.list"))
+    return found
+
+
+def _call(entry: Entry) -> Call | None:
+    """A request of the log; None for an entry without a status."""
+    at = unix(entry.time)
+    if entry.status is None or at is None:
+        return None
+    # A response that began well and broke off keeps its status; the platform's message tells.
+    return Call(at, entry.status, urlsplit(entry.url).path, entry.resource, is_broken=bool(entry.message))
+
+
+def _words(error: RestError) -> str:
+    text = error.message or str(error.status) if isinstance(error, ApiError) else one_line(error)
+    return cleaned(text.rstrip("."), _TEXT)
+
+
+def _why(text: str, error: RestError, permission: str) -> str:
+    is_denied = isinstance(error, ApiError) and error.status in _DENIED
+    return f"{text} (the permission is {permission})" if is_denied and permission not in text else text

@@ -1,0 +1,210 @@
+"""Verdict of a service to its callers: requests decide, and what the platform says of a revision stands beside it."""
+
+from typing import Any
+
+import pytest
+
+from bezel.leases.clock import rfc3339
+from bezel.operations.status import StackStatus, Status, StatusArguments, status
+from tests.support.operations.deployed import (
+    NOW,
+    SERVICE,
+    Deployed,
+    live_service,
+    logged_request,
+    service_resource,
+    state_of,
+)
+from tests.support.rest.fake_google import Answer, Call
+
+REVISIONS = f"{SERVICE}/revisions"
+WORDS = "The user-provided container failed to start and listen on the port."
+REFUSED_NEWEST = {
+    "latestCreatedRevision": f"{REVISIONS}/llm-00003-new",
+    "terminalCondition": {"type": "Ready", "state": "CONDITION_FAILED", "message": WORDS},
+}
+DENIED = {"error": {"code": 403, "message": "Permission denied on resource.", "status": "PERMISSION_DENIED"}}
+
+
+class Cloud:
+    """A deployed stack whose callers got these answers; Monitoring has these series, or refuses."""
+
+    def __init__(self, deployed: Deployed) -> None:
+        self.held, self.counts, self.refusal = deployed, {}, None
+        self.counts: dict[tuple[str, int], int]
+        self.refusal: Answer | None
+        deployed.keep("dev", state_of(service_resource()))
+        deployed.server.routes.insert(0, self._monitoring)
+
+    def _monitoring(self, call: Call) -> Answer | None:
+        if not call.path.endswith("/timeSeries"):
+            return None
+        if self.refusal is not None or "request_count" not in call.query["filter"]:
+            return self.refusal or Answer(json={})
+        series = [
+            {
+                "metric": {"labels": {"response_code": str(code), "response_code_class": f"{code // 100}xx"}},
+                "resource": {"labels": {"revision_name": revision}},
+                "points": [
+                    {
+                        "interval": {"startTime": rfc3339(NOW - 240), "endTime": rfc3339(NOW - 180)},
+                        "value": {"int64Value": str(number)},
+                    }
+                ],
+            }
+            for (revision, code), number in self.counts.items()
+        ]
+        return Answer(json={"timeSeries": series})
+
+    def status(self, *requests: dict[str, Any], **live: Any) -> tuple[StackStatus, str]:
+        """The status, and its text."""
+        self.held.live[SERVICE] = live_service(**live)
+        self.held.requests = list(requests)
+        found = status(self.held.context, StatusArguments(stack="dev"))
+        return found.stacks[0], "\n".join(" ".join(line.split()) for line in found.text().splitlines()) + "\n"
+
+
+@pytest.fixture
+def service(cloud: Deployed) -> Cloud:
+    return Cloud(cloud)
+
+
+def of(status_: int, number: int, **more: Any) -> list[dict[str, Any]]:
+    return [logged_request(status_, **more)] * number
+
+
+@pytest.mark.parametrize(
+    ("requests", "verdict"),
+    [
+        (of(200, 5), "ready"),
+        (of(200, 200) + of(503, 2), "ready"),  # one in a hundred
+        (of(200, 200) + of(503, 3, ago=300), "degraded"),
+        (of(200, 3, ago=10) + of(500, 100, ago=500), "degraded"),  # mended, and the failures are not yet old
+        (of(500, 3, ago=10) + of(200, 100, ago=500), "failing"),  # began just now
+        (of(429, 1), "failing"),  # few, and all there is
+        (of(429, 20), "failing"),
+        (of(500, 20), "failing"),  # a full disk, a dead engine
+        (of(503, 20), "failing"),  # a crash loop after the start
+        (of(504, 20), "failing"),
+        (of(200, 3, message="Truncated response body."), "failing"),
+        (of(499, 4), "failing"),
+        (of(499, 4) + of(200, 1), "degraded"),
+        (of(499, 1) + of(200, 4), "ready"),
+        (of(403, 4), "refused"),
+        (of(404, 4) + of(400, 2), "refused"),
+        (of(403, 40) + of(200, 1), "ready"),
+        ([], "no-callers"),
+        (of(404, 9, path="/.env") + of(200, 9, path="/health"), "no-callers"),
+        (of(503, 9, path="/health"), "failing"),
+        (of(200, 9, ago=601), "no-callers"),
+        (of(503, 9, revision="llm-00001-old"), "no-callers"),  # at the tag of a revision without traffic
+        (of(429, 9, revision=""), "failing"),
+    ],
+)
+def test_requests_decide_while_the_platform_says_ready(service: Cloud, requests: Any, verdict: str) -> None:
+    found, text = service.status(*requests)
+    assert found.verdict == verdict
+    assert Status(stacks=(found,)).exit_code == (verdict not in {"ready", "no-callers"})
+    assert bool(found.reasons) == (verdict != "ready")
+    shown = {"no-callers": "no callers in 10 minutes"}.get(verdict, verdict)
+    assert f"verdict {shown}\n" in text
+
+
+def test_a_failing_service_says_how_many_and_where_to_look(service: Cloud) -> None:
+    found, text = service.status(*of(429, 3), *of(200, 1, ago=200))
+    assert found.reasons[0] == "3 of 4 requests of 10 minutes failed, 3 of the newest 3"
+    assert "`bezel logs dev --source requests`" in found.reasons[1]
+    assert "requests 4 in 10 minutes, 3 failed (3 x 429); newest 30 s ago (request log and Cloud Mon" in text
+
+
+def test_a_refused_newest_revision_does_not_fail_a_service_that_answers(service: Cloud) -> None:
+    pinned = [{"revision": "llm-00002-abc", "percent": 100}]
+    found, text = service.status(*of(200, 5), trafficStatuses=pinned, **REFUSED_NEWEST)
+    assert (found.verdict, found.reasons) == ("ready", ())
+    assert found.newest is not None
+    assert (found.newest.name, found.newest.state, found.newest.reason) == ("llm-00003-new", "failed", WORDS)
+    assert f"newest llm-00003-new, failed: {WORDS}" in text
+    silent, _ = service.status(trafficStatuses=pinned, **REFUSED_NEWEST)
+    assert silent.verdict == "no-callers"
+    assert silent.reasons[-1] == "the newest revision failed, and llm-00002-abc has the traffic"
+    both, _ = service.status(*of(503, 5), trafficStatuses=pinned, **REFUSED_NEWEST)
+    assert both.verdict == "failing"
+
+
+@pytest.mark.parametrize(
+    ("live", "verdict", "newest"),
+    [
+        ({**REFUSED_NEWEST, "latestReadyRevision": None}, "failed", "failed"),  # the first deploy
+        ({"trafficStatuses": []}, "failed", "without traffic"),
+        (
+            {"latestReadyRevision": None, "terminalCondition": {"state": "CONDITION_RECONCILING"}},
+            "deploying",
+            "starting",
+        ),
+    ],
+)
+def test_a_service_without_a_revision_that_serves_is_the_platforms(
+    service: Cloud, live: Any, verdict: str, newest: str
+) -> None:
+    found, _ = service.status(*of(200, 5), **live)
+    assert (found.verdict, found.calls, found.revisions) == (verdict, None, ())
+    assert found.newest is not None
+    assert found.newest.state == newest
+
+
+def test_traffic_of_an_older_revision_is_judged_by_that_revision(service: Cloud) -> None:
+    pinned = [{"revision": "llm-00001-old", "percent": 100}]
+    good, bad = of(200, 3, revision="llm-00001-old"), of(503, 9)
+    found, text = service.status(*good, *bad, trafficStatuses=pinned)
+    assert (found.verdict, found.newest and found.newest.state) == ("ready", "without traffic")
+    assert "newest llm-00002-abc, without traffic\n" in text
+    found, _ = service.status(*of(200, 9), *of(503, 3, revision="llm-00001-old"), trafficStatuses=pinned)
+    assert found.verdict == "failing"
+
+
+def test_a_split_names_the_revision_that_fails(service: Cloud) -> None:
+    split = [{"revision": "llm-00001-old", "percent": 90}, {"revision": "llm-00002-abc", "percent": 10}]
+    found, _ = service.status(*of(503, 2), *of(200, 18, revision="llm-00001-old"), trafficStatuses=split)
+    assert found.verdict == "degraded"
+    assert found.reasons[1] == "llm-00001-old: 0 of 18 failed, llm-00002-abc: 2 of 2 failed"
+
+
+def test_a_log_that_may_not_be_read_is_not_judged(service: Cloud) -> None:
+    service.counts = {("llm-00002-abc", 200): 7}
+    service.held.live[SERVICE] = live_service()
+    service.held.requests = Answer(403, DENIED)
+    found = status(service.held.context, StatusArguments(stack="dev"))
+    (stack,) = found.stacks
+    assert (stack.verdict, found.exit_code) == ("not-judged", 1)
+    assert "logging.logEntries.list" in stack.reasons[0]
+    assert "7 in 10 minutes, none failed; newest 3 min ago (Cloud Monitoring)" in stack.reasons[1]
+    assert "verdict not judged\n" in found.text().replace("verdict      ", "verdict ")
+    # That requests fail is certain without the log.
+    service.counts = {("llm-00002-abc", 200): 7, ("llm-00002-abc", 500): 7}
+    assert status(service.held.context, StatusArguments(stack="dev")).stacks[0].verdict == "failing"
+
+
+def test_monitoring_that_may_not_be_read_leaves_what_the_log_has(service: Cloud) -> None:
+    service.refusal = Answer(403, DENIED)
+    found, text = service.status(*of(200, 2))
+    assert found.verdict == "ready"
+    assert "2 in 10 minutes, none failed; newest 30 s ago (request log)" in text
+    assert service.status(*of(429, 2))[0].verdict == "failing"
+    silent, _ = service.status()
+    assert (silent.verdict, len(silent.reasons)) == ("not-judged", 1)
+    assert "monitoring.timeSeries.list" in silent.reasons[0]
+
+
+def test_requests_that_the_log_lacks_are_monitorings(service: Cloud) -> None:
+    service.counts = {("llm-00002-abc", 500): 9, ("llm-00001-old", 500): 50}
+    found, _ = service.status(*of(200, 3, ago=400))
+    assert (found.verdict, found.calls and found.calls.failed) == ("failing", 9)
+
+
+@pytest.mark.parametrize("skew", [-3600, 3600])
+def test_the_window_is_of_googles_clock(service: Cloud, skew: int) -> None:
+    service.held.server.set_clock(lambda: NOW + skew)
+    found, _ = service.status(*of(503, 3, ago=30 - skew), *of(200, 50, ago=700 - skew))
+    assert found.verdict == "failing"
+    assert found.calls is not None
+    assert (found.calls.number, found.calls.age_seconds) == (3, 30)
