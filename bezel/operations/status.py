@@ -22,6 +22,7 @@ from bezel.leases.inventory import back_end_of
 from bezel.leases.observation import Observation, State
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import DeployedLease, DeployedService, Deployment
+from bezel.operations.file_settings import FileSettings, file_rows, file_settings
 from bezel.operations.live_price import beside_the_newest, live_cost, live_inputs
 from bezel.operations.model_files.weights_place import weights_line
 from bezel.operations.outside import declared_by, outside_of
@@ -122,6 +123,7 @@ class StackStatus(Result):
     simulated: bool = Field(description="whether the last smoke check met a simulated server")
     outside: tuple[OutsideSetting, ...] = Field(description="settings that were changed outside of the program")
     not_judged: tuple[str, ...] = Field(description="settings that could not be read, each with the reason")
+    file: FileSettings | None = Field(description="the stack file beside the last deploy; null without a file here")
 
 
 class Status(Result):
@@ -137,10 +139,13 @@ class Status(Result):
             return "no stack is deployed\n"
         header = ("stack", "verdict", "revision or zone", "lease left", "USD/h", "idle USD/h", "url")
         rows = aligned(header, map(_row, self.stacks))
-        changed = [stack for stack in self.stacks if stack.outside or stack.not_judged]
-        rows += [""] * bool(changed)
-        for stack in changed:
-            rows += [f"{stack.stack}: {name}: {text}" for name, text in outside_rows(stack)]
+        notes = [
+            f"{stack.stack}: {name}: {text}"
+            for stack in self.stacks
+            for name, text in (*outside_rows(stack), *file_rows(stack.stack, stack.file))
+            if name != "file"
+        ]
+        rows += [""] * bool(notes) + notes
         return "\n".join(rows) + "\n"
 
     @property
@@ -176,11 +181,12 @@ def stack_status(context: Context, deployment: Deployment) -> StackStatus:
     created = unix((live or {}).get("createTime"))
     starts = [lease.active_at for lease in deployment.leases if lease.active_at is not None]
     since = min(starts, default=None) if created is None else created
-    with ThreadPoolExecutor(3) as beside:
+    with ThreadPoolExecutor(4) as beside:
         declared = declared_by(deployment.resources)
         services = {} if service is None or live is None else {service.id: live}
         found = beside.submit(outside_of, context, deployment.stack, declared, services=services)
         others = beside.submit(_revisions_beside, context, live)
+        beside_file = beside.submit(file_settings, context, deployment, live)
         called = None
         if service is not None and revisions:
             called = beside.submit(calls_of, context, service, {revision.name for revision in revisions})
@@ -219,6 +225,7 @@ def stack_status(context: Context, deployment: Deployment) -> StackStatus:
         simulated=deployment.is_simulated,
         outside=tuple(OutsideSetting(**asdict(change)) for change in findings.changes),
         not_judged=tuple(item.line() for item in findings.not_judged),
+        file=beside_file.result(),
     )
 
 
@@ -407,6 +414,7 @@ def _block(stack: StackStatus) -> str:
         ("cost so far", _so_far(stack)),
         ("weights", stack.weights),
         *outside_rows(stack),
+        *file_rows(stack.stack, stack.file),
     ]
     return f"{stack.stack}\n{lines(rows)}"
 

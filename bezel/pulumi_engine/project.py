@@ -74,13 +74,21 @@ class Project:
                 engine does not name it.
         """
         prefix = f"{self.name}:"
+        values = self.engine_configuration(stack)
+        return {key.removeprefix(prefix): value for key, value in values.items() if key.startswith(prefix)}
+
+    def engine_configuration(self, stack: str) -> dict[str, object]:
+        """The stack's values of every namespace by the engine's keys, defaults of Pulumi.yaml included.
+
+        Raises:
+            ProjectError: As of `configuration`.
+        """
         declared = _mapping(self._declared().get("config"), "Pulumi.yaml: config")
         values: dict[str, object] = {}
         for key, schema in declared.items():
             if isinstance(schema, Mapping) and "default" in schema:
                 values[engine_key(key, self.name)] = _as_passed_on(schema["default"])
-        values |= {key: _as_passed_on(value) for key, value in self._given(stack).items()}
-        return {key.removeprefix(prefix): value for key, value in values.items() if key.startswith(prefix)}
+        return values | {key: _as_passed_on(value) for key, value in self._given(stack).items()}
 
     def given_keys(self, stack: str) -> frozenset[str]:
         """The keys of the project's own namespace that the stack's file has, without the prefix."""

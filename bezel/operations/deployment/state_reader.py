@@ -40,11 +40,11 @@ def read_state(folder: Path, project: str, stack: str, environ: Mapping[str, str
     backend = environ.get(BACKEND, "")
     try:
         if backend.startswith("file://"):
-            text = _from_folder(_local(backend), project, stack)
+            text = _from_folder(local_folder(backend), project, stack)
         elif backend.startswith("gs://"):
             with StateBucket.of(backend, environ) as bucket:
                 held = (bucket.read(name) for name in _names(project, stack))
-                text = next((_unpacked(item[0]) for item in held if item is not None), None)
+                text = next((unpacked(item[0]) for item in held if item is not None), None)
         else:
             return _from_engine(folder, stack, environ)
         return None if text is None else latest_of(text)
@@ -57,17 +57,18 @@ def stacks_in(folder: Path, project: str, environ: Mapping[str, str]) -> list[st
     """Names of a project's stacks in the backend, sorted. Arguments and errors as of `read_state`."""
     backend = environ.get(BACKEND, "")
     if backend.startswith("file://"):
-        held = _local(backend) / _FOLDER / project
+        held = local_folder(backend) / _FOLDER / project
         return _stack_names(file.name for file in held.glob("*.json*"))
     if backend.startswith("gs://"):
         prefix = f"{_FOLDER}/{project}/"
         with StateBucket.of(backend, environ) as bucket:
             return _stack_names(entry.name.removeprefix(prefix) for entry in bucket.list(prefix))
-    rows = read_json(_printed(["stack", "ls", "--json"], folder, environ))
+    rows = read_json(printed_by_engine(["stack", "ls", "--json"], folder, environ))
     return sorted(str(row["name"]).rpartition("/")[2] for row in rows)
 
 
-def _local(backend: str) -> Path:
+def local_folder(backend: str) -> Path:
+    """The folder of a `file://` backend."""
     parts = urlsplit(backend)
     path = unquote(f"{parts.netloc}{parts.path}")
     return Path(path).expanduser()
@@ -86,16 +87,17 @@ def _stack_names(files: Iterable[str]) -> list[str]:
 
 def _from_folder(state: Path, project: str, stack: str) -> bytes | None:
     files = [state / name for name in _names(project, stack)]
-    return next((_unpacked(file.read_bytes()) for file in files if file.is_file()), None)
+    return next((unpacked(file.read_bytes()) for file in files if file.is_file()), None)
 
 
-def _unpacked(content: bytes) -> bytes:
+def unpacked(content: bytes) -> bytes:
+    """The content of a file that the engine may have compressed."""
     return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
 
 
 def _from_engine(folder: Path, stack: str, environ: Mapping[str, str]) -> dict[str, Any] | None:
     try:
-        text = _printed(["stack", "export", "--stack", stack], folder, environ)
+        text = printed_by_engine(["stack", "export", "--stack", stack], folder, environ)
     except StateError as error:
         if f"no stack named '{stack}' found" in str(error):
             return None
@@ -104,7 +106,12 @@ def _from_engine(folder: Path, stack: str, environ: Mapping[str, str]) -> dict[s
     return deployment
 
 
-def _printed(arguments: Sequence[str], folder: Path, environ: Mapping[str, str]) -> str:
+def printed_by_engine(arguments: Sequence[str], folder: Path, environ: Mapping[str, str]) -> str:
+    """What a command of the engine prints.
+
+    Raises:
+        StateError: It failed.
+    """
     try:
         return printed([pulumi_cli(), *arguments], folder=folder, seconds=_SECONDS, environment=environ)
     except CommandError as error:

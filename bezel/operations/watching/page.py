@@ -15,6 +15,7 @@ from pydantic import Field
 from bezel.errors import UserError, one_line
 from bezel.leases.clock import format_duration
 from bezel.operations.context import Context
+from bezel.operations.file_settings import file_rows
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Arguments, Result
 from bezel.operations.serving.metrics import Metrics, MetricsArguments, metrics
@@ -71,8 +72,9 @@ class Watch(Result):
         found = [head, *self._of_status(), "", *self._of_metrics()]
         for note in self.notes:
             found += _folded(f"note: {note}")
-        for name, text in () if self.status is None else outside_rows(self.status):
-            found += _folded(f"{name}: {text}") if name != "repair" else ()
+        if self.status is not None:
+            for name, text in (*outside_rows(self.status), *file_rows(self.stack, self.status.file)):
+                found += _folded(f"{name}: {text}") if name not in {"repair", "file"} else ()
         return [line[:WIDTH].rstrip() for line in found]
 
     def _of_status(self) -> list[str]:
