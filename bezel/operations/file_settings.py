@@ -15,7 +15,7 @@ from pydantic import Field
 from bezel.errors import UserError, one_line
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import Deployment
-from bezel.operations.deployment.history_reader import Deploy, read_deploys
+from bezel.operations.deployment.history_reader import read_deploys
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Result, utc
 from bezel.outside_changes.change import NOT_SET
@@ -80,18 +80,23 @@ def file_settings(context: Context, deployment: Deployment, live: Mapping[str, A
         deploys = read_deploys(context.folder, project.name, stack, context.environ)
         if not deploys:
             return _unknown("the backend has no record of a deploy")
-        last = deploys[-1]
+        last = deploys[-1] if deploys[-1].is_done else deploys[0]
+        file = project.engine_configuration(stack)
+        file = {key: value for key, value in file.items() if key not in last.hidden}
         service = deployment.service
         state = service.inputs if service is not None and service.has_gpu else None
-        found = differences(
-            project.engine_configuration(stack), last.config, project.name, state, None if state is None else live
-        )
+        found = differences(file, last.config, project.name, state, None if state is None else live)
     except UserError as error:
         return _unknown(cleaned(one_line(error), _TEXT))
-    failed = deploys[0] if deploys[0] is not last else None
+    failed = None if deploys[0].is_done else deploys[0]
     if failed is not None:
         found = [each for each in found if not _is_in_place(each, state)]
-    return FileSettings(settings=tuple(found), deployed_at=utc(last.at), failed_at=_end(failed), unknown_because=None)
+    return FileSettings(
+        settings=tuple(found),
+        deployed_at=utc(last.at) if last.is_done else None,
+        failed_at=utc(failed.at) if failed else None,
+        unknown_because=None,
+    )
 
 
 def differences(
@@ -224,10 +229,6 @@ def _is_in_place(setting: UndeployedSetting, state: Mapping[str, Any] | None) ->
 def _shown(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False) if isinstance(value, list | Mapping) and value else text_of(value)
     return cleaned(text, _TEXT)
-
-
-def _end(deploy: Deploy | None) -> datetime | None:
-    return None if deploy is None else utc(deploy.at)
 
 
 def _unknown(why: str) -> FileSettings:

@@ -233,8 +233,10 @@ def newest_row(stack: StackStatus) -> Iterator[tuple[str, str]]:
     """A row about the newest revision where it does not serve, or where the platform says something against it."""
     newest = stack.newest
     if newest is not None and (newest.state != "serving" or newest.reason):
-        is_said = newest.reason is None or newest.reason in stack.reasons
-        yield "newest", f"{newest.name}, {newest.state}" + ("" if is_said else f": {newest.reason}")
+        reason = None if newest.reason in stack.reasons else newest.reason
+        # Google adds the address of a log to its sentences, in a paragraph of its own.
+        said = f": {reason.splitlines()[0]}" if reason else ""
+        yield "newest", f"{newest.name}, {newest.state}{said}"
 
 
 def outside_rows(stack: StackStatus) -> Iterator[tuple[str, str]]:

@@ -86,8 +86,7 @@ class Project:
         declared = _mapping(self._declared().get("config"), "Pulumi.yaml: config")
         values: dict[str, object] = {}
         for key, schema in declared.items():
-            if isinstance(schema, Mapping) and "default" in schema:
-                values[engine_key(key, self.name)] = _as_passed_on(schema["default"])
+            values |= {engine_key(key, self.name): _as_passed_on(value) for value in _declared_values(schema)}
         return values | {key: _as_passed_on(value) for key, value in self._given(stack).items()}
 
     def given_keys(self, stack: str) -> frozenset[str]:
@@ -154,6 +153,13 @@ def _read(file: Path) -> Mapping[str, object]:
     except UnicodeDecodeError as error:
         raise ProjectError(Problem(file.name, None, f"it is not UTF-8 text: {error}.", "save it as UTF-8.")) from None
     return _mapping(content, file.name)
+
+
+def _declared_values(schema: object) -> list[object]:
+    """The value of a key below `config` of Pulumi.yaml, if it has one: a provider's key has no default but a value."""
+    if not isinstance(schema, Mapping):
+        return [] if schema is None else [schema]
+    return [schema[word] for word in ("default", "value") if word in schema]
 
 
 @lru_cache

@@ -54,6 +54,15 @@ def test_an_empty_stack_file_means_the_defaults(project: Project) -> None:
     assert project.configuration("two") == {"region": "us-east4", "vllm": {}}
 
 
+def test_the_engines_configuration_has_every_namespace(project: Project) -> None:
+    declared = "  docker:a:\n    value: true\n  docker:b: text\n  docker:c:\n  bezel:d:\n    type: string\n"
+    (project.folder / "Pulumi.yaml").write_text(f"{DECLARED.rstrip()}\n{declared}")
+    own = {"bezel:region": "us-east4", "bezel:vllm": {"max-num-seqs": 8}}
+    assert project.engine_configuration("one") == {
+        **own, "gcp:project": "mine", "docker:a": "true", "docker:b": "text"
+    }  # fmt: skip
+
+
 def test_values_of_other_namespaces_are_left_out(project: Project) -> None:
     assert "project" not in project.configuration("one")
     assert project.cloud_project("one") == "mine"

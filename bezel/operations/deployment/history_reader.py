@@ -6,6 +6,7 @@ engine. Reads only; leaves out what the configuration means.
 """
 
 import re
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 from bezel.errors import Problem
 from bezel.gitops.state_bucket import BACKEND, StateBucket
 from bezel.json_documents import read_json
+from bezel.leases.clock import unix
 from bezel.operations.deployment.state_reader import StateError, local_folder, printed_by_engine, unpacked
 
 _FOLDER = ".pulumi/history"
@@ -29,11 +31,13 @@ class Deploy:
         at: Its end, unix seconds; None where that is not recorded.
         is_done: Whether it succeeded.
         config: Its configuration, with keys of the form `NAMESPACE:NAME`; an encrypted value is `{"secure": ...}`.
+        hidden: Keys whose values the backend does not show, as they hold something encrypted.
     """
 
     at: float | None
     is_done: bool
     config: Mapping[str, Any] = field(repr=False)
+    hidden: frozenset[str] = frozenset()
 
 
 def read_deploys(folder: Path, project: str, stack: str, environ: Mapping[str, str]) -> list[Deploy]:
@@ -62,8 +66,8 @@ def read_deploys(folder: Path, project: str, stack: str, environ: Mapping[str, s
                 environ,
             )
         )
-        return _until_done(_deploy(row, _of_engine(row)) for row in rows or ())
-    except (OSError, EOFError, ValueError, AttributeError) as error:
+        return _until_done(_of_engine(row) for row in rows or ())
+    except (OSError, EOFError, zlib.error, ValueError, AttributeError) as error:
         consequence = f"the history of {stack} cannot be read: {error!r}."
         raise StateError(
             Problem(BACKEND, backend, consequence, "`pulumi stack history` shows what is wrong.")
@@ -86,18 +90,20 @@ def _until_done(deploys: Iterable[Deploy | None]) -> list[Deploy]:
     return found
 
 
-def _deploy(row: Mapping[str, Any], config: Mapping[str, Any]) -> Deploy | None:
+def _deploy(row: Mapping[str, Any], config: Any, hidden: frozenset[str] = frozenset()) -> Deploy | None:
     """A run that deployed; None for a refresh, a preview, a destruction."""
     if row.get("kind") != "update":
         return None
+    if not isinstance(config, Mapping):
+        raise ValueError("the configuration of a run is no map")  # noqa: TRY004 - of a document
     end = row.get("endTime")
-    return Deploy(float(end) if isinstance(end, int) and end > 0 else None, row.get("result") == "succeeded", config)
+    at = float(end) if isinstance(end, int) and end > 0 else unix(end)
+    return Deploy(at, row.get("result") == "succeeded", config, hidden)
 
 
-def _of_engine(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration as `pulumi stack history --json` prints it: each value as text, or as an object."""
-    found = {}
-    for key, value in (row.get("config") or {}).items():
-        is_secret = value.get("secret") is True
-        found[key] = {"secure": ""} if is_secret else value.get("objectValue", value.get("value"))
-    return found
+def _of_engine(row: Mapping[str, Any]) -> Deploy | None:
+    """A run as `pulumi stack history --json` prints it: each value as text, or as an object."""
+    given: Mapping[str, Any] = row.get("config") or {}
+    hidden = frozenset(key for key, value in given.items() if value.get("secret") is True)
+    config = {key: value.get("objectValue", value.get("value")) for key, value in given.items() if key not in hidden}
+    return _deploy(row, config, hidden)
