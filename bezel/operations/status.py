@@ -194,7 +194,7 @@ def stack_status(context: Context, deployment: Deployment) -> StackStatus:
         if service is not None and live is not None and service.has_gpu:
             instances, spent = service_use(context, service, created, live_inputs(service, live))
     findings, calls = found.result(), None if called is None else called.result()
-    verdict, reasons = _verdict(deployment, live, leases, calls)
+    verdict, reasons = verdict_of(deployment, live, leases, calls)
     cost = live_cost(deployment, live, others.result())
     live_template = (live or {}).get("template") or {}
     scaling = {**(live_template.get("scaling") or {}), **((live or {}).get("scaling") or {})}
@@ -334,7 +334,7 @@ def _times(lease: DeployedLease, observed: Observation | None) -> tuple[float | 
     return observed.active_at or lease.active_at, observed.ends_at or lease.ends_at
 
 
-def _verdict(
+def verdict_of(
     deployment: Deployment, live: Mapping[str, Any] | None, leases: Sequence[LeaseStatus], calls: Calls | None
 ) -> Judgement:
     """The verdict and its reasons. Of several leases one that serves is enough, if callers got their answers."""

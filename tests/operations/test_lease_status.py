@@ -9,10 +9,13 @@ import pytest
 from bezel.leases.clock import PlatformClock, rfc3339
 from bezel.leases.container import ATTRIBUTE, request_text
 from bezel.operations.context import Context
-from bezel.operations.status import StackStatus, Status, StatusArguments, status
+from bezel.operations.deployment.deployment import Deployment
+from bezel.operations.service_use.call_counts import Call, counted_calls
+from bezel.operations.status import LeaseStatus, StackStatus, Status, StatusArguments, status, verdict_of
 from tests.support.leases.fake_lease_api import START, answers, error
 from tests.support.leases.harness import NAME, ZONES, LeaseHarness
-from tests.support.operations.deployed import Deployed, state_of
+from tests.support.operations.deployed import NOW, SERVICE, Deployed, live_service, logged_request, state_of
+from tests.support.rest.fake_google import Answer
 
 NO_GATEWAY = ("no condition yet",)  # the stack has no service, so its verdict is `deploying` at best
 KIND = "pulumi-python:dynamic/components"
@@ -123,3 +126,79 @@ def test_a_lease_without_a_price_has_an_unknown_cost(trial: LeaseHarness, read: 
     trial.run()
     (lease,) = read(hourly_usd=dict.fromkeys(ZONES)).leases
     assert (lease.state, lease.usd_per_hour, lease.usd_so_far) == ("active", None, None)
+
+
+GATEWAY = {
+    "urn": "urn:g",
+    "type": "gcp:cloudrunv2/service:Service",
+    "custom": True,
+    "id": SERVICE,
+    "inputs": {"location": "us-east4", "name": "llm", "template": {"scaling": {"maxInstanceCount": 3}}},
+}
+
+
+@pytest.mark.parametrize(
+    ("requests", "kept", "verdict"),
+    [
+        ([200] * 5, True, "ready"),
+        ([503] * 5, True, "failing"),
+        ([], True, "no-callers"),
+        ([200] * 5, False, "ended"),  # they are those of before its end
+        ([], False, "ended"),
+    ],
+)
+def test_requests_to_the_gateway_decide_while_a_lease_serves(
+    trial: LeaseHarness, tmp_path: Path, requests: list[int], kept: bool, verdict: str
+) -> None:
+    import os
+
+    (tmp_path / "Pulumi.yaml").write_text("name: bezel\nruntime: python\n")
+    trial.run()
+    if not kept:
+        trial.world.now += 86_400
+    server = trial.world.server
+    environ = {
+        **os.environ,
+        "PULUMI_BACKEND_URL": f"file://{tmp_path}/state",
+        "GOOGLE_CLOUD_RUN_V2_CUSTOM_ENDPOINT": f"{server.url}/run/v2/",
+        "GOOGLE_LOGGING_CUSTOM_ENDPOINT": f"{server.url}/logging/v2/",
+        "GOOGLE_MONITORING_CUSTOM_ENDPOINT": f"{server.url}/monitoring/",
+    }
+    now = trial.world.now
+    with Context(tmp_path, environ, clock=trial.world.clock, show=lambda _line: None) as context:
+        held = Deployed(tmp_path, server, context, live={SERVICE: live_service()})
+        held.requests = [logged_request(status, NOW - now + 30) for status in requests]
+        server.set_clock(lambda: now)
+        monitoring = Answer(json={})
+        server.routes[:0] = [lambda call: monitoring if call.path.endswith("/timeSeries") else None, held.answer]
+        resources = lease_resources(trial, zone=ZONES[0], active_at=rfc3339(START))
+        held.keep("v6e4", state_of(GATEWAY, *resources))
+        (found,) = status(context, StatusArguments(stack="v6e4")).stacks
+    assert found.verdict == verdict
+    assert Status(stacks=(found,)).exit_code == (verdict not in {"ready", "no-callers"})
+    assert found.calls is not None
+    assert found.calls.number == len(requests)
+
+
+def lease(name: str, **changes: Any) -> LeaseStatus:
+    values = {
+        "name": name, "zone": "z", "state": "active", "ends_at": None, "left_seconds": None, "usd_per_hour": None,
+        "usd_so_far": None, "is_in_hours": None, "next_start": None, "container": "running", "serves": True,
+    }  # fmt: skip
+    return LeaseStatus(**{**values, **changes})
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"state": "ended"}, {"state": "waiting"}, {"state": "failed"}, {"container": "exited"}, {"serves": False}],
+)
+def test_a_lease_that_serves_is_enough_where_callers_get_their_answers(other: dict[str, Any]) -> None:
+    deployment = Deployment("fleet", {}, [GATEWAY])
+    served = counted_calls([Call(NOW, 200, "", "llm-2")], window=600, now=NOW, read=("request log",))
+    silent = counted_calls([], window=600, now=NOW, read=("request log", "Cloud Monitoring"))
+    leases = [lease("a"), lease("b", **other)]
+    verdict, reasons = verdict_of(deployment, live_service(), leases, served)
+    assert verdict == "ready"
+    assert "b" in reasons[0]
+    assert verdict_of(deployment, live_service(), leases, silent)[0] != "no-callers"
+    assert verdict_of(deployment, live_service(), leases[1:], served)[0] not in {"ready", "no-callers"}

@@ -95,7 +95,7 @@ def _deploy(row: Mapping[str, Any], config: Any, hidden: frozenset[str] = frozen
     if row.get("kind") != "update":
         return None
     if not isinstance(config, Mapping):
-        raise ValueError("the configuration of a run is no map")  # noqa: TRY004 - of a document
+        raise ValueError(f"expected a map of keys and values as configuration, got {type(config).__name__}")  # noqa: TRY004 - of a document
     end = row.get("endTime")
     at = float(end) if isinstance(end, int) and end > 0 else unix(end)
     return Deploy(at, row.get("result") == "succeeded", config, hidden)
