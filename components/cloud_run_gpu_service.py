@@ -9,6 +9,8 @@ default for `deletion_protection` is true (docs of Cloud Run and of the provider
 service's whole traffic, and undeclared traffic as the state last saw it: so it is declared.
 
 With `gated` a new revision gets no traffic, only an address of its own, and `TrafficSwitch` moves the traffic to it.
+A rollback (`bezel.outside_changes.rollback`) is ended by the next deploy: the program reads it from the service, and
+declares its end.
 With `retries_failed` a deploy makes another revision after a failed one: Cloud Run retries none, and replacing the
 service would delete the serving revision, and is refused where the service is protected from deletion.
 
@@ -25,12 +27,15 @@ Example:
     ```
 """
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import pulumi
 from pulumi_gcp import cloudrunv2
 from pydantic import Field, model_validator
 
+from bezel.outside_changes.rollback import ANNOTATION as ROLLBACK_ANNOTATION
+from bezel.outside_changes.rollback import ROLLED_BACK, ended_text, in_force, kept_text
 from bezel.planner.base.schedule import ANNOTATION as SCHEDULE_ANNOTATION
 from components.base.arguments import ComponentArgs
 from components.base.cloud_run_service import CloudRunServiceArgs, declare_service
@@ -165,8 +170,14 @@ def _inputs(args: CloudRunGpuServiceArgs) -> dict[str, Any]:
     }
     targets: tuple[Target, ...] | None = DIRECT
     annotations = {SCHEDULE_ANNOTATION: str(args.scheduled_minimum)} if args.scheduled_minimum else {}
+    _tell_rollback(args, service)
+    # A difference to the state, so that a deploy of the same revision updates the service and ends the rollback too.
+    rollback = kept_text(service) if args.gated else ended_text(service)
+    if rollback:
+        annotations[ROLLBACK_ANNOTATION] = rollback
     if args.gated:
-        fingerprint = fingerprint_of({**inputs, "deletion_protection": args.deletion_protection})
+        counted = {**inputs, "deletion_protection": args.deletion_protection}
+        fingerprint = fingerprint_of(counted | {"rollback": rollback} if rollback else counted)
         targets = declared(service, fingerprint)
         annotations[FINGERPRINT] = fingerprint
     if annotations:
@@ -174,6 +185,23 @@ def _inputs(args: CloudRunGpuServiceArgs) -> dict[str, Any]:
     if targets is not None:
         inputs["traffics"] = [cloudrunv2.ServiceTrafficArgs(**target.as_json()) for target in targets]
     return inputs
+
+
+def _tell_rollback(args: CloudRunGpuServiceArgs, service: Mapping[str, Any] | None) -> None:
+    """Say in a preview that the traffic is where a rollback has moved it, and what this deploy does to it."""
+    found = None if service is None else in_force(service)
+    if found is None or not pulumi.runtime.is_dry_run():
+        return
+    newest = str((service or {}).get("latestReadyRevision") or "").rpartition("/")[2]
+    meanwhile = f"{found.revision} has it until the new revision has passed its checks."
+    if not args.gated:
+        meanwhile = (
+            f"until the new revision is ready, {newest} may get the requests, and it keeps them if the new one fails."
+        )
+    pulumi.log.warn(
+        f"{ROLLED_BACK} the traffic of {args.service} is {found.sentence()}. This deploy moves it to the newest "
+        f"revision; {meanwhile}"
+    )
 
 
 def _tagged(statuses: list[cloudrunv2.outputs.ServiceTrafficStatus] | None) -> str:

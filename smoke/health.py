@@ -14,6 +14,7 @@ from pulumi.dynamic import DiffResult, Resource, UpdateResult
 from bezel.errors import Problem
 from components.base.dynamic import Progress, own_urn
 from smoke.base import SmokeError, SmokeProvider
+from smoke.passed import PASSED, TOKEN, passed_in, with_this
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
     from bezel.rest import GoogleClient
     from smoke.poller import CheckFailedError
 
-TOKEN = "pulumi-python:dynamic/smoke:HealthCheck"  # noqa: S105 - a type token
 _LOOK_SECONDS = 5.0
+_UNSET = frozenset({"resources", "leases", "start"})
+"""Arguments that do not run the check again."""
 _EARLIER = "earlier"
 """As of smoke.outside, which only a check imports."""
 
@@ -49,6 +51,8 @@ class HealthCheckArgs:
             `BEZEL_RANDOM_WEIGHTS` in the environment says so too.
         deadline_seconds: For the whole check; `BEZEL_DEADLINE_SECONDS` in the environment may lower it.
         impersonate: E-mail of the service account to call as; needed where the deployer is a user's own login.
+        start: What a start of this revision takes by the plan: `seconds` and `usd`, each as [low, high], None where
+            unknown. Kept with the revision; another one alone does not run the check again.
         leases: The leases behind a gateway, as `smoke.lease_end` reads them: once none can serve any more, the check
             ends. Others alone do not run it again.
     """
@@ -67,6 +71,7 @@ class HealthCheckArgs:
     planned: "pulumi.Input[Mapping[str, Any]] | None" = None
     resources: "pulumi.Input[Sequence[Sequence[Any]]] | None" = None
     leases: "Sequence[Mapping[str, Any]] | None" = None
+    start: "Mapping[str, Any] | None" = None
 
 
 class HealthCheckProvider(SmokeProvider):
@@ -75,7 +80,7 @@ class HealthCheckProvider(SmokeProvider):
     kind = "health"
     # A failed service may have neither a url nor a revision; the check then reports the cause.
     required = ("service", "served_model")
-    settings = tuple(name for name in HealthCheckArgs.__dataclass_fields__ if name not in ("resources", "leases"))
+    settings = tuple(name for name in HealthCheckArgs.__dataclass_fields__ if name not in _UNSET)
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
         """Report a change when a setting differs, and when the service differs from its declared inputs."""
@@ -84,11 +89,11 @@ class HealthCheckProvider(SmokeProvider):
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
         """Run again, with what the last run knew as declared."""
-        return UpdateResult({key: value for key, value in self._outputs(_with_earlier(_olds, _news)).items()
-                             if key != _EARLIER})  # fmt: skip
+        outputs = self._outputs({**_with_earlier(_olds, _news), PASSED: passed_in(_olds)})
+        return UpdateResult({key: value for key, value in outputs.items() if key != _EARLIER})
 
     def run(self, props: dict[str, Any], progress: Progress) -> dict[str, Any]:
-        """See `SmokeProvider.run`: the output is `verdict`."""
+        """See `SmokeProvider.run`: the outputs are `verdict` and `passed`."""
         # Late, here and below: the program only declares the resource, in every preview.
         from bezel.rest import Credentials, GoogleClient
         from smoke.checks import Checks
@@ -96,7 +101,7 @@ class HealthCheckProvider(SmokeProvider):
 
         with GoogleClient(Credentials(props.get("impersonate"))) as google, polling(props, progress) as poller:
             try:
-                return {"verdict": Checks(props, google, poller).run()}
+                return {"verdict": Checks(props, google, poller).run(), PASSED: with_this(props)}
             except CheckFailedError as failure:
                 raise SmokeError(_problem(failure, google, props["service"])) from None
 
@@ -106,12 +111,15 @@ class HealthCheck(Resource, module="smoke", name="HealthCheck"):
 
     Attributes:
         verdict: `ok`, `seconds` and `checks`: for each its `ok`, `judged`, `detail` and `seconds`.
+        passed: The revisions that passed, the newest last, 50 at most: for each its `revision`, `model` and `start`. A
+            rollback moves the traffic to one of them.
     """
 
     verdict: pulumi.Output[dict[str, Any]]
+    passed: pulumi.Output[list[dict[str, Any]]]
 
     def __init__(self, name: str, args: HealthCheckArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        props = {**vars(args), "urn": own_urn(name, TOKEN, opts), "verdict": None}
+        props = {**vars(args), "urn": own_urn(name, TOKEN, opts), "verdict": None, PASSED: None}
         super().__init__(HealthCheckProvider(), name, props, opts)
 
 

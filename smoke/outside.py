@@ -48,7 +48,9 @@ def changes_of(
     if any(entry.type == SERVICE for entry in entries):
         declared.services[name] = props.get("planned") or {}
     found = outside_changes(declared, Cloud(google, seconds=seconds), services={name: service})
-    changes = [each for each in found.changes if each.setting != _MINIMUM or not declared.minima]
+    # A rollback is ended by the deploy that checks: in a gated rollout only after the checks.
+    changes = [each for each in found.changes if each.kind != "rollback"]
+    changes = [each for each in changes if each.setting != _MINIMUM or not declared.minima]
     if earlier is None:
         changes = [each for each in changes if not _may_be_left(each)]
     return Findings(tuple(changes), found.not_judged)

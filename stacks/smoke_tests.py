@@ -7,6 +7,7 @@ from typing import Any
 import pulumi
 
 from bezel.planner import AnyPlan
+from bezel.planner.base.money import Priced
 from smoke.benchmark import ShortBenchmark, ShortBenchmarkArgs
 from smoke.health import HealthCheck, HealthCheckArgs
 from stacks import config
@@ -60,6 +61,7 @@ def check_and_measure(
             random_weights=smoke.random_weights,
             deadline_seconds=smoke.deadline_seconds,
             leases=list(leases) or None,
+            start=_start(plan),
         ),
         opts=after(*earlier),
     )
@@ -77,6 +79,14 @@ def check_and_measure(
         opts=after(health),
     )
     return health, benchmark
+
+
+def _start(plan: AnyPlan) -> dict[str, Any]:
+    """What a start of the server takes by the plan: seconds and USD, each as [low, high]; None for an unknown price."""
+    costs = [plan.cost.start(seconds) for seconds in plan.start.seconds]
+    known = [float(cost.usd) for cost in costs if isinstance(cost, Priced)]
+    usd = known if len(known) == len(costs) else None
+    return {"seconds": [round(seconds) for seconds in plan.start.seconds], "usd": usd}
 
 
 def template_fingerprint(declared: Mapping[str, Any]) -> pulumi.Output[str]:

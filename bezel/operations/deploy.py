@@ -103,7 +103,7 @@ def plan_stack(context: Context, operation: str, stack: str, arguments: Argument
             price_after=price_of(report.after),
             destroyed=tuple(f"{change.name} ({change.type})" for change in again),
             lost=losses(again),
-            warnings=plain_all([*_advice(report), *report.quota_warnings]),
+            warnings=plain_all([*report.rollbacks, *_advice(report), *report.quota_warnings]),
             notes=plain_all([*_quota_notes(report), *([outputs] if report.outputs else [])]),
             refusals=_refusals(report),
             confirm_name=stack if again else None,

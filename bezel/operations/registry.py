@@ -405,6 +405,15 @@ OPERATIONS: tuple[Operation, ...] = (
         touches=Touches("stack", arguments=("wait",)),
     ),
     Operation(
+        "rollback",
+        "rollback.rollback:plan_rollback",
+        "changing",
+        "plan a move of a service's traffic to the last revision that passed its check, ask, then move and pin it",
+        "rollback",
+        "rollback.rollback:apply_rollback",
+        touches=Touches("stack", arguments=("to", "wait")),
+    ),
+    Operation(
         "container",
         "node.container:plan_container",
         "changing",

@@ -30,6 +30,8 @@ from bezel.operations.redaction import cleaned
 from bezel.operations.results import Arguments, Result, Usd, lines, utc
 from bezel.operations.service_use.call_counts import Calls
 from bezel.operations.service_use.calls import calls_of
+from bezel.operations.rollback.passed import rollback_of
+from bezel.operations.rollback.rollback_status import RollbackStatus
 from bezel.operations.service_use.service_use import InstancesNow, ServiceCost, service_use
 from bezel.operations.verdict import (
     AS_DECLARED,
@@ -121,6 +123,9 @@ class StackStatus(Result):
     service_cost: ServiceCost | None = Field(description="cost of the service so far; None without a GPU service")
     weights: str | None = Field(description="where a start reads the weights from, how far and at what price; or null")
     simulated: bool = Field(description="whether the last smoke check met a simulated server")
+    rollback: RollbackStatus | None = Field(
+        description="rollback that decides where the traffic goes; None without one"
+    )
     outside: tuple[OutsideSetting, ...] = Field(description="settings that were changed outside of the program")
     not_judged: tuple[str, ...] = Field(description="settings that could not be read, each with the reason")
     file: FileSettings | None = Field(description="the stack file beside the last deploy; null without a file here")
@@ -223,7 +228,8 @@ def stack_status(context: Context, deployment: Deployment) -> StackStatus:
         service_cost=spent,
         weights=weights_line(context, deployment),
         simulated=deployment.is_simulated,
-        outside=tuple(OutsideSetting(**asdict(change)) for change in findings.changes),
+        rollback=RollbackStatus.of(rollback_of(deployment, live)),
+        outside=tuple(OutsideSetting(**asdict(change)) for change in findings.changes if change.kind != "rollback"),
         not_judged=tuple(item.line() for item in findings.not_judged),
         file=beside_file.result(),
     )
@@ -407,6 +413,7 @@ def _block(stack: StackStatus) -> str:
         ("revision", traffic or None),
         *newest_row(stack),
         ("requests", None if stack.calls is None else stack.calls.line()),
+        ("rolled back", None if stack.rollback is None else stack.rollback.line()),
         ("instances", scale if not stack.leases else None),
         ("running", None if stack.instances is None else stack.instances.line()),
         *((f"lease {lease.name}", _lease_line(lease)) for lease in stack.leases),

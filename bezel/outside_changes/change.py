@@ -5,9 +5,9 @@ from typing import Literal
 
 from bezel.errors import shown
 
-Kind = Literal["access", "cost"]
+Kind = Literal["access", "cost", "rollback"]
 NOT_SET = "not set"
-_MEANING: dict[Kind, str] = {"access": "changes who has access", "cost": "costs money"}
+_MEANING: dict[Kind, str] = {"access": "changes who has access", "cost": "costs money", "rollback": "a rollback"}
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class OutsideChange:
         setting: Its name in Google's API, e.g. `scaling.minInstanceCount`.
         cloud: Its live value.
         program: Its declared value, `not set` without one.
-        kind: Whether it changes who has access, or costs money.
+        kind: Whether it changes who has access, costs money, or is a rollback, which the next deploy ends.
         repair: What to do.
     """
 

@@ -86,6 +86,7 @@ class Declared:
         services: Inputs of each Cloud Run service.
         minima: Minima that a schedule sets, by service.
         switched: Revision that a gated rollout moved the traffic to, by service; "" where that is not known yet.
+        ended: Time of the rollback that the last gated rollout ended, by service.
         accounts: E-mail of each service account.
         buckets: Inputs of each bucket that the program made; None for one that it only uses.
         secrets: Secrets that it grants access to.
@@ -102,6 +103,7 @@ class Declared:
     services: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     minima: dict[str, frozenset[int]] = field(default_factory=dict)
     switched: dict[str, str] = field(default_factory=dict)
+    ended: dict[str, str] = field(default_factory=dict)
     accounts: dict[str, str] = field(default_factory=dict)
     buckets: dict[str, Mapping[str, Any] | None] = field(default_factory=dict)
     secrets: list[str] = field(default_factory=list)
@@ -156,6 +158,7 @@ def _note(found: Declared, entry: Entry) -> None:
     elif entry.type == SWITCH:
         revision = entry.outputs.get("revision") or inputs.get("revision") or ""
         found.switched[str(inputs.get("service"))] = str(revision).rpartition("/")[2]
+        found.ended[str(inputs.get("service"))] = str(entry.outputs.get("ended") or "")
     elif entry.type == ACCOUNT:
         email = str(entry.outputs.get("email") or inputs.get("email") or entry.id.rpartition("/")[2])
         if _EMAIL.fullmatch(email):

@@ -266,7 +266,9 @@ def _policy(
 def _service(declared: Declared, cloud: Cloud, name: str, known: Mapping[str, Any] | None) -> list[OutsideChange]:
     live = known if known is not None else cloud.get("CLOUD_RUN_V2", name)
     minima, switched = declared.minima.get(name, frozenset()), declared.switched.get(name)
-    return service_rules.service_changes(name, declared.services[name], live, minima=minima, switched=switched)
+    return service_rules.service_changes(
+        name, declared.services[name], live, minima=minima, switched=switched, ended=declared.ended.get(name, "")
+    )
 
 
 def _service_command(name: str) -> str:

@@ -12,9 +12,11 @@ from typing import Any
 
 from bezel.outside_changes.change import Kind, OutsideChange
 from bezel.outside_changes.fields import Field, declared_at, same_resource, short_name, text_of, value_at
+from bezel.outside_changes.rollback import Rollback, in_force
 from bezel.text.shell import quoted
 
 RESTORE = "`pulumi up --refresh` restores the declared value."
+UNPIN = "the next deploy moves the traffic to the newest revision."
 NEWEST = "newest"
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(m|[kMGT]i?)?")
 _UNITS = {"": Decimal(1), "m": Decimal("0.001")} | {
@@ -72,6 +74,7 @@ def service_changes(
     *,
     minima: Collection[int] = (),
     switched: str | None = None,
+    ended: str = "",
 ) -> list[OutsideChange]:
     """The changes of a service.
 
@@ -81,6 +84,7 @@ def service_changes(
         live: The service in run v2's description.
         minima: Minima that its schedule sets, each of which is declared.
         switched: Revision that a gated rollout moved the traffic to, "" where it is not known yet; None without one.
+        ended: Time of the rollback that this move has ended; "" without one.
     """
     _, project, _, region, _, short = name.split("/")
     update = f"gcloud run services update {quoted(short)} --region={quoted(region)} --project={quoted(project)}"
@@ -103,7 +107,8 @@ def service_changes(
     found += [
         _change(short, path, there, wanted, kind, RESTORE) for path, there, wanted, kind in _parts(declared, live)
     ]
-    return [*found, *_of_traffic(short, f"{update.replace('update', 'update-traffic', 1)}", declared, live, switched)]
+    pin = in_force(live, ended)
+    return [*found, *_of_traffic(short, update.replace("update", "update-traffic", 1), declared, live, switched, pin)]
 
 
 def named_revisions(live: Mapping[str, Any]) -> list[str]:
@@ -189,7 +194,12 @@ def _network_text(interface: Mapping[str, Any]) -> str:
 
 
 def _of_traffic(
-    short: str, command: str, declared: Mapping[str, Any], live: Mapping[str, Any], switched: str | None
+    short: str,
+    command: str,
+    declared: Mapping[str, Any],
+    live: Mapping[str, Any],
+    switched: str | None,
+    pin: Rollback | None,
 ) -> Iterator[OutsideChange]:
     """A tag gives a revision an address, and lets it keep its minimum of instances; so does a share of the traffic."""
     allowed = {_target(target) for target in declared.get("traffics") or ()}
@@ -199,6 +209,9 @@ def _of_traffic(
     program = ", ".join(sorted(_target_text(target) for target in allowed)) or "100 % to the newest revision"
     for target in live.get("traffic") or ():
         revision, percent, tag = _target(target)
+        if pin is not None and percent:
+            yield OutsideChange(f"service {short}", "traffic", f"100 % {pin.sentence()}", program, "rollback", UNPIN)
+            continue
         if (revision, percent, tag) in allowed or (not allowed and (revision, percent, tag) == ("", 100, "")):
             continue
         text = _target_text((revision, percent, tag))

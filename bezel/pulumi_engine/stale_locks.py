@@ -50,6 +50,20 @@ def live_lock(state: Path, project: str, stack: str) -> Lock | None:
     return next((lock for lock in locks if lock and lock.here and is_running(lock.pid)), None)
 
 
+def present_lock(state: Path, project: str, stack: str) -> str | None:
+    """Whose engine may still hold the stack, as text; None where none does. Arguments as of `stale_lock_pids`.
+
+    A lock of this machine whose process is gone holds nothing; one of another machine, or one that names no process,
+    may.
+    """
+    for lock in _locks(state, project, stack):
+        if lock is None:
+            return "an unknown process"
+        if not lock.here or is_running(lock.pid):
+            return f"process {lock.pid} on {lock.host}" + (f", since {lock.since}" if lock.since else "")
+    return None
+
+
 def _locks(state: Path, project: str, stack: str) -> Iterator[Lock | None]:
     """The locks of a stack; None for a file that names no process."""
     for file in sorted((state / ".pulumi" / "locks" / "organization" / project / stack).glob("*.json")):

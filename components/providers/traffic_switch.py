@@ -14,6 +14,7 @@ from pulumi.dynamic import CreateResult, DiffResult, ReadResult, ResourceProvide
 from pulumi.output import contains_unknowns
 
 from bezel.errors import Problem, caused_by
+from bezel.outside_changes.rollback import recorded
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
 from components.base.dynamic import DeployError
 from components.config.revision_traffic import has_all_traffic, moved_to, shares
@@ -31,7 +32,7 @@ class TrafficSwitchError(DeployError):
 
 
 class TrafficSwitchProvider(ResourceProvider):
-    """Provider of `TrafficSwitch`. Inputs: service, revision, template, deadline_seconds. Output: serving."""
+    """Provider of `TrafficSwitch`. Inputs: service, revision, template, deadline_seconds. Outputs: serving, ended."""
 
     serialize_as_secret_always = False
 
@@ -102,7 +103,10 @@ def _moved(props: Mapping[str, Any]) -> dict[str, Any]:
                 "grant roles/run.developer to the account that deploys, then run the same command again.",
             )
         ) from None
-    return {**{key: value for key, value in props.items() if key != "__provider"}, "serving": shares(service)}
+    rollback = recorded(service)
+    ended = {} if rollback is None else {"ended": rollback.since}
+    kept = {key: value for key, value in props.items() if key not in {"__provider", "ended"}}
+    return {**kept, "serving": shares(service), **ended}
 
 
 def _move(client: GoogleClient, props: Mapping[str, Any], revision: str, until: float) -> dict[str, Any]:

@@ -49,6 +49,7 @@ class ChangeReport:
         fit: How the model fits into the memory, as the plan says.
         quota: Quotas and their use, as the program reports them.
         quota_warnings: Those of them that say that a quota is too full, or not known.
+        rollbacks: What the program says of a rollback that this deploy ends.
         problems: What failed, and what refuses.
         notes: What a reader should know besides.
         outputs: Names of the stack's outputs that change.
@@ -74,6 +75,7 @@ class ChangeReport:
     fit: str | None = None
     quota: tuple[str, ...] = ()
     quota_warnings: tuple[str, ...] = ()
+    rollbacks: tuple[str, ...] = ()
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     outputs: tuple[str, ...] = ()

@@ -26,6 +26,7 @@ from bezel.gitops.review.setting_changes import deployed_settings, setting_chang
 from bezel.gitops.stack_engine import StackEngine, stack_engine
 from bezel.gitops.stack_state import resources_of, state_digest
 from bezel.gitops.state_bucket import BACKEND, StateBucket
+from bezel.outside_changes.rollback import ROLLED_BACK
 from bezel.planner.base.repairs import lowest_numbers, within
 from bezel.pulumi_engine.pipeline_file import REQUIRED_PACKS
 from bezel.pulumi_engine.policy_packs import configurations
@@ -181,6 +182,8 @@ def fill(report: ChangeReport, run: EngineRun) -> None:
     tables = [text.removeprefix(_QUOTA).splitlines() for text in messages if text.startswith(_QUOTA)]
     warnings = [item.message for item in events.diagnostics if item.severity == "warning" and "quota" in item.message]
     report.quota_warnings = _lines(warnings)
+    report.rollbacks = _lines(text for text in messages if text.startswith(ROLLED_BACK))
+    report.notes += report.rollbacks
     report.quota = _lines([*(line for table in tables for line in table), *warnings])
     judge(report, run)
 

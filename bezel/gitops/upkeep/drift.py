@@ -12,7 +12,7 @@ does not compare: settings that cost money or open access are read from the clou
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from bezel.errors import UserError, one_line
@@ -20,11 +20,12 @@ from bezel.gitops.engine_events import Change, Events
 from bezel.gitops.stack_engine import StackEngine
 from bezel.gitops.stack_state import resources_of
 from bezel.outside_changes.change import Findings, NotJudged, OutsideChange
-from bezel.outside_changes.declared import SERVICE, Entry, entries_in
+from bezel.outside_changes.declared import SERVICE, SWITCH, Entry, entries_in
 from bezel.pulumi_engine.state_file import masked
 from bezel.resource_cost.stack_cost import UNKNOWN_MARKS
 
 Verdict = Literal["clean", "drifted", "unknown", "not deployed"]
+_CHECK = "pulumi-python:dynamic/smoke:HealthCheck"
 _MISSING = object()
 _MODIFIER = "lastModifier"
 _TIMES = ("updateTime", "updated")
@@ -53,6 +54,7 @@ class ResourceDrift:
         properties: The properties that differ; empty for a resource that exists on one side only.
         changed_by: Who changed it last, "" if its API does not say.
         changed_at: When, "" if its API does not say.
+        rolled_back: Whether it differs by a rollback of its service alone, which the next deploy ends.
     """
 
     name: str
@@ -63,6 +65,7 @@ class ResourceDrift:
     changed_by: str = ""
     changed_at: str = ""
     follows: bool = False
+    rolled_back: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,8 @@ def drift_of(
     except UserError as error:
         return StackDrift(stack, "unknown", problems=(one_line(error),))
     resources = differences(run.events)
+    if any(change.kind == "rollback" for change in found.changes):
+        resources = tuple(replace(item, rolled_back=_is_of_rollback(item)) for item in resources)
     changes = tuple(change for change in found.changes if not _is_named(change, resources))
     problems: tuple[str, ...] = ()
     if not run.ok or not run.events.complete:
@@ -115,6 +120,15 @@ def drift_of(
     if problems or found.not_judged:
         verdict = "unknown"
     return StackDrift(stack, verdict, resources, problems, changes, found.not_judged)
+
+
+def _is_of_rollback(resource: ResourceDrift) -> bool:
+    """Whether a rollback of the service explains all that differs: its traffic, and the annotation that records it."""
+    if resource.type in (SWITCH, _CHECK):
+        return True
+    return resource.type == SERVICE and all(
+        _parts(item.path)[:1] in (["traffics"], ["annotations"]) for item in resource.properties
+    )
 
 
 def _is_named(change: OutsideChange, resources: Sequence[ResourceDrift]) -> bool:

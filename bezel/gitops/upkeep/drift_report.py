@@ -14,7 +14,7 @@ _VERDICTS = {
     "unknown": "unknown: the cloud could not be read in full, or the program failed",
     "not deployed": "not deployed",
 }
-_KINDS = {"access": "changes who has access", "cost": "costs money"}
+_KINDS = {"access": "changes who has access", "cost": "costs money", "rollback": "a rollback"}
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,8 @@ def _head(resource: ResourceDrift, quoted: Callable[[object], str]) -> str:
     cause = "changed outside of the program" if resource.is_outside else "changed in the program and not deployed"
     if resource.follows:
         cause = "depends on a resource that differs"
+    if resource.rolled_back:
+        cause = "differs by the rollback below"
     if resource.is_outside and resource.op in {"create", "delete"}:
         cause = "deleted outside of the program"
     by = f", last by {quoted(resource.changed_by)}" if resource.changed_by else ""

@@ -32,6 +32,11 @@ _WORDS = {
     "secret_project": "the project of the secret",
     "secret": "the secret's versions",
     "request": "an earlier request",
+    "service": "the service",
+    "traffic": "where the traffic goes",
+    "newest": "the newest revision",
+    "checks": "the revisions that passed their check",
+    "target": "the revision that gets the traffic",
 }
 
 

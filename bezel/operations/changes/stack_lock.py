@@ -18,7 +18,9 @@ from bezel.gitops.outcomes import LockedError
 from bezel.gitops.state_bucket import BACKEND, StateBucket
 from bezel.operations.changes.plan import plain
 from bezel.operations.context import Context
+from bezel.operations.deployment.state_reader import local_folder
 from bezel.planner.base.quantities import duration_text, parse_duration
+from bezel.pulumi_engine.stale_locks import present_lock
 from bezel.text.shell import quoted
 
 _LOOK_SECONDS = 3.0
@@ -111,6 +113,21 @@ def check_locked(run: EngineRun) -> EngineRun:
         found = _OWNER.search(text)
         raise EngineLockedError(plain(found.group(1)) if found else "another user")
     return run
+
+
+def check_engine(context: Context, stack: str) -> None:
+    """End a step that runs no engine itself, where another engine works on the stack of a folder's backend.
+
+    Any other backend without a lock of Bezel's own shows its lock to the engine alone.
+
+    Raises:
+        EngineLockedError: One does.
+    """
+    backend = context.environ.get(BACKEND, "")
+    if not backend.startswith("file://"):
+        return
+    if (owner := present_lock(local_folder(backend), context.project.name, stack)) is not None:
+        raise EngineLockedError(owner)
 
 
 def check_cancelled(context: Context) -> None:

@@ -68,7 +68,7 @@ def stacks_in(folder: Path, project: str, environ: Mapping[str, str]) -> list[st
 
 
 def local_folder(backend: str) -> Path:
-    """The folder of a `file://` backend."""
+    """The folder of a backend that is one, from its `file://` address."""
     parts = urlsplit(backend)
     path = unquote(f"{parts.netloc}{parts.path}")
     return Path(path).expanduser()

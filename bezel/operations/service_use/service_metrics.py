@@ -82,8 +82,14 @@ class RequestSample:
     number: int
 
 
-def running_instances(context: Context, service: DeployedService) -> Instances:
-    """The instances of a service as of the newest sample. Never raises for Monitoring's refusals."""
+def running_instances(context: Context, service: DeployedService, revision: str = "") -> Instances:
+    """The instances of a service as of the newest sample. Never raises for Monitoring's refusals.
+
+    Args:
+        context: The context.
+        service: The service.
+        revision: Short name of the revision whose instances alone count; "" for all.
+    """
     now = context.clock.now()
     try:
         series = list(_series(context, service, INSTANCE_COUNT, now - _LOOK_BACK, now))
@@ -101,7 +107,8 @@ def running_instances(context: Context, service: DeployedService) -> Instances:
     moment = min(points[0][0] for points in current.values())
     counts = [
         (state, next((int(value) for at, value in points if at <= moment), int(points[-1][1])))
-        for (_, state), points in current.items()
+        for (name, state), points in current.items()
+        if revision in ("", name)
     ]
     idle = sum(value for state, value in counts if state == "idle")
     return Instances(sum(value for _, value in counts) - idle, idle, moment)

@@ -1,0 +1,44 @@
+"""Revisions of a stack that passed their check, and the rollback that its last gated rollout ended, by its state. Pure.
+
+The state is the one place that knows both: Cloud Run has no field for a check, and a revision cannot be changed.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bezel.operations.deployment.deployment import Deployment
+from bezel.outside_changes.declared import SWITCH
+from bezel.outside_changes.rollback import Rollback, in_force
+from smoke.passed import TOKEN, passed_in
+
+
+def passed_revisions(deployment: Deployment) -> dict[str, dict[str, Any]]:
+    """Short name of each revision that passed -> what its check kept: `model` and `start`. The newest last."""
+    found: dict[str, dict[str, Any]] = {}
+    for outputs in _outputs(deployment, TOKEN):
+        for entry in passed_in(outputs):
+            found[str(entry.get("revision") or "").rpartition("/")[2]] = entry
+    return {name: entry for name, entry in found.items() if name}
+
+
+def ended_rollback(deployment: Deployment) -> str:
+    """Time of the rollback that the last gated rollout ended, "" without one."""
+    return next((str(outputs.get("ended") or "") for outputs in _outputs(deployment, SWITCH)), "")
+
+
+def rollback_of(deployment: Deployment, live: Mapping[str, Any] | None) -> Rollback | None:
+    """The rollback that is in force; None without one.
+
+    Args:
+        deployment: The stack.
+        live: Its service in run v2's description; None where Cloud Run has none.
+    """
+    return None if live is None else in_force(live, ended_rollback(deployment))
+
+
+def _outputs(deployment: Deployment, type_: str) -> list[Mapping[str, Any]]:
+    return [
+        each.get("outputs") or {}
+        for each in deployment.resources
+        if each.get("type") == type_ and not each.get("delete")
+    ]

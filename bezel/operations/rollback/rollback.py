@@ -1,0 +1,282 @@
+"""Rollback of a service in two steps: all its traffic goes to the last revision that passed its check.
+
+It is no deploy: the engine does not run, the stack's file and its state stay as they are, and Cloud Run has the new
+traffic within seconds. The service keeps a record of it (bezel.outside_changes.rollback), by which status, drift and
+the next preview know it; the next deploy ends it. Leaves out leased machines, which have no revisions.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import Field
+
+from bezel.errors import Problem, UserError, one_line
+from bezel.gitops.locks.held import HeldLock
+from bezel.gitops.price_line import price_line
+from bezel.operations.changes.basis import check, check_place, place_of
+from bezel.operations.changes.plan import Outcome, Plan, PlannedChange, plain, plain_all
+from bezel.operations.changes.stack_lock import check_cancelled, check_engine, under_lock, wait_of
+from bezel.operations.context import Context
+from bezel.operations.deploy import price_of
+from bezel.operations.deployment.deployment import SERVICE_TYPE, DeployedService, Deployment
+from bezel.operations.live_price import live_cost
+from bezel.operations.results import Arguments
+from bezel.operations.rollback.choice import Choice, choose, short
+from bezel.operations.rollback.differences import difference_notes, model_warnings
+from bezel.operations.rollback.move import NotMovedError, move, targets_of
+from bezel.operations.rollback.needs import Needs, needs_of
+from bezel.operations.rollback.passed import ended_rollback, passed_revisions
+from bezel.operations.rollback.start import start_notes
+from bezel.operations.status import read_service
+from bezel.outside_changes.rollback import Rollback, in_force
+from bezel.text.shell import quoted
+from components.config.revision_traffic import shares
+
+_TEMPLATE = ("containers", "nodeSelector", "gpuZonalRedundancyDisabled", "scaling")
+_MOST_REVISIONS = 1000
+_MOST_ORIGINS = 4
+
+
+class RollbackArguments(Arguments):
+    """Which stack, and to which revision."""
+
+    stack: str = Field(description="name of the stack")
+    to: str | None = Field(
+        None,
+        pattern=r"^[a-z0-9-]{1,63}$",
+        description="revision that gets the traffic; default: the last that passed its check before the serving one",
+    )
+    wait: str = Field("15m", description="longest wait for another run on the stack, e.g. 15m or 0s")
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What a rollback starts from."""
+
+    deployment: Deployment
+    service: DeployedService
+    live: Mapping[str, Any]
+    revisions: Mapping[str, Mapping[str, Any]]
+    passed: Mapping[str, Mapping[str, Any]]
+    pin: Rollback | None
+
+
+def plan_rollback(context: Context, arguments: RollbackArguments) -> Plan:
+    """Plan a move of a service's traffic to an earlier revision.
+
+    Raises:
+        NotDeployedError: The backend has no such stack.
+        UserError: The stack leases machines, or no revision can be chosen.
+        RestError: Cloud Run could not be asked.
+    """
+    wait_of(arguments.wait)
+    seen = _look(context, arguments.stack)
+    choice = _choose(seen, arguments)
+    before = live_cost(seen.deployment, seen.live, _named_revisions(seen, seen.live.get("traffic") or ()))
+    plan = Plan(
+        operation="rollback",
+        target=arguments.stack,
+        summary=plain(choice.summary),
+        arguments=arguments.model_dump(mode="json"),
+        price=price_line(before, before),
+        price_before=price_of(before),
+        price_after=price_of(before),
+        basis=_basis(context, seen, choice.target),
+        is_empty=not choice.target,
+    )
+    return _with_target(context, plan, seen, choice) if choice.target else plan
+
+
+def apply_rollback(context: Context, plan: Plan) -> Outcome:
+    """Move the traffic as planned.
+
+    Raises:
+        ChangedError: The service has changed since; nothing was done.
+        LockedError: Another run works on the stack.
+        CancelledError: The caller gave up before anything was done.
+        UserError: The backend cannot be used, or no revision can be chosen any more.
+        RestError: Cloud Run could not be asked.
+    """
+    arguments = RollbackArguments.model_validate(plan.arguments)
+
+    def step(held: HeldLock | None) -> Outcome:
+        seen = _look(context, arguments.stack)
+        check(plan, _basis(context, seen, _choose(seen, arguments).target))
+        if plan.is_empty:
+            return Outcome(operation=plan.operation, target=plan.target, verdict="unchanged", price=plan.price)
+        check_cancelled(context)
+        if held is None:
+            check_engine(context, arguments.stack)
+        else:
+            held.look()
+            held.check()
+        return _moved(context, plan, seen, arguments)
+
+    check_place(context, plan)
+    return under_lock(context, arguments.stack, wait_of(arguments.wait), step)
+
+
+def _look(context: Context, stack: str) -> _Seen:
+    """The stack as its state and Cloud Run have it.
+
+    Raises:
+        UserError: It has no service with revisions of a model, or Cloud Run has none.
+        RestError: Cloud Run could not be asked.
+    """
+    deployment = context.deployment(stack)
+    service = deployment.service
+    if deployment.leases or (service is not None and not service.has_gpu):
+        consequence = "it leases machines, which have no revisions: there is no earlier one to move the traffic to."
+        repair = (
+            f"restore an earlier Pulumi.{stack}.yaml (`git log -- Pulumi.{stack}.yaml`), then `bezel deploy "
+            f"{quoted(stack)}`; it replaces the machines whose settings differ."
+        )
+        raise UserError(Problem("STACK", stack, consequence, repair))
+    live = None if service is None else read_service(context, service)
+    if service is None or live is None:
+        raise UserError(Problem("STACK", stack, "it has no service.", f"deploy it: `bezel deploy {quoted(stack)}`."))
+    revisions: dict[str, Mapping[str, Any]] = {}
+    url = f"{context.address('CLOUD_RUN_V2')}{service.id}/revisions"
+    for each in context.google.pages(url, "revisions", params={"pageSize": 100}):
+        revisions[short(each.get("name"))] = each
+        if len(revisions) >= _MOST_REVISIONS:
+            break
+    pin = in_force(live, ended_rollback(deployment))
+    return _Seen(deployment, service, live, revisions, passed_revisions(deployment), pin)
+
+
+def _choose(seen: _Seen, arguments: RollbackArguments) -> Choice:
+    known, revisions = list(seen.passed), list(seen.revisions.values())
+    return choose(arguments.stack, seen.live, revisions, known, seen.pin, arguments.to)
+
+
+def _with_target(context: Context, plan: Plan, seen: _Seen, choice: Choice) -> Plan:
+    """The plan with what is known of the revision that gets the traffic."""
+    target, stack = seen.revisions[choice.target], seen.deployment.stack
+    entry, serving = seen.passed.get(choice.target, {}), list(shares(seen.live))
+    needs = needs_of(context, target)
+    after = _price_after(seen, choice.target)
+    refusals = [f"{choice.target} cannot start: {text}" for text in needs.gone]
+    if refusals:
+        refusals.append(f"`bezel rollback {quoted(stack)} --to REVISION` names another revision")
+    present = seen.revisions.get(max(serving, key=lambda name: shares(seen.live)[name]), {})
+    return plan.model_copy(
+        update={
+            "changes": (
+                PlannedChange(op="update", name=seen.service.name, type=SERVICE_TYPE, properties=("traffic",)),
+            ),
+            "price": price_line(_price_before(seen), after),
+            "price_after": price_of(after),
+            "warnings": plain_all(
+                [*choice.warnings, *model_warnings(seen.deployment.model, target, entry), *_state_warnings(seen),
+                 *needs.not_judged]
+            ),
+            "notes": plain_all(
+                [*start_notes(context, seen.service, seen.live, target, entry.get("start"), serving),
+                 *difference_notes(present, target), *_found_notes(needs), *_standing_notes(seen, choice.target)]
+            ),
+            "refusals": plain_all(refusals),
+        }
+    )  # fmt: skip
+
+
+def _found_notes(needs: Needs) -> list[str]:
+    return [f"exists still: {', '.join(needs.found)}"] if needs.found else []
+
+
+def _state_warnings(seen: _Seen) -> Iterator[str]:
+    stack = quoted(seen.deployment.stack)
+    if seen.deployment.is_pending:
+        yield f"a run of the engine ended in the middle of an operation: `bezel recover {stack}` after the rollback"
+    if seen.live.get("reconciling"):
+        yield "Cloud Run is still working on an earlier change of the service"
+    if seen.pin is not None:
+        yield f"the traffic is {seen.pin.sentence()}; this takes its place"
+
+
+def _standing_notes(seen: _Seen, target: str) -> Iterator[str]:
+    yield (
+        f"{target} stays pinned until the next deploy, which moves the traffic to its newest revision: correct "
+        f"Pulumi.{seen.deployment.stack}.yaml before"
+    )
+    yield "who may call it (IAM), its ingress and its own scaling belong to the service, and stay as they are now"
+    if any(str(each.get("type")).endswith(":ScheduledMinimum") for each in seen.deployment.resources):
+        yield f"its schedule of minimum instances goes on, and then counts for {target}"
+
+
+def _moved(context: Context, plan: Plan, seen: _Seen, arguments: RollbackArguments) -> Outcome:
+    origin = sorted(shares(seen.live), key=lambda name: -shares(seen.live)[name])[:_MOST_ORIGINS]
+    since = datetime.fromtimestamp(context.clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    rollback = Rollback(plan.basis["target"], since, tuple(origin))
+
+    def read() -> Mapping[str, Any]:
+        live = read_service(context, seen.service) or {}
+        again = _Seen(seen.deployment, seen.service, live, seen.revisions, seen.passed, seen.pin)
+        if in_force(live) != rollback:
+            check(plan, _basis(context, again, rollback.revision))
+        return live
+
+    try:
+        move(context, seen.service.id, read, rollback, context.show)
+    except NotMovedError as error:
+        verdict = "cancelled" if context.cancelled.is_set() else "failed"
+        problems = plain_all([one_line(error)])
+        return Outcome(operation=plan.operation, target=plan.target, verdict=verdict, problems=problems)
+    stack = quoted(arguments.stack)
+    return Outcome(
+        operation=plan.operation,
+        target=plan.target,
+        verdict="done",
+        changes=plan.changes,
+        price=plan.price,
+        url=seen.deployment.url or None,
+        details=(
+            f"{rollback.revision} has all traffic, pinned since {since} until the next deploy",
+            f"back: `bezel rollback {stack} --to {origin[0]}`",
+            f"for good: correct Pulumi.{arguments.stack}.yaml, then `bezel deploy {stack}`",
+        ),
+    )
+
+
+def _price_before(seen: _Seen) -> Any:
+    return live_cost(seen.deployment, seen.live, _named_revisions(seen, seen.live.get("traffic") or ()))
+
+
+def _price_after(seen: _Seen, target: str) -> Any:
+    """The price with all traffic at a revision; what a tag reaches keeps its own minimum."""
+    revision = seen.revisions[target]
+    traffic = [each.as_json() for each in targets_of(seen.live, target)]
+    template = {key: revision[key] for key in _TEMPLATE if revision.get(key)}
+    live = {**seen.live, "template": template, "traffic": traffic, "latestReadyRevision": revision["name"]}
+    newest = short(seen.live.get("latestReadyRevision"))
+    named = [short(each.get("revision")) or newest for each in traffic]
+    return live_cost(seen.deployment, live, [seen.revisions[name] for name in dict.fromkeys(named)
+                                             if name != target and name in seen.revisions])  # fmt: skip
+
+
+def _named_revisions(seen: _Seen, traffic: Any) -> list[Mapping[str, Any]]:
+    """The revisions that the traffic names beside the newest ready one."""
+    newest = short(seen.live.get("latestReadyRevision"))
+    names = dict.fromkeys(short(each.get("revision")) for each in traffic)
+    return [seen.revisions[name] for name in names if name and name != newest and name in seen.revisions]
+
+
+def _basis(context: Context, seen: _Seen, target: str) -> dict[str, str]:
+    traffic = sorted((short(each.get("revision")), int(each.get("percent") or 0), str(each.get("tag") or ""))
+                     for each in seen.live.get("traffic") or ())  # fmt: skip
+    return {
+        **place_of(context),
+        "service": f"{seen.service.id} {seen.live.get('uid', '')}".strip(),
+        "traffic": _digest(traffic),
+        "newest": short(seen.live.get("latestCreatedRevision")),
+        "checks": _digest(sorted(seen.passed)),
+        "target": target,
+    }
+
+
+def _digest(value: object) -> str:
+    return f"sha256:{hashlib.sha256(json.dumps(value).encode()).hexdigest()}"

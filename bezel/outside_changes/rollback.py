@@ -1,0 +1,91 @@
+"""Record of a rollback: the annotation of a Cloud Run service that says which revision has the traffic, and since when.
+
+It is written by the same request that moves the traffic, so there is never one without the other. It is in force as
+long as that revision has all traffic by its name, and no deploy has ended it. A deploy with the rollout `direct` ends
+it by the same annotation. One with the rollout `gated` moves the traffic after the service, so the record stays and the
+state of that move says which one it has ended. Pure.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+ANNOTATION = "bezel-rollback"
+ROLLED_BACK = "rolled back:"
+"""Begin of what a program says in its preview, by which readers of its messages find it."""
+_TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
+_RECORD = re.compile(rf"([a-z0-9-]{{1,63}}) since ({_TIME}) from ([a-z0-9-]{{1,63}}(?:,[a-z0-9-]{{1,63}})*)")
+_ENDED = re.compile(rf"ended {_TIME}")
+
+
+@dataclass(frozen=True)
+class Rollback:
+    """A rollback.
+
+    Attributes:
+        revision: Short name of the revision that got the traffic.
+        since: When, RFC 3339 in UTC to the second.
+        origin: Short names of those that had it before.
+    """
+
+    revision: str
+    since: str
+    origin: tuple[str, ...]
+
+    def text(self) -> str:
+        """The value of the annotation."""
+        return f"{self.revision} since {self.since} from {','.join(self.origin)}"
+
+    def sentence(self) -> str:
+        """What is so, for a reader, without a full stop."""
+        return f"pinned to {self.revision} since {self.since} by a rollback from {' and '.join(self.origin)}"
+
+
+def recorded(service: Mapping[str, Any]) -> Rollback | None:
+    """The rollback that a service's annotation records, in force or not; None without one.
+
+    Args:
+        service: The service in run v2's description.
+    """
+    found = _RECORD.fullmatch(_value(service))
+    return None if found is None else Rollback(found[1], found[2], tuple(found[3].split(",")))
+
+
+def in_force(service: Mapping[str, Any], ended: str = "") -> Rollback | None:
+    """The rollback that decides where the traffic goes; None without one.
+
+    Args:
+        service: The service in run v2's description.
+        ended: Time of the rollback that the last gated rollout has ended; "" without one.
+    """
+    found = recorded(service)
+    if found is None or found.since == ended:
+        return None
+    shares = [target for target in service.get("traffic") or () if target.get("percent")]
+    is_pinned = [_short(target.get("revision")) for target in shares] == [found.revision]
+    return found if is_pinned else None
+
+
+def ended_text(service: Mapping[str, Any] | None) -> str:
+    """The annotation with which a deploy ends the rollback of a service; "" where there was none."""
+    if service is None:
+        return ""
+    found = recorded(service)
+    if found is not None:
+        return f"ended {found.since}"
+    return kept_text(service)
+
+
+def kept_text(service: Mapping[str, Any] | None) -> str:
+    """The annotation as it is, which a deploy keeps by declaring it; "" where there was no rollback."""
+    value = "" if service is None else _value(service)
+    return value if _RECORD.fullmatch(value) or _ENDED.fullmatch(value) else ""
+
+
+def _value(service: Mapping[str, Any]) -> str:
+    return str((service.get("annotations") or {}).get(ANNOTATION) or "")
+
+
+def _short(revision: object) -> str:
+    return str(revision or "").rpartition("/")[2]
