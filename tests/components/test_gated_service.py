@@ -7,6 +7,7 @@ import pulumi
 import pytest
 from pydantic import ValidationError
 
+from bezel.outside_changes.rollback import ANNOTATION
 from components.cloud_run_gpu_service import CloudRunGpuService
 from components.config.revision_traffic import FINGERPRINT
 from components.lookups.cloud_run import UnknownServiceError
@@ -86,6 +87,58 @@ def test_after_a_failed_revision_another_one_is_made_beside_what_serves(run: Fak
     again = inputs()
     assert again["template"] == before["template"] | {"annotations": {"bezel-attempt": "chat-2"}}
     assert again["traffics"] == [pinned("chat-1"), TAGGED]
+
+
+ROLLBACK = "chat-1 since 2026-11-27T18:00:00Z from chat-2"
+ENDED = "ended 2026-11-27T18:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("annotation", "traffic", "declared_as"),
+    [
+        (ROLLBACK, [pinned("chat-1")], ENDED),
+        (ROLLBACK, [{"type": LATEST, "percent": 100}], ENDED),
+        (ENDED, [{"type": LATEST, "percent": 100}], ENDED),
+        ("somebody's own", [{"type": LATEST, "percent": 100}], None),
+        (None, [pinned("chat-1")], None),
+    ],
+)
+def test_without_a_gate_a_deploy_ends_a_rollback(
+    run: FakeRun, annotation: str | None, traffic: list[dict[str, Any]], declared_as: str | None
+) -> None:
+    given = {} if annotation is None else {"annotations": {ANNOTATION: annotation}}
+    run.service = described(*traffic, **given)
+    found = inputs(gated=False, retries_failed=True)
+    assert found.get("annotations", {}).get(ANNOTATION) == declared_as
+    assert found["traffics"] == [{"type": LATEST, "percent": 100}]
+
+
+@pytest.mark.slow
+def test_a_gated_deploy_keeps_what_a_rollback_serves_until_the_checks_passed(run: FakeRun) -> None:
+    before = inputs()["annotations"]
+    run.service = described(pinned("chat-1"), TAGGED, annotations=before | {ANNOTATION: ROLLBACK})
+    rolled = inputs()
+    assert rolled["traffics"] == [pinned("chat-1"), TAGGED]
+    assert rolled["annotations"][ANNOTATION] == ROLLBACK
+    assert rolled["annotations"][FINGERPRINT] != before[FINGERPRINT]
+    # After the move: nothing is left to update.
+    run.service = described(pinned("chat-2"), TAGGED, annotations=rolled["annotations"])
+    again = inputs()
+    assert "traffics" not in again
+    assert again["annotations"] == rolled["annotations"]
+
+
+def test_a_preview_says_what_becomes_of_a_rollback(run: FakeRun, caplog: pytest.LogCaptureFixture) -> None:
+    run.service = described(pinned("chat-1"), TAGGED, annotations={ANNOTATION: ROLLBACK})
+    for gated, said in ((True, "chat-1 has it until the new revision has passed"), (False, "chat-2 may get the")):
+        caplog.clear()
+        declared(preview=True, gated=gated, retries_failed=True)
+        assert "rolled back: the traffic of chat is pinned to chat-1 since 2026-11-27T18:00:00Z" in caplog.text
+        assert said in caplog.text
+    run.service = described(pinned("chat-2"), TAGGED, annotations={ANNOTATION: ROLLBACK})
+    caplog.clear()
+    declared(preview=True)
+    assert "rolled back" not in caplog.text
 
 
 def test_who_cannot_ask_what_serves_deploys_nothing(run: FakeRun) -> None:

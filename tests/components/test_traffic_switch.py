@@ -32,6 +32,15 @@ def test_the_checked_revision_gets_all_traffic_by_name_and_the_tag_stays(run: Fa
     assert [body["traffic"] for body in run.bodies] == [MOVED]
 
 
+def test_a_move_records_which_rollback_it_has_ended(run: FakeRun) -> None:
+    assert "ended" not in moved()
+    record = {"bezel-rollback": "chat-1 since 2026-11-27T18:00:00Z from chat-2"}
+    run.service = described(pinned("chat-1"), TAGGED, annotations=record)
+    assert moved(ended="2026-01-01T00:00:00Z")["ended"] == "2026-11-27T18:00:00Z"
+    run.service = described(pinned("chat-1"), TAGGED)
+    assert "ended" not in moved(ended="2026-01-01T00:00:00Z")
+
+
 def test_what_was_moved_already_is_not_moved_again(run: FakeRun) -> None:
     """As after a run that was killed between the move and its end."""
     first, second = moved(), TrafficSwitchProvider().update("id", {}, PROPS).outs

@@ -132,6 +132,13 @@ def test_an_update_checks_again(project: Project, plugin: Plugin) -> None:
     project.created = project.ready = "llm-00002-def"
     updated = plugin.update(HEALTH, olds, inputs(project, revision="llm-00002-def"))
     assert updated["verdict"]["checks"]["conditions"]["detail"] == "revision llm-00002-def is ready"
+    # Both have passed: a rollback needs to know, and a state of before knows the last one.
+    start = {"seconds": [40.0, 90.0], "usd": None}
+    again = plugin.update(HEALTH, updated, inputs(project, revision="llm-00002-def", start=start))
+    assert [each["revision"] for each in updated["passed"]] == [olds["revision"], "llm-00002-def"]
+    assert [each["revision"] for each in again["passed"]] == [olds["revision"], "llm-00002-def"]
+    assert again["passed"][-1]["start"]["seconds"] == [40.0, 90.0]
+    assert again["passed"][-1]["model"] == olds["served_model"]
     project.terminal = condition("FAILED")
     project.log = ["bye"]
     with pytest.raises(grpc.RpcError):

@@ -92,9 +92,10 @@ def targets_of(service: Mapping[str, Any], revision: str) -> tuple[Target, ...]:
 
 
 def is_moved(service: Mapping[str, Any], rollback: Rollback) -> bool:
-    """Whether this very rollback is recorded, and its revision has all traffic."""
+    """Whether this very rollback is recorded, and its revision has all traffic: declared, and in force."""
     recorded = (service.get("annotations") or {}).get(ANNOTATION) == rollback.text()
-    return recorded and shares(service) == {rollback.revision: 100}
+    routed = {short(each.get("revision")) for each in service.get("trafficStatuses") or () if each.get("percent")}
+    return recorded and shares(service) == {rollback.revision: 100} and routed == {rollback.revision}
 
 
 def _ended(context: Context, operation: Mapping[str, Any], say: Callable[[str], None]) -> str:

@@ -52,6 +52,18 @@ def test_traffic_to_nowhere_or_not_whole_is_refused(cloud, service, traffic, sai
     assert said in answer.json()["error"]["message"]
 
 
+def test_traffic_to_a_revision_that_is_not_ready_is_refused(cloud, service):
+    service(cloud.template("--a=1"))
+    first = cloud.service("scaled")["latestReadyRevision"]
+    cloud.update("scaled", cloud.template("--exit=1"), traffic=pin(first))
+    failed = cloud.service("scaled")["latestCreatedRevision"]
+    assert failed != first
+    answer = cloud.patch(f"{SERVICES}/scaled", {"traffic": pin(failed)}, updateMask="traffic")
+    assert (answer.status_code, answer.json()["error"]["status"]) == (400, "FAILED_PRECONDITION")
+    assert "is not ready and cannot serve traffic" in answer.json()["error"]["message"]
+    assert cloud.service("scaled")["traffic"] == pin(first)
+
+
 def test_shares_of_traffic_reach_both_revisions(cloud, service):
     service(cloud.template("--a=1"))
     first = cloud.service("scaled")["latestReadyRevision"]

@@ -150,7 +150,20 @@ def _check(call: Call, body: Json, service_id: str, message: str) -> None:
         if target.get("revision") and status.short(target["revision"]) not in revisions:
             text = f"Revision '{target['revision']}' of the traffic does not exist."
             raise invalid(text, ("service.traffic", "revision"))
+        _check_ready(call, f"{_name_of(call, service_id)}/revisions/{status.short(target.get('revision') or '')}")
     resources.check_account(call, template)
+
+
+def _check_ready(call: Call, name: str) -> None:
+    """Check that a revision which the traffic names, if it names one, has become ready.
+
+    Raises:
+        ApiError: FAILED_PRECONDITION.
+    """
+    revision = call.cloud.store.get("revision", name)
+    if revision is not None and not status.is_ready(revision):
+        text = f"Revision '{status.short(name)}' is not ready and cannot serve traffic."
+        raise ApiError("FAILED_PRECONDITION", text)
 
 
 def _granted(call: Call, region: str) -> Granted:

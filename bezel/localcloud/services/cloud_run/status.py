@@ -85,6 +85,13 @@ def ready_revision(revision: Json, now: float) -> Json:
     return revision | {"reconciling": False, "conditions": found, "updateTime": timestamp(now)}
 
 
+def is_ready(revision: Json) -> bool:
+    """Whether a revision became ready, so that it can serve."""
+    return any(
+        each["type"] == "Ready" and each["state"] == "CONDITION_SUCCEEDED" for each in revision.get("conditions") or []
+    )
+
+
 def failed_revision(revision: Json, failure: RevisionFailureError, now: float) -> Json:
     """The revision that will never be ready."""
     message = failure_message(revision["name"], failure)

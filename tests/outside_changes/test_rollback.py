@@ -1,0 +1,98 @@
+"""Record of a rollback: in force as long as its revision has all traffic and no deploy has ended it."""
+
+from typing import Any
+
+import pytest
+
+from bezel.outside_changes.rollback import ANNOTATION, Rollback, ended_text, in_force, kept_text, recorded
+from bezel.outside_changes.service_rules import service_changes
+
+T, LATER = "2026-11-27T18:00:00Z", "2026-11-28T09:30:00Z"
+SERVICE = "projects/p/locations/us-east4/services/llm"
+ROLLBACK = Rollback("llm-1", T, ("llm-2",))
+TEXT = f"llm-1 since {T} from llm-2"
+LATEST = {"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_LATEST", "percent": 100}
+HELD = {"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_LATEST", "tag": "newest"}
+
+
+def pinned(revision: str, percent: int = 100, **more: Any) -> dict[str, Any]:
+    return {"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_REVISION", "revision": revision, "percent": percent, **more}
+
+
+def service(text: str, *traffic: dict[str, Any]) -> dict[str, Any]:
+    return {"annotations": {ANNOTATION: text, "owner": "ml"}, "traffic": list(traffic)}
+
+
+def test_the_record_is_read_as_it_was_written() -> None:
+    assert ROLLBACK.text() == TEXT
+    assert recorded(service(TEXT)) == ROLLBACK
+    both = Rollback("llm-1", T, ("llm-2", "llm-3"))
+    assert recorded(service(both.text())) == both
+    assert both.sentence() == f"pinned to llm-1 since {T} by a rollback from llm-2 and llm-3"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "llm-1", f"ended {T}", f"llm-1 since {T}", "llm-1 since yesterday from llm-2", f"{TEXT} ",
+             f"x\n{TEXT}", f"LLM since {T} from llm-2", f"llm-1 since {T} from <b>"]
+)  # fmt: skip
+def test_another_text_is_no_record(text: str) -> None:
+    assert recorded(service(text, pinned("llm-1"))) is None
+    assert in_force(service(text, pinned("llm-1"))) is None
+
+
+@pytest.mark.parametrize(
+    ("traffic", "ended", "is_in_force"),
+    [
+        ([pinned("llm-1")], "", True),
+        ([pinned(f"{SERVICE}/revisions/llm-1")], "", True),
+        ([pinned("llm-1"), HELD], "", True),
+        ([pinned("llm-1"), pinned("llm-2", 0, tag="old")], "", True),
+        ([pinned("llm-1")], LATER, True),
+        ([pinned("llm-1")], T, False),
+        ([pinned("llm-2"), HELD], "", False),
+        ([pinned("llm-1", 50), pinned("llm-2", 50)], "", False),
+        ([pinned("llm-1", 90), {**LATEST, "percent": 10}], "", False),
+        ([LATEST], "", False),
+        ([], "", False),
+    ],
+)
+def test_a_rollback_is_in_force_while_its_revision_has_all_traffic(
+    traffic: list[Any], ended: str, is_in_force: bool
+) -> None:
+    assert in_force(service(TEXT, *traffic), ended) == (ROLLBACK if is_in_force else None)
+
+
+@pytest.mark.parametrize(
+    ("text", "ended", "kept"),
+    [(TEXT, f"ended {T}", TEXT), (f"ended {T}", f"ended {T}", f"ended {T}"), ("", "", ""), ("somebody's own", "", "")],
+)
+def test_a_deploy_ends_or_keeps_the_record(text: str, ended: str, kept: str) -> None:
+    assert (ended_text(service(text)), kept_text(service(text))) == (ended, kept)
+    assert (ended_text(None), kept_text(None)) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("live", "ended", "kinds"),
+    [
+        (service(TEXT, pinned("llm-1")), "", ["rollback"]),
+        (service(TEXT, pinned("llm-1")), T, ["cost"]),
+        (service("", pinned("llm-1")), "", ["cost"]),
+        (service(TEXT, pinned("llm-1", 50), pinned("llm-2", 50)), "", ["cost", "cost"]),
+        (service(TEXT, pinned("llm-1"), pinned("llm-3", 0, tag="x")), "", ["rollback", "cost"]),
+        (service(TEXT, LATEST), "", []),
+    ],
+)
+def test_a_rollback_is_named_and_a_move_by_hand_is_not_one(live: dict[str, Any], ended: str, kinds: list[str]) -> None:
+    found = service_changes(SERVICE, {"traffics": [LATEST]}, live, ended=ended)
+    assert [change.kind for change in found] == kinds
+    for change in found:
+        if change.kind == "rollback":
+            said = f"cloud 100 % pinned to llm-1 since {T} by a rollback from llm-2"
+            assert change.line() == (f"service llm: traffic: {said}, program 100 % to the newest revision (a rollback)")
+
+
+def test_a_gated_rollout_s_own_declaration_does_not_hide_a_rollback() -> None:
+    """Its service is declared with the traffic of before the move, which may be that of the rollback."""
+    live = service(TEXT, pinned("llm-1"), HELD)
+    found = service_changes(SERVICE, {"traffics": [pinned("llm-1"), HELD]}, live, switched="llm-2")
+    assert [change.kind for change in found] == ["rollback"]
