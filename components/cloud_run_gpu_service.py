@@ -200,7 +200,7 @@ def _tell_rollback(args: CloudRunGpuServiceArgs, service: Mapping[str, Any] | No
         )
     pulumi.log.warn(
         f"{ROLLED_BACK} the traffic of {args.service} is {found.sentence()}. This deploy moves it to the newest "
-        f"revision; {meanwhile}"
+        f"revision, now {newest}; {meanwhile}"
     )
 
 

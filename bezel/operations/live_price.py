@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bezel.operations.deployment.deployment import SERVICE_TYPE, DeployedService, Deployment
+from bezel.outside_changes.fields import short_name
 from bezel.outside_changes.service_rules import named_revisions
 from bezel.resource_cost.stack_cost import StackCost, StateResource, resources_in, stack_cost
 
@@ -46,22 +47,44 @@ def live_cost(
     resources = resources_in(deployment.resources)
     if service is None or live is None:
         return stack_cost(resources)
+    if not _reaches_newest(live):
+        # What the traffic names takes the place of the newest revision, with the service's own scaling.
+        first = next((each for each in revisions if _percent(live, each)), None)
+        if first is not None:
+            live = {**live, "template": {key: first[key] for key in _OF_REVISION if first.get(key)}}
+            revisions = [each for each in revisions if each is not first]
     others = [each for each in resources if each.type != SERVICE_TYPE]
     kept = [
         StateResource(each.name, SERVICE_TYPE, live_inputs(each, live if each.id == service.id else None))
         for each in deployment.services
     ]
-    shares = {
-        str(row.get("revision") or "").rpartition("/")[2]: row.get("percent") for row in live.get("traffic") or ()
-    }
     for revision in revisions:
-        short = str(revision.get("name") or "").rpartition("/")[2]
+        short = short_name(revision.get("name"))
         template = {key: revision[key] for key in _OF_REVISION if revision.get(key)}
-        minimum = int((template.get("scaling") or {}).get("minInstanceCount") or 0)
-        if not minimum and not shares.get(short):
+        if not _minimum(template) and not _percent(live, revision):
             continue  # only its tag reaches it, and it keeps no instance
         kept.append(StateResource(short, SERVICE_TYPE, {"location": service.location, "template": template}))
     return stack_cost([*others, *kept])
+
+
+def _reaches_newest(live: Mapping[str, Any]) -> bool:
+    """Whether the newest revision costs anything: by a share of the traffic, or by a tag and a minimum of its own."""
+    newest = short_name(live.get("latestReadyRevision"))
+    targets = [row for row in live.get("traffic") or () if short_name(row.get("revision")) in ("", newest)]
+    if not live.get("traffic") or any(row.get("percent") for row in targets):
+        return True
+    return any(row.get("tag") for row in targets) and bool(_minimum(live.get("template") or {}))
+
+
+def _percent(live: Mapping[str, Any], revision: Mapping[str, Any]) -> int:
+    """Share of the traffic that names a revision."""
+    short = short_name(revision.get("name"))
+    rows = [row for row in live.get("traffic") or () if short_name(row.get("revision")) == short]
+    return sum(int(row.get("percent") or 0) for row in rows)
+
+
+def _minimum(template: Mapping[str, Any]) -> int:
+    return int((template.get("scaling") or {}).get("minInstanceCount") or 0)
 
 
 def beside_the_newest(live: Mapping[str, Any]) -> list[str]:

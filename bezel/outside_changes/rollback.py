@@ -7,7 +7,7 @@ state of that move says which one it has ended. Pure.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +15,10 @@ ANNOTATION = "bezel-rollback"
 ROLLED_BACK = "rolled back:"
 """Begin of what a program says in its preview, by which readers of its messages find it."""
 _TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
-_RECORD = re.compile(rf"([a-z0-9-]{{1,63}}) since ({_TIME}) from ([a-z0-9-]{{1,63}}(?:,[a-z0-9-]{{1,63}})*)")
-_ENDED = re.compile(rf"ended {_TIME}")
+_NAMES = r"[a-z0-9-]{1,63}(?:,[a-z0-9-]{1,63})*"
+_RECORD = re.compile(rf"([a-z0-9-]{{1,63}}) since ({_TIME}) from ({_NAMES})(?:, earlier from ({_NAMES}))?")
+_ENDED = re.compile(rf"ended {_TIME}, from ({_NAMES})")
+_MOST_LEFT = 20
 
 
 @dataclass(frozen=True)
@@ -27,19 +29,41 @@ class Rollback:
         revision: Short name of the revision that got the traffic.
         since: When, RFC 3339 in UTC to the second.
         origin: Short names of those that had it before.
+        earlier: Short names of those that earlier rollbacks have left.
     """
 
     revision: str
     since: str
     origin: tuple[str, ...]
+    earlier: tuple[str, ...] = ()
 
     def text(self) -> str:
         """The value of the annotation."""
-        return f"{self.revision} since {self.since} from {','.join(self.origin)}"
+        earlier = f", earlier from {','.join(self.earlier)}" if self.earlier else ""
+        return f"{self.revision} since {self.since} from {','.join(self.origin)}{earlier}"
 
     def sentence(self) -> str:
         """What is so, for a reader, without a full stop."""
         return f"pinned to {self.revision} since {self.since} by a rollback from {' and '.join(self.origin)}"
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """Short names of all revisions that this and earlier rollbacks have left, the last ones first."""
+        names = dict.fromkeys((*self.origin, *self.earlier))
+        return tuple(name for name in names if name != self.revision)[:_MOST_LEFT]
+
+
+def new_rollback(service: Mapping[str, Any], revision: str, since: str, origin: Sequence[str]) -> Rollback:
+    """A rollback of a service, which remembers what earlier ones have left.
+
+    Args:
+        service: The service in run v2's description.
+        revision: As of `Rollback`.
+        since: As of `Rollback`.
+        origin: As of `Rollback`.
+    """
+    earlier = tuple(name for name in left_by(service) if name not in (revision, *origin))
+    return Rollback(revision, since, tuple(origin), earlier)
 
 
 def recorded(service: Mapping[str, Any]) -> Rollback | None:
@@ -49,7 +73,18 @@ def recorded(service: Mapping[str, Any]) -> Rollback | None:
         service: The service in run v2's description.
     """
     found = _RECORD.fullmatch(_value(service))
-    return None if found is None else Rollback(found[1], found[2], tuple(found[3].split(",")))
+    if found is None:
+        return None
+    earlier = tuple(found[4].split(",")) if found[4] else ()
+    return Rollback(found[1], found[2], tuple(found[3].split(",")), earlier)
+
+
+def left_by(service: Mapping[str, Any]) -> tuple[str, ...]:
+    """Short names of the revisions that rollbacks have left, each for a fault."""
+    if (found := recorded(service)) is not None:
+        return found.left
+    ended = _ENDED.fullmatch(_value(service))
+    return tuple(ended[1].split(",")) if ended else ()
 
 
 def in_force(service: Mapping[str, Any], ended: str = "") -> Rollback | None:
@@ -73,7 +108,7 @@ def ended_text(service: Mapping[str, Any] | None) -> str:
         return ""
     found = recorded(service)
     if found is not None:
-        return f"ended {found.since}"
+        return f"ended {found.since}, from {','.join(found.left or found.origin)}"
     return kept_text(service)
 
 

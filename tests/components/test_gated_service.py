@@ -90,7 +90,7 @@ def test_after_a_failed_revision_another_one_is_made_beside_what_serves(run: Fak
 
 
 ROLLBACK = "chat-1 since 2026-11-27T18:00:00Z from chat-2"
-ENDED = "ended 2026-11-27T18:00:00Z"
+ENDED = "ended 2026-11-27T18:00:00Z, from chat-2"
 
 
 @pytest.mark.parametrize(

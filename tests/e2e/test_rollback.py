@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from bezel.errors import UserError
+from bezel.gitops.outcomes import Exit
 from bezel.operations.changes.plan import Outcome, Plan
 from bezel.operations.context import Context
 from bezel.operations.deploy import DeployArguments, apply_deploy, plan_deploy
@@ -18,6 +20,8 @@ from tests.support.gitops.pipeline import Pipeline
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 STACK = "l4-qat"
+SERVICE = f"bezel-{STACK}"
+LOCATION = "projects/bezel-local/locations/us-east4"
 
 
 @dataclass
@@ -59,6 +63,31 @@ class Life:
         found: dict[str, Any] = self.pipeline.cloud.get(f"/run/v2/{service.id}").json()
         return found
 
+    def serving(self) -> dict[str, int]:
+        """Short name of each revision that callers reach -> its percent."""
+        found = self.service()
+        newest = found["latestReadyRevision"]
+        return {
+            str(each.get("revision") or newest).rpartition("/")[2]: each["percent"]
+            for each in found["trafficStatuses"]
+            if each.get("percent")
+        }
+
+    def move_by_hand(self, revision: str) -> None:
+        """Move the traffic as somebody does with gcloud, without a record."""
+        found = self.service()
+        tags = [each for each in found["traffic"] if not each.get("percent")]
+        pinned = {"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_REVISION", "revision": revision, "percent": 100}
+        path = f"/run/v2/{found['name']}"
+        answer = self.pipeline.cloud.patch(path, {"traffic": [pinned, *tags]}, updateMask="traffic")
+        assert answer.status_code == 200, answer.text
+
+    def plan_rollback_is_refused(self, reason: str) -> bool:
+        """Whether a rollback is refused for this reason."""
+        with pytest.raises(UserError, match=reason):
+            self.plan_rollback()
+        return True
+
     def newest(self) -> str:
         return str(self.service()["latestReadyRevision"]).rpartition("/")[2]
 
@@ -75,31 +104,73 @@ def life(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Life]:
     made.stop()
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("life", ["direct", "gated"], indirect=True)
 def test_a_rollback_is_told_everywhere_and_ended_by_the_next_deploy(life: Life) -> None:
     assert life.deploy(changed=False).verdict == "done"
     first = life.newest()
-    outcome = life.deploy()
-    assert outcome.verdict == "done", outcome
+    assert life.plan_rollback_is_refused("the service has no earlier revision")
+    assert life.deploy().verdict == "done"
     second = life.newest()
-    assert second != first
+    assert life.serving() == {second: 100}
 
     plan = life.plan_rollback()
-    print(plan.text())
+    assert plan.summary == f"move the traffic from {second} to {first}, the last revision that passed its check"
+    assert any("(estimate of its plan)" in note for note in plan.notes), plan.notes
+    assert f"differs: containers[vllm].args: --max-num-seqs={life.seats} serves" in plan.text()
+    assert life.serving() == {second: 100}
     outcome = apply_rollback(life.context(), plan)
-    print(outcome.text())
-    print(life.service()["traffic"], life.service()["annotations"])
-    print(status(life.context(), StatusArguments(stack=STACK)).text())
+    assert outcome.verdict == "done", outcome
+    assert life.serving() == {first: 100}
+
+    # Status, drift and the next preview name it.
+    found = life.status()
+    assert found.rollback is not None
+    assert (found.rollback.revision, found.rollback.origin) == (first, (second,))
+    assert found.outside == ()
+    since = found.rollback.since
     drift = life.drift()
-    print(drift.code, drift.text)
-    print(life.plan().text())
-    outcome = life.deploy()
-    print(outcome.text())
-    print(life.service()["traffic"], life.service()["annotations"])
-    print(life.plan().text())
+    assert drift.code == Exit.DRIFTED, drift.text
+    report = drift.text[drift.text.index(f"{STACK}: cloud and program differ") :]
+    assert f"pinned to {first} since {since} by a rollback from {second}" in report
+    assert "differs by the rollback below" in report
+    assert "changed outside of the program" not in report
+    again = life.plan()
+    assert not again.is_empty
+    assert any(
+        text.startswith(f"rolled back: the traffic of {SERVICE} is pinned to {first}") for text in again.warnings
+    )
+    assert life.plan_rollback().is_empty
+    assert life.rollback().verdict == "unchanged"
+
+    # A deploy of the same file ends it, and nothing is left to do after it.
+    assert life.deploy(changed=False).verdict == "done"
+    assert life.serving() == {second: 100}
+    assert life.status().rollback is None
+    assert life.plan().is_empty
+
+    # Once more, and the next revision gets the traffic.
+    assert life.rollback().verdict == "done"
+    assert life.serving() == {first: 100}
+    assert life.deploy().verdict == "done"
+    third = life.newest()
+    assert life.serving() == {third: 100}
+    assert life.status().rollback is None
+    assert life.plan().is_empty
     drift = life.drift()
-    print(drift.code, drift.text)
-    print(life.plan_rollback().text())
+    assert drift.code == Exit.DONE, drift.text
+
+    # What was left as bad is not what callers are sent back to; what somebody moves by hand is no rollback.
+    plan = life.plan_rollback()
+    assert f"to {first}, the last" in plan.summary
+    assert f"passed over, as an earlier rollback has left them: {second}" in plan.warnings
+    life.move_by_hand(first)
+    found = life.status()
+    assert found.rollback is None
+    assert [each.setting for each in found.outside] == ["traffic"]
+    life.move_by_hand(third)
+
     gone = apply_destroy(life.context(), plan_destroy(life.context(), DestroyArguments(stack=STACK)))
-    print(gone.text())
-    assert 0
+    assert gone.verdict == "done", gone
+    assert life.context().deployment(STACK).services == ()
+    assert life.pipeline.cloud.get(f"/run/v2/{LOCATION}/services").json() == {}

@@ -140,6 +140,22 @@ def test_a_second_rollback_goes_further_only_by_name(stack: RolledStack) -> None
     assert (rollback.revision, rollback.origin) == ("llm-00001-abc", ("llm-00002-abc",))
 
 
+def test_what_an_earlier_rollback_left_is_passed_over(stack: RolledStack) -> None:
+    """The third is bad, the fourth too: the third passed its check, and is not what callers are sent back to."""
+    stack.apply(stack.plan())
+    before = dict(stack.service["annotations"])
+    stack.revise(4)
+    stack.passed(1, 2, 3, 4)
+    stack.service["annotations"] = before
+    plan = stack.plan()
+    assert "to llm-00002-abc, the last" in plan.summary
+    assert "passed over, as an earlier rollback has left them: llm-00003-abc" in plan.warnings
+    stack.passed(3, 4)
+    with pytest.raises(UserError, match="left by an earlier rollback: llm-00003-abc"):
+        stack.plan()
+    assert stack.apply(stack.plan(3)).verdict == "done"
+
+
 def test_tags_keep_their_addresses(stack: RolledStack) -> None:
     stack.service["traffic"] = [pinned(3, 60, tag="b"), {"type": DIRECT[0]["type"], "percent": 40, "tag": "newest"},
                                 pinned(1, 0, tag="old")]  # fmt: skip
@@ -390,7 +406,7 @@ def test_leases_have_no_revisions_and_are_refused(stack: RolledStack) -> None:
 
 def test_a_schedule_of_instances_is_told(stack: RolledStack) -> None:
     stack.passed(1, 2, 3, others=(stack.entry("pulumi-python:dynamic/components:ScheduledMinimum", {}),))
-    assert any("its schedule of minimum instances goes on" in note for note in stack.plan().notes)
+    assert any("its schedule of minimum instances continues" in note for note in stack.plan().notes)
 
 
 @pytest.mark.parametrize("to", ["", "UPPER", "../services/other", "a" * 64, "x y"])

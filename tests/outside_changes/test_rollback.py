@@ -4,7 +4,16 @@ from typing import Any
 
 import pytest
 
-from bezel.outside_changes.rollback import ANNOTATION, Rollback, ended_text, in_force, kept_text, recorded
+from bezel.outside_changes.rollback import (
+    ANNOTATION,
+    Rollback,
+    ended_text,
+    in_force,
+    kept_text,
+    left_by,
+    new_rollback,
+    recorded,
+)
 from bezel.outside_changes.service_rules import service_changes
 
 T, LATER = "2026-11-27T18:00:00Z", "2026-11-28T09:30:00Z"
@@ -40,6 +49,31 @@ def test_another_text_is_no_record(text: str) -> None:
     assert in_force(service(text, pinned("llm-1"))) is None
 
 
+def test_what_rollbacks_have_left_is_remembered_over_deploys() -> None:
+    assert left_by(service("")) == ()
+    assert left_by(service(TEXT)) == ("llm-2",)
+    ended = service(ended_text(service(TEXT)))
+    assert left_by(ended) == ("llm-2",)
+    second = new_rollback(ended, "llm-1", LATER, ["llm-3"])
+    assert second.text() == f"llm-1 since {LATER} from llm-3, earlier from llm-2"
+    assert recorded(service(second.text())) == second
+    assert left_by(service(second.text())) == ("llm-3", "llm-2")
+    # Whoever names one of them anew takes it for good.
+    back = new_rollback(service(second.text()), "llm-2", LATER, ["llm-1"])
+    assert left_by(service(back.text())) == ("llm-1", "llm-3")
+    # A share of the traffic is not left by a move of all of it.
+    assert Rollback("llm-1", T, ("llm-1", "llm-2")).left == ("llm-2",)
+
+
+def test_the_memory_of_rollbacks_is_bounded() -> None:
+    held = service("")
+    for number in range(2, 60):
+        made = new_rollback(held, "llm-1", T, [f"llm-{number}"])
+        held = service(made.text())
+        assert recorded(held) == made
+    assert len(left_by(held)) == 20
+
+
 @pytest.mark.parametrize(
     ("traffic", "ended", "is_in_force"),
     [
@@ -64,7 +98,13 @@ def test_a_rollback_is_in_force_while_its_revision_has_all_traffic(
 
 @pytest.mark.parametrize(
     ("text", "ended", "kept"),
-    [(TEXT, f"ended {T}", TEXT), (f"ended {T}", f"ended {T}", f"ended {T}"), ("", "", ""), ("somebody's own", "", "")],
+    [
+        (TEXT, f"ended {T}, from llm-2", TEXT),
+        (f"ended {T}, from llm-2", f"ended {T}, from llm-2", f"ended {T}, from llm-2"),
+        ("", "", ""),
+        ("somebody's own", "", ""),
+        (f"ended {T}", "", ""),
+    ],
 )
 def test_a_deploy_ends_or_keeps_the_record(text: str, ended: str, kept: str) -> None:
     assert (ended_text(service(text)), kept_text(service(text))) == (ended, kept)

@@ -26,6 +26,7 @@ from bezel.resource_cost.stack_cost import UNKNOWN_MARKS
 
 Verdict = Literal["clean", "drifted", "unknown", "not deployed"]
 _CHECK = "pulumi-python:dynamic/smoke:HealthCheck"
+_OF_ROLLBACK = (["traffics"], ["annotations"], ["effectiveAnnotations"])
 _MISSING = object()
 _MODIFIER = "lastModifier"
 _TIMES = ("updateTime", "updated")
@@ -126,9 +127,7 @@ def _is_of_rollback(resource: ResourceDrift) -> bool:
     """Whether a rollback of the service explains all that differs: its traffic, and the annotation that records it."""
     if resource.type in (SWITCH, _CHECK):
         return True
-    return resource.type == SERVICE and all(
-        _parts(item.path)[:1] in (["traffics"], ["annotations"]) for item in resource.properties
-    )
+    return resource.type == SERVICE and all(_parts(item.path)[:1] in _OF_ROLLBACK for item in resource.properties)
 
 
 def _is_named(change: OutsideChange, resources: Sequence[ResourceDrift]) -> bool:

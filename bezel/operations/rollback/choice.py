@@ -1,7 +1,8 @@
 """Choice of the revision that a rollback moves the traffic to. Pure.
 
 A check is known to have passed by the stack's state, which keeps every revision that passed (smoke.health); Cloud Run
-itself knows only whether a revision once became ready. The last one is the newest that is older than what serves.
+itself knows only whether a revision once became ready. The last one is the newest that is older than what serves, and
+that no earlier rollback has left, since that was for a fault.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import Any
 
 from bezel.errors import NOT_SET, Problem, UserError
 from bezel.leases.clock import unix
-from bezel.outside_changes.rollback import Rollback
+from bezel.outside_changes.rollback import Rollback, left_by
 from bezel.text.shell import quoted
 from components.config.revision_traffic import shares
 
@@ -74,13 +75,16 @@ def choose(
         (name for name in by_name if _age(by_name[name], name) < _age(by_name.get(last, {}), last)),
         key=lambda name: _age(by_name[name], name),
     )
-    able = [name for name in older if name in passed and is_ready(by_name[name])]
+    left = left_by(service)
+    able = [name for name in older if name in passed and name not in left and is_ready(by_name[name])]
     if not able:
-        raise UserError(_none_known(stack, by_name, older, passed, last))
+        raise UserError(_none_known(stack, by_name, older, passed, left, last))
     skipped = older[older.index(able[-1]) + 1 :]
-    summary = f"{_moves(serving)} to {able[-1]}, the last revision that passed its check"
-    told = (f"passed over, as none of their checks is known to have passed: {', '.join(skipped[-_MOST_NAMED:])}",)
-    return Choice(able[-1], summary, told if skipped else ())
+    again = [name for name in skipped if name in left]
+    unknown = [name for name in skipped if name not in left]
+    told = [f"passed over, as an earlier rollback has left them: {_some(again)}"] if again else []
+    told += [f"passed over, as no check that they passed is known: {_some(unknown)}"] if unknown else []
+    return Choice(able[-1], f"{_moves(serving)} to {able[-1]}, the last revision that passed its check", tuple(told))
 
 
 def is_ready(revision: Mapping[str, Any]) -> bool:
@@ -122,21 +126,32 @@ def _none_known(
     by_name: Mapping[str, Mapping[str, Any]],
     older: Sequence[str],
     passed: Sequence[str],
+    left: Sequence[str],
     last: str,
 ) -> Problem:
-    able = [name for name in older if is_ready(by_name[name])]
+    able = [name for name in older if is_ready(by_name[name]) and name not in left]
+    again = [name for name in older if is_ready(by_name[name]) and name in left]
     gone = [name for name in passed if name not in by_name]
     parts = [f"{last} serves, and no earlier revision is known to have passed its check"]
     if not older and not gone:
         parts = [f"{last} serves, and the service has no earlier revision"]
-    parts += [f"deleted since: {', '.join(gone[-_MOST_NAMED:])}"] if gone else []
-    parts += [f"of no known check: {', '.join(able[-_MOST_NAMED:])}"] if able else []
-    never = [name for name in older if name not in able]
-    parts += [f"not ready: {', '.join(never[-_MOST_NAMED:])}"] if never else []
+    never = [name for name in older if not is_ready(by_name[name])]
+    rows = {
+        "deleted since": gone,
+        "of no known check": able,
+        "left by an earlier rollback": again,
+        "not ready": never,
+    }
+    parts += [f"{what}: {_some(names)}" for what, names in rows.items() if names]
     repair = _deploy(stack)
-    if able:
-        repair = f"name one yourself: `bezel rollback {quoted(stack)} --to {quoted(able[-1])}`, or {_deploy(stack)}"
+    if able or again:
+        one = quoted((able or again)[-1])
+        repair = f"name one yourself: `bezel rollback {quoted(stack)} --to {one}`, or {_deploy(stack)}"
     return Problem(f"stack {stack}", NOT_SET, f"{'; '.join(parts)}.", repair)
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[-_MOST_NAMED:])
 
 
 def _deploy(stack: str) -> str:

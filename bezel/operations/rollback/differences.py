@@ -1,4 +1,4 @@
-"""What differs between the serving revision and the one that gets its traffic: settings, and the model's name. Pure.
+"""Differences between the serving revision and the one that gets its traffic: settings, and the model's name. Pure.
 
 A variable's value is never shown.
 """

@@ -1,7 +1,7 @@
-"""What a revision needs to start, and whether it still exists: image, secrets, weights, service account.
+"""Parts that a revision needs to start, and whether they still exist: image, secrets, weights, service account.
 
 A revision that served once may have lost any of them since. What is gone refuses a rollback; what may not be read, or
-is held by somebody else's registry, is not judged. Reads only.
+is held by another registry, is not judged. Reads only.
 """
 
 import re

@@ -7,7 +7,7 @@ the next preview know it; the next deploy ends it. Leaves out leased machines, w
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -32,11 +32,11 @@ from bezel.operations.rollback.needs import Needs, needs_of
 from bezel.operations.rollback.passed import ended_rollback, passed_revisions
 from bezel.operations.rollback.start import start_notes
 from bezel.operations.status import read_service
-from bezel.outside_changes.rollback import Rollback, in_force
+from bezel.outside_changes.rollback import Rollback, in_force, left_by, new_rollback
+from bezel.resource_cost.stack_cost import StackCost
 from bezel.text.shell import quoted
 from components.config.revision_traffic import shares
 
-_TEMPLATE = ("containers", "nodeSelector", "gpuZonalRedundancyDisabled", "scaling")
 _MOST_REVISIONS = 1000
 _MOST_ORIGINS = 4
 
@@ -76,7 +76,7 @@ def plan_rollback(context: Context, arguments: RollbackArguments) -> Plan:
     wait_of(arguments.wait)
     seen = _look(context, arguments.stack)
     choice = _choose(seen, arguments)
-    before = live_cost(seen.deployment, seen.live, _named_revisions(seen, seen.live.get("traffic") or ()))
+    before = _price(seen, seen.live.get("traffic") or ())
     plan = Plan(
         operation="rollback",
         target=arguments.stack,
@@ -159,7 +159,8 @@ def _with_target(context: Context, plan: Plan, seen: _Seen, choice: Choice) -> P
     target, stack = seen.revisions[choice.target], seen.deployment.stack
     entry, serving = seen.passed.get(choice.target, {}), list(shares(seen.live))
     needs = needs_of(context, target)
-    after = _price_after(seen, choice.target)
+    before = _price(seen, seen.live.get("traffic") or ())
+    after = _price(seen, [each.as_json() for each in targets_of(seen.live, choice.target)])
     refusals = [f"{choice.target} cannot start: {text}" for text in needs.gone]
     if refusals:
         refusals.append(f"`bezel rollback {quoted(stack)} --to REVISION` names another revision")
@@ -169,7 +170,7 @@ def _with_target(context: Context, plan: Plan, seen: _Seen, choice: Choice) -> P
             "changes": (
                 PlannedChange(op="update", name=seen.service.name, type=SERVICE_TYPE, properties=("traffic",)),
             ),
-            "price": price_line(_price_before(seen), after),
+            "price": price_line(before, after),
             "price_after": price_of(after),
             "warnings": plain_all(
                 [*choice.warnings, *model_warnings(seen.deployment.model, target, entry), *_state_warnings(seen),
@@ -205,13 +206,13 @@ def _standing_notes(seen: _Seen, target: str) -> Iterator[str]:
     )
     yield "who may call it (IAM), its ingress and its own scaling belong to the service, and stay as they are now"
     if any(str(each.get("type")).endswith(":ScheduledMinimum") for each in seen.deployment.resources):
-        yield f"its schedule of minimum instances goes on, and then counts for {target}"
+        yield f"its schedule of minimum instances continues, and then counts for {target}"
 
 
 def _moved(context: Context, plan: Plan, seen: _Seen, arguments: RollbackArguments) -> Outcome:
     origin = sorted(shares(seen.live), key=lambda name: -shares(seen.live)[name])[:_MOST_ORIGINS]
     since = datetime.fromtimestamp(context.clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    rollback = Rollback(plan.basis["target"], since, tuple(origin))
+    rollback = new_rollback(seen.live, plan.basis["target"], since, origin)
 
     def read() -> Mapping[str, Any]:
         live = read_service(context, seen.service) or {}
@@ -242,27 +243,12 @@ def _moved(context: Context, plan: Plan, seen: _Seen, arguments: RollbackArgumen
     )
 
 
-def _price_before(seen: _Seen) -> Any:
-    return live_cost(seen.deployment, seen.live, _named_revisions(seen, seen.live.get("traffic") or ()))
-
-
-def _price_after(seen: _Seen, target: str) -> Any:
-    """The price with all traffic at a revision; what a tag reaches keeps its own minimum."""
-    revision = seen.revisions[target]
-    traffic = [each.as_json() for each in targets_of(seen.live, target)]
-    template = {key: revision[key] for key in _TEMPLATE if revision.get(key)}
-    live = {**seen.live, "template": template, "traffic": traffic, "latestReadyRevision": revision["name"]}
-    newest = short(seen.live.get("latestReadyRevision"))
-    named = [short(each.get("revision")) or newest for each in traffic]
-    return live_cost(seen.deployment, live, [seen.revisions[name] for name in dict.fromkeys(named)
-                                             if name != target and name in seen.revisions])  # fmt: skip
-
-
-def _named_revisions(seen: _Seen, traffic: Any) -> list[Mapping[str, Any]]:
-    """The revisions that the traffic names beside the newest ready one."""
+def _price(seen: _Seen, traffic: Sequence[Mapping[str, Any]]) -> StackCost:
+    """The price with this traffic; what a tag reaches keeps its own minimum."""
     newest = short(seen.live.get("latestReadyRevision"))
     names = dict.fromkeys(short(each.get("revision")) for each in traffic)
-    return [seen.revisions[name] for name in names if name and name != newest and name in seen.revisions]
+    named = [seen.revisions[name] for name in names if name and name != newest and name in seen.revisions]
+    return live_cost(seen.deployment, {**seen.live, "traffic": traffic}, named)
 
 
 def _basis(context: Context, seen: _Seen, target: str) -> dict[str, str]:
@@ -273,7 +259,7 @@ def _basis(context: Context, seen: _Seen, target: str) -> dict[str, str]:
         "service": f"{seen.service.id} {seen.live.get('uid', '')}".strip(),
         "traffic": _digest(traffic),
         "newest": short(seen.live.get("latestCreatedRevision")),
-        "checks": _digest(sorted(seen.passed)),
+        "checks": _digest([sorted(seen.passed), sorted(left_by(seen.live))]),
         "target": target,
     }
 

@@ -1,4 +1,4 @@
-"""What callers meet when the traffic comes to a revision: whether it must start, how long, at what price.
+"""Start of a revision that gets the traffic: whether it must start, for how long callers wait, at what price.
 
 The seconds and the price are those of the revision's own plan, which its check kept. A count of instances is Google's
 sample of a minute ago; without one, whether it must start is unknown.
