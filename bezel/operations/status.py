@@ -246,7 +246,9 @@ def newest_row(stack: StackStatus) -> Iterator[tuple[str, str]]:
 
 
 def outside_rows(stack: StackStatus) -> Iterator[tuple[str, str]]:
-    """Rows about what was changed outside of the program, and about what could not be read."""
+    """Rows about a rollback, about what was changed outside of the program, and about what could not be read."""
+    if stack.rollback is not None:
+        yield "rolled back", stack.rollback.line()
     for each in stack.outside:
         yield "outside", OutsideChange(**each.model_dump()).line()
         yield "repair", each.repair
@@ -413,7 +415,6 @@ def _block(stack: StackStatus) -> str:
         ("revision", traffic or None),
         *newest_row(stack),
         ("requests", None if stack.calls is None else stack.calls.line()),
-        ("rolled back", None if stack.rollback is None else stack.rollback.line()),
         ("instances", scale if not stack.leases else None),
         ("running", None if stack.instances is None else stack.instances.line()),
         *((f"lease {lease.name}", _lease_line(lease)) for lease in stack.leases),

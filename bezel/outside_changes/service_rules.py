@@ -204,7 +204,8 @@ def _of_traffic(
     """A tag gives a revision an address, and lets it keep its minimum of instances; so does a share of the traffic."""
     allowed = {_target(target) for target in declared.get("traffics") or ()}
     if switched is not None:
-        allowed |= {(switched, 100, ""), ("", 0, NEWEST)}
+        # What a gated service was declared with was in force until the switch moved the traffic.
+        allowed = {(switched, 100, ""), ("", 0, NEWEST)} | (set() if switched else allowed)
     tags = {tag for _, _, tag in allowed} | {""}
     program = ", ".join(sorted(_target_text(target) for target in allowed)) or "100 % to the newest revision"
     for target in live.get("traffic") or ():

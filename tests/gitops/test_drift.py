@@ -13,6 +13,7 @@ from bezel.gitops.outcomes import Exit
 from bezel.gitops.stack_engine import StackEngine
 from bezel.gitops.upkeep.drift import PropertyDrift, StackDrift, differences, drift_of
 from bezel.gitops.upkeep.drift_report import DriftReport
+from bezel.outside_changes.change import Findings, OutsideChange
 from bezel.pulumi_engine.engine_process import End
 from bezel.resource_cost.stack_cost import UNKNOWN_MARKS
 
@@ -155,6 +156,32 @@ def test_only_a_complete_reading_says_that_there_is_no_drift(engine, verdict):
     found = drift_of("dev", engine)
     assert found.verdict == verdict
     assert bool(found.problems) == (verdict == "unknown")
+
+
+ROLLBACK = OutsideChange("service llm", "traffic", "100 % pinned to llm-1 since T", "newest", "rollback", "deploy.")
+MOVED = ("traffics[0].revision", 'annotations["bezel-rollback"]', 'effectiveAnnotations["bezel-rollback"]')
+
+
+@pytest.mark.parametrize(
+    ("paths", "found", "cause"),
+    [
+        (MOVED, (ROLLBACK,), "differs by the rollback below"),
+        # Whatever else differs is a change of another user's.
+        ((*MOVED, IMAGE), (ROLLBACK,), "changed outside of the program"),
+        (MOVED, (replace(ROLLBACK, kind="cost"),), "changed outside of the program"),
+        (MOVED, (), "changed outside of the program"),
+    ],
+)
+def test_a_rollback_is_named_as_the_cause_of_its_own_differences_alone(paths, found, cause):
+    planned = change(paths=paths)
+    run = result(changes=(planned,), refreshed=(refresh(paths=("traffics", "template", "effectiveAnnotations")),))
+    drift = drift_of("dev", opened(run), lambda _entries: Findings(found))
+    assert drift.verdict == "drifted"
+    text = DriftReport((drift,)).text()
+    assert f"llm (Service): {cause}" in text
+    if found == (ROLLBACK,):
+        assert "service llm: traffic: cloud 100 % pinned to llm-1 since T, program newest (a rollback)" in text
+        assert ": a rollback" in DriftReport((drift,)).markdown()
 
 
 def stack(verdict, **more):

@@ -14,6 +14,7 @@ from bezel.operations.changes.basis import ChangedError
 from bezel.operations.changes.confirmations import ConfirmationError, Confirmations
 from bezel.operations.changes.stack_lock import CancelledError
 from bezel.operations.rollback.rollback import RollbackArguments, plan_rollback
+from bezel.operations.status import StatusArguments, status
 from bezel.outside_changes.rollback import ANNOTATION
 from tests.support.operations.deployed import NOW, SERVICE, service_resource, state_of
 from tests.support.operations.rolled_stack import (
@@ -63,6 +64,13 @@ def test_status_tells_a_rollback_and_no_outside_change(stack: RolledStack) -> No
     assert found.rollback.line() == (
         f"pinned to llm-00002-abc since {AT}, from llm-00003-abc; the next deploy moves the traffic"
     )
+
+
+def test_a_list_of_stacks_names_the_rollback_of_one(stack: RolledStack) -> None:
+    stack.cloud.keep("other", state_of(service_resource()))
+    stack.apply(stack.plan())
+    text = status(stack.context(), StatusArguments()).text()
+    assert f"dev: rolled back: pinned to llm-00002-abc since {AT}" in text
 
 
 def test_status_tells_a_move_by_hand_as_an_outside_change(stack: RolledStack) -> None:

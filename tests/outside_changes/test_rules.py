@@ -143,6 +143,10 @@ def test_a_service_is_compared_with_its_declaration_and_with_defaults(
         # A gated rollout: declared at first, then moved by the switch.
         ([{**NEWEST, "tag": "newest"}], None, [{**NEWEST, "tag": "newest"}], []),
         ([], "llm-2", [pinned("llm-2"), HELD], []),
+        # The state has the traffic of before the move: what was moved back there by hand is a change.
+        ([pinned("llm-1"), HELD], "llm-2", [pinned("llm-2"), HELD], []),
+        ([pinned("llm-1"), HELD], "llm-2", [pinned("llm-1"), HELD], ["traffic"]),
+        ([pinned("llm-1"), HELD], "", [pinned("llm-1"), HELD], []),
         ([], "llm-2", [pinned("llm-1"), HELD], ["traffic"]),
         ([], "llm-2", [pinned("llm-2", 50), pinned("llm-1", 50), HELD], ["traffic", "traffic"]),
         ([], "llm-2", [pinned("llm-2"), HELD, pinned("llm-1", 0, tag="x")], ["traffic, tag x"]),

@@ -150,12 +150,13 @@ def _check(call: Call, body: Json, service_id: str, message: str) -> None:
         if target.get("revision") and status.short(target["revision"]) not in revisions:
             text = f"Revision '{target['revision']}' of the traffic does not exist."
             raise invalid(text, ("service.traffic", "revision"))
-        _check_ready(call, f"{_name_of(call, service_id)}/revisions/{status.short(target.get('revision') or '')}")
+        if target.get("revision") and target.get("percent"):
+            _check_ready(call, f"{_name_of(call, service_id)}/revisions/{status.short(target['revision'])}")
     resources.check_account(call, template)
 
 
 def _check_ready(call: Call, name: str) -> None:
-    """Check that a revision which the traffic names, if it names one, has become ready.
+    """Check that a revision which is to get traffic has become ready.
 
     Raises:
         ApiError: FAILED_PRECONDITION.
