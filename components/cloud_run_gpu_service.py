@@ -9,8 +9,8 @@ default for `deletion_protection` is true (docs of Cloud Run and of the provider
 service's whole traffic, and undeclared traffic as the state last saw it: so it is declared.
 
 With `gated` a new revision gets no traffic, only an address of its own, and `TrafficSwitch` moves the traffic to it.
-A rollback (`bezel.outside_changes.rollback`) is ended by the next deploy: the program reads it from the service, and
-declares its end.
+A rollback (`bezel.outside_changes.rollback`) is ended by the next deploy: the program reads it from the service, keeps
+the traffic where it is in the update, and `TrafficSwitch` moves it after that.
 With `retries_failed` a deploy makes another revision after a failed one: Cloud Run retries none, and replacing the
 service would delete the serving revision, and is refused where the service is protected from deletion.
 
@@ -35,13 +35,12 @@ from pulumi_gcp import cloudrunv2
 from pydantic import Field, model_validator
 
 from bezel.outside_changes.rollback import ANNOTATION as ROLLBACK_ANNOTATION
-from bezel.outside_changes.rollback import ROLLED_BACK, ended_text, in_force, kept_text
+from bezel.outside_changes.rollback import ROLLED_BACK, in_force, kept_text
 from bezel.planner.base.schedule import ANNOTATION as SCHEDULE_ANNOTATION
 from components.base.arguments import ComponentArgs
 from components.base.cloud_run_service import CloudRunServiceArgs, declare_service
 from components.config.revision_traffic import (
     ATTEMPT,
-    DIRECT,
     FINGERPRINT,
     RESTARTED,
     TAG,
@@ -50,6 +49,7 @@ from components.config.revision_traffic import (
     declared,
     fingerprint_of,
 )
+from components.config.rollback_end import rollback_end
 from components.lookups.cloud_run import look_up_service
 from components.vllm_container import VllmContainer
 
@@ -135,7 +135,9 @@ class CloudRunGpuService(pulumi.ComponentResource):
         resource_name: `projects/P/locations/L/services/S`, computed.
         fingerprint: Changes with anything that the service declares.
         declared: Those of the service's inputs that the platform returns, for a comparison with the served state.
-            Without the traffic in a gated rollout, which moves it later.
+            Without the traffic in a gated rollout, and after a rollback, which move it later.
+        unpins: Whether a rollback was recorded, without a gate: make a `TrafficSwitch` to the newest revision then,
+            before the checks.
     """
 
     def __init__(self, name: str, args: CloudRunGpuServiceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -146,7 +148,8 @@ class CloudRunGpuService(pulumi.ComponentResource):
             self, name, args, opts, inputs=inputs, seconds=args.deadline_seconds, hooks=args.hooks
         )
         self.fingerprint = fingerprint_of({**inputs, "deletion_protection": args.deletion_protection})
-        undeclared = {"annotations", *(["traffics"] if args.gated else [])}
+        self.unpins = not args.gated and ROLLBACK_ANNOTATION in inputs.get("annotations", {})
+        undeclared = {"annotations", *(["traffics"] if args.gated or self.unpins else [])}
         self.declared = {key: value for key, value in inputs.items() if key not in undeclared}
         self.url = service.uri
         self.newest_url = service.uri
@@ -168,18 +171,21 @@ def _inputs(args: CloudRunGpuServiceArgs) -> dict[str, Any]:
         "labels": dict(args.labels),
         "template": _template(args, {ATTEMPT: failed, RESTARTED: args.restarted_at}),
     }
-    targets: tuple[Target, ...] | None = DIRECT
+    targets: tuple[Target, ...] | None
     annotations = {SCHEDULE_ANNOTATION: str(args.scheduled_minimum)} if args.scheduled_minimum else {}
     _tell_rollback(args, service)
+    counted = {**inputs, "deletion_protection": args.deletion_protection}
     # A difference to the state, so that a deploy of the same revision updates the service and ends the rollback too.
-    rollback = kept_text(service) if args.gated else ended_text(service)
-    if rollback:
-        annotations[ROLLBACK_ANNOTATION] = rollback
     if args.gated:
-        counted = {**inputs, "deletion_protection": args.deletion_protection}
+        rollback = kept_text(service)
         fingerprint = fingerprint_of(counted | {"rollback": rollback} if rollback else counted)
         targets = declared(service, fingerprint)
         annotations[FINGERPRINT] = fingerprint
+    else:
+        end = rollback_end(service, fingerprint_of(counted))
+        rollback, targets = end.annotation, end.targets
+    if rollback:
+        annotations[ROLLBACK_ANNOTATION] = rollback
     if annotations:
         inputs["annotations"] = annotations
     if targets is not None:
@@ -193,14 +199,10 @@ def _tell_rollback(args: CloudRunGpuServiceArgs, service: Mapping[str, Any] | No
     if found is None or not pulumi.runtime.is_dry_run():
         return
     newest = str((service or {}).get("latestReadyRevision") or "").rpartition("/")[2]
-    meanwhile = f"{found.revision} has it until the new revision has passed its checks."
-    if not args.gated:
-        meanwhile = (
-            f"until the new revision is ready, {newest} may get the requests, and it keeps them if the new one fails."
-        )
+    until = "has passed its checks" if args.gated else "is ready"
     pulumi.log.warn(
         f"{ROLLED_BACK} the traffic of {args.service} is {found.sentence()}. This deploy moves it to the newest "
-        f"revision, now {newest}; {meanwhile}"
+        f"revision, now {newest}; {found.revision} has it until a new revision {until}."
     )
 
 

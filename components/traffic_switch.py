@@ -1,4 +1,4 @@
-"""Move of a Cloud Run service's traffic to its newest revision, as the last step of a gated rollout.
+"""Move of a Cloud Run service's traffic to its newest revision: last step of a gated rollout, and of a rollback's end.
 
 Make it depend on the checks that have to pass first: as long as they fail, the previous revision serves. Traffic that
 was moved by hand is a difference in the next preview, and moved back by the next deploy. Owns the traffic after the
@@ -32,6 +32,8 @@ class TrafficSwitchArgs(ComponentArgs):
     template: Text | None = None
     """A fingerprint of the declared template of the revisions: a change of it shows already in the preview, in which
     the provider still has the old revision."""
+    newest: bool = False
+    """Whether the traffic goes to the newest revision without its name, as in a direct rollout: after a rollback."""
     deadline_seconds: float = 300.0
     """Time limit for the platform to move it."""
 
@@ -52,6 +54,7 @@ class TrafficSwitch(Resource, module="components", name="TrafficSwitch"):
             "service": args.service,
             "revision": args.revision,
             "template": args.template,
+            "newest": args.newest or None,
             "deadline_seconds": args.deadline_seconds,
             "serving": None,
         }

@@ -45,6 +45,9 @@ def deploy(plan: Plan) -> dict[str, Any]:
     service, image = _service(plan, gated=gated)
     _schedule(plan, service)
     _observability(plan, service)
+    switch: TrafficSwitch | None = None
+    if service.unpins:
+        switch = TrafficSwitch("traffic", _switch_args(service, newest=True), opts=after(service))
     health, benchmark = check_and_measure(
         plan,
         service=service.resource_name,
@@ -54,17 +57,21 @@ def deploy(plan: Plan) -> dict[str, Any]:
         # Without a gate there is one address, and the state of older stacks holds no other.
         audience=service.url if gated else None,
         revision=service.created_revision,
-        earlier=(service,),
+        earlier=(service,) if switch is None else (service, switch),
     )
     revision: pulumi.Output[str] = service.revision
     if gated:
-        args = TrafficSwitchArgs(
-            service=service.resource_name,
-            revision=service.created_revision,
-            template=template_fingerprint(service.declared),
-        )
-        revision = TrafficSwitch("traffic", args, opts=after(benchmark)).revision
+        revision = TrafficSwitch("traffic", _switch_args(service), opts=after(benchmark)).revision
     return {"url": service.url, "revision": revision, **shared_outputs(plan, image, health, benchmark)}
+
+
+def _switch_args(service: CloudRunGpuService, *, newest: bool = False) -> TrafficSwitchArgs:
+    return TrafficSwitchArgs(
+        service=service.resource_name,
+        revision=service.created_revision,
+        template=template_fingerprint(service.declared),
+        newest=newest,
+    )
 
 
 def _subnetwork_problems(plan: Plan) -> list[Problem]:

@@ -86,7 +86,8 @@ class Declared:
         services: Inputs of each Cloud Run service.
         minima: Minima that a schedule sets, by service.
         switched: Revision that a gated rollout moved the traffic to, by service; "" where that is not known yet.
-        ended: Time of the rollback that the last gated rollout ended, by service.
+        ended: Time of the rollback that the last move of the traffic ended, by service.
+        released: Services whose traffic was moved to the newest revision after their update.
         accounts: E-mail of each service account.
         buckets: Inputs of each bucket that the program made; None for one that it only uses.
         secrets: Secrets that it grants access to.
@@ -104,6 +105,7 @@ class Declared:
     minima: dict[str, frozenset[int]] = field(default_factory=dict)
     switched: dict[str, str] = field(default_factory=dict)
     ended: dict[str, str] = field(default_factory=dict)
+    released: set[str] = field(default_factory=set)
     accounts: dict[str, str] = field(default_factory=dict)
     buckets: dict[str, Mapping[str, Any] | None] = field(default_factory=dict)
     secrets: list[str] = field(default_factory=list)
@@ -140,6 +142,9 @@ def declared_in(entries: Sequence[Entry]) -> Declared:
         found.machines.append(_machine(name, held))
     for entry in entries:
         _note(found, entry)
+    for name in found.released & found.services.keys():
+        # It was declared with the traffic of before the move.
+        found.services[name] = {**found.services[name], "traffics": []}
     for where in list(found.grants):
         if where.startswith("b/"):
             found.buckets.setdefault(where, None)
@@ -156,9 +161,7 @@ def _note(found: Declared, entry: Entry) -> None:
         entries = inputs.get("entries") or ()
         found.minima[str(inputs.get("service"))] = frozenset(int(each[2]) for each in entries)
     elif entry.type == SWITCH:
-        revision = entry.outputs.get("revision") or inputs.get("revision") or ""
-        found.switched[str(inputs.get("service"))] = str(revision).rpartition("/")[2]
-        found.ended[str(inputs.get("service"))] = str(entry.outputs.get("ended") or "")
+        _note_switch(found, entry)
     elif entry.type == ACCOUNT:
         email = str(entry.outputs.get("email") or inputs.get("email") or entry.id.rpartition("/")[2])
         if _EMAIL.fullmatch(email):
@@ -168,6 +171,16 @@ def _note(found: Declared, entry: Entry) -> None:
         found.repositories[name] = {**inputs, "vulnerabilityScanningConfig": scanner}
     else:
         _note_plain(found, entry.type, name, inputs)
+
+
+def _note_switch(found: Declared, entry: Entry) -> None:
+    service = str(entry.inputs.get("service"))
+    found.ended[service] = str(entry.outputs.get("ended") or "")
+    if entry.inputs.get("newest"):
+        found.released.add(service)
+    else:
+        revision = entry.outputs.get("revision") or entry.inputs.get("revision") or ""
+        found.switched[service] = str(revision).rpartition("/")[2]
 
 
 def _note_plain(found: Declared, type_: str, name: str, inputs: Mapping[str, Any]) -> None:

@@ -1,9 +1,8 @@
 """Record of a rollback: the annotation of a Cloud Run service that says which revision has the traffic, and since when.
 
 It is written by the same request that moves the traffic, so there is never one without the other. It is in force as
-long as that revision has all traffic by its name, and no deploy has ended it. A deploy with the rollout `direct` ends
-it by the same annotation. One with the rollout `gated` moves the traffic after the service, so the record stays and the
-state of that move says which one it has ended. Pure.
+long as that revision has all traffic by its name, and no deploy has ended it. A deploy moves the traffic after it
+updated the service, so the record stays, and the state of that move says which rollback it has ended. Pure.
 """
 
 import re
@@ -16,7 +15,10 @@ ROLLED_BACK = "rolled back:"
 """Begin of what a program says in its preview, by which readers of its messages find it."""
 _TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 _NAMES = r"[a-z0-9-]{1,63}(?:,[a-z0-9-]{1,63})*"
-_RECORD = re.compile(rf"([a-z0-9-]{{1,63}}) since ({_TIME}) from ({_NAMES})(?:, earlier from ({_NAMES}))?")
+_RECORD = re.compile(
+    rf"([a-z0-9-]{{1,63}}) since ({_TIME}) from ({_NAMES})"
+    rf"(?:, earlier from ({_NAMES}))?(?:; deployed ([0-9a-f]{{16}}))?"
+)
 _ENDED = re.compile(rf"ended {_TIME}, from ({_NAMES})")
 _MOST_LEFT = 20
 
@@ -30,17 +32,20 @@ class Rollback:
         since: When, RFC 3339 in UTC to the second.
         origin: Short names of those that had it before.
         earlier: Short names of those that earlier rollbacks have left.
+        deployed: Fingerprint of the declaration that a deploy ends it with; "" before a deploy did.
     """
 
     revision: str
     since: str
     origin: tuple[str, ...]
     earlier: tuple[str, ...] = ()
+    deployed: str = ""
 
     def text(self) -> str:
         """The value of the annotation."""
         earlier = f", earlier from {','.join(self.earlier)}" if self.earlier else ""
-        return f"{self.revision} since {self.since} from {','.join(self.origin)}{earlier}"
+        deployed = f"; deployed {self.deployed}" if self.deployed else ""
+        return f"{self.revision} since {self.since} from {','.join(self.origin)}{earlier}{deployed}"
 
     def sentence(self) -> str:
         """What is so, for a reader, without a full stop."""
@@ -76,7 +81,7 @@ def recorded(service: Mapping[str, Any]) -> Rollback | None:
     if found is None:
         return None
     earlier = tuple(found[4].split(",")) if found[4] else ()
-    return Rollback(found[1], found[2], tuple(found[3].split(",")), earlier)
+    return Rollback(found[1], found[2], tuple(found[3].split(",")), earlier, found[5] or "")
 
 
 def left_by(service: Mapping[str, Any]) -> tuple[str, ...]:
@@ -92,7 +97,7 @@ def in_force(service: Mapping[str, Any], ended: str = "") -> Rollback | None:
 
     Args:
         service: The service in run v2's description.
-        ended: Time of the rollback that the last gated rollout has ended; "" without one.
+        ended: Time of the rollback that the last deploy has ended, by the state; "" without one.
     """
     found = recorded(service)
     if found is None or found.since == ended:

@@ -85,6 +85,14 @@ def has_all_traffic(service: Mapping[str, Any], revision: str) -> bool:
     return shares(service) == {revision: 100} and _is_held(service)
 
 
+def is_direct(service: Mapping[str, Any]) -> bool:
+    """Whether all traffic goes to whichever revision is the newest ready one, and no other address exists."""
+    given = service.get("traffic") or (Target(percent=100).as_json(),)
+    return [(_short(t.get("revision")), int(t.get("percent") or 0), t.get("tag") or "") for t in given] == [
+        ("", 100, "")
+    ]
+
+
 def is_gated(service: Mapping[str, Any]) -> bool:
     """Whether the service was last deployed by a gated rollout."""
     return FINGERPRINT in (service.get("annotations") or {})

@@ -17,7 +17,7 @@ from bezel.errors import Problem, caused_by
 from bezel.outside_changes.rollback import recorded
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
 from components.base.dynamic import DeployError
-from components.config.revision_traffic import has_all_traffic, moved_to, shares
+from components.config.revision_traffic import DIRECT, has_all_traffic, is_direct, moved_to, shares
 
 _PREVIEW_SECONDS = 5.0
 _REQUEST_SECONDS = 30.0
@@ -32,14 +32,18 @@ class TrafficSwitchError(DeployError):
 
 
 class TrafficSwitchProvider(ResourceProvider):
-    """Provider of `TrafficSwitch`. Inputs: service, revision, template, deadline_seconds. Outputs: serving, ended."""
+    """Provider of `TrafficSwitch`. Inputs: service, revision, template, newest, deadline_seconds.
+
+    Outputs: serving, and ended: the time of the rollback that it has ended, as of `bezel.outside_changes.rollback`.
+    """
 
     serialize_as_secret_always = False
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
         """Report a change for another revision, and for traffic that another user moved meanwhile."""
         revision, template = _news.get("revision"), _news.get("template")
-        if contains_unknowns([revision, template]) or revision != _olds.get("revision"):
+        is_other = revision != _olds.get("revision") or bool(_news.get("newest")) != bool(_olds.get("newest"))
+        if contains_unknowns([revision, template]) or is_other:
             return DiffResult(changes=True)
         # A state of before it was declared has none.
         if "template" in _olds and template != _olds["template"]:
@@ -51,7 +55,7 @@ class TrafficSwitchProvider(ResourceProvider):
             # The plugin cannot write to the engine's log, but the engine shows its standard error.
             sys.stderr.write(f"warning: {_unreadable(_news, error)}\n")
             return DiffResult(changes=False)
-        if has_all_traffic(service, _short(revision)):
+        if _is_there(_news, service, _short(revision)):
             return DiffResult(changes=False)
         sys.stderr.write(f"warning: the traffic was moved: {_shares_text(service)}, not to {_short(revision)} alone\n")
         return DiffResult(changes=True)
@@ -112,7 +116,7 @@ def _moved(props: Mapping[str, Any]) -> dict[str, Any]:
 def _move(client: GoogleClient, props: Mapping[str, Any], revision: str, until: float) -> dict[str, Any]:
     for number in range(1, _ATTEMPTS + 1):
         service = _service(client, props)
-        if has_all_traffic(service, revision):
+        if _is_there(props, service, revision):
             return service
         _refuse_another(service, revision)
         try:
@@ -121,7 +125,7 @@ def _move(client: GoogleClient, props: Mapping[str, Any], revision: str, until: 
                 f"{endpoint('CLOUD_RUN_V2')}{props['service']}",
                 params={"updateMask": "traffic"},
                 json={
-                    "traffic": [target.as_json() for target in moved_to(revision)],
+                    "traffic": [target.as_json() for target in (DIRECT if props.get("newest") else moved_to(revision))],
                     "etag": service.get("etag", ""),
                 },
                 idempotent=True,
@@ -133,7 +137,7 @@ def _move(client: GoogleClient, props: Mapping[str, Any], revision: str, until: 
             continue
         _finished(client, operation, revision, until)
     service = _service(client, props)
-    if not has_all_traffic(service, revision):
+    if not _is_there(props, service, revision):
         raise TrafficSwitchError(
             Problem(
                 f"traffic of {_short(props['service'])}",
@@ -143,6 +147,11 @@ def _move(client: GoogleClient, props: Mapping[str, Any], revision: str, until: 
             )
         )
     return service
+
+
+def _is_there(props: Mapping[str, Any], service: Mapping[str, Any], revision: str) -> bool:
+    """Whether the traffic is where it is to be moved: by the revision's name, or to the newest one without its name."""
+    return is_direct(service) if props.get("newest") else has_all_traffic(service, revision)
 
 
 def _finished(client: GoogleClient, operation: Mapping[str, Any], revision: str, until: float) -> None:

@@ -93,24 +93,49 @@ ROLLBACK = "chat-1 since 2026-11-27T18:00:00Z from chat-2"
 ENDED = "ended 2026-11-27T18:00:00Z, from chat-2"
 
 
+NEWEST = {"type": LATEST, "percent": 100}
+
+
 @pytest.mark.parametrize(
     ("annotation", "traffic", "declared_as"),
     [
-        (ROLLBACK, [pinned("chat-1")], ENDED),
-        (ROLLBACK, [{"type": LATEST, "percent": 100}], ENDED),
-        (ENDED, [{"type": LATEST, "percent": 100}], ENDED),
-        ("somebody's own", [{"type": LATEST, "percent": 100}], None),
+        (ROLLBACK, [NEWEST], ENDED),
+        (ENDED, [NEWEST], ENDED),
+        ("another user's", [NEWEST], None),
         (None, [pinned("chat-1")], None),
     ],
 )
-def test_without_a_gate_a_deploy_ends_a_rollback(
+def test_without_a_gate_what_is_no_rollback_in_force_is_declared_as_ever(
     run: FakeRun, annotation: str | None, traffic: list[dict[str, Any]], declared_as: str | None
 ) -> None:
     given = {} if annotation is None else {"annotations": {ANNOTATION: annotation}}
     run.service = described(*traffic, **given)
     found = inputs(gated=False, retries_failed=True)
     assert found.get("annotations", {}).get(ANNOTATION) == declared_as
-    assert found["traffics"] == [{"type": LATEST, "percent": 100}]
+    assert found["traffics"] == [NEWEST]
+
+
+@pytest.mark.slow
+def test_without_a_gate_a_rollback_serves_until_the_update_is_done(run: FakeRun) -> None:
+    direct: dict[str, Any] = {"gated": False, "retries_failed": True}
+    run.service = described(pinned("chat-1"), annotations={ANNOTATION: ROLLBACK})
+    first = inputs(**direct)
+    assert first["traffics"] == [pinned("chat-1")]
+    assert first["annotations"][ANNOTATION].startswith(f"{ROLLBACK}; deployed ")
+    # The run was killed before the move: the same again.
+    run.service = described(pinned("chat-1"), annotations=first["annotations"])
+    assert inputs(**direct) == first
+    # After the move, nothing is left to update; a change of the file sends the traffic as ever, and ends the record.
+    run.service = described(NEWEST, annotations=first["annotations"])
+    again = inputs(**direct)
+    assert "traffics" not in again
+    assert again["annotations"] == first["annotations"]
+    changed = inputs(**direct, max_instances=3)
+    assert changed["traffics"] == [NEWEST]
+    assert changed["annotations"] == {ANNOTATION: ENDED}
+    # Traffic that another user moved after it is sent again.
+    run.service = described(pinned("chat-2"), annotations=first["annotations"])
+    assert inputs(**direct)["traffics"] == [NEWEST]
 
 
 @pytest.mark.slow
@@ -130,7 +155,7 @@ def test_a_gated_deploy_keeps_what_a_rollback_serves_until_the_checks_passed(run
 
 def test_a_preview_says_what_becomes_of_a_rollback(run: FakeRun, caplog: pytest.LogCaptureFixture) -> None:
     run.service = described(pinned("chat-1"), TAGGED, annotations={ANNOTATION: ROLLBACK})
-    for gated, said in ((True, "chat-1 has it until the new revision has passed"), (False, "chat-2 may get the")):
+    for gated, said in ((True, "chat-1 has it until a new revision has passed"), (False, "until a new revision is")):
         caplog.clear()
         declared(preview=True, gated=gated, retries_failed=True)
         assert "rolled back: the traffic of chat is pinned to chat-1 since 2026-11-27T18:00:00Z" in caplog.text

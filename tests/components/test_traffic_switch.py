@@ -41,6 +41,23 @@ def test_a_move_records_which_rollback_it_has_ended(run: FakeRun) -> None:
     assert "ended" not in moved(ended="2026-01-01T00:00:00Z")
 
 
+def test_after_a_rollback_the_newest_revision_gets_the_traffic_without_its_name(
+    run: FakeRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = {"bezel-rollback": "chat-1 since 2026-11-27T18:00:00Z from chat-2"}
+    direct = {**PROPS, "newest": True}
+    run.service = described(pinned("chat-1"), annotations=record)
+    assert TrafficSwitchProvider().diff("id", direct, direct).changes
+    assert "100 % of the traffic goes to chat-1" in capsys.readouterr().err
+    outs = moved(newest=True)
+    assert [body["traffic"] for body in run.bodies] == [[{"type": LATEST, "percent": 100}]]
+    assert (outs["serving"], outs["ended"]) == ({"chat-2": 100}, "2026-11-27T18:00:00Z")
+    assert not TrafficSwitchProvider().diff("id", direct, direct).changes
+    assert TrafficSwitchProvider().diff("id", direct, dict(PROPS)).changes, "another rollout"
+    moved(newest=True)
+    assert len(run.bodies) == 1
+
+
 def test_what_was_moved_already_is_not_moved_again(run: FakeRun) -> None:
     """As after a run that was killed between the move and its end."""
     first, second = moved(), TrafficSwitchProvider().update("id", {}, PROPS).outs

@@ -82,6 +82,15 @@ class Life:
         answer = self.pipeline.cloud.patch(path, {"traffic": [pinned, *tags]}, updateMask="traffic")
         assert answer.status_code == 200, answer.text
 
+    def fail_starts(self) -> None:
+        """Let the next revision fail to start: its image cannot be pulled."""
+        fault = {"kind": "image-missing", "parameters": {"seen": "deploy"}}
+        assert self.pipeline.cloud.post("/localcloud/faults", fault).status_code == 200
+
+    def clear_faults(self) -> None:
+        """Take every fault off."""
+        assert self.pipeline.cloud.delete("/localcloud/faults").status_code == 200
+
     def plan_rollback_is_refused(self, reason: str) -> bool:
         """Whether a rollback is refused for this reason."""
         with pytest.raises(UserError, match=reason):
@@ -152,6 +161,13 @@ def test_a_rollback_is_told_everywhere_and_ended_by_the_next_deploy(life: Life) 
     # Once more, and the next revision gets the traffic.
     assert life.rollback().verdict == "done"
     assert life.serving() == {first: 100}
+    # A revision that does not start leaves the traffic where it was rolled back to.
+    life.fail_starts()
+    failed = life.deploy()
+    assert failed.verdict == "failed", failed
+    assert life.serving() == {first: 100}
+    assert life.status().rollback is not None
+    life.clear_faults()
     assert life.deploy().verdict == "done"
     third = life.newest()
     assert life.serving() == {third: 100}

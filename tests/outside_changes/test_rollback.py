@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from bezel.outside_changes.declared import SERVICE as DECLARED
+from bezel.outside_changes.declared import SWITCH, Entry, declared_in
 from bezel.outside_changes.rollback import (
     ANNOTATION,
     Rollback,
@@ -63,6 +65,23 @@ def test_what_rollbacks_have_left_is_remembered_over_deploys() -> None:
     assert left_by(service(back.text())) == ("llm-1", "llm-3")
     # A share of the traffic is not left by a move of all of it.
     assert Rollback("llm-1", T, ("llm-1", "llm-2")).left == ("llm-2",)
+
+
+def test_the_record_keeps_which_declaration_has_ended_it() -> None:
+    deployed = Rollback("llm-1", T, ("llm-2",), ("llm-3",), "0123456789abcdef")
+    assert deployed.text() == f"llm-1 since {T} from llm-2, earlier from llm-3; deployed 0123456789abcdef"
+    assert recorded(service(deployed.text())) == deployed
+    assert new_rollback(service(deployed.text()), "llm-3", LATER, ["llm-1"]).deployed == ""
+
+
+def test_a_switch_to_the_newest_revision_takes_the_place_of_what_the_update_declared() -> None:
+    inputs = {"project": "p", "location": "us-east4", "name": "llm", "traffics": [pinned("llm-1")]}
+    switch = Entry(SWITCH, "", {"service": SERVICE, "newest": True, "revision": "llm-2"}, {"ended": T})
+    declared = declared_in([Entry(DECLARED, SERVICE, inputs, {}), switch])
+    assert (declared.switched, declared.ended) == ({}, {SERVICE: T})
+    assert service_changes(SERVICE, declared.services[SERVICE], service(TEXT, LATEST), ended=T) == []
+    moved = service_changes(SERVICE, declared.services[SERVICE], service(TEXT, pinned("llm-1")), ended=T)
+    assert [change.kind for change in moved] == ["cost"]
 
 
 def test_the_memory_of_rollbacks_is_bounded() -> None:

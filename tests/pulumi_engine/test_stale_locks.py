@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bezel.pulumi_engine.stale_locks import Lock, live_lock, stale_lock_pids
+from bezel.pulumi_engine.stale_locks import Lock, live_lock, present_lock, stale_lock_pids
 
 
 @pytest.fixture
@@ -64,3 +64,16 @@ def test_the_lock_of_an_engine_that_goes_on_is_found_among_others(tmp_path: Path
     lock(tmp_path, "d", {"pid": os.getpid(), "hostname": here, "timestamp": "2026-11-23T08:00:00.123Z"})
     assert live_lock(tmp_path, "bezel", "one") == Lock(os.getpid(), here, "2026-11-23T08:00:00.123Z")
     assert live_lock(tmp_path, "bezel", "two") is None
+
+
+def test_any_lock_that_may_be_alive_is_present_and_says_whose_it_is(tmp_path: Path, gone: int) -> None:
+    here = socket.gethostname()
+    lock(tmp_path, "a", {"pid": gone, "hostname": here})
+    assert present_lock(tmp_path, "bezel", "one") is None
+    lock(tmp_path, "b", {"pid": 7, "hostname": "another machine", "timestamp": "2026-11-24T00:00:00Z"})
+    assert present_lock(tmp_path, "bezel", "one") == "process 7 on another machine, since 2026-11-24T00:00:00Z"
+    lock(tmp_path, "b", {"pid": os.getpid(), "hostname": here})
+    assert present_lock(tmp_path, "bezel", "one") == f"process {os.getpid()} on {here}"
+    lock(tmp_path, "b", "no lock")
+    assert present_lock(tmp_path, "bezel", "one") == "an unknown process"
+    assert present_lock(tmp_path, "bezel", "another") is None
