@@ -20,6 +20,13 @@ def change(*properties: str, op: Any = "update", type_: str = SERVICE) -> Planne
         change("scaling.minInstanceCount"),
         change("scaling"),
         change("scaling.minInstanceCount", 'template.annotations["bezel-restarted-at"]', "template.labels"),
+        change(
+            "scaling.minInstanceCount",
+            'annotations["bezel-rollback"]',
+            'effectiveAnnotations["bezel-rollback"]',
+            "traffics[0].revision",
+        ),
+        change(op="create", type_="pulumi-python:dynamic/components:TrafficSwitch"),
         change(op="replace", type_="pulumi-python:dynamic/smoke:HealthCheck"),
         change("revision", type_="pulumi-python:dynamic/components:TrafficSwitch"),
     ],
@@ -33,6 +40,9 @@ def test_what_was_asked_for_and_what_follows_is_no_other_change(changed: Planned
     [
         change("scalings.minInstanceCount"),
         change("scaling.minInstanceCount", "template.containers[0].image"),
+        change("scaling.minInstanceCount", "traffics[0].revision"),
+        change("scaling.minInstanceCount", 'annotations["other"]'),
+        change("template.containers[0].image", 'annotations["bezel-rollback"]'),
         change("scaling.minInstanceCount", op="replace"),
         change(op="create"),
         change(op="delete", type_="gcp:storage/bucket:Bucket"),

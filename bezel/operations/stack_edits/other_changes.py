@@ -3,11 +3,15 @@
 from collections.abc import Iterable
 
 from bezel.operations.changes.plan import PlannedChange
+from bezel.outside_changes.rollback import ANNOTATION as ROLLBACK
 
 # These run again whenever the service has a new revision.
 _FOLLOWING = ("HealthCheck", "ShortBenchmark", "TrafficSwitch")
 # The provider names them with every change of a template that has an annotation or a label.
 _WITH_ANY = ("template.annotations", "template.labels")
+_RECORD = f'annotations["{ROLLBACK}"]'
+# Any deploy ends a rollback, which its preview says.
+_OF_ROLLBACK = ("annotations", "effectiveAnnotations", "traffics")
 
 
 def other_changes(changes: Iterable[PlannedChange], *own: str) -> tuple[str, ...]:
@@ -21,11 +25,16 @@ def other_changes(changes: Iterable[PlannedChange], *own: str) -> tuple[str, ...
         change.name
         for change in changes
         if not change.type.endswith(_FOLLOWING)
-        and not (change.op == "update" and all(_is_within(path, (*own, *_WITH_ANY)) for path in change.properties))
+        and not (change.op == "update" and all(_is_within(path, _meant(change, own)) for path in change.properties))
     ]
     if not others:
         return ()
     return (f"file or program have changed since the last deploy: it changes {', '.join(others)} otherwise too",)
+
+
+def _meant(change: PlannedChange, own: Iterable[str]) -> tuple[str, ...]:
+    """Paths of what is meant to change with a resource."""
+    return (*own, *_WITH_ANY, *(_OF_ROLLBACK if _RECORD in change.properties else ()))
 
 
 def _is_within(path: str, parents: Iterable[str]) -> bool:
