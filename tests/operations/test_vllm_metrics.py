@@ -98,7 +98,7 @@ def test_preemptions_are_judged_by_their_growth() -> None:
 def test_failures_of_the_server_lower_the_share_of_success_and_those_of_clients_do_not() -> None:
     first = recorded("metrics.txt")
     assert by_name(figures_of(first))["success_rate"].value == 1.0  # in spite of 18 refused requests
-    failed = replace(first, outcomes={**first.outcomes, (names.HTTP, "5xx"): 13.0})
+    failed = replace(first, outcomes={**first.outcomes, (names.HTTP, "5xx"): 12.0})
     assert by_name(figures_of(failed))["success_rate"].value == 0.5
 
 

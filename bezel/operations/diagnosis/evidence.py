@@ -17,7 +17,7 @@ from bezel.operations.redaction import cleaned
 from bezel.operations.serving.metrics import read_samples
 from bezel.operations.serving.server import DeployedServer
 from bezel.operations.status import read_service
-from bezel.operations.vllm_metrics.figures import Figure, Outcome, figures_of, outcomes_of
+from bezel.operations.vllm_metrics.figures import Figure, Outcome, figures_of, notes_of, outcomes_of
 from smoke.platform import Condition, ServiceState
 
 _NOTE = 500
@@ -83,7 +83,7 @@ def evidence_of(
         conditions=conditions,
         figures=() if sample is None else figures_of(sample),
         outcomes=() if sample is None else outcomes_of(sample),
-        notes=tuple(notes),
+        notes=(*notes, *(() if sample is None else notes_of(sample))),
     )
 
 

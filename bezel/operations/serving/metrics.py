@@ -16,7 +16,7 @@ from bezel.operations.context import Context
 from bezel.operations.results import Arguments, Result, utc
 from bezel.operations.service_use.instances import Instances, instances_of
 from bezel.operations.serving.server import DeployedServer
-from bezel.operations.vllm_metrics.figures import Figure, Outcome, figures_of, outcomes_of, shown
+from bezel.operations.vllm_metrics.figures import Figure, Outcome, figures_of, notes_of, outcomes_of, shown
 from bezel.operations.vllm_metrics.sample import MAX_BYTES, Sample, parse, why_not_comparable
 
 _READS = 3
@@ -123,7 +123,7 @@ def metrics(context: Context, arguments: MetricsArguments) -> Metrics:
         interval_seconds=round(last.read_at - first.read_at, 3) if first else None,
         figures=figures_of(last, first),
         outcomes=outcomes_of(last, first),
-        notes=notes,
+        notes=(*notes, *notes_of(last, first)),
     )
 
 

@@ -15,6 +15,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from bezel.operations.vllm_metrics import sample as names
 from bezel.operations.vllm_metrics.sample import Sample
 
+_BEAMS = 0.05
+"""Share of steps of beam searches up to which a mean over the engine's requests is one over those of callers: a decision
+of this project, below which a mean is off by a twentieth at most."""
+
 Basis = Literal["now", "since the start", "in the interval"]
 
 # Requests that ended without the server's fault: of the reasons of vLLM, and of the classes of HTTP.
@@ -85,6 +89,17 @@ def outcomes_of(last: Sample, first: Sample | None = None) -> tuple[Outcome, ...
     )
 
 
+def notes_of(last: Sample, first: Sample | None = None) -> tuple[str, ...]:
+    """What limits the figures of these samples: () where they are of callers' requests."""
+    share = beam_share(last, first)
+    if share <= _BEAMS:
+        return ()
+    return (
+        f"up to {share:.0%} of the engine's requests are steps of a beam search, each with a first token of its own: "
+        "TTFT and queue time are not judged",
+    )
+
+
 def shown(figure: Figure) -> str:
     """The value of a figure with its unit, for people."""
     if figure.value is None:
@@ -133,30 +148,32 @@ def _is_unhealthy(row: Mapping[str, Any], value: float | None) -> bool | None:
 def _values(last: Sample, first: Sample | None) -> dict[str, float | None]:
     gained = {name: _gained(name, last, first) for name in _counted()}
     seconds = last.read_at - first.read_at if first else 0.0
-    finished, failed = _ended(last, first)
+    well, failed = _ended(last, first)
+    beams = beam_share(last, first)
     drafts = gained[names.DRAFTS]
     return {
         "running": last.get(names.RUNNING),
         # One sample in which a request waits is no queue: it may enter the next step's batch.
         "waiting": min(last.sums[names.WAITING], first.sums[names.WAITING] if first else last.sums[names.WAITING]),
         "kv_cache_usage": last.kv_usage,
-        "ttft": _mean(gained, names.TTFT),
+        "ttft": None if beams > _BEAMS else _mean(gained, names.TTFT),
         "itl": _mean(gained, names.ITL),
-        "tpot": _mean(gained, names.TPOT),
-        "queue_time": _mean(gained, names.QUEUE),
+        "tpot": _tpot(gained),
+        "queue_time": None if beams > _BEAMS else _mean(gained, names.QUEUE),
         "prefix_cache_hit_rate": _ratio(gained[names.CACHE_HITS], gained[names.CACHE_QUERIES]),
         "acceptance_rate": _ratio(gained[names.ACCEPTED], gained[names.DRAFT_TOKENS]),
         "acceptance_length": None if not drafts else 1 + (gained[names.ACCEPTED] or 0.0) / drafts,
         "preemptions": gained[names.PREEMPTIONS],
-        "success_rate": _ratio(finished, finished + failed),
+        "success_rate": _ratio(well, well + failed),
         "prompt_throughput": _ratio(gained[names.PROMPT], seconds),
         "generation_throughput": _ratio(gained[names.GENERATED], seconds),
-        "requests_rate": _ratio(finished + failed, seconds),
+        "requests_rate": _ratio(well + failed, seconds),
     }
 
 
 def _counted() -> tuple[str, ...]:
-    return (*names.COUNTERS, *(f"{name}_{part}" for name in names.HISTOGRAMS for part in ("sum", "count")))
+    own = (names.ENGINE_REQUESTS, names.ONE_TOKEN, names.ONE_TOKEN_ASKED)
+    return (*names.COUNTERS, *own, *(f"{name}_{part}" for name in names.HISTOGRAMS for part in ("sum", "count")))
 
 
 def _gained(name: str, last: Sample, first: Sample | None) -> float | None:
@@ -164,19 +181,56 @@ def _gained(name: str, last: Sample, first: Sample | None) -> float | None:
     return None if after is None or before is None else after - before
 
 
+def beam_share(last: Sample, first: Sample | None = None) -> float:
+    """The largest share of the engine's requests that may be steps of a beam search, 0 to 1.
+
+    vLLM 0.32 runs each beam of each step as a request of one token (entrypoints/generate/beam_search/online.py): with
+    its own time to the first token and its own time in the queue, both near 0. They are the requests of at most one
+    token that no call over HTTP accounts for; a list of prompts with answers of one token looks the same.
+    """
+    calls = _calls(last, first)
+    engine, one = (_gained(name, last, first) for name in (names.ENGINE_REQUESTS, names.ONE_TOKEN_ASKED))
+    if calls is None or not engine or one is None:
+        return 0.0
+    return max(0.0, min(one, engine - calls[0])) / engine
+
+
+def _tpot(gained: Mapping[str, float | None]) -> float | None:
+    """The mean TPOT of the sequences that had further tokens: vLLM 0.32 observes 0 for each one of a single token."""
+    count, single = gained[f"{names.TPOT}_count"], gained[names.ONE_TOKEN]
+    return None if count is None or single is None else _ratio(gained[f"{names.TPOT}_sum"], count - single)
+
+
 def _ended(last: Sample, first: Sample | None) -> tuple[float, float]:
-    """Requests that ended well, and those that the server failed: by its engine, its queue, or with a 5xx."""
-    well = failed = errors = 0.0
-    for (metric, outcome), count in last.outcomes.items():
-        gained = count - (first.outcomes.get((metric, outcome), 0.0) if first else 0.0)
-        if metric == names.HTTP:
-            errors += gained * _is_failure(metric, outcome)
-        elif _is_failure(metric, outcome):
-            failed += gained
-        else:
-            well += gained
+    """Requests that ended well, and those that the server failed: by its engine, its queue, or with a 5xx.
+
+    Counted as calls over HTTP where the server reports these: of the engine's requests, n > 1 answers are several, and a
+    beam search is one for each of its tokens. A call whose client went away is one that ended well.
+    """
+    gained = {key: count - (first.outcomes.get(key, 0.0) if first else 0.0) for key, count in last.outcomes.items()}
+    failed = sum(count for (metric, outcome), count in gained.items() if _is_failure_of_engine(metric, outcome))
+    calls = _calls(last, first)
+    if calls is None:
+        well = sum(count for (metric, _), count in gained.items() if metric == names.FINISHED)
+        return well - sum(gained.get((names.FINISHED, reason), 0.0) for reason in _FAILED_REASONS), failed
     # A request that the engine or the queue failed is a 5xx too, where it was no stream: counted once.
-    return well, max(failed, errors)
+    answered, errors = calls
+    streams = min(answered, max(0.0, failed - errors))
+    return answered - streams, errors + streams
+
+
+def _calls(last: Sample, first: Sample | None) -> tuple[float, float] | None:
+    """Calls of the model over HTTP that were answered, and that the server failed; None where it counts none."""
+    calls = {outcome: count for (metric, outcome), count in last.outcomes.items() if metric == names.HTTP}
+    if not calls:
+        return None
+    if first:
+        calls = {outcome: count - first.outcomes.get((names.HTTP, outcome), 0.0) for outcome, count in calls.items()}
+    return calls.get("2xx", 0.0), sum(count for outcome, count in calls.items() if outcome.startswith("5"))
+
+
+def _is_failure_of_engine(metric: str, outcome: str) -> bool:
+    return metric != names.HTTP and _is_failure(metric, outcome)
 
 
 def _is_failure(metric: str, outcome: str) -> bool:

@@ -28,6 +28,10 @@ DRAFT_TOKENS = "vllm:spec_decode_num_draft_tokens_total"
 ACCEPTED = "vllm:spec_decode_num_accepted_tokens_total"
 TTFT, ITL = "vllm:time_to_first_token_seconds", "vllm:inter_token_latency_seconds"
 TPOT, QUEUE = "vllm:request_time_per_output_token_seconds", "vllm:request_queue_time_seconds"
+ENGINE_REQUESTS = "vllm:request_params_n_count"
+"""Requests that the engine finished; n > 1 answers to one prompt are one, and each step of a beam search is one."""
+ONE_TOKEN, ONE_TOKEN_ASKED = "vllm:request_generation_tokens_bucket", "vllm:request_params_max_tokens_bucket"
+"""Buckets of which the one up to 1 is read: sequences that had one token, and those that asked for no more."""
 FINISHED, REJECTED, HTTP = "vllm:request_success_total", "vllm:admission_rejections_total", "http_requests_total"
 
 HISTOGRAMS = (TTFT, ITL, TPOT, QUEUE)
@@ -35,8 +39,9 @@ COUNTERS = (PROMPT, GENERATED, CACHE_QUERIES, CACHE_HITS, PREEMPTIONS, DRAFTS, D
 OUTCOMES = {FINISHED: "finished_reason", REJECTED: "reason", HTTP: "status"}
 """Counters of requests by their outcome, and the label that names it."""
 
+_OF_ONE = frozenset({ONE_TOKEN, ONE_TOKEN_ASKED})
 _SUMS = frozenset(
-    (RUNNING, WAITING, *COUNTERS, *(f"{name}_{part}" for name in HISTOGRAMS for part in ("sum", "count")))
+    (RUNNING, WAITING, ENGINE_REQUESTS, *COUNTERS, *(f"{name}_{part}" for name in HISTOGRAMS for part in ("sum", "count")))
 )
 _STARTED, _CREATED = "process_start_time_seconds", "vllm:prompt_tokens_created"
 _CACHE = "vllm:cache_config_info"
@@ -48,7 +53,8 @@ class Sample:
 
     Attributes:
         read_at: When it was read, in seconds of any one clock.
-        sums: Gauges, counters, and the sums and counts of histograms by name, over all engines and models.
+        sums: Gauges, counters, sums and counts of histograms, and the buckets up to 1 of `ONE_TOKEN` and
+            `ONE_TOKEN_ASKED`, by name, over all engines and models.
         kv_usage: The share of the KV cache in use, of the engine that uses most; None where not reported.
         outcomes: Requests by (metric, outcome).
         engines: The number of engines.
@@ -88,6 +94,8 @@ def parse(text: str, read_at: float) -> Sample | None:
         if name in _SUMS:
             sums[name] += value
             engines.add(labels.get("engine", ""))
+        elif name in _OF_ONE and labels.get("le") in {"1", "1.0"}:
+            sums[name] += value
         elif name == KV_USAGE:
             usages.append(value)
         elif name in OUTCOMES and (name != HTTP or _is_of_a_model(labels)):
@@ -114,7 +122,7 @@ def why_not_comparable(first: Sample, last: Sample) -> str:
     """Why the difference of two samples says nothing, "" where it does: both are of one process, and it counted on."""
     if first.process != last.process:
         return "another process answered the second time: the server was restarted, or several instances serve here"
-    for name in (*COUNTERS, *(f"{name}_count" for name in HISTOGRAMS)):
+    for name in (*COUNTERS, ENGINE_REQUESTS, *(f"{name}_count" for name in HISTOGRAMS)):
         before, after = first.get(name), last.get(name)
         if (before is None) != (after is None):
             return f"{name} was reported one time only: several instances serve here"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bezel.simulated_vllm.api import rendering
+from bezel.simulated_vllm.api.beam_search import BeamSearch
 from bezel.simulated_vllm.api.bodies import ChatBody, CompletionBody
 from bezel.simulated_vllm.api.errors import EngineRefusedError, refused
 from bezel.simulated_vllm.api.structured import required_tool, scripted_answer
@@ -34,6 +35,7 @@ class Call:
         model: the name of the model in the request.
         prompt_tokens: tokens of all prompts together.
         refusal: why the engine refuses the call, reported inside the stream; None where it works on it.
+        searches: the beam searches, one for each prompt; none where the engine runs the choices themselves.
         cached_tokens: how many of them came from the prefix cache, known once they have run.
     """
 
@@ -45,6 +47,7 @@ class Call:
     refusal: EngineRefusedError | None = None
     channel: Channel = field(init=False)
     choices: list[Choice] = field(default_factory=list)
+    searches: list[BeamSearch] = field(default_factory=list)
     created: int = field(default_factory=lambda: int(time.time()))
 
     def __post_init__(self) -> None:
@@ -71,6 +74,8 @@ class Call:
 
     def abort(self) -> None:
         """Stop the requests that are still running, because the client is gone or the call has ended."""
+        for search in self.searches:
+            search.abort()
         for choice in self.choices:
             self.engine.abort(choice.request)
 
@@ -215,6 +220,7 @@ def start_call(
     )
     seed = _seed(body, settings.seed)
     groups = [Group(body.n or 1) for _ in prompts]
+    beams = body.use_beam_search and refusal is None
     for index in range(count):
         prompt = prompts[index // (body.n or 1)]
         choice = Choice(
@@ -240,8 +246,13 @@ def start_call(
             scripted=scripted,
         )
         call.choices.append(choice)
-        if refusal is None:
+        if refusal is None and not beams:
             engine.add(choice.request)
+    if beams:
+        width = body.n or 1
+        call.searches = [BeamSearch(engine, call.choices[at : at + width]) for at in range(0, count, width)]
+        for search in call.searches:
+            search.start()
     return call
 
 

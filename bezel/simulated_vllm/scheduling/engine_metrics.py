@@ -145,8 +145,9 @@ class EngineMetrics:
             self._observe("request_max_num_generation_tokens", group.longest)
             self._observe("request_params_n", group.size)
         self._observe("request_params_max_tokens", request.max_tokens)
-        if produced > 1:
-            self._observe("request_time_per_output_token_seconds", (end - first) / (produced - 1))
+        # vLLM observes 0 for an answer of one token, which has no further one.
+        each = (end - first) / (produced - 1) if produced > 1 else 0.0
+        self._observe("request_time_per_output_token_seconds", each)
         self._observe("e2e_request_latency_seconds", end - request.arrival)
         self._observe("request_queue_time_seconds", scheduled - request.arrival)
         self._observe("request_inference_time_seconds", end - scheduled)

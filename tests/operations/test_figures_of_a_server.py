@@ -1,0 +1,137 @@
+"""Each figure of `metrics`, `watch` and `advise` under a mixed load, beside what the client of that load measured.
+
+The simulated server and a real one pass the same checks: BEZEL_REAL_VLLM names a folder with a real one (see
+test_real_vllm.py); without it that half is skipped.
+"""
+
+import time
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+
+from bezel.operations.vllm_metrics.figures import Figure, figures_of, notes_of
+from bezel.operations.vllm_metrics.sample import Sample
+from tests.support.operations.mixed_load import Client, Truth, at_once, joined
+from tests.support.real_vllm import real_vllm
+from tests.support.simulated_vllm.process import NAME, simulated_vllm
+
+pytestmark = pytest.mark.slow
+SEQUENCES, MOST = 8, 20
+OPTIONS = ("--enable-prompt-tokens-details", f"--max-num-queued-reqs={MOST}")
+
+
+@pytest.fixture(scope="module", params=["simulated", "real"])
+def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    folder = tmp_path_factory.mktemp(request.param)
+    if request.param == "real":
+        with real_vllm(folder, *OPTIONS) as (url, _):
+            yield warmed(Client(url, "tiny-gemma4"))
+    else:
+        limits = (f"--max-num-seqs={SEQUENCES}", "--max-model-len=4096")
+        with simulated_vllm(folder, *limits, *OPTIONS) as url:
+            yield warmed(Client(url, NAME))
+
+
+def warmed(client: Client) -> Client:
+    client.whole(max_tokens=4)
+    return client
+
+
+class Window:
+    """The time of a load: the figures of it, and its truth."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        client.truth = self.truth = Truth()
+        self.first: Sample = client.at_rest()
+
+    def end(self) -> dict[str, Figure]:
+        self.last = self.client.at_rest()
+        self.seconds = self.last.read_at - self.first.read_at
+        return {figure.name: figure for figure in figures_of(self.last, self.first)}
+
+
+def test_each_mean_is_the_one_that_clients_see_among_answers_of_one_token(client: Client) -> None:
+    window = Window(client)
+    for number in range(5):
+        client.stream(prompt=f"Tell {number}", max_tokens=48)
+        for _ in range(3):
+            client.stream(prompt=f"Ask {number}", max_tokens=1)
+    client.stream(max_tokens=24, n=3)
+    client.stream(prompt=["One and two", "Three or four"], max_tokens=12)
+    client.stream(max_tokens=800, leave_after=3)
+    assert client.whole(prompt="word " * 9000, max_tokens=4)["error"]
+    figures, truth = window.end(), window.truth
+    naive = sum(one.span / max(1, one.tokens - 1) for one in truth.sequences) / len(truth.sequences)
+    tpot = figures["tpot"].value
+    assert tpot == pytest.approx(truth.tpot, rel=0.4)
+    assert naive < 0.6 * truth.tpot  # what a mean over all answers would be
+    assert figures["itl"].value == pytest.approx(truth.itl, rel=0.4)
+    assert figures["ttft"].value == pytest.approx(truth.ttft, rel=0.6, abs=0.03)
+    queued = figures["queue_time"].value
+    assert queued is not None
+    assert queued < truth.ttft
+    # What was generated for the client that left is known to the server alone.
+    rate = figures["generation_throughput"].value
+    assert rate is not None
+    assert truth.output_tokens <= rate * window.seconds <= truth.output_tokens + 300
+    assert figures["requests_rate"].value == pytest.approx(truth.statuses.count(200) / window.seconds)
+    assert figures["success_rate"].value == 1.0
+    assert figures["preemptions"].value == 0
+    assert notes_of(window.last, window.first) == ()
+
+
+def test_prompts_count_once_for_each_answer_and_their_cached_part_is_known(client: Client) -> None:
+    window = Window(client)
+    for _ in range(3):
+        client.whole(prompt="again and again " * 60, max_tokens=2)
+    client.whole(prompt="short", max_tokens=2, n=2)
+    figures, truth = window.end(), window.truth
+    assert truth.cached_tokens > 0
+    assert figures["prefix_cache_hit_rate"].value == pytest.approx(truth.cached_tokens / truth.prompt_tokens)
+    rate = figures["prompt_throughput"].value
+    assert rate is not None
+    assert rate * window.seconds == pytest.approx(truth.prompt_tokens)
+
+
+def test_a_queue_is_seen_while_it_waits_and_its_time_afterwards(client: Client) -> None:
+    window = Window(client)
+    threads = at_once(*[partial(client.stream, prompt=f"Long {number}", max_tokens=200) for number in range(12)])
+    deadline = time.monotonic() + 60
+    while (seen := client.sample()).sums["vllm:num_requests_waiting"] < 4:
+        assert time.monotonic() < deadline
+    now = {figure.name: figure.value for figure in figures_of(seen)}
+    assert (now["running"], now["waiting"]) == (SEQUENCES, 12 - SEQUENCES)
+    assert now["kv_cache_usage"]
+    joined(threads)
+    figures, truth = window.end(), window.truth
+    assert (figures["running"].value, figures["waiting"].value, figures["kv_cache_usage"].value) == (0, 0, 0)
+    first = sorted(one.arrivals[0] for one in truth.sequences)
+    waited = sum(first[SEQUENCES:]) / 12  # of the mean over 12, what those who waited add
+    assert figures["queue_time"].value == pytest.approx(waited, rel=0.4)
+
+
+def test_refused_calls_lower_the_share_of_success_as_clients_count_it(client: Client) -> None:
+    window = Window(client)
+    client.whole(max_tokens=2, n=6)
+    threads = at_once(*[partial(client.stream, prompt=f"Many {number}", max_tokens=150) for number in range(MOST + 8)])
+    joined(threads)
+    figures, statuses = window.end(), window.truth.statuses
+    assert statuses.count(503) > 0
+    assert figures["success_rate"].value == pytest.approx(statuses.count(200) / len(statuses))
+    assert figures["requests_rate"].value == pytest.approx(len(statuses) / window.seconds)
+
+
+def test_beam_searches_do_not_sink_a_mean(client: Client) -> None:
+    window = Window(client)
+    for _ in range(2):
+        client.stream(prompt="Beside it", max_tokens=48)
+    client.whole(prompt="Search", max_tokens=5, n=3, use_beam_search=True)
+    figures = window.end()
+    gained = window.last.sums["vllm:request_params_n_count"] - window.first.sums["vllm:request_params_n_count"]
+    assert gained == 2 + 1 + 4 * 3
+    assert figures["ttft"].value is figures["queue_time"].value is None
+    assert "steps of a beam search" in notes_of(window.last, window.first)[0]
+    assert figures["tpot"].value == pytest.approx(window.truth.tpot, rel=0.4)
+    assert figures["requests_rate"].value == pytest.approx(3 / window.seconds)
