@@ -16,7 +16,7 @@ from tests.support.operations.mixed_load import Client, Truth, at_once, joined
 from tests.support.real_vllm import real_vllm
 from tests.support.simulated_vllm.process import NAME, simulated_vllm
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(500)]
 SEQUENCES, MOST = 8, 20
 OPTIONS = ("--enable-prompt-tokens-details", f"--max-num-queued-reqs={MOST}")
 

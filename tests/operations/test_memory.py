@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from bezel.operations.log_reading.bounds import LogsError
 from bezel.operations.log_reading.lines import LogLine
-from bezel.operations.memory_layout.comparison import figures_of, findings_of, planned
+from bezel.operations.memory_layout.comparison import another_model, figures_of, findings_of, planned
 from bezel.operations.memory_layout.memory import Memory, MemoryArguments, memory
-from bezel.operations.memory_layout.reported import Reported, reported_by_log, reported_by_metrics
+from bezel.operations.memory_layout.reported import Reading, Reported, reported_by_log, reported_by_metrics
 from bezel.planner import make_plan
 from tests.support.operations.deployed import Deployed, service_resource, state_of
 from tests.support.operations.log_server import LogServer
@@ -53,7 +53,7 @@ def lines(*texts: str, instance: str | None = None, at: str = "2026-09-21T14:00:
 
 def values(reported: Reported) -> dict[str, float]:
     fields = {name: getattr(reported, name) for name in Reported.__dataclass_fields__}
-    return {name: reading.value for name, reading in fields.items() if reading is not None}
+    return {name: reading.value for name, reading in fields.items() if isinstance(reading, Reading)}
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_a_server_that_is_as_planned_shows_no_mistake_of_the_plan() -> None:
     assert findings_of(figures) == ()
     compared = {each.name for each in figures if each.is_plan_wrong is False}
     assert compared == {
-        "weights", "kv_cache", "kv_tokens", "concurrency", "full_context_sequences", "max_model_len"
+        "weights", "kv_cache", "kv_tokens", "concurrency", "max_model_len"
     }  # fmt: skip
     unknown = {each.name for each in figures if each.measured is None}
     assert unknown == {"total", "cap", "used_before_cache", "gpu_memory_utilization"}
@@ -155,6 +155,33 @@ def test_another_setting_is_no_mistake_of_the_plan() -> None:
     reported = reported_by_metrics({"gpu_memory_utilization": "0.5"})
     (found,) = findings_of(figures_of(reported, fit(), "plan", "unknown"))
     assert "another setting than the plan" in found
+
+
+OTHER = STARTED.replace("{", "{'model': '/models/other', ")
+
+
+def test_nothing_is_compared_where_another_model_is_served_than_the_planned_one() -> None:
+    plan = fit()
+    tiny = lines(*(text.replace(STARTED, OTHER).replace("7.25", "0.06") for text in GPU))
+    reported = reported_by_log(tiny)
+    why = another_model(reported, "/mnt/models/planned")
+    assert "not judged: the server runs /models/other" in why
+    figures = figures_of(reported, plan, "plan", "unknown", not_judged=why)
+    assert {each.deviation for each in figures} == {each.is_plan_wrong for each in figures} == {None}
+    assert findings_of(figures) == ()
+    assert next(each for each in figures if each.name == "kv_cache").measured == 0.06
+
+
+@pytest.mark.parametrize(("served", "planned_model"), [("/models/a", "/models/a"), ("", "/models/a"), ("/models/a", "")])
+def test_the_planned_model_and_an_unknown_one_are_compared(served: str, planned_model: str) -> None:
+    assert another_model(Reported(model=served), planned_model) == ""
+
+
+def test_no_measured_figure_is_computed_with_a_planned_one() -> None:
+    reported = reported_by_log(lines(*GPU))
+    small = fit() | {"kv_gib_per_full_context_sequence": 9.0, "vllm_reported_concurrency": 0.1}
+    before, after = (figures_of(reported, plan, "plan", "unknown") for plan in (fit(), small))
+    assert [each.measured for each in before] == [each.measured for each in after]
 
 
 def test_the_figures_of_a_slice_are_compared_over_all_its_chips() -> None:
@@ -202,6 +229,19 @@ def test_log_and_metrics_are_joined_and_each_figure_says_where_it_is_from(server
     assert "two starts or two instances" in " ".join(found.notes)
     assert "WRONG" in found.text()
     assert all(len(line) < 400 for line in found.text().splitlines())
+
+
+def test_the_model_that_a_server_states_decides_where_its_log_has_no_start(server: ModelServer) -> None:
+    LogServer(server.cloud)
+    planned_by = {"fit": fit(), "weights": {"model": "/mnt/models/planned"}}
+    server.cloud.keep("dev", state_of(service_resource(), url=server.cloud.server.url, model="gemma", plan=planned_by))
+    adapter = {"id": "adapter", "root": "/lora", "parent": "gemma"}
+    server.answers["/v1/models"] = Answer(json={"data": [adapter, {"id": "gemma", "root": "/models/other"}]})
+    found = of(server)
+    assert "not judged" in found.text()
+    assert {each.is_plan_wrong for each in found.figures} == {None}
+    server.answers["/v1/models"] = Answer(json={"data": [{"id": "gemma", "root": "/mnt/models/planned"}]})
+    assert any(each.is_plan_wrong is not None for each in of(server).figures)
 
 
 def test_a_server_that_sleeps_is_not_woken_and_its_log_still_tells(server: ModelServer) -> None:

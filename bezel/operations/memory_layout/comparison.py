@@ -41,6 +41,8 @@ _TITLES: Mapping[Name, tuple[str, str]] = {
     "gpu_memory_utilization": ("gpu-memory-utilization", "share"),
 }
 _SETTINGS = frozenset({"max_model_len", "gpu_memory_utilization"})
+_BOUNDS = frozenset({"full_context_sequences"})
+"""Figures of which the server reports a bound only: nothing follows where it differs from the plan."""
 _CONSEQUENCES: Mapping[str, tuple[str, str]] = {
     # Larger than planned, smaller than planned.
     "total": ("more is left for the KV cache", "less is left for the KV cache"),
@@ -50,7 +52,6 @@ _CONSEQUENCES: Mapping[str, tuple[str, str]] = {
     "kv_cache": ("more sequences fit", "fewer sequences fit"),
     "kv_tokens": ("more sequences fit", "fewer sequences fit"),
     "concurrency": ("more sequences fit", "requests wait earlier"),
-    "full_context_sequences": ("more sequences fit", "requests of full length wait earlier"),
 }
 
 
@@ -68,7 +69,21 @@ class MemoryFigure(Result):
     is_plan_wrong: bool | None = Field(description="whether the plan is off by more than 5%; null where unknown")
 
 
-def figures_of(reported: Reported, fit: Mapping[str, Any], origin: str, unread: str) -> tuple[MemoryFigure, ...]:
+def another_model(reported: Reported, planned_model: str) -> str:
+    """Why the plan says nothing about this server, "" where it may: it runs another model than the planned one.
+
+    Args:
+        reported: What the server reports.
+        planned_model: vLLM's model argument in the plan; "" is unknown, and nothing is said then.
+    """
+    if not reported.model or not planned_model or reported.model == planned_model:
+        return ""
+    return f"not judged: the server runs {reported.model}, and the plan is of {planned_model}"
+
+
+def figures_of(
+    reported: Reported, fit: Mapping[str, Any], origin: str, unread: str, *, not_judged: str = ""
+) -> tuple[MemoryFigure, ...]:
     """Every figure, in the order in which memory is taken.
 
     Args:
@@ -76,6 +91,7 @@ def figures_of(reported: Reported, fit: Mapping[str, Any], origin: str, unread: 
         fit: `as_output()` of the plan's fit; {} without a plan.
         origin: Where the plan is from, or why there is none.
         unread: Why a figure of the server is unknown.
+        not_judged: Why no figure is compared, "" where they are.
     """
     measured = {
         "total": reported.total,
@@ -85,14 +101,14 @@ def figures_of(reported: Reported, fit: Mapping[str, Any], origin: str, unread: 
         "kv_cache": reported.cache,
         "kv_tokens": reported.tokens,
         "concurrency": reported.concurrency,
-        "full_context_sequences": sequences(reported, fit),
+        "full_context_sequences": sequences(reported),
         "max_model_len": reported.length,
         "gpu_memory_utilization": reported.utilization,
     }
     values = planned(fit)
     missing = f"not a figure of the {origin}" if fit else origin
     return tuple(
-        _figure(name, measured[name], values.get(name), origin if name in values else missing, unread)
+        _figure(name, measured[name], values.get(name), origin if name in values else missing, unread, not_judged)
         for name in _TITLES
     )
 
@@ -122,22 +138,15 @@ def planned(fit: Mapping[str, Any]) -> dict[str, float]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def sequences(reported: Reported, fit: Mapping[str, Any]) -> Reading | None:
-    """Sequences of full length that the server's cache holds at a time.
+def sequences(reported: Reported) -> Reading | None:
+    """Sequences of full length that the server's cache holds at a time, at least.
 
-    On a GPU the window and the steps in flight count once: the plan's bytes of a sequence divide the measured cache.
-    Elsewhere, and without a plan, it is the whole part of vLLM's concurrency, which counts every sequence as if it were
-    just being admitted.
+    It is the whole part of vLLM's concurrency, which counts every sequence as if it were just being admitted. A closer
+    count would need the plan's size of a sequence, and would be no measurement.
     """
-    each, count = _of(fit, "kv_gib_per_full_context_sequence"), _of(fit, "vllm_reported_concurrency")
-    cache, available = reported.cache, _of(fit, "kv_cache_gib")
-    if cache is not None and each and count and available:
-        first = available / count  # GiB of one sequence that is being admitted
-        held = 1 + int((cache.value - first) / each) if cache.value >= first else 0
-        return Reading(float(held), f"computed from the measured KV cache, {each:g} GiB a sequence; {cache.origin}")
-    if reported.concurrency is not None:
-        return Reading(float(int(reported.concurrency.value)), f"at least, {reported.concurrency.origin}")
-    return None
+    if reported.concurrency is None:
+        return None
+    return Reading(float(int(reported.concurrency.value)), f"at least, {reported.concurrency.origin}")
 
 
 def findings_of(figures: tuple[MemoryFigure, ...]) -> tuple[str, ...]:
@@ -162,9 +171,13 @@ def number(value: float, unit: str) -> str:
     return f"{value:,.0f} {unit}" if value == int(value) else f"{value:,.2f} {unit}"
 
 
-def _figure(name: Name, measured: Reading | None, planned: float | None, origin: str, unread: str) -> MemoryFigure:
+def _figure(
+    name: Name, measured: Reading | None, planned: float | None, origin: str, unread: str, not_judged: str
+) -> MemoryFigure:
     title, unit = _TITLES[name]
     deviation = None if measured is None or not planned else measured.value / planned - 1
+    if not_judged or name in _BOUNDS:
+        deviation = None
     allowed = 0.0 if name in _SETTINGS else TOLERANCE
     return MemoryFigure(
         name=name,

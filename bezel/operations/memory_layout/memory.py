@@ -7,6 +7,7 @@ instance is not asked for its metrics. Leaves the lines' forms and the compariso
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
@@ -17,7 +18,7 @@ from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import Deployment
 from bezel.operations.log_reading import bounds
 from bezel.operations.logs import LogsArguments, logs
-from bezel.operations.memory_layout.comparison import MemoryFigure, figures_of, findings_of, number
+from bezel.operations.memory_layout.comparison import MemoryFigure, another_model, figures_of, findings_of, number
 from bezel.operations.memory_layout.reported import (
     LOG_TEXTS,
     Reported,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 _SECONDS, _WAKE_SECONDS = 30.0, 600.0
 _MOST_LINES = 200
+_MAX_MODELS = 1 << 20
 _UNREAD = "unknown: neither the log nor the metrics report it"
 _NOTE = 500
 
@@ -100,17 +102,19 @@ def memory(context: Context, arguments: MemoryArguments) -> Memory:
     """
     bounds.since(arguments.since, context.clock.now())
     deployment = context.deployment(arguments.stack)
-    fit, origin = _planned(context, deployment)
+    fit, model, origin = _planned(context, deployment)
     notes: list[str] = []
     by_log = _by_log(context, deployment, arguments.since, notes)
     by_metrics = _by_metrics(context, deployment, notes, wake=arguments.wake)
     if note := disagreement(by_log, by_metrics):
         notes.append(note)
     reported = combined(by_log, by_metrics)
-    figures = figures_of(reported, fit, origin, _UNREAD)
+    if not_judged := another_model(reported, model):
+        notes.append(not_judged)
+    figures = figures_of(reported, fit, origin, _UNREAD, not_judged=not_judged)
     return Memory(
         stack=deployment.stack,
-        is_read=reported != Reported(),
+        is_read=replace(reported, model="") != Reported(),
         plan_origin=origin,
         figures=figures,
         findings=findings_of(figures),
@@ -119,17 +123,20 @@ def memory(context: Context, arguments: MemoryArguments) -> Memory:
     )
 
 
-def _planned(context: Context, deployment: Deployment) -> tuple[Mapping[str, Any], str]:
-    """The plan's fit, and where it is from."""
+def _planned(context: Context, deployment: Deployment) -> tuple[Mapping[str, Any], str, str]:
+    """The plan's fit, its model argument ("" where it is not recorded), and where it is from."""
     recorded = deployment.outputs.get("plan")
     fit = recorded.get("fit") if isinstance(recorded, Mapping) else None
-    if isinstance(fit, Mapping) and fit:
-        return fit, "plan of the last deploy"
+    if isinstance(recorded, Mapping) and isinstance(fit, Mapping) and fit:
+        weights = recorded.get("weights")
+        model = weights.get("model") if isinstance(weights, Mapping) else None
+        return fit, model if isinstance(model, str) else "", "plan of the last deploy"
     try:
         made, _ = plan_of(context, deployment.stack)
     except (UserError, OSError) as error:
-        return {}, cleaned(f"unknown: the state records no plan, and the stack file has none: {one_line(error)}", _NOTE)
-    return made.fit.as_output(), "plan of the stack file, as the state records none"
+        unknown = f"unknown: the state records no plan, and the stack file has none: {one_line(error)}"
+        return {}, "", cleaned(unknown, _NOTE)
+    return made.fit.as_output(), made.weights.model, "plan of the stack file, as the state records none"
 
 
 def _by_log(context: Context, deployment: Deployment, since: str, notes: list[str]) -> Reported:
@@ -143,7 +150,7 @@ def _by_log(context: Context, deployment: Deployment, since: str, notes: list[st
         notes.append(f"the log could not be read: {one_line(error)}")
         return Reported()
     reported = reported_by_log(sorted(dict.fromkeys(found), key=lambda line: line.time or ""))
-    if reported == Reported():
+    if replace(reported, model="") == Reported():
         of_machines = ": the console of a machine has the lines of its container only if that ended"
         notes.append(f"the log has no line about memory since {since}{of_machines if deployment.leases else ''}")
     return reported
@@ -162,10 +169,22 @@ def _by_metrics(context: Context, deployment: Deployment, notes: list[str], *, w
             sample = parse(reply.text, time.monotonic()) if reply.status == 200 else None
             if sample is None:
                 raise server.refused("/metrics", reply)
+            model = _served_model(server)
     except UserError as error:
         notes.append(f"the metrics could not be read: {one_line(error)}")
         return Reported()
-    return reported_by_metrics(sample.cache_config)
+    return replace(reported_by_metrics(sample.cache_config), model=model)
+
+
+def _served_model(server: DeployedServer) -> str:
+    """The model argument that the server states at /v1/models, "" where it states none."""
+    try:
+        entries = server.ask("/v1/models", max_bytes=_MAX_MODELS, seconds=_SECONDS).json().get("data")
+    except UserError:
+        return ""
+    # An adapter has its base model as its parent.
+    roots = [each.get("root") for each in entries or () if isinstance(each, dict) and not each.get("parent")]
+    return cleaned(roots[0], _NOTE) if roots and isinstance(roots[0], str) else ""
 
 
 def _shown(value: float | None, unit: str) -> str:

@@ -17,6 +17,7 @@ _METRICS = "the server's /metrics (vllm:cache_config_info)"
 
 # A server names its arguments once in each start.
 _START = re.compile(r"\bnon-default args: ")
+_MODEL = re.compile(r"\bnon-default args: .*'model': '(?P<path>[^']*)'")
 _PATTERNS: Mapping[str, re.Pattern[str]] = {
     "total": re.compile(r"Memory statistics \|.*\btotal_hbm_limit_gb=(?P<value>[\d.]+)GiB"),
     "cap": re.compile(r"Memory statistics \|.*\btotal_hbm_limit_cap_gb=(?P<value>[\d.]+)GiB"),
@@ -81,6 +82,7 @@ class Reported:
         concurrency: The server's "maximum concurrency" at full context.
         length: Longest sequence, in tokens.
         utilization: gpu-memory-utilization.
+        model: vLLM's model argument, a path or a hub id; "" is unknown.
     """
 
     total: Reading | None = None
@@ -92,16 +94,20 @@ class Reported:
     concurrency: Reading | None = None
     length: Reading | None = None
     utilization: Reading | None = None
+    model: str = ""
 
 
 def reported_by_log(lines: Iterable[Line]) -> Reported:
     """Figures of the newest start in a log, oldest line first; of several instances that of the last one to start."""
     starts: defaultdict[str, dict[str, Reading]] = defaultdict(dict)
+    models: dict[str, str] = {}
     newest = ""
     for line in lines:
         instance = line.instance or ""
         if _START.search(line.text):
             starts[instance] = {}
+            named = _MODEL.search(line.text)
+            models[instance] = named["path"] if named else ""
         found = _figures(line.text)
         if found or _START.search(line.text):
             newest = instance
@@ -109,7 +115,7 @@ def reported_by_log(lines: Iterable[Line]) -> Reported:
             known = starts[instance].get(name)
             if known is None or (value > known.value if name in _LARGEST else value < known.value):
                 starts[instance][name] = Reading(value, f"the server's log{f', {line.time}' if line.time else ''}")
-    return Reported(**starts[newest])
+    return Reported(**starts[newest], model=models.get(newest, ""))
 
 
 def reported_by_metrics(config: Mapping[str, str]) -> Reported:
@@ -129,7 +135,7 @@ def reported_by_metrics(config: Mapping[str, str]) -> Reported:
 def combined(log: Reported, metrics: Reported) -> Reported:
     """Both together: the running process is preferred, and the log has what it does not report."""
     names = Reported.__dataclass_fields__
-    return replace(log, **{name: value for name in names if (value := getattr(metrics, name)) is not None})
+    return replace(log, **{name: value for name in names if (value := getattr(metrics, name))})
 
 
 def disagreement(log: Reported, metrics: Reported) -> str | None:

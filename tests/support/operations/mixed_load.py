@@ -37,7 +37,7 @@ class Truth:
     """What the client saw of its calls.
 
     Attributes:
-        statuses: HTTP statuses of all calls.
+        statuses: HTTP statuses of all calls; of a stream that ended with an error the error's.
         sequences: Answers of streams that ran to their end.
         prompt_tokens: Tokens of the prompts, once for each answer.
         output_tokens: Tokens of the answers.
@@ -117,6 +117,10 @@ class Client:
                 if not line.startswith("data: {"):
                     continue
                 event = json.loads(line[6:])
+                if "error" in event:  # vLLM checks its queue again after the status line
+                    with self._lock:
+                        self.truth.statuses[self.truth.statuses.index(200)] = int(event["error"]["code"])
+                    return
                 usage = event.get("usage") or usage
                 for choice in event["choices"]:
                     answers.setdefault(choice["index"], Sequence()).arrivals.append(time.monotonic() - sent)
