@@ -12,6 +12,7 @@ from bezel.operations.diagnosis.analyze_logs import AnalyzeLogsArguments, analyz
 from tests.operations.test_metrics import TEXT as METRICS
 from tests.support.operations.deployed import Deployed, service_resource, state_of
 from tests.support.operations.log_server import LogServer
+from tests.support.operations.delayed_server import DelayedServer
 from tests.support.operations.model_server import ModelServer, piece, usage
 from tests.support.rest.fake_google import Answer, Call
 
@@ -42,7 +43,7 @@ class Model:
         if call.path != CHAT:
             return None
         self.asked.append(call)
-        is_control = "17 + 25" in self.message(-1)
+        is_control = "17 + 25" in self.message(-1) or self.message(-1) == "Hello"  # of the first token's time
         if not is_control and self.refusals:
             return self.refusals.pop(0)
         self.server.streams(piece(self.control if is_control else self.says, finish_reason="stop"), usage(9, 4))
@@ -236,4 +237,17 @@ def test_progress_is_shown_and_the_answer_only_in_the_result(model: Model) -> No
     shown: list[str] = []
     context = replace(model.context, show=shown.append)
     advise(context, AdviseArguments(stack="dev"))
-    assert shown == ["asks the model a control question", "asks the model"]
+    assert shown == ["measures the time to the first token", "asks the model a control question", "asks the model"]
+
+
+@pytest.mark.slow
+def test_a_slow_path_is_found_beside_the_rules(model: Model) -> None:
+    delayed = DelayedServer(model.server, model.server.answers["/metrics"].text, seconds=1.3)
+    found = model.advise()
+    assert found.findings[0].kind == "slow_path"
+    assert "a queue before the server" in found.findings[0].cause
+    assert "here, 0.08 s at the server" in found.findings[0].evidence
+    delayed.seconds = 0.0
+    quick = model.advise()
+    assert "slow_path" not in {each.kind for each in quick.findings}
+    assert "0.08 s at the server" in quick.text()

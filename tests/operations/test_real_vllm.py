@@ -52,6 +52,10 @@ def test_a_query_is_answered_with_the_server_s_own_counts(cloud: Deployed) -> No
     assert found.stats.prompt_tokens
     assert found.stats.output_tokens
     assert found.model == "tiny-gemma4"
+    assert found.stats.ttft_seconds is not None
+    assert found.stats.server_ttft_seconds is not None, found.stats.server_ttft_not_judged
+    assert 0 < found.stats.server_ttft_seconds <= found.stats.ttft_seconds
+    assert found.stats.between == ""
 
 
 def test_an_answer_is_shown_in_pieces_as_the_server_sends_them(cloud: Deployed) -> None:
@@ -76,6 +80,16 @@ def test_memory_is_that_of_the_log_and_of_the_metrics(cloud: Deployed) -> None:
     assert "another setting than the plan" in found.findings[0]
 
 
+def test_a_plan_of_another_model_is_not_compared(cloud: Deployed) -> None:
+    planned = {"fit": {"max_model_len": 8192, "kv_cache_gib": 9.0}, "weights": {"model": "/mnt/models/gemma-4-e2b"}}
+    resource = service_resource(invokerIamDisabled=True)
+    cloud.keep("dev", state_of(resource, url=cloud.context.deployment("dev").url, model="tiny-gemma4", plan=planned))
+    found = memory(cloud.context, MemoryArguments(stack="dev"))
+    assert {each.deviation for each in found.figures} == {None}
+    assert found.findings == ()
+    assert "not judged: the server runs" in found.notes[-1]
+
+
 def test_its_metrics_have_figures(cloud: Deployed) -> None:
     query(cloud.context, QueryArguments(stack="dev", prompt="What is Gemma?", max_tokens=8))
     found = metrics(cloud.context, MetricsArguments(stack="dev"))
@@ -93,3 +107,5 @@ def test_a_model_of_random_weights_is_noise_beside_rules_that_are_none(cloud: De
     assert found.advice.sent_lines > 5
     assert SECRET not in found.model_dump_json()
     assert {each.source for each in found.findings} <= {"metrics"}
+    assert "at the server" in (found.first_token or "")
+    assert "not judged" not in (found.first_token or "")

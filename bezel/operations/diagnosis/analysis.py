@@ -15,6 +15,7 @@ from bezel.operations.diagnosis.asking import Advice, advice_of
 from bezel.operations.diagnosis.evidence import evidence_of
 from bezel.operations.diagnosis.prompt import data_lines
 from bezel.operations.diagnosis.rules import Finding, findings_of
+from bezel.operations.diagnosis.slow_path import measure_first_token, slow_path
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Arguments, Result
 from bezel.operations.service_use.instances import instances_of
@@ -42,6 +43,9 @@ class Analysis(Result):
 
     stack: str
     revision: str | None = Field(description="revision that the log is of; null for all, and for machines")
+    first_token: str | None = Field(
+        description="TTFT of a request of one token, at the caller and at the server; null where it was not measured"
+    )
     lines_read: int = Field(description="lines of the log that the rules were applied to")
     findings: tuple[Finding, ...] = Field(description="what rules find, the best evidence first, past causes last")
     advice: Advice | None = Field(description="words of the stack's own model; null where it was not asked")
@@ -57,6 +61,7 @@ class Analysis(Result):
         """The findings with their repairs, then the model's words under what they are worth."""
         lines = [f"{self.stack}: {self.lines_read} lines of log" + (" (simulated server)" if self.simulated else "")]
         lines += [f"note: {text}" for text in self.notes]
+        lines += [f"TTFT: {self.first_token}"] if self.first_token else []
         lines += ["", "by rules:"]
         for number, each in enumerate(self.findings, 1):
             past = " (before the server's last start)" if each.is_past else ""
@@ -95,8 +100,12 @@ def analysis_of(context: Context, arguments: AnalysisArguments, kind: Literal["a
         notes.append(f"the model could not be asked: {one_line(error)}")
     try:
         reads = server if kind == "advise" else None
+        first = None
+        if reads is not None:  # before the metrics are read, which would start an instance that sleeps
+            first = measure_first_token(context, deployment, reads, notes, is_awake=instances.is_awake)
         evidence = evidence_of(context, deployment, since=arguments.since, limit=arguments.limit, server=reads)
-        findings = findings_of(evidence.lines, evidence.conditions, evidence.figures, evidence.outcomes)
+        found = findings_of(evidence.lines, evidence.conditions, evidence.figures, evidence.outcomes)
+        findings = (*slow_path(first), *found)
 
         def data(limit: int, hidden: Sequence[str]) -> Sequence[str]:
             rules = findings if kind == "advise" else ()
@@ -116,6 +125,7 @@ def analysis_of(context: Context, arguments: AnalysisArguments, kind: Literal["a
             server.__exit__()
     return Analysis(
         stack=deployment.stack,
+        first_token=None if first is None else first.line(),
         revision=evidence.revision or None,
         lines_read=len(evidence.lines),
         findings=findings,

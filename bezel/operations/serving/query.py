@@ -18,12 +18,13 @@ from bezel.operations.diagnosis.prompt import secrets_of
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Arguments, Result, lines
 from bezel.operations.service_use.instances import instances_of
+from bezel.operations.serving.first_token import FirstToken, measured
 from bezel.operations.serving.metrics import asleep
 from bezel.operations.serving.server import DeployedServer
 from bezel.operations.serving.streams import Stream, streamed
 
 _PATH = "/v1/chat/completions"
-_SECONDS, _WAKE_SECONDS = 300.0, 900.0
+_SECONDS, _WAKE_SECONDS, _READ_SECONDS = 300.0, 900.0, 20.0
 _MAX_ANSWER = 200_000
 _MAX_IMAGE = 20 << 20
 _IMAGES = {b"\x89PNG\r\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"RIFF": "webp"}
@@ -50,10 +51,20 @@ class Stats(Result):
     prompt_tokens: int | None
     output_tokens: int | None
     ttft_seconds: float | None = Field(description="time until the first token, a cold start and the network included")
+    server_ttft_seconds: float | None = Field(
+        description="TTFT at the server, from the request's arrival at vLLM; null where it is not judged"
+    )
+    server_ttft_not_judged: str = Field(description="why that is null, else empty")
+    between: str = Field(description="what lies between both TTFTs where that is slow, else empty")
+    repair: str = Field(description="what to do about that, else empty")
     total_seconds: float
     output_tokens_per_second: float | None = Field(
         description="tokens after the first one, by the time after it; null for fewer than two"
     )
+
+    def first_token(self) -> FirstToken:
+        """Both TTFTs."""
+        return FirstToken(self.ttft_seconds, self.server_ttft_seconds, self.server_ttft_not_judged)
 
 
 class Answer(Result):
@@ -84,7 +95,9 @@ class Answer(Result):
             rows = [
                 ("model", f"{self.model or 'unknown'}{' (simulated server)' if self.simulated else ''}"),
                 ("tokens in, out", f"{_shown(stats.prompt_tokens)}, {_shown(stats.output_tokens)}"),
-                ("TTFT", f"{_shown(stats.ttft_seconds)} s"),
+                ("TTFT", stats.first_token().line()),
+                ("slow path", stats.between or None),
+                ("repair", stats.repair or None),
                 ("total", f"{stats.total_seconds:g} s"),
                 ("output tokens/s", _shown(stats.output_tokens_per_second)),
                 ("finish reason", self.finish_reason or "none: the answer broke off"),
@@ -101,8 +114,9 @@ def query(context: Context, arguments: QueryArguments) -> Answer:
     deployment = context.deployment(arguments.stack)
     content = _content(context.folder, arguments)
     instances = instances_of(context, deployment)
-    stream, shown = Stream(), _Shown(context)
+    stream, shown, first = Stream(), _Shown(context), FirstToken(None, not_judged="not asked for (--stats)")
     notes: tuple[str, ...] = (asleep(instances),)
+    ended = 0.0
     is_asked = instances.is_awake or arguments.wake
     if is_asked:
         body = {
@@ -114,8 +128,12 @@ def query(context: Context, arguments: QueryArguments) -> Answer:
         }
         limit = _WAKE_SECONDS if arguments.wake else _SECONDS
         with DeployedServer(context, deployment) as server:
-            stream = streamed(server, _PATH, body, seconds=limit, max_characters=_MAX_ANSWER, show=shown)
-        shown.end()
+            with measured(server, is_awake=instances.is_awake, seconds=_READ_SECONDS, reads=arguments.stats) as readings:
+                stream = streamed(server, _PATH, body, seconds=limit, max_characters=_MAX_ANSWER, show=shown)
+                ended = time.monotonic()
+                shown.end()
+            if arguments.stats:
+                first = readings.result(stream)
         notes = stream.notes
     return Answer(
         stack=deployment.stack,
@@ -123,7 +141,7 @@ def query(context: Context, arguments: QueryArguments) -> Answer:
         is_asked=is_asked,
         answer=shown.text,
         finish_reason=stream.finish_reason,
-        stats=_stats(stream) if is_asked else None,
+        stats=_stats(stream, ended, first) if is_asked else None,
         notes=notes,
         simulated=deployment.is_simulated,
         shown=context.pieces is not None,
@@ -131,7 +149,7 @@ def query(context: Context, arguments: QueryArguments) -> Answer:
     )
 
 
-def _stats(stream: Stream) -> Stats:
+def _stats(stream: Stream, ended: float, first: FirstToken) -> Stats:
     rate = None
     if stream.output_tokens and stream.output_tokens > 1 and stream.first_at and stream.last_at > stream.first_at:
         rate = round((stream.output_tokens - 1) / (stream.last_at - stream.first_at), 1)
@@ -139,7 +157,11 @@ def _stats(stream: Stream) -> Stats:
         prompt_tokens=stream.prompt_tokens,
         output_tokens=stream.output_tokens,
         ttft_seconds=None if stream.first_at is None else round(stream.first_at - stream.sent_at, 3),
-        total_seconds=round(time.monotonic() - stream.sent_at, 3),
+        server_ttft_seconds=None if first.server_seconds is None else round(first.server_seconds, 4),
+        server_ttft_not_judged=first.not_judged,
+        between=first.between,
+        repair=first.repair,
+        total_seconds=round(ended - stream.sent_at, 3),
         output_tokens_per_second=rate,
     )
 

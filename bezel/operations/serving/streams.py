@@ -14,6 +14,8 @@ from bezel.operations.serving.server import DeployedServer
 
 _DATA = "data:"
 _DONE = "[DONE]"
+_TOKENS = ("content", "reasoning", "reasoning_content", "tool_calls")
+"""Fields of a delta that come with tokens; vLLM 0.32 names thoughts `reasoning`, other versions `reasoning_content`."""
 
 
 @dataclass
@@ -27,8 +29,8 @@ class Stream:
         prompt_tokens: Tokens of the prompt by the server's count; None without one.
         output_tokens: Tokens of the answer by the server's count; None without one.
         sent_at: Moment of the request, in seconds of the monotonic clock.
-        first_at: Moment of the first text; None before it.
-        last_at: Moment of the last text.
+        first_at: Moment of the first token, of a thought or of the answer; None before it.
+        last_at: Moment of the last token; the end token has no text and comes with the finish reason.
         notes: What is to be said about it.
     """
 
@@ -75,8 +77,6 @@ def streamed(
             is_done = True
             break
         for piece in _pieces(stream, data):
-            stream.last_at = time.monotonic()
-            stream.first_at = stream.first_at or stream.last_at
             stream.text += piece
             if show is not None:
                 show(piece)
@@ -112,10 +112,15 @@ def _pieces(stream: Stream, data: str) -> Iterator[str]:
     for choice in choices if isinstance(choices, list) else ():
         if not isinstance(choice, dict):
             continue
-        if reason := choice.get("finish_reason"):
-            stream.finish_reason = cleaned(str(reason), 60)
         delta = choice.get("delta")
-        if isinstance(delta, dict) and isinstance(text := delta.get("content"), str) and text:
+        fields = delta if isinstance(delta, dict) else {}
+        reason = choice.get("finish_reason")
+        if reason or any(fields.get(name) for name in _TOKENS):
+            stream.last_at = time.monotonic()
+            stream.first_at = stream.first_at or stream.last_at
+        if reason:
+            stream.finish_reason = cleaned(str(reason), 60)
+        if isinstance(text := fields.get("content"), str) and text:
             yield text
 
 
