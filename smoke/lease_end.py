@@ -8,12 +8,11 @@ from typing import Any
 
 from bezel.errors import UserError
 from bezel.leases.clock import clock_of
+from bezel.leases.ending import STOPPED_NODES
 from bezel.leases.observation import Observation, State
 from components.providers import lease_properties
 
 _READ_SECONDS = 10.0
-_STOPPED = frozenset({"STOPPING", "STOPPED", "PREEMPTED", "TERMINATED", "HIDING", "HIDDEN", "DELETING"})
-"""States of a node that serves nothing, while its request may still be active (tpu v2alpha1, Node.State)."""
 _GONE = "it is not there any more"
 _WORDS = {
     State.ENDING: "is ending",
@@ -37,7 +36,7 @@ def end_of(leases: Sequence[Mapping[str, Any]], clock: Callable[[], Any] = clock
             found = lease_properties.observations(props, clock(), _READ_SECONDS)
         except UserError:
             return ""
-        if any(one.is_live and one.node_state not in _STOPPED for one in found):
+        if any(one.is_live and one.node_state not in STOPPED_NODES for one in found):
             return ""
         ends.append(f"the lease {lease['name']} {_end(found)}")
     return "; ".join(ends)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.leases.backend import NOT_FOUND, BackEnd, no_such_zone
 from bezel.leases.clock import unix
+from bezel.leases.ending import STOPPED_NODES
 from bezel.leases.observation import NAMESPACE, Observation, State
 from bezel.rest import ApiError, endpoint
 
@@ -153,7 +154,8 @@ def _on_node(request: Observation, node: Mapping[str, Any]) -> Observation:
         request,
         state=State.ENDED if request.state is State.ACTIVE and state in _OVER else request.state,
         active_at=active_at if request.state is State.ACTIVE else None,
-        ends_at=end if request.state is State.ACTIVE else None,
+        # What has stopped has no time left, whatever its schedule said.
+        ends_at=end if request.state is State.ACTIVE and state not in STOPPED_NODES else None,
         node_state=state,
         health=str(node.get("health") or ""),
         address=str(endpoints[0].get("ipAddress") or ""),

@@ -18,6 +18,7 @@ from bezel.console import aligned
 from bezel.leases.backend import BackEnd
 from bezel.leases.clock import format_duration, unix
 from bezel.leases.container import ContainerReport, report_of
+from bezel.leases.ending import PREEMPTED, ending_of, is_over, next_step, state_of
 from bezel.leases.inventory import back_end_of
 from bezel.leases.observation import Observation, State
 from bezel.operations.context import Context
@@ -54,7 +55,7 @@ from bezel.rest import ApiError
 from bezel.text.shell import quoted
 
 _READERS = 8
-_WORD = 100
+_WORD, _ENDING = 100, 300
 
 
 class StatusArguments(Arguments):
@@ -68,9 +69,10 @@ class LeaseStatus(Result):
 
     name: str
     zone: str | None = Field(description="zone that holds it; None while it waits for capacity")
-    state: str = Field(description="state as Google reports it now, e.g. active, waiting, ended, absent")
-    ends_at: datetime | None = Field(description="end of its run duration; None without an end")
-    left_seconds: int | None = Field(description="time until its end; None without an end")
+    state: str = Field(description="state as Google reports it now, e.g. active, waiting, ended, preempted, absent")
+    ending: str | None = Field(description="how it ended; None while it is not over")
+    ends_at: datetime | None = Field(description="end of its run duration; None without an end, and where it is over")
+    left_seconds: int | None = Field(description="time until its end; None without an end, and where it is over")
     usd_per_hour: Usd | None = Field(description="price of an hour in its zone; None if unknown")
     usd_so_far: Usd | None = Field(description="cost of its accelerators until now; None if unknown")
     is_in_hours: bool | None = Field(description="whether it is in its hours now; None without hours")
@@ -307,18 +309,22 @@ def _lease_status(context: Context, lease: DeployedLease) -> LeaseStatus:
     price = None if hourly is None else Decimal(str(hourly))
     end = now if ends_at is None else min(now, ends_at)
     hours = None if active_at is None else Decimal(str(max(0.0, end - active_at))) / 3600
-    is_gone = observed is None and (ends_at is None or ends_at > now)
+    over = is_over(observed)
+    is_early = over and (ends_at is None or ends_at > now)
+    # An end that was recorded is that of an earlier machine while another one is awaited.
+    planned = ends_at if observed is None or observed.state not in _AWAITED else None
     report = None if observed is None else _container(back_end, observed)
     instant, windows = datetime.fromtimestamp(now, UTC), [Window(*window) for window in lease.hours]
     return LeaseStatus(
         name=lease.name,
         zone=zone or None,
-        state=str(State.ABSENT if observed is None else observed.state),
-        ends_at=utc(ends_at),
-        left_seconds=None if ends_at is None or observed is None else max(0, int(ends_at - now)),
+        state=state_of(observed),
+        ending=cleaned(ending_of(observed, planned_end=ends_at, now=now), _ENDING) or None,
+        ends_at=None if is_early else utc(planned),
+        left_seconds=None if planned is None or over else max(0, int(planned - now)),
         usd_per_hour=price,
         # When a lease that is gone early was billed last is not known.
-        usd_so_far=None if price is None or hours is None or is_gone else price * hours,
+        usd_so_far=None if price is None or hours is None or is_early else price * hours,
         is_in_hours=is_within(windows, instant) if windows else None,
         next_start=next_start(windows, instant) if windows else None,
         container=None if report is None else cleaned(report.state, _WORD),
@@ -370,13 +376,22 @@ def _leases_verdict(deployment: Deployment, leases: Sequence[LeaseStatus]) -> Ju
         if concerned := [lease for lease in leases if lease.state in states]:
             if verdict == "ended" and all(lease.is_in_hours is False for lease in concerned):
                 return "off-hours", tuple(_next_lease(lease) for lease in concerned)
-            return verdict, tuple(f"lease {lease.name} is {lease.state}" for lease in concerned)
+            return verdict, tuple(_lease_reason(deployment.stack, lease) for lease in concerned)
     if stopped := [lease for lease in leases if lease.container not in _RUNNING]:
         repair = f"`bezel container start {quoted(deployment.stack)}` starts it"
         return "stopped", tuple(f"the container of {lease.name} is {lease.container}: {repair}" for lease in stopped)
     if starting := [lease.name for lease in leases if lease.serves is False]:
         return "deploying", tuple(f"the container of {name} does not serve yet" for name in starting)
     return None
+
+
+def _lease_reason(stack: str, lease: LeaseStatus) -> str:
+    """What a lease that is not active does, and what gets another one where it is over."""
+    if lease.ending is None:
+        return f"lease {lease.name} is {lease.state}"
+    at = "" if lease.next_start is None else f"{lease.next_start:%Y-%m-%d %H:%M} UTC"
+    then = next_step(f"bezel deploy {quoted(stack)}", next_start=at)
+    return f"lease {lease.name} is {lease.state} ({lease.ending}): {then}"
 
 
 def _next_lease(lease: LeaseStatus) -> str:
@@ -389,10 +404,11 @@ def _next_lease(lease: LeaseStatus) -> str:
 
 _RUNNING = frozenset({None, "running", "restarting"})
 """States of a container that may serve; None where it cannot be read."""
-_UNPAID = frozenset({State.ABSENT, State.REFUSED, State.WAITING, State.ENDED, State.FAILED})
+_AWAITED = frozenset({State.WAITING, State.PROVISIONING})
+_UNPAID = frozenset({PREEMPTED, State.ABSENT, State.REFUSED, State.WAITING, State.ENDED, State.FAILED})
 _LEASE_VERDICTS: tuple[tuple[frozenset[str], Verdict], ...] = (
     (frozenset({State.FAILED, State.REFUSED}), "failed"),
-    (frozenset({State.ENDED, State.ENDING, State.DELETING, State.ABSENT}), "ended"),
+    (frozenset({PREEMPTED, State.ENDED, State.ENDING, State.DELETING, State.ABSENT}), "ended"),
     (frozenset({State.WAITING, State.PROVISIONING}), "waiting"),
 )
 
@@ -439,12 +455,19 @@ def _so_far(stack: StackStatus) -> str | None:
     return f"{_usd(stack.usd_so_far)} since {cost.since:%Y-%m-%d %H:%M} UTC{kept}, at the present price of an instance"
 
 
-def _lease_line(lease: LeaseStatus) -> str:
-    left = "without an end" if lease.ends_at is None else "ended"
+def time_left(lease: LeaseStatus) -> str:
+    """The time that a lease has left, for people; of one that is over, its next start or nothing."""
     if lease.left_seconds:
-        left = f"{format_duration(lease.left_seconds)} left"
-    elif lease.next_start is not None:
-        left = f"next start {lease.next_start:%Y-%m-%d %H:%M} UTC"
+        return f"{format_duration(lease.left_seconds)} left"
+    if lease.next_start is not None:
+        return f"next start {lease.next_start:%Y-%m-%d %H:%M} UTC"
+    if lease.ending is not None:
+        return "no time left"
+    return "without an end" if lease.ends_at is None else "ended"
+
+
+def _lease_line(lease: LeaseStatus) -> str:
+    left = time_left(lease)
     container = f", container {lease.container}" if lease.container else ""
     return f"{lease.state}, {lease.zone or 'no zone yet'}{container}, {left}, {_usd(lease.usd_so_far)} so far"
 

@@ -10,9 +10,9 @@ from bezel.operations.diagnosis.advise import AdviseArguments, advise
 from bezel.operations.diagnosis.analysis import Analysis
 from bezel.operations.diagnosis.analyze_logs import AnalyzeLogsArguments, analyze_logs
 from tests.operations.test_metrics import TEXT as METRICS
+from tests.support.operations.delayed_server import DelayedServer
 from tests.support.operations.deployed import Deployed, service_resource, state_of
 from tests.support.operations.log_server import LogServer
-from tests.support.operations.delayed_server import DelayedServer
 from tests.support.operations.model_server import ModelServer, piece, usage
 from tests.support.rest.fake_google import Answer, Call
 

@@ -11,7 +11,6 @@ from functools import partial
 import pytest
 
 from bezel.operations.vllm_metrics.figures import Figure, figures_of, notes_of
-from bezel.operations.vllm_metrics.sample import Sample
 from tests.support.operations.mixed_load import Client, Truth, at_once, joined
 from tests.support.real_vllm import real_vllm
 from tests.support.simulated_vllm.process import NAME, simulated_vllm
@@ -44,7 +43,7 @@ class Window:
     def __init__(self, client: Client) -> None:
         self.client = client
         client.truth = self.truth = Truth()
-        self.first: Sample = client.at_rest()
+        self.first = client.at_rest()
 
     def end(self) -> dict[str, Figure]:
         self.last = self.client.at_rest()

@@ -1,4 +1,4 @@
-"""First token's time at caller and server: judged where one request ran alone, and what lies between where it is slow."""
+"""First token's time at caller and server: judged where one request ran alone, and what makes a path slow is named."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +28,7 @@ def sample(*, count: float = 0.0, total: float = 0.0, prompts: float = 0.0, **ch
 
 def fresh(count: float = 1.0, started: float = SENT + 11) -> Sample:
     """A process that has served nothing else."""
-    zero = {name: 0.0 for name in sample().sums}
+    zero = dict.fromkeys(sample().sums, 0.0)
     return replace(sample(), sums={**zero, f"{names.TTFT}_count": count, f"{names.TTFT}_sum": 0.08}, started=started)
 
 

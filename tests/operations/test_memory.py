@@ -172,7 +172,9 @@ def test_nothing_is_compared_where_another_model_is_served_than_the_planned_one(
     assert next(each for each in figures if each.name == "kv_cache").measured == 0.06
 
 
-@pytest.mark.parametrize(("served", "planned_model"), [("/models/a", "/models/a"), ("", "/models/a"), ("/models/a", "")])
+@pytest.mark.parametrize(
+    ("served", "planned_model"), [("/models/a", "/models/a"), ("", "/models/a"), ("/models/a", "")]
+)
 def test_the_planned_model_and_an_unknown_one_are_compared(served: str, planned_model: str) -> None:
     assert another_model(Reported(model=served), planned_model) == ""
 

@@ -23,6 +23,12 @@ SLOW_SECONDS = 1.0
 _SHARE = 0.5
 _CLOCKS = 5.0  # seconds by which the clocks of caller and server may differ
 _NOTE = 300
+_KEEP = "keep an instance with scaling.min_instances, which costs money all the time; `bezel plan` shows both prices."
+_LOOK_BETWEEN = "look at what lies between: network, proxy, gateway, load balancer; the server itself is fast."
+_LOOK_BEFORE = (
+    "look at what holds requests to the model: Cloud Run while its instances are at scaling.request_concurrency or one "
+    "starts, a gateway or proxy that queues them; raise scaling.max_instances or scaling.request_concurrency."
+)
 _CHAT, _PROBE_SECONDS = "/v1/chat/completions", 300.0
 
 
@@ -84,9 +90,7 @@ class Measurement:
 
 
 @contextmanager
-def measured(
-    server: DeployedServer, *, is_awake: bool, seconds: float, reads: bool = True
-) -> Iterator[Measurement]:
+def measured(server: DeployedServer, *, is_awake: bool, seconds: float, reads: bool = True) -> Iterator[Measurement]:
     """Read the metrics around the requests of a block. A server without an instance is not read before them.
 
     Args:
@@ -156,29 +160,18 @@ def first_token(
     return FirstToken(seconds, total, between=between, repair=repair)
 
 
-def _between(
-    gap: float, seconds: float, before: Reading, after: Reading, cold_since: float | None
-) -> tuple[str, str]:
+def _between(gap: float, seconds: float, before: Reading, after: Reading, cold_since: float | None) -> tuple[str, str]:
     """What took the time outside of the server, and what to do; "" where it is not slow."""
     if gap < SLOW_SECONDS or gap < _SHARE * seconds:
         return "", ""
+    outside = f"{gap:.3g} s passed outside of the server"
     if cold_since is not None and after.sample is not None and after.sample.started is not None:
         begun = max(0.0, after.sample.started - cold_since)
-        return (
-            f"a cold start: {gap:.3g} s passed outside of the server, whose process began {begun:.3g} s after the request",
-            "keep an instance with scaling.min_instances, which costs money all the time; `bezel plan` shows both prices.",
-        )
+        return f"a cold start: {outside}, whose process began {begun:.3g} s after the request", _KEEP
     path = min(each.seconds for each in (before, after) if each.seconds is not None)
     if path >= _SHARE * gap:
-        return (
-            f"the path: {gap:.3g} s passed outside of the server, and a reading of its metrics took {path:.3g} s as well",
-            "look at what lies between: network, proxy, gateway, load balancer; the server itself is fast.",
-        )
-    return (
-        f"a queue before the server: {gap:.3g} s passed outside of it, though a reading of its metrics took {path:.2g} s",
-        "look at what holds requests to the model: Cloud Run while its instances are at scaling.request_concurrency or "
-        "one starts, a gateway or proxy that queues them; raise scaling.max_instances or scaling.request_concurrency.",
-    )
+        return f"the path: {outside}, and a reading of its metrics took {path:.3g} s as well", _LOOK_BETWEEN
+    return f"a queue before the server: {outside}, though a reading of its metrics took {path:.2g} s", _LOOK_BEFORE
 
 
 def _reading(server: DeployedServer, seconds: float) -> Reading:

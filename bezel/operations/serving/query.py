@@ -128,7 +128,9 @@ def query(context: Context, arguments: QueryArguments) -> Answer:
         }
         limit = _WAKE_SECONDS if arguments.wake else _SECONDS
         with DeployedServer(context, deployment) as server:
-            with measured(server, is_awake=instances.is_awake, seconds=_READ_SECONDS, reads=arguments.stats) as readings:
+            with measured(
+                server, is_awake=instances.is_awake, seconds=_READ_SECONDS, reads=arguments.stats
+            ) as readings:
                 stream = streamed(server, _PATH, body, seconds=limit, max_characters=_MAX_ANSWER, show=shown)
                 ended = time.monotonic()
                 shown.end()

@@ -110,18 +110,21 @@ def _pieces(stream: Stream, data: str) -> Iterator[str]:
         stream.output_tokens = _count(usage.get("completion_tokens"))
     choices = event.get("choices")
     for choice in choices if isinstance(choices, list) else ():
-        if not isinstance(choice, dict):
-            continue
-        delta = choice.get("delta")
-        fields = delta if isinstance(delta, dict) else {}
-        reason = choice.get("finish_reason")
-        if reason or any(fields.get(name) for name in _TOKENS):
-            stream.last_at = time.monotonic()
-            stream.first_at = stream.first_at or stream.last_at
-        if reason:
-            stream.finish_reason = cleaned(str(reason), 60)
-        if isinstance(text := fields.get("content"), str) and text:
+        if isinstance(choice, dict) and (text := _text_of(stream, choice)):
             yield text
+
+
+def _text_of(stream: Stream, choice: dict[str, Any]) -> str:
+    """The text of a choice; its moment and the reason of its end are noted in the stream."""
+    delta = choice.get("delta")
+    fields = delta if isinstance(delta, dict) else {}
+    reason, text = choice.get("finish_reason"), fields.get("content")
+    if reason or any(fields.get(name) for name in _TOKENS):
+        stream.last_at = time.monotonic()
+        stream.first_at = stream.first_at or stream.last_at
+    if reason:
+        stream.finish_reason = cleaned(str(reason), 60)
+    return text if isinstance(text, str) else ""
 
 
 def _count(value: object) -> int | None:

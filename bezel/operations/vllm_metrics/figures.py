@@ -16,8 +16,8 @@ from bezel.operations.vllm_metrics import sample as names
 from bezel.operations.vllm_metrics.sample import Sample
 
 _BEAMS = 0.05
-"""Share of steps of beam searches up to which a mean over the engine's requests is one over those of callers: a decision
-of this project, below which a mean is off by a twentieth at most."""
+"""Share of steps of beam searches up to which a mean over the engine's requests is one over those of callers: a
+decision of this project, below which a mean is off by a twentieth at most."""
 
 Basis = Literal["now", "since the start", "in the interval"]
 
@@ -94,10 +94,8 @@ def notes_of(last: Sample, first: Sample | None = None) -> tuple[str, ...]:
     share = beam_share(last, first)
     if share <= _BEAMS:
         return ()
-    return (
-        f"up to {share:.0%} of the engine's requests are steps of a beam search, each with a first token of its own: "
-        "TTFT and queue time are not judged",
-    )
+    what = f"up to {share:.0%} of the engine's requests are steps of a beam search, each with a first token of its own"
+    return (f"{what}: TTFT and queue time are not judged",)
 
 
 def shown(figure: Figure) -> str:
@@ -204,8 +202,8 @@ def _tpot(gained: Mapping[str, float | None]) -> float | None:
 def _ended(last: Sample, first: Sample | None) -> tuple[float, float]:
     """Requests that ended well, and those that the server failed: by its engine, its queue, or with a 5xx.
 
-    Counted as calls over HTTP where the server reports these: of the engine's requests, n > 1 answers are several, and a
-    beam search is one for each of its tokens. A call whose client went away is one that ended well.
+    Counted as calls over HTTP where the server reports these: of the engine's requests, n > 1 answers are several, and
+    a beam search is one for each of its tokens. A call whose client went away is one that ended well.
     """
     gained = {key: count - (first.outcomes.get(key, 0.0) if first else 0.0) for key, count in last.outcomes.items()}
     failed = sum(count for (metric, outcome), count in gained.items() if _is_failure_of_engine(metric, outcome))

@@ -41,7 +41,13 @@ OUTCOMES = {FINISHED: "finished_reason", REJECTED: "reason", HTTP: "status"}
 
 _OF_ONE = frozenset({ONE_TOKEN, ONE_TOKEN_ASKED})
 _SUMS = frozenset(
-    (RUNNING, WAITING, ENGINE_REQUESTS, *COUNTERS, *(f"{name}_{part}" for name in HISTOGRAMS for part in ("sum", "count")))
+    (
+        RUNNING,
+        WAITING,
+        ENGINE_REQUESTS,
+        *COUNTERS,
+        *(f"{name}_{part}" for name in HISTOGRAMS for part in ("sum", "count")),
+    )
 )
 _STARTED, _CREATED = "process_start_time_seconds", "vllm:prompt_tokens_created"
 _CACHE = "vllm:cache_config_info"

@@ -13,13 +13,12 @@ from typing import TypeVar
 from pydantic import Field
 
 from bezel.errors import UserError, one_line
-from bezel.leases.clock import format_duration
 from bezel.operations.context import Context
 from bezel.operations.file_settings import file_rows
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Arguments, Result
 from bezel.operations.serving.metrics import Metrics, MetricsArguments, metrics
-from bezel.operations.status import StackStatus, newest_row, outside_rows, stack_status
+from bezel.operations.status import StackStatus, newest_row, outside_rows, stack_status, time_left
 from bezel.operations.verdict import AS_DECLARED, verdict_text
 from bezel.operations.vllm_metrics.figures import Figure, shown
 
@@ -88,9 +87,10 @@ class Watch(Result):
         rows += [("requests", status.calls.line())] if status.calls is not None else []
         if status.instances is not None:
             rows.append(("instances", status.instances.line()))
-        for lease in status.leases:
-            left = "no end" if lease.left_seconds is None else f"{format_duration(lease.left_seconds)} left"
-            rows.append((f"lease {lease.name}", f"{lease.state}, {lease.zone or 'no zone yet'}, {left}"))
+        rows += [
+            (f"lease {lease.name}", f"{lease.state}, {lease.zone or 'no zone yet'}, {time_left(lease)}")
+            for lease in status.leases
+        ]
         hourly, so_far = status.usd_per_hour, status.usd_so_far
         price = "unknown" if hourly is None else f"{hourly:.4f} USD/h with everything running"
         rows.append(("price", price))

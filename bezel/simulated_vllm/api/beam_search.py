@@ -67,7 +67,11 @@ class BeamSearch:
         for choice in self._choices:
             request = choice.request
             if request.first_token is None:
-                request.scheduled, request.first_token, request.cached = first.scheduled, first.first_token, first.cached
+                request.scheduled, request.first_token, request.cached = (
+                    first.scheduled,
+                    first.first_token,
+                    first.cached,
+                )
             request.write(1)
             request.last_token = first.last_token
         self._place += 1
