@@ -116,21 +116,22 @@ def _apis(context: Context, client: GoogleClient, project: str, needed: Sequence
     url = f"{context.address('SERVICE_USAGE')}projects/{project}/services"
     rows = client.pages(url, "services", params={"filter": "state:ENABLED", "pageSize": _PAGE})
     enabled = {str(row.get("name") or "").rpartition("/")[2] for row in rows}
-    if missing := [api for api in needed if api not in enabled]:
+    missing = [api for api in needed if api not in enabled]
+    reads = [api for api in (QUOTA_API, USE_API) if api not in enabled]
+    unread = "quotas, their use, instances and costs so far stay unknown"
+    if missing:
         detail = f"not enabled: {', '.join(missing)}; a deploy enables them, if it may"
-        repair = f"`gcloud services enable {' '.join(map(quoted, missing))} --project={quoted(project)}`."
-        yield check("APIs", project, "warning", detail, repair)
+        detail += f"; until then {unread}" if {*missing} & {*reads} else ""
+        yield check("APIs", project, "warning", detail, _enabling(missing, project))
     else:
         yield check("APIs", project, "ok", f"the {len(needed)} that its stacks need are enabled")
-    if unread := [api for api in (QUOTA_API, USE_API) if api not in enabled]:
-        detail = f"not enabled: {', '.join(unread)}; quotas, their use, instances and costs so far stay unknown"
-        yield check(
-            "APIs",
-            project,
-            "warning",
-            detail,
-            f"`gcloud services enable {' '.join(map(quoted, unread))} --project={quoted(project)}`.",
-        )
+    if others := [api for api in reads if api not in missing]:
+        detail = f"not enabled: {', '.join(others)}; {unread}"
+        yield check("APIs", project, "warning", detail, _enabling(others, project))
+
+
+def _enabling(apis: Sequence[str], project: str) -> str:
+    return f"`gcloud services enable {' '.join(map(quoted, apis))} --project={quoted(project)}`."
 
 
 def _quotas(

@@ -10,6 +10,7 @@ from pydantic import Field
 from bezel.console import aligned
 from bezel.errors import UserError
 from bezel.operations.checkup.access_checks import access_jobs
+from bezel.operations.checkup.causes import NEEDS_LOGIN, Cause, causes_of, rows_of
 from bezel.operations.checkup.check import Area, Check, Job, check, of_error, run_all
 from bezel.operations.checkup.cloud_checks import cloud_jobs
 from bezel.operations.checkup.local_checks import local_jobs, planned, project_check
@@ -38,6 +39,7 @@ class Doctor(Result):
     stacks: tuple[str, ...] = Field(description="stacks whose needs were checked")
     is_logged_in: bool = Field(description="whether Google Cloud could be asked")
     checks: tuple[Check, ...]
+    causes: tuple[Cause, ...] = Field(description="causes of what is not ok, each once, most serious first")
 
     @property
     def exit_code(self) -> int:
@@ -45,27 +47,14 @@ class Doctor(Result):
         return 1 if any(each.state == "problem" for each in self.checks) else 0
 
     def text(self) -> str:
-        """A table of the outcomes, then what to do about each that is not ok, most serious first."""
-        rows = [(each.state if each.state != "problem" else "PROBLEM", each.area, each.subject) for each in self.checks]
-        lines = aligned(("state", "area", "subject"), rows)
-        for state in ("problem", "warning", "unknown"):
-            for each in self.checks:
-                if each.state == state:
-                    lines += ["", f"{state}: {each.area}, {each.subject}: {each.detail}"]
-                    lines += [f"  Repair: {each.repair}"] if each.repair else []
-        counts = {state: sum(each.state == state for each in self.checks) for state in ("ok", "problem", "warning")}
-        unknown = len(self.checks) - sum(counts.values())
-        lines += [
-            "",
-            ", ".join(
-                (
-                    f"{counts['ok']} ok",
-                    counted(counts["problem"], "problem"),
-                    counted(counts["warning"], "warning"),
-                    f"{unknown} unknown",
-                )
-            ),
-        ]
+        """A table of the outcomes, then each cause once with what to do, most serious first."""
+        lines = aligned(("state", "area", "subject"), rows_of(self.checks))
+        for cause in self.causes:
+            lines += ["", *cause.lines()]
+        counts = {state: sum(cause.state == state for cause in self.causes) for state in ("problem", "warning")}
+        counted_causes = [counted(counts["problem"], "problem"), counted(counts["warning"], "warning")]
+        ok, unknown = (sum(each.state == state for each in self.checks) for state in ("ok", "unknown"))
+        lines += ["", ", ".join((f"{ok} ok", *counted_causes, f"{unknown} unknown"))]
         return "\n".join(lines) + "\n"
 
 
@@ -91,11 +80,8 @@ def doctor(context: Context, arguments: DoctorArguments) -> Doctor:
             cloud = run_all(jobs, arguments.deadline)
         else:
             cloud = [_needs_login(area) for area in _NEEDING_LOGIN if any(job.area == area for job in jobs)]
-    return Doctor(
-        stacks=stacks,
-        is_logged_in=is_logged_in,
-        checks=(*first, *choice, *files, *project_check(context, plans), *cloud),
-    )
+    checks = (*first, *choice, *files, *project_check(context, plans), *cloud)
+    return Doctor(stacks=stacks, is_logged_in=is_logged_in, checks=checks, causes=causes_of(checks))
 
 
 def _login(credentials: Credentials) -> list[Check]:
@@ -107,6 +93,4 @@ def _login(credentials: Credentials) -> list[Check]:
 
 
 def _needs_login(area: Area) -> Check:
-    return check(
-        area, _GOOGLE, "unknown", "it needs a login to Google Cloud", "log in, then run the same command again."
-    )
+    return check(area, _GOOGLE, "unknown", NEEDS_LOGIN, "log in, then run the same command again.")
