@@ -19,10 +19,11 @@ from bezel.operations.changes.losses import losses
 from bezel.operations.changes.plan import Outcome, Plan, PlannedChange
 from bezel.operations.changes.stack_lock import under_lock, wait_of
 from bezel.operations.changes.stack_runs import planned, problems_of, run_changes, verdict_of
+from bezel.operations.changes.staying import is_check, refuses_deletion, staying
 from bezel.operations.context import Context, NotDeployedError
 from bezel.operations.deploy import price_of, refuse_pending
-from bezel.operations.results import Arguments
-from bezel.resource_cost.stack_cost import StackCost, resources_in, stack_cost
+from bezel.operations.results import Arguments, counted
+from bezel.resource_cost.stack_cost import resources_in, stack_cost
 
 _PROVIDERS = "pulumi:providers:"
 
@@ -48,26 +49,29 @@ def plan_destroy(context: Context, arguments: DestroyArguments) -> Plan:
             repair = "`bezel status` lists the stacks that are deployed."
             raise NotDeployedError(Problem("STACK", stack, "the backend has no state of it.", repair))
         refuse_pending(prepared, stack)
-        resources = [entry for entry in resources_of(prepared.state) if _is_deleted(entry)]
+        held = resources_of(prepared.state)
+        stay = staying(held)
+        kept = {each.urn for each in stay}
+        resources = [entry for entry in held if _is_deleted(entry) and str(entry["urn"]) not in kept]
         changes = tuple(_deletion(entry) for entry in resources)
-        before = stack_cost(resources_in(resources_of(prepared.state)))
-        kept = [_name(entry) for entry in resources if entry.get("retainOnDelete")]
+        before = stack_cost(resources_in(held))
+        after = stack_cost(resources_in([entry for entry in held if str(entry["urn"]) in kept]))
         return Plan(
             operation="destroy",
             target=stack,
-            summary=f"{len(changes)} to delete" if changes else "the stack holds no resources",
+            summary=_summary(len(changes), len(stay)),
             arguments=arguments.model_dump(mode="json"),
             changes=changes,
-            price=price_line(before, StackCost()),
+            price=price_line(before, after),
             price_before=price_of(before),
-            price_after=price_of(StackCost()),
+            price_after=price_of(after),
             destroyed=tuple(f"{_name(entry)} ({entry['type']}): {entry.get('id', '')}" for entry in resources),
             lost=losses(changes),
-            warnings=tuple(f"{name} stays in the cloud: it is retained on deletion" for name in kept),
+            staying=tuple(each.line() for each in stay),
             refusals=tuple(reason for entry in resources if (reason := _protection(entry))),
             confirm_name=stack,
             basis=basis_of(context, stack, prepared.state),
-            is_empty=not changes,
+            is_empty=not changes and not stay,
         )
 
 
@@ -87,13 +91,16 @@ def apply_destroy(context: Context, plan: Plan) -> Outcome:
             check(plan, basis_of(context, stack, prepared.state))
             if plan.is_empty:
                 return Outcome(operation=plan.operation, target=stack, verdict="unchanged")
+            stay = () if prepared.state is None else staying(resources_of(prepared.state))
+            kept = {each.urn for each in stay}
             run, open_changes = run_changes(context, prepared.engine, "destroy", held)
             return Outcome(
                 operation=plan.operation,
                 target=stack,
                 verdict=verdict_of(run, open_changes),
-                changes=planned(run.changes),
+                changes=planned([change for change in run.changes if change.urn not in kept]),
                 price=plan.price,
+                details=tuple(f"stays: {each.line()}" for each in stay),
                 problems=(*problems_of(run), *open_changes),
             )
 
@@ -104,7 +111,13 @@ def apply_destroy(context: Context, plan: Plan) -> Outcome:
 def _is_deleted(entry: Mapping[str, Any]) -> bool:
     """Whether the engine deletes it in the cloud."""
     provider = str(entry["type"]).startswith(_PROVIDERS)
-    return bool(entry.get("custom")) and not entry.get("external") and not provider
+    return bool(entry.get("custom")) and not entry.get("external") and not provider and not is_check(entry)
+
+
+def _summary(deleted: int, stay: int) -> str:
+    if not deleted and not stay:
+        return "the stack holds no resources"
+    return f"{deleted} to delete" + (f", {counted(stay, 'resource')} of the state stay in the cloud" if stay else "")
 
 
 def _deletion(entry: Mapping[str, Any]) -> PlannedChange:
@@ -121,4 +134,6 @@ def _protection(entry: Mapping[str, Any]) -> str:
         return f"{_name(entry)} is protected: remove `protect` from its declaration, deploy, then destroy"
     if (entry.get("inputs") or {}).get("deletionProtection") is True:
         return f"{_name(entry)} refuses its deletion: set bezel:deletion_protection: never, deploy, then destroy"
+    if refuses_deletion(entry):
+        return f"{_name(entry)} refuses its deletion: its deletionPolicy is PREVENT; change it, deploy, then destroy"
     return ""

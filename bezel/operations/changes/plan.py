@@ -62,6 +62,7 @@ class Plan(Result):
     price_before: Price | None = Field(None, description="price before; null where it was not determined")
     price_after: Price | None = Field(None, description="price after; null where it was not determined")
     destroyed: tuple[str, ...] = Field((), description="what is destroyed, by name; a replaced one is made anew")
+    staying: tuple[str, ...] = Field((), description="what stays in the cloud, why, and what it costs in a month")
     lost: tuple[str, ...] = Field((), description="what could be lost and is not made anew")
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = Field((), description="what is worth knowing and asks for nothing, e.g. the use of quotas")
@@ -86,6 +87,7 @@ class Plan(Result):
         lines = [f"{_words(self.operation)} {self.target}: {self.summary}"]
         lines += [f"price: {self.price}"] if self.price else []
         lines += [f"destroyed: {name}" for name in self.destroyed]
+        lines += [f"stays: {what}" for what in self.staying]
         lines += [f"could be lost: {what}" for what in self.lost]
         lines += [f"  {change.line}" for change in self.changes]
         lines += [f"  {line}" for line in (self.file_change or "").splitlines()]
