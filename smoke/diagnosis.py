@@ -85,7 +85,7 @@ _OR_DIRECT = "set rollout to direct, which needs GPUs for two revisions only whi
 _UNKNOWN = Diagnosis(
     "unknown",
     "no known cause fits",
-    "read the lines above; `gcloud logging read` shows the whole log of this revision.",
+    "read the container's last lines; `gcloud logging read` shows the whole log of this revision.",
 )
 
 

@@ -1,7 +1,8 @@
-"""Errors of an engine's run as a person reads them: each once, without what only follows, and with the missing role.
+"""Permissions that errors of an engine's run name as denied, each with the missing role.
 
 A permission that Google denies is named with the role of the set-up (`bootstrap.permissions`) that holds it, and the
-command that grants it. Pure but for `account_of`. Leaves out which diagnostics are errors (`engine_events`).
+command that grants it. Pure but for `account_of`. Leaves out which diagnostics are errors (`engine_events`),
+and which of them say the same (`bezel.pulumi_engine.engine_texts`).
 """
 
 import re
@@ -13,11 +14,6 @@ from bezel.json_documents import read_json
 from bezel.text.shell import quoted
 from bootstrap import permissions
 
-# What a plan was to change and a failed run did not reach.
-_NOT_REACHED = re.compile(r"expected resource operations for \S+ but none were seen")
-# The Google provider reports a failure twice: by its log, and as a list with one entry.
-_LOGGED = re.compile(r"sdk-v2/\S+ sdk\.helper_schema: (.*?): provider=\S+", re.DOTALL)
-_LISTED = re.compile(r"1 error occurred:\s*\* (.*)", re.DOTALL)
 _PERMISSION = r"[a-z][A-Za-z]*(?:\.[A-Za-z]+)+"
 _PLACE = r"service account [^'\s]+|[^'\s(]+"
 # As IAM, Compute Engine, and Cloud Storage say it.
@@ -36,16 +32,6 @@ _NAMED_BY = {
     permissions.DEPLOY_WEIGHTS: "--weights-bucket",
     permissions.DEPLOY_SECRETS: "--secret",
 }
-
-
-def plain_errors(texts: Iterable[str]) -> list[str]:
-    """The errors of a run: each once, causes only."""
-    bare = []
-    for text in texts:
-        form = _LOGGED.fullmatch(text.strip()) or _LISTED.fullmatch(text.strip())
-        bare.append(form[1].strip() if form else text)
-    causes = [text for text in bare if not _NOT_REACHED.fullmatch(text.strip())]
-    return list(dict.fromkeys(causes or bare))
 
 
 def missing_roles(texts: Iterable[str], account: str) -> list[str]:

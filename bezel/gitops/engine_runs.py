@@ -16,11 +16,12 @@ from typing import Any, Literal
 
 from bezel.console import note
 from bezel.errors import Problem, UserError
-from bezel.gitops.engine_errors import account_of, missing_roles, plain_errors
+from bezel.gitops.engine_errors import account_of, missing_roles
 from bezel.gitops.engine_events import PACK_FAILED, Change, Events, Violation, read_events
 from bezel.gitops.engine_plans import let_computed_values_differ
 from bezel.json_documents import read_json
 from bezel.pulumi_engine.engine_process import End, run_to_end
+from bezel.pulumi_engine.engine_texts import plain_errors
 from bezel.pulumi_engine.event_log import Change as UnfinishedChange
 from bezel.pulumi_engine.event_log import unfinished
 from bezel.pulumi_engine.pipeline_file import environment_of

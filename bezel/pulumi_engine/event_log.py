@@ -121,6 +121,12 @@ def _services(log: Path, excluded: set[str]) -> list[Change]:
     return [replace(change, kind="updating", read=True) for change in services.values() if change.urn not in excluded]
 
 
+def diagnostics_in(log: Path) -> list[str]:
+    """The messages of a run; none without a log."""
+    events = (event["diagnosticEvent"] for event in events_in(log) if "diagnosticEvent" in event)
+    return [str(event.get("message", "")) for event in events]
+
+
 def ended(log: Path) -> set[str]:
     """The resources that a run completed, changed or not."""
     return {event["resOutputsEvent"]["metadata"]["urn"] for event in events_in(log) if "resOutputsEvent" in event}

@@ -19,6 +19,7 @@ from bezel.console import note, say
 from bezel.errors import Problem, UserError
 from bezel.localcloud import clients
 from bezel.pulumi_engine import local_pulumi
+from bezel.pulumi_engine.engine_output import displayed
 from bezel.pulumi_engine.engine_process import GRACE_SECONDS, End, run_to_end
 from bezel.pulumi_engine.project import Project
 from bezel.pulumi_engine.pulumi_command import printed
@@ -113,6 +114,8 @@ class LocalEngine:
     def run(self, command: str, stack: str, options: Sequence[str] = ()) -> End:
         """Run `pulumi COMMAND` on the stack in the project's folder, with its output on this process's streams.
 
+        On a terminal it has the engine's own display; elsewhere each failure is shown once (`engine_texts`).
+
         The lock and the processes that a killed run left are removed first, with a message. The changes that it had
         begun are left to `recover`, which needs the record that a run keeps unless it ends well.
 
@@ -137,7 +140,10 @@ class LocalEngine:
         silent = command != "preview" and alone and not sys.stdout.isatty()
         meanwhile = reported(Waiting(last.events)) if silent else None
         command_line = [self._pulumi(), *arguments]
-        end = run_to_end(command_line, self.project.folder, environment, self.held, meanwhile=meanwhile)
+        with displayed() as streams:
+            end = run_to_end(
+                command_line, self.project.folder, environment, self.held, meanwhile=meanwhile, streams=streams
+            )
         if alone:
             last.end_leftovers()
             for copy in copies:

@@ -28,7 +28,7 @@ def commands_in(text: str) -> list[str]:
 
 
 def shell_hint(texts: Iterable[str], folder: Path, environ: Mapping[str, str]) -> str:
-    """The line to print after messages that name such a command; "" where none does, or the shell has the variables.
+    """The line to print beside messages that name such a command; "" where none does, or the shell has the variables.
 
     Args:
         texts: The messages.
@@ -39,7 +39,7 @@ def shell_hint(texts: Iterable[str], folder: Path, environ: Mapping[str, str]) -
         return ""
     option = "" if folder.name == ".localcloud" and folder.parent == Path.cwd() else f" --dir {quoted(folder)}"
     return (
-        "The commands that are named above are for localcloud: they need its variables in this shell, by\n"
+        "Commands that these messages name are for localcloud: they need its variables in this shell, by\n"
         f'  eval "$(.venv/bin/bezel local env{option})"'
     )
 

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 
 from bezel.atomic_write import write_whole
 from bezel.cli.local.cloud import LocalCloud, behind
+from bezel.cli.local.shell_hint import shell_hint
 from bezel.cli.up_summary import off_hours, summary
-from bezel.console import say
+from bezel.console import note, say
 from bezel.errors import Problem, UserError
 from bezel.localcloud import control
 from bezel.localcloud.core.locks import Use, using
@@ -41,7 +42,12 @@ def run(project: Project, options: argparse.Namespace) -> int:
     if options.action == "recover":
         return local.recover(options.stack, adopt=options.adopt, forget=options.forget)
     end_with_make()
-    return local.run_stack(options.action, options.stack, options.pulumi)
+    try:
+        return local.run_stack(options.action, options.stack, options.pulumi)
+    except UserError as error:
+        if hint := shell_hint([str(error)], local.cloud.directory, os.environ):
+            note(hint)
+        raise
 
 
 @dataclass(frozen=True)
@@ -65,7 +71,18 @@ class Local:
             sys.stdout.write(json.dumps(self.engine(self.cloud.running()).outputs(stack), indent=2) + "\n")
             return 0
         with using(self.cloud.directory) as use:
-            return self._run_stack(action, stack, options, use)
+            code = self._run_stack(action, stack, options, use)
+        if code:
+            self._print_hint(stack)
+        return code
+
+    def _print_hint(self, stack: str) -> None:
+        """Say that the commands that a failed run has named need localcloud's variables, where the shell has none."""
+        from bezel.pulumi_engine.event_log import diagnostics_in
+
+        events = self.cloud.directory.absolute() / "runs" / stack / "events.jsonl"
+        if hint := shell_hint(diagnostics_in(events), self.cloud.directory, os.environ):
+            say(hint)
 
     def _run_stack(self, action: str, stack: str, options: Sequence[str], use: Use) -> int:
         # `down` works with whichever server is running.
@@ -138,7 +155,10 @@ class Local:
         url = str(outputs.get("url", ""))
         failure = why_not_serving(url, lambda: self.cloud.identity_token(url))
         now = datetime.now(UTC)
-        sys.stdout.write(summary(stack, outputs, behind=behind(endpoint), now=now, not_serving=failure))
+        text = summary(stack, outputs, behind=behind(endpoint), now=now, not_serving=failure)
+        sys.stdout.write(text)
+        if hint := shell_hint([text], self.cloud.directory, os.environ):
+            say(hint)
         return 1 if failure and not off_hours(outputs, now) else 0
 
     def engine(self, endpoint: Endpoint, use: Use | None = None) -> LocalEngine:
