@@ -1,4 +1,4 @@
-"""How a lease that is over has ended, and what follows from it. Pure.
+"""End of a lease: whether it is over, the way it ended, and what gets another one. Pure.
 
 Source: the states of the discovery documents (tpu v2alpha1 QueuedResourceState and Node, compute v1 Instance) and
 Google's pages on preemption: a node's state is PREEMPTED, a request of a Spot node becomes SUSPENDED, and a Spot
@@ -45,7 +45,7 @@ def ending_of(observed: Observation | None, *, planned_end: float | None, now: f
     when = "" if planned_end is None else "its run duration is over" if planned_end <= now else "before its planned end"
     if observed is None:
         gone = "nothing of it is there"
-        cause = ": somebody deleted it, or Google took its machine back" if when.startswith("before") else ""
+        cause = ": it was deleted, or Google took its machine back" if when.startswith("before") else ""
         return f"{gone}, {when}{cause}" if when else gone
     word = observed.word if observed.kind == "node" else observed.node_state or observed.word
     if state_of(observed) == PREEMPTED:

@@ -88,9 +88,7 @@ def test_a_path_that_is_not_slow_is_not_named(seconds: float, total: float) -> N
         (BEFORE, Reading(0.1, sample(count=-1)), "fell"),
     ],
 )
-def test_the_server_s_time_is_not_judged_where_more_than_one_request_may_be_in_it(
-    before: Reading, after: Reading, why: str
-) -> None:
+def test_the_server_s_time_is_not_judged_where_others_may_be_in_it(before: Reading, after: Reading, why: str) -> None:
     found = judge(13.0, before, after, prompt=9)
     assert found.server_seconds is None
     assert why in found.not_judged

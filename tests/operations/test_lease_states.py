@@ -101,7 +101,7 @@ def test_a_preempted_lease_says_so_with_an_unknown_cost(held: tuple[Cloud, Deplo
     assert record_of(listed).ends_at is None
 
 
-def test_a_spot_machine_that_stops_early_may_be_preempted_and_one_that_ran_out_is_not(
+def test_only_a_spot_machine_that_stops_early_may_be_preempted(
     held: tuple[Cloud, Deployed],
 ) -> None:
     held[0].model = "SPOT"

@@ -160,7 +160,7 @@ def test_another_setting_is_no_mistake_of_the_plan() -> None:
 OTHER = STARTED.replace("{", "{'model': '/models/other', ")
 
 
-def test_nothing_is_compared_where_another_model_is_served_than_the_planned_one() -> None:
+def test_nothing_is_compared_where_another_model_is_served() -> None:
     plan = fit()
     tiny = lines(*(text.replace(STARTED, OTHER).replace("7.25", "0.06") for text in GPU))
     reported = reported_by_log(tiny)

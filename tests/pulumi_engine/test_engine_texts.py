@@ -21,9 +21,16 @@ WAITED = f"Error waiting to create Service: Error waiting for Creating Service: 
 BARE = f"{WAITED}\n\n{LINK}"
 LOGGED = f"  sdk-v2/provider2.go:571: sdk.helper_schema: {BARE}: provider=google-beta@10.2.0"
 LISTED = f"1 error occurred:\n\t* creating urn:pulumi:dev::b::gcp:x:Service::s: 1 error occurred:\n\t* {BARE}\n\n"
-EXPLAINED = (
-    f"service llm\n   platform: Ready failed (X): {SENTENCE} {LINK}\n   container's last lines:\n"
-    "     | CUDA out of memory\n   cause: the memory is too small\n   consequence: r-1 gets no traffic\n   Repair: take a larger accelerator."
+EXPLAINED = "\n   ".join(
+    [
+        "service llm",
+        f"platform: Ready failed (X): {SENTENCE} {LINK}",
+        "container's last lines:",
+        "  | CUDA out of memory",
+        "cause: the memory is too small",
+        "consequence: r-1 gets no traffic",
+        "Repair: take a larger accelerator.",
+    ]
 )
 
 

@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 GIB = 1 << 30
 _METRICS = "the server's /metrics (vllm:cache_config_info)"
@@ -115,7 +115,8 @@ def reported_by_log(lines: Iterable[Line]) -> Reported:
             known = starts[instance].get(name)
             if known is None or (value > known.value if name in _LARGEST else value < known.value):
                 starts[instance][name] = Reading(value, f"the server's log{f', {line.time}' if line.time else ''}")
-    return Reported(**starts[newest], model=models.get(newest, ""))
+    readings: dict[str, Any] = dict(starts[newest])
+    return Reported(**readings, model=models.get(newest, ""))
 
 
 def reported_by_metrics(config: Mapping[str, str]) -> Reported:
