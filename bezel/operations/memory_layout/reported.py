@@ -99,7 +99,7 @@ class Reported:
 
 def reported_by_log(lines: Iterable[Line]) -> Reported:
     """Figures of the newest start in a log, oldest line first; of several instances that of the last one to start."""
-    starts: defaultdict[str, dict[str, Reading]] = defaultdict(dict)
+    starts: defaultdict[str, dict[str, Any]] = defaultdict(dict)  # readings by the names of fields
     models: dict[str, str] = {}
     newest = ""
     for line in lines:
@@ -115,8 +115,7 @@ def reported_by_log(lines: Iterable[Line]) -> Reported:
             known = starts[instance].get(name)
             if known is None or (value > known.value if name in _LARGEST else value < known.value):
                 starts[instance][name] = Reading(value, f"the server's log{f', {line.time}' if line.time else ''}")
-    readings: dict[str, Any] = dict(starts[newest])
-    return Reported(**readings, model=models.get(newest, ""))
+    return Reported(**starts[newest], model=models.get(newest, ""))
 
 
 def reported_by_metrics(config: Mapping[str, str]) -> Reported:
