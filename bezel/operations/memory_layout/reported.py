@@ -125,7 +125,7 @@ def reported_by_metrics(config: Mapping[str, str]) -> Reported:
         config: Labels of `vllm:cache_config_info`; a label that is absent or "None" is unknown.
     """
     found = {name: _number(config.get(label, "")) for name, label in _LABELS.items()}
-    readings = {name: Reading(value, _METRICS) for name, value in found.items() if value is not None}
+    readings: dict[str, Any] = {name: Reading(value, _METRICS) for name, value in found.items() if value is not None}
     explicit = _number(config.get("kv_cache_memory_bytes", ""))
     if explicit is not None:
         readings["cache"] = Reading(explicit / GIB, _METRICS)
