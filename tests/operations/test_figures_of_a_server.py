@@ -7,6 +7,7 @@ test_real_vllm.py); without it that half is skipped.
 import time
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -134,3 +135,40 @@ def test_beam_searches_do_not_sink_a_mean(client: Client) -> None:
     assert "steps of a beam search" in notes_of(window.last, window.first)[0]
     assert figures["tpot"].value == pytest.approx(window.truth.tpot, rel=0.4)
     assert figures["requests_rate"].value == pytest.approx(3 / window.seconds)
+
+
+SPECULATING = (
+    '--speculative-config={"method":"ngram","num_speculative_tokens":3,"prompt_lookup_max":3,"prompt_lookup_min":1}',
+    "--per-request-spec-decode-metrics=summary",
+    "--num-gpu-blocks-override=70",
+    "--no-enable-prefix-caching",
+)
+
+
+def test_acceptance_and_preemptions_are_those_of_the_requests(tmp_path: Path) -> None:
+    """On a real server alone: the simulated one reports no speculation by request."""
+    with real_vllm(tmp_path, *SPECULATING) as (url, _):
+        client = warmed(Client(url, "tiny-gemma4"))
+        window = Window(client)
+        told = [
+            client.whole(prompt=f"{word} " * 40, max_tokens=60, temperature=0)["metrics"]["speculative_decoding"]
+            for word in ("one", "two", "three")
+        ]
+        figures = window.end()
+        steps, drafted, accepted = (
+            sum(each[name] for each in told)
+            for name in ("num_spec_steps", "num_draft_tokens", "num_accepted_draft_tokens")
+        )
+        assert accepted > 0
+        assert figures["acceptance_rate"].value == pytest.approx(accepted / drafted)
+        assert figures["acceptance_length"].value == pytest.approx(1 + accepted / steps)
+        assert figures["preemptions"].value == 0
+        assert figures["prefix_cache_hit_rate"].value is None
+        window = Window(client)
+        joined(at_once(*[partial(client.stream, prompt=f"Long {n}", max_tokens=2500) for n in range(SEQUENCES)]))
+        figures = window.end()
+        assert len(window.truth.sequences) == SEQUENCES
+        preempted = figures["preemptions"]
+        assert preempted.value  # 8 x 2,500 tokens are more than the cache holds
+        assert preempted.is_unhealthy
+        assert figures["tpot"].value == pytest.approx(window.truth.tpot, rel=0.4)

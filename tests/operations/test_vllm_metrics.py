@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bezel.catalog.vllm.options import vllm_options
 from bezel.operations.serving.metrics import choose
 from bezel.operations.vllm_metrics import sample as names
-from bezel.operations.vllm_metrics.figures import Figure, figures_of, outcomes_of, shown
+from bezel.operations.vllm_metrics.figures import Figure, figures_of, notes_of, outcomes_of, shown
 from bezel.operations.vllm_metrics.sample import Sample, parse, why_not_comparable
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "vllm"
@@ -79,6 +79,58 @@ def test_rates_are_of_the_time_between_two_readings() -> None:
     assert (figures["generation_throughput"].value, figures["ttft"].value) == (50.0, 1.5)
     assert figures["itl"].value is None  # nothing was counted in that time
     assert figures["ttft"].basis == "in the interval"
+
+
+def test_answers_of_one_token_do_not_sink_the_tpot() -> None:
+    first = recorded()
+    answers = {names.ONE_TOKEN: 15.0, f"{names.TPOT}_sum": 5 * 0.04375, f"{names.TPOT}_count": 20.0}
+    assert by_name(figures_of(later(first, **answers), first))["tpot"].value == pytest.approx(0.04375)
+    single = {names.ONE_TOKEN: 15.0, f"{names.TPOT}_count": 15.0}
+    assert by_name(figures_of(later(first, **single), first))["tpot"].value is None  # none had a further token
+    last = later(first, **answers)
+    unknown = replace(last, sums={name: value for name, value in last.sums.items() if name != names.ONE_TOKEN})
+    assert by_name(figures_of(unknown, first))["tpot"].value is None  # other buckets than vLLM's own
+
+
+@pytest.mark.parametrize(
+    ("engine", "single", "calls", "judged"),
+    [
+        (20, 0, 20, True),  # a call each
+        (20, 20, 20, True),  # answers of one token
+        (20, 0, 4, True),  # lists of prompts
+        (100, 4, 96, True),  # a search among many calls
+        (20, 16, 4, False),  # beam searches
+    ],
+)
+def test_steps_of_beam_searches_leave_the_ttft_unknown(
+    engine: float, single: float, calls: float, judged: bool
+) -> None:
+    first = recorded()
+    counted = {names.ENGINE_REQUESTS: engine, names.ONE_TOKEN_ASKED: single}
+    times = {f"{name}_{part}": 20.0 for name in (names.TTFT, names.QUEUE) for part in ("sum", "count")}
+    last = later(first, **counted, **times)
+    last = replace(last, outcomes={**last.outcomes, (names.HTTP, "2xx"): last.outcomes[names.HTTP, "2xx"] + calls})
+    figures = by_name(figures_of(last, first))
+    assert (figures["ttft"].value is not None) is (figures["queue_time"].value is not None) is judged
+    assert (notes_of(last, first) == ()) is judged
+
+
+def test_several_answers_to_a_call_are_one_call_of_the_share_of_success() -> None:
+    first = recorded()
+    ended = {**first.outcomes}
+    for key, count in {(names.FINISHED, "stop"): 100.0, (names.HTTP, "2xx"): 10.0, (names.HTTP, "5xx"): 10.0}.items():
+        ended[key] = ended.get(key, 0.0) + count
+    figures = by_name(figures_of(replace(later(first), outcomes=ended), first))
+    assert figures["success_rate"].value == 0.5
+    assert figures["requests_rate"].value == 2.0
+
+
+def test_a_refusal_inside_a_stream_is_a_failure_although_its_status_is_200() -> None:
+    first = recorded()
+    ended = {**first.outcomes}
+    for key, count in {(names.REJECTED, "max_num_queued_reqs"): 5.0, (names.HTTP, "2xx"): 20.0}.items():
+        ended[key] = ended.get(key, 0.0) + count
+    assert by_name(figures_of(replace(later(first), outcomes=ended), first))["success_rate"].value == 0.75
 
 
 def test_a_queue_is_one_that_both_readings_met() -> None:

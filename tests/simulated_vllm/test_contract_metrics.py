@@ -167,6 +167,26 @@ def test_choices_are_requests_of_their_own_with_one_parameter_between_them(serve
     assert (delta["vllm:request_generation_tokens_count"], delta["vllm:request_generation_tokens_sum"]) == (2.0, 8.0)
 
 
+def test_an_answer_of_one_token_has_a_time_per_further_token_of_zero(servers):
+    delta, _ = growth(servers("plain"), ENDLESS | {"max_tokens": 1})
+    name = "vllm:request_time_per_output_token_seconds"
+    assert (delta[f"{name}_count"], delta.get(f"{name}_sum", 0.0)) == (1.0, 0.0)
+    assert delta['vllm:request_generation_tokens_bucket{le="1.0"}'] == 1.0
+
+
+def test_a_beam_search_is_one_request_for_each_token_of_each_beam(servers):
+    body = ENDLESS | {"max_tokens": 4, "n": 2, "use_beam_search": True}
+    delta, (answer,) = growth(servers("plain"), body)
+    requests, read = 1 + 3 * 2, answer["usage"]["prompt_tokens"]
+    assert answer["usage"]["completion_tokens"] == 8
+    assert delta["vllm:request_params_n_count"] == delta["vllm:time_to_first_token_seconds_count"] == requests
+    assert delta["vllm:generation_tokens_total"] == requests
+    assert delta["vllm:prompt_tokens_total"] == requests * read + 2 * (1 + 2 + 3)
+    assert "vllm:inter_token_latency_seconds_count" not in delta
+    completions = 'http_requests_total{handler="/v1/completions",method="POST",status="2xx"}'
+    assert delta[completions] == 1.0
+
+
 def test_a_repeated_prompt_is_counted_as_a_hit_of_the_cache(servers):
     body = ENDLESS | {"prompt": [300 + number % 50 for number in range(700)], "max_tokens": 2}
     client = servers("plain")

@@ -48,6 +48,7 @@ class RollbackArguments(Arguments):
     to: str | None = Field(
         None,
         pattern=r"^[a-z0-9-]{1,63}$",
+        examples=["bezel-l4-qat-00002-abc"],
         description="revision that gets the traffic; default: the last that passed its check before the serving one",
     )
     wait: str = Field("15m", description="longest wait for another run on the stack, e.g. 15m or 0s")
