@@ -116,8 +116,12 @@ def calls_verdict(calls: Calls, stack: str) -> Judgement:
     look = f"`bezel logs {quoted(stack)} --source requests` lists them, `bezel advise {quoted(stack)}` names causes"
     answered, recent = calls.succeeded + calls.failed, calls.recent_succeeded + calls.recent_failed
     if calls.failed and calls.failed > _DEGRADED * answered:
-        text = f"{failed_share(calls)} of {calls.period()} failed, {calls.recent_failed} of the newest {recent}"
-        reasons = tuple(filter(None, (text, calls.shares(), look)))
+        kinds = ", ".join(f"{number} x {status}" for status, number in calls.statuses.items())
+        text = (
+            f"{failed_share(calls)} of {calls.period()} failed, {calls.recent_failed} of the newest {recent} ({kinds})"
+        )
+        words = f"Cloud Run's words: {calls.platform_says}" if calls.platform_says else ""
+        reasons = tuple(filter(None, (text, words, calls.shares(), look)))
         return ("failing" if calls.recent_failed >= _FAILING * recent else "degraded"), reasons
     if calls.abandoned > answered:
         text = f"callers gave up {calls.abandoned} requests of {calls.period()}, {answered} were answered"

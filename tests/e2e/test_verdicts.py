@@ -64,6 +64,7 @@ def test_status_says_what_callers_get(stage: FaultHarness) -> None:
     code, text = caller.status()
     assert (code, "verdict failing" in text) == (1, True), text
     assert "6 x 429" in text
+    assert "because Cloud Run's words: The request was aborted because there was no available instance\n" in text
     assert "`bezel logs l4-qat --source requests`" in text
     stage.clear()
     # Mended: the failures are still of the last minutes.

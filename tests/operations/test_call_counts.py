@@ -40,8 +40,9 @@ def test_a_status_says_what_became_of_a_request(statuses: tuple[int, ...], outco
 
 
 def test_a_response_that_broke_off_failed_whatever_its_status() -> None:
-    assert counts(call(200, is_broken=True)).failed == 1
-    assert counts(call(403, is_broken=True)).refused == 1  # the platform says why it refused
+    assert counts(call(200, message="Truncated response body.")).failed == 1
+    assert counts(call(403, message="The request was not authenticated.")).refused == 1
+    assert counts(call(403, message="The request was not authenticated.")).platform_says is None
 
 
 def test_requests_beside_the_model_count_only_where_they_fail_alone() -> None:

@@ -1,6 +1,7 @@
 """Settings of a stack file beside the last deploy: each that differs is named, with its value in the cloud."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from pydantic import BaseModel
 
 from bezel.operations.file_settings import differences
 from bezel.operations.status import StackStatus, StatusArguments, status
+from bezel.operations.watching.page import Watch
 from bezel.planner.base.parse import read_settings
 from bezel.planner.base.settings import Settings
 from tests.support.operations.deployed import (
@@ -158,6 +160,12 @@ def test_status_names_file_deployed_and_cloud(stack: Stack) -> None:
     assert "not deployed scaling.max_instances: file 1, deployed 2, cloud 3" in text
     assert "template.scaling.maxInstanceCount: cloud 3, program 2" in text
     assert found.verdict == "ready"
+    # Beside another stack, and on the page of `watch`.
+    stack.cloud.keep("prod", state_of(service_resource()))
+    table = status(stack.cloud.context, StatusArguments(stack=None)).text()
+    assert "dev: not deployed: scaling.max_instances: file 1, deployed 2, cloud 3" in table
+    page = Watch(stack="dev", at=datetime.now(UTC), status=found, metrics=None, notes=())
+    assert "not deployed: scaling.max_instances: file 1, deployed 2, cloud 3" in page.lines()
 
 
 def test_a_file_as_it_was_deployed_has_no_row(stack: Stack) -> None:

@@ -112,9 +112,17 @@ def test_requests_decide_while_the_platform_says_ready(service: Cloud, requests:
 
 def test_a_failing_service_says_how_many_and_where_to_look(service: Cloud) -> None:
     found, text = service.status(*of(429, 3), *of(200, 1, ago=200))
-    assert found.reasons[0] == "3 of 4 requests of 10 minutes failed, 3 of the newest 3"
+    assert found.reasons[0] == "3 of 4 requests of 10 minutes failed, 3 of the newest 3 (3 x 429)"
     assert "`bezel logs dev --source requests`" in found.reasons[1]
     assert "requests 4 in 10 minutes, 3 failed (3 x 429); newest 30 s ago (request log and Cloud Mon" in text
+
+
+def test_a_failing_service_says_it_in_the_platforms_words(service: Cloud) -> None:
+    aborted = "The request was aborted because there was no available instance. Additional troubleshooting is at https."
+    found, _ = service.status(*of(429, 3, message=aborted), *of(503, 1, message="Malformed."), *of(500, 9))
+    said = "Cloud Run's words: The request was aborted because there was no available instance"
+    assert found.reasons[1] == said
+    assert not any("Cloud Run's words" in reason for reason in service.status(*of(500, 9))[0].reasons)
 
 
 def test_a_refused_newest_revision_does_not_fail_a_service_that_answers(service: Cloud) -> None:

@@ -36,7 +36,7 @@ class Call:
     """Requests with one status: when they ended (unix seconds), their path ("" if unknown), their revision.
 
     Attributes:
-        is_broken: Whether the platform says that the response broke off; its status may be that of its begin.
+        message: What the platform says of a request that it refused or whose response broke off, "" otherwise.
         number: How many they are.
     """
 
@@ -44,7 +44,7 @@ class Call:
     status: int
     path: str
     revision: str
-    is_broken: bool = False
+    message: str = ""
     number: int = 1
 
 
@@ -67,6 +67,7 @@ class Calls(Result):
     refused: int = Field(description="requests refused by what was sent, or by whom: any other 4xx")
     abandoned: int = Field(description="requests that their callers gave up before the response: 499")
     statuses: dict[str, int] = Field(description="requests by status, of those that did not succeed")
+    platform_says: str | None = Field(description="the platform's words about most of the failed ones; null without")
     revisions: tuple[RevisionCalls, ...] = Field(description="requests by revision, where several have traffic")
     newest_at: datetime | None = Field(description="end of the newest request; null without one")
     age_seconds: int | None = Field(description="time since then")
@@ -170,6 +171,7 @@ def counted_calls(
         failed=total["failed"],
         refused=total["refused"],
         abandoned=total["abandoned"],
+        platform_says=_words(held),
         statuses={str(status): number for status, number in sorted(statuses.items())},
         revisions=tuple(
             RevisionCalls(name=name, succeeded=each["succeeded"], failed=each["failed"])
@@ -202,12 +204,18 @@ def _recent(calls: Iterable[Call], newest: float | None) -> Counter[Outcome]:
     return found
 
 
+def _words(calls: Iterable[Call]) -> str | None:
+    """The first sentence of what the platform says most often of failed requests."""
+    said = Counter(call.message for call in calls if call.message and _outcome(call) == "failed")
+    return said.most_common(1)[0][0].partition(". ")[0].rstrip(".") if said else None
+
+
 def _runs_the_model(path: str) -> bool:
     return path.startswith(_OF_THE_MODEL) and not path.startswith(_LISTS)
 
 
 def _outcome(call: Call) -> Outcome:
-    if call.status == 429 or call.status >= 500 or (call.is_broken and call.status < 400):
+    if call.status == 429 or call.status >= 500 or (call.message and call.status < 400):
         return "failed"
     if call.status == _ABANDONED:
         return "abandoned"

@@ -95,7 +95,7 @@ def _call(entry: Entry) -> Call | None:
     if entry.status is None or at is None:
         return None
     # A response that began well and broke off keeps its status; the platform's message tells.
-    return Call(at, entry.status, urlsplit(entry.url).path, entry.resource, is_broken=bool(entry.message))
+    return Call(at, entry.status, urlsplit(entry.url).path, entry.resource, message=cleaned(entry.message, _TEXT))
 
 
 def _words(error: RestError) -> str:
