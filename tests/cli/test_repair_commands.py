@@ -35,6 +35,7 @@ SPECULATION = {"spec-method", "spec-model", "spec-tokens"}
 WITHIN_OPTIONS = {"num_speculative_tokens", "kv_connector"}
 # Commands that change nothing but what they print, or measure, and the first words of those that do.
 READS = (
+    "bezel advise",
     "bezel analyze-logs",
     "bezel bench",
     "bezel catalog show",
@@ -52,6 +53,7 @@ READS = (
     "bezel model-files",
     "bezel plan",
     "bezel proxy",
+    "bezel query",
     "bezel quota",
     "bezel secret show",
     "bezel status",
@@ -62,6 +64,7 @@ READS = (
     "make outputs",
     "pulumi login",
     "pulumi stack export",
+    "pulumi stack history",
     "pulumi stack ls",
     "pulumi stack output",
 )
