@@ -184,7 +184,7 @@ def test_a_rollback_that_a_gated_rollout_ended_is_in_force_no_more(stack: Rolled
 @pytest.mark.parametrize(
     ("instances", "said"),
     [
-        ({name_of(2): 1, name_of(3): 1}, "llm-00002-abc runs 1 instances, by Cloud Monitoring a moment ago: no start"),
+        ({name_of(2): 1, name_of(3): 1}, "llm-00002-abc runs 1 instance, by Cloud Monitoring a moment ago: no start"),
         ({name_of(3): 1}, f"llm-00002-abc must start, it has no instance: the first requests wait, {TAKES}"),
         (None, "whether llm-00002-abc must start is unknown (Cloud Monitoring"),
     ],

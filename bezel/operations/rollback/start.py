@@ -9,6 +9,7 @@ from typing import Any
 
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import DeployedService
+from bezel.operations.results import counted
 from bezel.operations.service_use.service_metrics import running_instances
 from bezel.planner.base.quantities import duration_text
 
@@ -34,7 +35,7 @@ def start_notes(
     name = str(revision.get("name") or "").rpartition("/")[2]
     found = running_instances(context, service, name)
     if found.count:
-        return (f"{name} runs {found.count} instances, by Cloud Monitoring a moment ago: no start",)
+        return (f"{name} runs {counted(found.count, 'instance')}, by Cloud Monitoring a moment ago: no start",)
     took = start_text(start)
     head = f"{name} must start, it has no instance: the first requests wait, {took}"
     if found.count is None:
@@ -42,7 +43,7 @@ def start_notes(
     minimum = max(int((each.get("scaling") or {}).get("minInstanceCount") or 0) for each in (revision, live))
     notes = [head]
     if minimum:
-        notes.append(f"it keeps {minimum} instances at least, which start with the move")
+        notes.append(f"it keeps {counted(minimum, 'instance')} at least, started with the move")
     held = " and ".join(serving)
     notes.append(
         f"idle instances of {held} hold their GPUs for up to 15 minutes more: where the quota has no room for both, "
