@@ -55,11 +55,11 @@ class Window:
 def test_each_mean_is_the_one_that_clients_see_among_answers_of_one_token(client: Client) -> None:
     window = Window(client)
     for number in range(5):
-        client.stream(prompt=f"Tell {number}", max_tokens=48)
+        client.stream(prompt=f"Tell {number}", max_tokens=200)
         for _ in range(3):
             client.stream(prompt=f"Ask {number}", max_tokens=1)
-    client.stream(max_tokens=24, n=3)
-    client.stream(prompt=["One and two", "Three or four"], max_tokens=12)
+    client.stream(max_tokens=200, n=3)
+    client.stream(prompt=["One and two", "Three or four"], max_tokens=200)
     client.stream(max_tokens=800, leave_after=3)
     assert client.whole(prompt="word " * 9000, max_tokens=4)["error"]
     figures, truth = window.end(), window.truth
@@ -68,10 +68,11 @@ def test_each_mean_is_the_one_that_clients_see_among_answers_of_one_token(client
     assert tpot == pytest.approx(truth.tpot, rel=0.4)
     assert naive < 0.6 * truth.tpot  # what a mean over all answers would be
     assert figures["itl"].value == pytest.approx(truth.itl, rel=0.4)
-    assert figures["ttft"].value == pytest.approx(truth.ttft, rel=0.6, abs=0.03)
-    queued = figures["queue_time"].value
+    # A busy machine adds to the client's time: connection, threads, its share of the processor.
+    ttft, queued = figures["ttft"].value, figures["queue_time"].value
+    assert ttft is not None
     assert queued is not None
-    assert queued < truth.ttft
+    assert 0 <= queued < ttft < truth.ttft < ttft + 0.5
     # What was generated for the client that left is known to the server alone.
     rate = figures["generation_throughput"].value
     assert rate is not None
@@ -97,12 +98,11 @@ def test_prompts_count_once_for_each_answer_and_their_cached_part_is_known(clien
 
 def test_a_queue_is_seen_while_it_waits_and_its_time_afterwards(client: Client) -> None:
     window = Window(client)
-    threads = at_once(*[partial(client.stream, prompt=f"Long {number}", max_tokens=200) for number in range(12)])
-    deadline = time.monotonic() + 60
-    while (seen := client.sample()).sums["vllm:num_requests_waiting"] < 4:
-        assert time.monotonic() < deadline
-    now = {figure.name: figure.value for figure in figures_of(seen)}
-    assert (now["running"], now["waiting"]) == (SEQUENCES, 12 - SEQUENCES)
+    threads = at_once(*[partial(client.stream, prompt=f"Long {number}", max_tokens=600) for number in range(12)])
+    deadline, now = time.monotonic() + 60, dict[str, float | None]()
+    while (now.get("running"), now.get("waiting")) != (SEQUENCES, 12 - SEQUENCES):
+        assert time.monotonic() < deadline, now
+        now = {figure.name: figure.value for figure in figures_of(client.sample())}
     assert now["kv_cache_usage"]
     joined(threads)
     figures, truth = window.end(), window.truth
@@ -126,7 +126,7 @@ def test_refused_calls_lower_the_share_of_success_as_clients_count_it(client: Cl
 def test_beam_searches_do_not_sink_a_mean(client: Client) -> None:
     window = Window(client)
     for _ in range(2):
-        client.stream(prompt="Beside it", max_tokens=48)
+        client.stream(prompt="Beside it", max_tokens=200)
     client.whole(prompt="Search", max_tokens=5, n=3, use_beam_search=True)
     figures = window.end()
     gained = window.last.sums["vllm:request_params_n_count"] - window.first.sums["vllm:request_params_n_count"]
