@@ -29,10 +29,10 @@ from bezel.operations.model_files.weights_place import weights_line
 from bezel.operations.outside import declared_by, outside_of
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Arguments, Result, Usd, lines, utc
-from bezel.operations.service_use.call_counts import Calls
-from bezel.operations.service_use.calls import calls_of
 from bezel.operations.rollback.passed import rollback_of
 from bezel.operations.rollback.rollback_status import RollbackStatus
+from bezel.operations.service_use.call_counts import Calls
+from bezel.operations.service_use.calls import calls_of
 from bezel.operations.service_use.service_use import InstancesNow, ServiceCost, service_use
 from bezel.operations.verdict import (
     AS_DECLARED,

@@ -183,7 +183,8 @@ def test_requests_to_the_gateway_decide_while_a_lease_serves(
 def lease(name: str, **changes: Any) -> LeaseStatus:
     values = {
         "name": name, "zone": "z", "state": "active", "ends_at": None, "left_seconds": None, "usd_per_hour": None,
-        "usd_so_far": None, "is_in_hours": None, "next_start": None, "container": "running", "serves": True, "ending": None,
+        "usd_so_far": None, "is_in_hours": None, "next_start": None, "container": "running", "serves": True,
+        "ending": None,
     }  # fmt: skip
     return LeaseStatus(**{**values, **changes})
 
