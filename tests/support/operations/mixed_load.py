@@ -149,5 +149,5 @@ def at_once(*calls: Callable[[], object]) -> list[threading.Thread]:
 
 def joined(threads: list[threading.Thread]) -> None:
     for thread in threads:
-        thread.join(120)
+        thread.join(300)
         assert not thread.is_alive()
