@@ -140,13 +140,11 @@ def test_beam_searches_do_not_sink_a_mean(client: Client) -> None:
 SPECULATING = (
     '--speculative-config={"method":"ngram","num_speculative_tokens":3,"prompt_lookup_max":3,"prompt_lookup_min":1}',
     "--per-request-spec-decode-metrics=summary",
-    "--num-gpu-blocks-override=20",
-    "--max-model-len=1024",
     "--no-enable-prefix-caching",
 )
 
 
-def test_acceptance_and_preemptions_are_those_of_the_requests(tmp_path: Path) -> None:
+def test_acceptance_is_that_of_the_answers(tmp_path: Path) -> None:
     """On a real server alone: the simulated one reports no speculation by request."""
     with real_vllm(tmp_path, *SPECULATING) as (url, _):
         client = warmed(Client(url, "tiny-gemma4"))
@@ -165,11 +163,3 @@ def test_acceptance_and_preemptions_are_those_of_the_requests(tmp_path: Path) ->
         assert figures["acceptance_length"].value == pytest.approx(1 + accepted / steps)
         assert figures["preemptions"].value == 0
         assert figures["prefix_cache_hit_rate"].value is None
-        window = Window(client)
-        joined(at_once(*[partial(client.stream, prompt=f"Long {n}", max_tokens=800) for n in range(SEQUENCES)]))
-        figures = window.end()
-        assert len(window.truth.sequences) == SEQUENCES
-        preempted = figures["preemptions"]
-        assert preempted.value  # 8 x 800 tokens are more than the cache holds
-        assert preempted.is_unhealthy
-        assert figures["tpot"].value == pytest.approx(window.truth.tpot, rel=0.4)
