@@ -30,6 +30,7 @@ from bezel.planner.sizing.speculation import speculative_gain
 from bezel.planner.vllm.arguments import NODE_PORT, PORT, render
 from bezel.planner.vllm.loading import MOUNT_FLAGS
 from bezel.planner.vllm.speculation_checks import drafting
+from bezel.planner.vllm.start_notes import unchecked_relations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -84,7 +85,9 @@ def make_plan(
     return _service_plan(validate_service(config, project=project, stack=stack, today=today))
 
 
-def _shared(stack: ValidatedService | ValidatedLease, peaks: Peaks, batch: int, element_bytes: int) -> dict[str, Any]:
+def _shared(
+    stack: ValidatedService | ValidatedLease, peaks: Peaks, batch: int, element_bytes: int, *, tpu: bool = False
+) -> dict[str, Any]:
     """The fields that both kinds of plans have."""
     smoke, settings = stack.smoke, stack.settings
     speed = estimate(
@@ -120,6 +123,7 @@ def _shared(stack: ValidatedService | ValidatedLease, peaks: Peaks, batch: int, 
         "cost": stack.cost,
         "token_cost": token_cost(stack.cost.hourly, speed),
         "origins": origins(settings, stack.arguments, stack.environment),
+        "unchecked": unchecked_relations(stack.arguments, tpu=tpu),
     }
 
 
@@ -258,7 +262,7 @@ def _lease_plan(stack: ValidatedLease) -> LeasePlan:
         labels=stack_labels(settings, stack.model, name),
         service_account_id=resource_name(name, length=ACCOUNT_LENGTH),
         image_repository_id=resource_name(name, suffix="images", length=REPOSITORY_LENGTH),
-        **_shared(stack, peaks, batch, kv_element_bytes(hardware, stack.engine)),
+        **_shared(stack, peaks, batch, kv_element_bytes(hardware, stack.engine), tpu=hardware.device == "tpu"),
     )
 
 

@@ -37,7 +37,8 @@ class _StackPlan:
     """What the plans of both kinds of stacks have in common.
 
     `gain` is None without speculative decoding. `origins` has the origin of each planned value: "stack file",
-    "catalogue default" or "computed". `cost` is that of all machines, `fit` that of one.
+    "catalogue default" or "computed". `cost` is that of all machines, `fit` that of one. `unchecked` are sentences
+    about relations of vLLM's options that no plan can judge.
     """
 
     stack: str
@@ -55,6 +56,7 @@ class _StackPlan:
     token_cost: TokenCost
     apis: tuple[str, ...]
     origins: Mapping[str, str]
+    unchecked: tuple[str, ...]
 
     @property
     def server(self) -> ServicePlan | NodePlan:
@@ -96,7 +98,7 @@ class _StackPlan:
     def warnings(self) -> tuple[str, ...]:
         """What is to be known before a deploy, and refuses none."""
         transfer = self.transfer()
-        return tuple(filter(None, [self._place_warning, transfer.warning() if transfer else ""]))
+        return tuple(filter(None, [self._place_warning, transfer.warning() if transfer else "", *self.unchecked]))
 
     @property
     def _place_warning(self) -> str:

@@ -1,0 +1,183 @@
+"""Cases of the table of relations, and what the plan and the simulated server say of each.
+
+A case is a row of tests/fixtures/start_relations/*.toml under its relation's id:
+
+    [[RELATION]]
+    stack = "l4-qat"                   # a shipped stack
+    model = "gemma-4-e2b-it"           # instead of the stack's own
+    changes = { resources = {...} }    # other settings of the stack file, merged into its own
+    options = { block-size = 8 }       # of `bezel:vllm`; `"null"` drops a default
+    refused = true
+    says = "block size"                # part of vLLM's message, where it is refused
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+import io
+import json
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bezel.catalog import model, models, vllm_options
+from bezel.planner import LeasePlan, PlanError, make_plan
+from bezel.planner.vllm.arguments import merge, render
+from bezel.pulumi_engine.project import Project
+from bezel.simulated_vllm.configuration.failures import StartError
+from bezel.simulated_vllm.configuration.hardware import machine_from_environment
+from bezel.simulated_vllm.configuration.options import VERSION, parse
+from bezel.simulated_vllm.configuration.settings import make_settings
+from bezel.simulated_vllm.synthetic_weights import model_files
+from tests.support.planner.v6e_stack import L4X8
+
+ROOT = Path(__file__).parents[3]
+FIXTURES = ROOT / "tests" / "fixtures" / "start_relations"
+STACKS = Project(ROOT).stacks()
+OPTIONS = vllm_options(VERSION)
+UNPRICED = "gce-l4x8"  # the plan needs its price, which its owner knows
+_FOLDERS = ("/mnt/models", "/dev/shm/models", "/var/lib/bezel/models")  # noqa: S108 - of containers
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case; see the module's text for its fields."""
+
+    relation: str
+    stack: str
+    options: dict[str, Any]
+    refused: bool
+    model: str = ""
+    changes: dict[str, Any] = field(default_factory=dict)
+    says: str = ""
+
+    @property
+    def id(self) -> str:
+        """Its name in the list of tests."""
+        parts = (self.relation, self.stack, self.model, json.dumps(self.changes | self.options, sort_keys=True))
+        return " ".join(filter(None, parts))
+
+
+@functools.cache
+def cases() -> tuple[Case, ...]:
+    """Return every case of every file."""
+    return tuple(
+        Case(relation, **row)
+        for file in sorted(FIXTURES.glob("*.toml"))
+        for relation, rows in tomllib.loads(file.read_text(encoding="utf-8")).items()
+        for row in rows
+    )
+
+
+def configuration(stack: str) -> dict[str, Any]:
+    """Return the stack's configuration, with a price where it has none."""
+    config = copy.deepcopy(dict(Project(ROOT).configuration(stack)))
+    if stack == UNPRICED:
+        config["cost"] = {**config.get("cost", {}), "prices": L4X8["cost"]["prices"]}
+    return config
+
+
+@functools.cache
+def shipped_plan(stack: str) -> Any:
+    """Return the plan of a stack as it is shipped."""
+    return make_plan(configuration(stack), project="bezel-local", stack=stack)
+
+
+def plan_case(case: Case) -> tuple[Any, tuple[Any, ...]]:
+    """Return the plan of a case and no problems, or None and its problems."""
+    config = configuration(case.stack)
+    for key, value in case.changes.items():
+        own = config.get(key)
+        config[key] = {**own, **value} if isinstance(own, dict) and isinstance(value, dict) else value
+    config["model"] = case.model or config["model"]
+    config["vllm"] = {**config.get("vllm", {}), **_options(case)}
+    try:
+        return make_plan(config, project="bezel-local", stack=case.stack), ()
+    except PlanError as error:
+        return None, error.problems
+
+
+def _options(case: Case) -> dict[str, Any]:
+    return {name: None if value == "null" else value for name, value in case.options.items()}
+
+
+def seed_models(folder: Path) -> None:
+    """Write what localcloud seeds for every model, its assistant and the shipped stacks' own folders."""
+    places = {row.folder: row.id for row in models().values() if row.folder}
+    places |= {str(row.assistant).rsplit("/", 1)[-1]: str(row.assistant) for row in models().values() if row.assistant}
+    places |= {shipped_plan(stack).weights.path: shipped_plan(stack).model for stack in STACKS}
+    for path, name in places.items():
+        (folder / path).mkdir(parents=True, exist_ok=True)
+        for file, content in model_files(name).items():
+            (folder / path / file).write_bytes(content)
+
+
+def start_case(case: Case, folder: Path) -> str | None:
+    """Return how the simulated server refuses a case; None where it starts.
+
+    Args:
+        case: to be tried.
+        folder: where `seed_models` wrote the models.
+    """
+    plan = shipped_plan(case.stack)
+    path = _model_path(case, plan)
+    words = [path, *_replaced(plan.server.arguments[1:], _options(case))]
+    environment = {**plan.server.environment, **case.changes.get("variables", {})}
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            options = parse(words)
+        make_settings(options, _machine(case, plan, folder), environment)
+    except SystemExit:
+        return said.getvalue().strip().splitlines()[-1]
+    except StartError as error:
+        return str(error)
+    return None
+
+
+def _model_path(case: Case, plan: Any) -> str:
+    path = plan.server.arguments[0]
+    changed = case.changes.get("weights", {}).get("path")
+    if not case.model and not changed:
+        return path
+    return f"{path.removesuffix(plan.weights.path)}{changed or model(case.model).folder}"
+
+
+def _replaced(words: tuple[str, ...], chosen: dict[str, Any]) -> list[str]:
+    """Replace options in an argument list."""
+    replaced = {OPTIONS.find(f"--{name.replace('_', '-')}")[0] for name in chosen}
+    flags = {flag for option in replaced for flag in (*option.flags, option.negation)}
+    kept, drops = [], False
+    for word in words:
+        if word.startswith("--"):
+            drops = word.partition("=")[0] in flags
+        if not drops:
+            kept.append(word)
+    return [*kept, *render("", merge({}, chosen, OPTIONS), OPTIONS)[1:]]
+
+
+def _machine(case: Case, plan: Any, folder: Path) -> Any:
+    if isinstance(plan, LeasePlan):
+        hardware = plan.terms.hardware
+        row = {
+            "accelerator": hardware.gpu.id if hardware.gpu else "tpu-v6e",
+            "accelerators": hardware.chips,
+            "cpu": 64,
+            "memory_gib": hardware.host_memory_gib,
+        }
+    else:
+        service, resources = plan.service, case.changes.get("resources", {})
+        row = {
+            "accelerator": service.accelerator,
+            "accelerators": service.accelerator_count,
+            "cpu": resources.get("cpu", service.cpu),
+            "memory_gib": float(str(resources.get("memory", service.memory_gib)).removesuffix("Gi")),
+        }
+    mounts = [*_FOLDERS, *([f"gs://{plan.weights.bucket}"] if plan.weights.bucket else [])]
+    return machine_from_environment({
+        "LOCALCLOUD_HARDWARE": json.dumps(row),
+        "LOCALCLOUD_MOUNTS": json.dumps({mount: str(folder) for mount in mounts}),
+    })  # fmt: skip
