@@ -148,7 +148,7 @@ def _model_path(case: Case, plan: Any) -> str:
 
 def _replaced(words: tuple[str, ...], chosen: dict[str, Any]) -> list[str]:
     """Replace options in an argument list."""
-    replaced = {OPTIONS.find(f"--{name.replace('_', '-')}")[0] for name in chosen}
+    replaced = [OPTIONS.find(f"--{name.replace('_', '-')}")[0] for name in chosen]
     flags = {flag for option in replaced for flag in (*option.flags, option.negation)}
     kept, drops = [], False
     for word in words:
