@@ -42,6 +42,7 @@ from bezel.planner.rules.startup import StartEstimate, check_start, estimate_sta
 from bezel.planner.rules.storage_checks import bucket_of, check_own_copy, check_weights
 from bezel.planner.vllm.argument_conflicts import check_conflicts, check_served
 from bezel.planner.vllm.arguments import MOUNT_PATH, default_options, merge
+from bezel.planner.vllm.device_checks import check_device
 from bezel.planner.vllm.engine_args import EngineArgs, read_engine
 from bezel.planner.vllm.loading import HUB, LOADINGS, Loading, loading_of, loading_options
 from bezel.planner.vllm.loading_checks import check_loading
@@ -165,6 +166,9 @@ class Validation:
             copies_at=copies_at,
         )
         self.problems += check_longest_item(self.values, self.model, tpu=refused_as == "tpu")
+        if accelerator:
+            gpu = _gpu_of(refused_as)
+            self.problems += check_device(self.values, self.model, gpu, environment, devices=devices)
         self.problems += check_fields(self.arguments, self.options)
         self.problems += check_served(self.model, accelerator, refused_as) if accelerator else []
         engine, unread = read_engine(self.arguments, self.model)
@@ -203,6 +207,11 @@ class Validation:
         for problem in self.problems:
             first.setdefault((problem.key, problem.value), problem)
         return PlanError.of(first.values(), self.stack)
+
+
+def _gpu_of(refused_as: str) -> Accelerator | None:
+    """The record of a GPU; None for a TPU."""
+    return None if refused_as == "tpu" else accelerator(refused_as)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

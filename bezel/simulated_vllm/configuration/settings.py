@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bezel.simulated_vllm.configuration import checks
+from bezel.simulated_vllm.configuration.attention import check_attention, check_attention_options
 from bezel.simulated_vllm.configuration.encoder import check_longest_item, longest_item
 from bezel.simulated_vllm.configuration.failures import refusal
 from bezel.simulated_vllm.configuration.fields import check_fields
@@ -121,6 +122,9 @@ def make_settings(
     parallel = checks.check_parallelism(options, model, machine, judge)
     check_longest_item(options, model, batched, tpu=bool(chip.xla))
     checks.check_load_format(options)
+    check_attention_options(options)
+    if not chip.xla:
+        check_attention(options, model, chip.compute_capability, environment)
     utilization = float(options.gpu_memory_utilization)
     if not 0 < utilization <= 1:
         raise refusal("utilization-high" if utilization > 1 else "utilization-low")
