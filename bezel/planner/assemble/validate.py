@@ -167,8 +167,7 @@ class Validation:
         )
         self.problems += check_longest_item(self.values, self.model, tpu=refused_as == "tpu")
         if accelerator:
-            gpu = _gpu_of(refused_as)
-            self.problems += check_device(self.values, self.model, gpu, environment, devices=devices)
+            self.problems += check_device(self.values, self.model, _gpu_of(refused_as), environment)
         self.problems += check_fields(self.arguments, self.options)
         self.problems += check_served(self.model, accelerator, refused_as) if accelerator else []
         engine, unread = read_engine(self.arguments, self.model)

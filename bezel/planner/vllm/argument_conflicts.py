@@ -41,7 +41,7 @@ _OVERLAPPING = ("deepep_low_latency", "deepep_high_throughput", "nixl_ep")
 _TENSOR = "tensor-parallel-size"
 _PARALLEL = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size", "prefill-context-parallel-size")
 _EXITS = "vLLM exits while it starts."
-_QUANTIZATION = {"w4a16": "compressed-tensors"}
+_QUANTIZATION = {"w4a16": "compressed-tensors", "fp8": "compressed-tensors"}
 
 
 def check_conflicts(

@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from bezel.planner.base.problems import of_option
 from bezel.planner.vllm.attention_checks import check_attention
+from bezel.planner.vllm.bound_checks import check_bounds, check_kinds
+from bezel.planner.vllm.compilation_checks import check_compilation
+from bezel.planner.vllm.parallel_checks import check_parallel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -15,9 +19,18 @@ if TYPE_CHECKING:
     from bezel.catalog import Accelerator, Model
     from bezel.errors import Problem
 
+# tpu-inference 0.32.0, platforms/tpu_platform.py (check_and_update_config).
+TPU_CONNECTORS = ("TPUConnector", "TPUConnectorHMA", "TPUOffloadConnector", "RaidenOffloadConnector")
+# vLLM 0.32.0, platforms/interface.py: what a TPU has nothing of.
+_OF_GPUS = {
+    "enable-sleep-mode": "a TPU has no memory that a sleeping server could give back",
+    "enable-cumem-allocator": "it is an allocator of CUDA",
+}
+_EXITS = "vLLM exits while it starts."
+
 
 def check_device(
-    values: Mapping[str, Any], model: Model, gpu: Accelerator | None, environment: Mapping[str, str], *, devices: int
+    values: Mapping[str, Any], model: Model, gpu: Accelerator | None, environment: Mapping[str, str]
 ) -> Iterator[Problem]:
     """Refuse options with which a start fails on this device.
 
@@ -26,7 +39,21 @@ def check_device(
         model: the checkpoint.
         gpu: the GPU, None for a TPU.
         environment: variables of the container.
-        devices: GPUs or chips of one machine.
     """
+    tpu = gpu is None
+    yield from check_parallel(values, model, environment, tpu=tpu)
+    yield from check_bounds(values, model)
+    yield from check_compilation(values)
+    yield from check_kinds(values, model, environment, tpu=tpu)
     if gpu is not None:
         yield from check_attention(values, model, gpu.compute_capability, environment)
+        return
+    for name, reason in _OF_GPUS.items():
+        if values.get(name) is True:
+            yield of_option(name, True, f"{reason}: {_EXITS}", "remove it.")
+    transfer = values.get("kv-transfer-config")
+    connector = transfer.get("kv_connector") if isinstance(transfer, dict) else None
+    if connector and connector not in TPU_CONNECTORS:
+        consequence = f"tpu-inference does not have it: {_EXITS}"
+        repair = f"choose one of {', '.join(TPU_CONNECTORS)}."
+        yield of_option("kv-transfer-config.kv_connector", connector, consequence, repair)

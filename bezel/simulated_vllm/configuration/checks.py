@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 # The only backends of the exchange of tokens with experts that overlap it with computing.
 _OVERLAPPING = ("deepep_low_latency", "deepep_high_throughput", "nixl_ep")
-# The TPU plugin's own list (tpu_inference/platforms/tpu_platform.py, supported_quantization).
-_TPU_QUANTISATIONS = ("tpu_int8", "compressed-tensors", "awq", "fp8", "gpt_oss_mxfp4")
+# The TPU plugin's own list (tpu-inference 0.32.0, platforms/tpu_platform.py: supported_quantization).
+_TPU_QUANTISATIONS = ("compressed-tensors", "auto_awq", "fp8", "gpt_oss_mxfp4", "modelopt_fp4", "deepseek_v4_fp8")
 _PACKED_BITS = 5.0  # compressed-tensors with fewer bits for a weight are integers in groups
 # Keys that vLLM passes on to Run:ai's streamer.
 _STREAMER_KEYS = {"distributed", "concurrency", "memory_limit"}

@@ -40,7 +40,8 @@ def refusal(name: str, /, **values: object) -> StartError:
     if "kind" in row:
         return StartError(row["kind"], row["text"], row.get("stage", "config"))  # type: ignore[arg-type]
     kind = row.get("type", "value_error")
-    reason = f"{row['field']}\n  {row['text']}" if "field" in row else f"  Value error, {row['text']}"
+    raised = "Assertion failed" if kind == "assertion_error" else "Value error"
+    reason = f"{row['field']}\n  {row['text']}" if "field" in row else f"  {raised}, {row['text']}"
     text = f"1 validation error for {row['class']}\n{reason} [type={kind}]\n"
     text += f"    For further information visit https://errors.pydantic.dev/2.14/v/{kind}"
     return StartError(VALIDATION_ERROR, text)

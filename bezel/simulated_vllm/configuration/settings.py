@@ -19,6 +19,7 @@ from bezel.simulated_vllm.configuration.fields import check_fields
 from bezel.simulated_vllm.configuration.hub import is_hub_id
 from bezel.simulated_vllm.configuration.memory import MemoryUse, memory_use
 from bezel.simulated_vllm.configuration.options import VERSION
+from bezel.simulated_vllm.configuration.relations import check_lengths, check_relations
 from bezel.simulated_vllm.configuration.speculation import Speculation, read_model, speculation
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ def make_settings(
     checks.check_combinations(options, model, accelerators=machine.accelerators)
     max_model_len = _max_model_len(options, model, environment)
     checks.check_quantisation(options, model, tpu=bool(chip.xla))
+    check_relations(options, model, environment, tpu=bool(chip.xla))
     drafting = speculation(options, machine)
     # Without chunked prefill a step holds the longest prompt.
     default = max(chip.default_batched_tokens, max_model_len if options.enable_chunked_prefill is False else 0)
@@ -118,6 +120,7 @@ def make_settings(
     batched = options.max_num_batched_tokens or default
     sequences = options.max_num_seqs or min(chip.default_sequences, batched)
     checks.check_scheduler(options, batched, sequences, max_model_len)
+    check_lengths(options, sequences, max_model_len)
     judge = "SpeculativeConfig" if drafting else "VllmConfig"
     parallel = checks.check_parallelism(options, model, machine, judge)
     check_longest_item(options, model, batched, tpu=bool(chip.xla))

@@ -1,0 +1,96 @@
+"""Numbers that vLLM compares with another option's, and options for another kind of model or device.
+
+Sources: vllm 0.32.0, config/scheduler.py, config/lora.py, config/model.py, config/vllm.py, engine/arg_utils.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bezel.planner.base.option_values import as_int, human_int
+from bezel.planner.base.problems import of_option
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from bezel.catalog import Model
+    from bezel.errors import Problem
+
+_EXITS = "vLLM exits while it starts."
+
+
+def check_bounds(values: Mapping[str, Any], model: Model) -> Iterator[Problem]:
+    """Refuse numbers above the option that bounds them.
+
+    Args:
+        values: of the options, by option name.
+        model: the checkpoint.
+    """
+    length = human_int(values.get("max-model-len", model.architecture.context))
+    bounds = [
+        ("long-prefill-token-threshold", "max-model-len", length),
+        ("max-num-active-seqs", "max-num-seqs", as_int(values.get("max-num-seqs"))),
+    ]
+    for name, other, bound in bounds:
+        number = human_int(values.get(name))
+        if number is not None and bound is not None and 0 < bound < number:
+            consequence = f"it is above {other}={bound}: {_EXITS}"
+            yield of_option(name, number, consequence, f"set it to {bound} or less, or remove it.")
+    adapters, kept = as_int(values.get("max-loras", 1)), as_int(values.get("max-cpu-loras"))
+    if values.get("enable-lora") is True and adapters is not None and kept is not None and kept < adapters:
+        consequence = f"it is below max-loras={adapters}, of which each needs its place in host memory: {_EXITS}"
+        yield of_option("max-cpu-loras", kept, consequence, f"set it to {adapters} or more, or remove it.")
+
+
+def check_kinds(
+    values: Mapping[str, Any], model: Model, environment: Mapping[str, str], *, tpu: bool
+) -> Iterator[Problem]:
+    """Refuse options that are made for another kind of model or device.
+
+    Args:
+        values: of the options, by option name.
+        model: the checkpoint.
+        environment: variables of the container.
+        tpu: whether tpu-inference serves the model.
+    """
+    if values.get("model-impl") == "terratorch":
+        consequence = f"{model.id} is no model of TerraTorch: {_EXITS}"
+        yield of_option("model-impl", "terratorch", consequence, "remove it.")
+    kda, only = values.get("kda-prefill-backend"), {"fused": "AMD GPUs", **({"flashkda": "NVIDIA GPUs"} if tpu else {})}
+    if kda in only:
+        yield of_option("kda-prefill-backend", kda, f"it runs on {only[kda]} only: {_EXITS}", "remove it.")
+    if values.get("enable-return-routed-experts") is True:
+        yield from _routed_experts(values, model, environment, tpu=tpu)
+    yield from _transfer(values, model, environment, tpu=tpu)
+
+
+def _routed_experts(
+    values: Mapping[str, Any], model: Model, environment: Mapping[str, str], *, tpu: bool
+) -> Iterator[Problem]:
+    name = "enable-return-routed-experts"
+    if not model.architecture.experts:
+        yield of_option(name, True, f"{model.id} has no experts: {_EXITS}", "remove it.")
+    elif not tpu and environment.get("VLLM_USE_V2_MODEL_RUNNER") != "1":
+        consequence = f"it needs the variable VLLM_USE_V2_MODEL_RUNNER=1: {_EXITS}"
+        yield of_option(name, True, consequence, "add the variable to bezel:variables, or remove it.")
+    elif values.get("enable-prefix-caching") is False:
+        yield of_option(name, True, f"it needs enable-prefix-caching: {_EXITS}", "remove one of them.")
+
+
+def _transfer(
+    values: Mapping[str, Any], model: Model, environment: Mapping[str, str], *, tpu: bool
+) -> Iterator[Problem]:
+    transfer = values.get("kv-transfer-config")
+    connector = transfer.get("kv_connector") if isinstance(transfer, dict) else None
+    if connector is None or tpu:
+        return
+    name = "kv-transfer-config.kv_connector"
+    if connector == "HiSparseConnector":
+        consequence = f"{model.id} has no index of sparse attention: {_EXITS}"
+        yield of_option(name, connector, consequence, "choose another connector, or remove it.")
+        return
+    moves = "expandable_segments:True" in environment.get("PYTORCH_CUDA_ALLOC_CONF", "")
+    if moves and not (values.get("enable-cumem-allocator") or values.get("enable-sleep-mode")):
+        consequence = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True moves the memory that a connector has "
+        consequence += f"registered: {_EXITS}"
+        yield of_option(name, connector, consequence, "remove the variable from bezel:variables.")

@@ -1,0 +1,96 @@
+"""Compilation and CUDA graphs: names, sizes and switches with which vLLM 0.32.0 does not start.
+
+Sources: config/compilation.py, config/vllm.py (_set_cudagraph_sizes, __post_init__), engine/arg_utils.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bezel.catalog import closest
+from bezel.planner.base.option_values import as_int, human_int
+from bezel.planner.base.problems import of_option, one_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from bezel.errors import Problem
+
+_CONFIG, _SIZES, _LARGEST = "compilation-config", "cudagraph-capture-sizes", "max-cudagraph-capture-size"
+_MODES = {
+    "mode": ("NONE", "STOCK_TORCH_COMPILE", "DYNAMO_TRACE_ONCE", "VLLM_COMPILE"),
+    "cudagraph_mode": ("NONE", "PIECEWISE", "FULL", "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE"),
+}
+_EXITS = "vLLM exits while it starts."
+
+
+def check_compilation(values: Mapping[str, Any]) -> Iterator[Problem]:
+    """Refuse settings of compilation and CUDA graphs that end the start.
+
+    Args:
+        values: of the options, by option name.
+    """
+    config = values.get(_CONFIG)
+    config = config if isinstance(config, dict) else {}
+    for key, known in _MODES.items():
+        name = config.get(key)
+        if isinstance(name, str) and name.upper() not in known:
+            yield of_option(
+                f"{_CONFIG}.{key}",
+                name,
+                f"vLLM does not know this mode: {_EXITS}",
+                one_of(known, closest(name.upper(), known)),
+            )
+    yield from _operations(config.get("custom_ops"))
+    if values.get("language-model-only") is True and config.get("cudagraph_mm_encoder") is True:
+        consequence = f"language-model-only leaves no encoder whose graphs could be captured: {_EXITS}"
+        yield of_option(f"{_CONFIG}.cudagraph_mm_encoder", True, consequence, "remove one of the two.")
+    yield from _sizes(values, config)
+
+
+def _operations(custom: object) -> Iterator[Problem]:
+    """Operations of their own: one base mode, and no operation both on and off."""
+    if not isinstance(custom, list):
+        return
+    words = [str(word) for word in custom]
+    key = f"{_CONFIG}.custom_ops"
+    for word in words:
+        if word not in ("all", "none") and (len(word) < 2 or word[0] not in "+-"):
+            yield of_option(key, word, f"vLLM cannot read it: {_EXITS}", "write all, none, +NAME or -NAME.")
+    if {"all", "none"} <= set(words):
+        yield of_option(key, words, f"vLLM takes one of all and none: {_EXITS}", "remove one of them.")
+    twice = sorted({word[1:] for word in words if word[0] == "+"} & {word[1:] for word in words if word[0] == "-"})
+    if twice:
+        yield of_option(key, words, f"{', '.join(twice)} would be both on and off: {_EXITS}", "remove one of them.")
+
+
+def _sizes(values: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[Problem]:
+    for option, key in ((_SIZES, "cudagraph_capture_sizes"), (_LARGEST, "max_cudagraph_capture_size")):
+        if values.get(option) is not None and config.get(key) is not None:
+            consequence = f"compilation-config sets {key} too; vLLM refuses both together (mutually exclusive)."
+            yield of_option(option, values[option], consequence, "remove one of them.")
+            return
+    if _without_graphs(values, config):
+        return
+    written = values.get(_SIZES, config.get("cudagraph_capture_sizes"))
+    where = _SIZES if values.get(_SIZES) is not None else f"{_CONFIG}.cudagraph_capture_sizes"
+    largest = as_int(values.get(_LARGEST, config.get("max_cudagraph_capture_size")))
+    sizes = [size for size in (as_int(one) for one in _listed(written)) if size is not None]
+    if written is not None and not _listed(written):
+        yield of_option(where, written, f"vLLM needs a size: {_EXITS}", "write e.g. [1, 2, 4, 8], or remove it.")
+    elif sizes and largest is not None:
+        batched = human_int(values.get("max-num-batched-tokens"))
+        valid = max((size for size in sizes if batched is None or size <= batched), default=0)
+        if largest != valid:
+            consequence = f"the largest of the sizes that fit a step is {valid}, and vLLM takes no other: {_EXITS}"
+            option = _LARGEST if values.get(_LARGEST) is not None else f"{_CONFIG}.max_cudagraph_capture_size"
+            yield of_option(option, largest, consequence, "remove it.")
+
+
+def _without_graphs(values: Mapping[str, Any], config: Mapping[str, Any]) -> bool:
+    mode = config.get("cudagraph_mode")
+    return values.get("enforce-eager") is True or (isinstance(mode, str) and mode.upper() == "NONE")
+
+
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else ([] if value is None else [value])

@@ -1,0 +1,73 @@
+"""Ways to divide a model between devices, against its heads and experts.
+
+Sources: vllm 0.32.0, config/parallel.py and config/model.py (verify_with_parallel_config).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from bezel.planner.base.option_values import as_int
+from bezel.planner.base.problems import of_option
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from bezel.catalog import Model
+    from bezel.errors import Problem
+
+_TENSOR, _DECODE, _PREFILL = "tensor-parallel-size", "decode-context-parallel-size", "prefill-context-parallel-size"
+_EXITS = "vLLM exits while it starts."
+
+
+def check_parallel(
+    values: Mapping[str, Any], model: Model, environment: Mapping[str, str], *, tpu: bool
+) -> Iterator[Problem]:
+    """Refuse parallel sizes and options for several devices that do not fit the model.
+
+    Args:
+        values: of the options, by option name.
+        model: the checkpoint.
+        environment: variables of the container.
+        tpu: whether tpu-inference serves the model.
+    """
+    sizes = {name: max(1, as_int(values.get(name)) or 1) for name in (_TENSOR, _PREFILL, "data-parallel-size", _DECODE)}
+    heads, tensor = model.architecture.attention_heads, sizes[_TENSOR]
+    if heads % tensor:
+        consequence = f"{model.id} has {heads} attention heads, which it does not divide: {_EXITS}"
+        yield of_option(_TENSOR, tensor, consequence, f"write a divisor of {heads}.")
+    yield from _experts(values, sizes, tpu=tpu)
+    kv_heads = max(model.architecture.sliding_kv_heads, 1)
+    if sizes[_DECODE] > 1 and tensor <= kv_heads:
+        consequence = f"{model.id} has {kv_heads} key/value heads; the cache of one is divided only where more GPUs "
+        consequence += f"than heads share the model (tensor-parallel-size={tensor}): {_EXITS}"
+        yield of_option(_DECODE, sizes[_DECODE], consequence, "remove it.")
+    if values.get("mm-tensor-ipc") == "torch_shm":
+        yield from _shared_memory(values, environment, devices=math.prod(sizes.values()))
+
+
+def _experts(values: Mapping[str, Any], sizes: Mapping[str, int], *, tpu: bool) -> Iterator[Problem]:
+    if values.get("enable-eplb") is True:
+        groups = sizes[_TENSOR] * sizes[_PREFILL] * sizes["data-parallel-size"]
+        if tpu:
+            yield of_option("enable-eplb", True, f"experts are balanced on GPUs only: {_EXITS}", "remove it.")
+        elif groups <= 1:
+            consequence = f"experts are balanced between GPUs, and one serves the model: {_EXITS}"
+            yield of_option("enable-eplb", True, consequence, "remove it.")
+        return
+    config = values.get("eplb-config")
+    redundant = as_int(config.get("num_redundant_experts")) if isinstance(config, dict) else None
+    if redundant:
+        consequence = f"it needs enable-eplb: {_EXITS}"
+        yield of_option("eplb-config.num_redundant_experts", redundant, consequence, "remove it.")
+
+
+def _shared_memory(values: Mapping[str, Any], environment: Mapping[str, str], *, devices: int) -> Iterator[Problem]:
+    name, spawned = "mm-tensor-ipc", environment.get("VLLM_WORKER_MULTIPROC_METHOD") == "spawn"
+    if devices > 1:
+        consequence = f"torch_shm reaches one process, and {devices} share the model: {_EXITS}"
+        yield of_option(name, values[name], consequence, "remove it.")
+    elif not spawned:
+        consequence = f"torch_shm needs the variable VLLM_WORKER_MULTIPROC_METHOD=spawn: {_EXITS}"
+        yield of_option(name, values[name], consequence, "add the variable to bezel:variables, or remove it.")

@@ -1,0 +1,169 @@
+"""Relations of options with each other, the model and the device, as vLLM's configuration classes compare them.
+
+Sources: vllm 0.32.0, config/parallel.py, config/model.py, config/scheduler.py, config/lora.py, config/offload.py,
+config/compilation.py, config/vllm.py and engine/arg_utils.py; tpu-inference 0.32.0, platforms/tpu_platform.py. Leaves
+the attention backend to `attention.py` and the longest multimodal item to `encoder.py`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bezel.simulated_vllm.configuration.failures import refusal
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping
+
+    from bezel.simulated_vllm.configuration.checkpoint import Checkpoint
+
+_CUDAGRAPH_MODES = {"NONE", "PIECEWISE", "FULL", "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE"}
+_DEPRECATED = {"fbgemm_fp8", "fp_quant"}
+_TPU_CONNECTORS = ("TPUConnector", "TPUConnectorHMA", "TPUOffloadConnector", "RaidenOffloadConnector")
+_NOT_ASYNCHRONOUS = ("ngram", "suffix")
+
+
+def check_relations(
+    options: argparse.Namespace, model: Checkpoint, environment: Mapping[str, str], *, tpu: bool
+) -> None:
+    """Check the relations that need neither memory nor lengths.
+
+    Args:
+        options: the parsed command line.
+        model: the served model.
+        environment: the container's environment.
+        tpu: whether the TPU plugin serves.
+
+    Raises:
+        StartError: the real server would not start.
+    """
+    _check_model_options(options, tpu=tpu)
+    _check_parallel(options, model, tpu=tpu)
+    _check_processes(options, model, environment)
+    _check_compilation(options)
+    _check_offloading(options)
+    _check_transfer(options, environment, tpu=tpu)
+    if options.enable_return_routed_experts:
+        _check_routed_experts(options, model, environment, tpu=tpu)
+
+
+def check_lengths(options: argparse.Namespace, sequences: int, max_model_len: int) -> None:
+    """Check numbers of the scheduler and of adapters against their bounds.
+
+    Raises:
+        StartError: one is above its bound.
+    """
+    active, threshold = options.max_num_active_seqs, options.long_prefill_token_threshold or 0
+    if active is not None and active > sequences:
+        raise refusal("active-sequences", active=active, sequences=sequences)
+    if 0 < max_model_len < threshold:
+        raise refusal("long-prefill", threshold=threshold, length=max_model_len)
+    kept = options.max_cpu_loras
+    if options.enable_lora and kept is not None and kept < options.max_loras:
+        raise refusal("cpu-loras", kept=kept, adapters=options.max_loras)
+
+
+def _check_model_options(options: argparse.Namespace, *, tpu: bool) -> None:
+    if tpu and options.enable_sleep_mode:
+        raise refusal("no-sleep-mode")
+    if tpu and options.enable_cumem_allocator:
+        raise refusal("no-cumem")
+    if options.model_impl == "terratorch":
+        raise refusal("terratorch")
+    if options.quantization in _DEPRECATED and not options.allow_deprecated_quantization:
+        raise refusal("deprecated-quantization", name=options.quantization)
+    if options.kda_prefill_backend == "flashkda" and tpu:
+        raise refusal("kda-flash")
+    if options.kda_prefill_backend == "fused":
+        raise refusal("kda-fused")
+
+
+def _check_parallel(options: argparse.Namespace, model: Checkpoint, *, tpu: bool) -> None:
+    tensor, prefill, data = (
+        options.tensor_parallel_size,
+        options.prefill_context_parallel_size,
+        options.data_parallel_size,
+    )
+    if options.enable_eplb and tpu:
+        raise refusal("eplb-device")
+    if options.enable_eplb and options.enable_expert_parallel and tensor * prefill * data <= 1:
+        raise refusal("eplb-alone", tensor=tensor, prefill=prefill, data=data)
+    redundant = (options.eplb_config or {}).get("num_redundant_experts") or 0
+    if redundant and not options.enable_eplb:
+        raise refusal("redundant-experts", redundant=redundant)
+    if options.decode_context_parallel_size > 1 and tensor <= model.sliding_kv_heads:
+        raise refusal("context-parallel-heads", tensor=tensor, heads=model.sliding_kv_heads)
+    if options.ray_workers_use_nsight and options.distributed_executor_backend != "ray":
+        raise refusal("nsight")
+    method = options.spec_method or (options.speculative_config or {}).get("method")
+    if options.async_scheduling and method in _NOT_ASYNCHRONOUS:
+        raise refusal("asynchronous-drafts")
+
+
+def _check_processes(options: argparse.Namespace, model: Checkpoint, environment: Mapping[str, str]) -> None:
+    """Check what the processes of the server exchange, and on how many machines they run."""
+    world = options.tensor_parallel_size * options.pipeline_parallel_size
+    world *= options.prefill_context_parallel_size * options.data_parallel_size
+    if options.nnodes > 1 and world % options.nnodes:
+        raise refusal("nodes", nodes=options.nnodes, world=world)
+    if options.mm_tensor_ipc != "torch_shm" or not model.multimodal:
+        return
+    if world > 1:
+        raise refusal("shared-memory-devices")
+    if environment.get("VLLM_WORKER_MULTIPROC_METHOD") != "spawn":
+        raise refusal("shared-memory-spawn")
+
+
+def _check_compilation(options: argparse.Namespace) -> None:
+    config: dict[str, Any] = options.compilation_config if isinstance(options.compilation_config, dict) else {}
+    mode = config.get("cudagraph_mode")
+    if isinstance(mode, str) and mode.upper() not in _CUDAGRAPH_MODES:
+        raise refusal("cudagraph-mode", name=mode.upper())
+    for name in ("cudagraph_capture_sizes", "max_cudagraph_capture_size"):
+        if getattr(options, name) is not None and config.get(name) is not None:
+            raise refusal("two-graph-options", name=name)
+    if options.language_model_only and config.get("cudagraph_mm_encoder"):
+        raise refusal("no-encoder-graphs")
+    if options.enforce_eager or (isinstance(mode, str) and mode.upper() == "NONE"):
+        return
+    sizes = options.cudagraph_capture_sizes or config.get("cudagraph_capture_sizes")
+    largest = options.max_cudagraph_capture_size or config.get("max_cudagraph_capture_size")
+    if sizes and largest is not None:
+        step = options.max_num_batched_tokens
+        valid = max((size for size in sizes if step is None or size <= step), default=0)
+        if valid != largest:
+            raise refusal("graph-sizes", largest=largest, valid=valid)
+
+
+def _check_offloading(options: argparse.Namespace) -> None:
+    group, number = options.offload_group_size, options.offload_num_in_group
+    if (options.offload_backend == "prefetch" or group > 0) and number > group:
+        raise refusal("offload-group", number=number, group=group)
+    if group > 0 and options.offload_prefetch_step < 1:
+        raise refusal("offload-step", step=options.offload_prefetch_step)
+
+
+def _check_transfer(options: argparse.Namespace, environment: Mapping[str, str], *, tpu: bool) -> None:
+    connector = (options.kv_transfer_config or {}).get("kv_connector")
+    if not connector:
+        return
+    if tpu:
+        if connector not in _TPU_CONNECTORS:
+            raise refusal("tpu-connector", name=connector, known=_TPU_CONNECTORS)
+        return
+    if connector == "HiSparseConnector":
+        raise refusal("sparse-index")
+    moves = "expandable_segments:True" in environment.get("PYTORCH_CUDA_ALLOC_CONF", "")
+    if moves and not (options.enable_cumem_allocator or options.enable_sleep_mode):
+        raise refusal("connector-segments", name=connector)
+
+
+def _check_routed_experts(
+    options: argparse.Namespace, model: Checkpoint, environment: Mapping[str, str], *, tpu: bool
+) -> None:
+    if not tpu and environment.get("VLLM_USE_V2_MODEL_RUNNER") != "1":
+        raise refusal("experts-runner")
+    if not model.experts:
+        raise refusal("experts-model")
+    if options.enable_prefix_caching is False:
+        raise refusal("experts-caching")
