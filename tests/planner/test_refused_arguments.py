@@ -193,7 +193,12 @@ REFUSED = {
         "planned",
         "262144",
     ),
-    "a cache of unknown size": ({"vllm": {"kv-cache-dtype": "nvfp4"}}, "bezel:vllm.kv-cache-dtype", "not known", "fp8"),
+    "a cache of unknown size": (
+        {"vllm": {"kv-cache-dtype": "int8_per_token_head"}},
+        "bezel:vllm.kv-cache-dtype",
+        "not known",
+        "fp8",
+    ),
     "no number of sequences": (
         {"vllm": {"max-num-seqs": None}},
         "bezel:vllm.max-num-seqs",

@@ -118,7 +118,7 @@ def test_a_value_that_vllms_class_refuses_is_refused_by_the_plan(options, key, c
         {"max-num-queued-tokens": "16K"},
         {"host": "0.0.0.0"},
         {"attention-backend": "auto"},
-        {"attention-backend": "FLEX_ATTENTION"},
+        {"attention-backend": "FLEX_ATTENTION", "kv-cache-dtype": "auto", "max-model-len": 16384},
         {"attention-config": {"backend_per_kind": {}}},
         {"moe-backend": "TRITON"},
         {"config-format": "hf"},

@@ -50,7 +50,11 @@ def test_an_option_that_ends_the_start_is_refused(options, key):
         {"prefix-match-unit": 64, "enable-prefix-caching": False},
         {"limit-mm-per-prompt": {"image": 0, "video": {"count": 1, "num_frames": 8}}},
         {"served-model-name": ["gemma", "größe/1.0"]},
-        *({"kv-transfer-config": {"kv_connector": name, "kv_role": "kv_both"}} for name in CONNECTORS),
+        *(
+            {"kv-transfer-config": {"kv_connector": name, "kv_role": "kv_both"}}
+            for name in CONNECTORS
+            if name != "HiSparseConnector"  # of models with an index of sparse attention
+        ),
     ],
     ids=json.dumps,
 )

@@ -3,7 +3,7 @@
     PYTHON tools/vllm/real_backends.py FACTS VERDICTS
 
 PYTHON is the interpreter of any vLLM 0.32.0, one for CPUs as well: no GPU is used. FACTS is the catalogue's
-`vllm/attention_backends.json`, VERDICTS the fixture `start_relations/attention-backends.json` of the tests; both are
+`vllm/start_relations/attention_backends.json`, VERDICTS the fixture `start_relations/attention-backends.json` of the tests; both are
 written. Compiled extensions and packages of the image for GPUs that are absent here are replaced by empty modules: the
 classes only have to be imported, none of their kernels runs. Imports nothing of this project.
 """

@@ -1,4 +1,4 @@
-"""Attention backends of vLLM and what each serves of Gemma 4. Data: vllm/attention_backends.json.
+"""Attention backends of vLLM and what each serves of Gemma 4. Data: vllm/start_relations/attention_backends.json.
 
 The data are what the classes of the release answered (tools/vllm/real_backends.py).
 """
@@ -43,7 +43,7 @@ class AttentionBackend:
 @functools.cache
 def attention_backends() -> Mapping[str, AttentionBackend]:
     """Return the backends by name."""
-    rows = json.loads((DATA / "vllm" / "attention_backends.json").read_text(encoding="utf-8"))
+    rows = json.loads((DATA / "vllm" / "start_relations" / "attention_backends.json").read_text(encoding="utf-8"))
     return {name: _read(name, row) for name, row in rows.items()}
 
 
