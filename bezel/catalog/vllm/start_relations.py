@@ -25,7 +25,8 @@ class StartRelation:
     `rule` says what fails. `package` ("vllm" or "tpu-inference"), `release` and `place` (file: function) are its
     source. `options` are those that it reads; `reads` is what it compares them with: "model config", "processor",
     "tokenizer", "quantisation", "device", "host", "options". `not_checked` says why the plan cannot judge it, as the
-    end of "not checked: ..."; "" where plan and simulated server refuse it.
+    end of "not checked: ..."; "" where plan and simulated server refuse it. `values` are those of the options for which
+    that is said, of the keys of a map as well; () for every value.
     """
 
     id: str
@@ -36,6 +37,7 @@ class StartRelation:
     options: tuple[str, ...]
     reads: tuple[str, ...]
     not_checked: str = ""
+    values: tuple[str, ...] = ()
 
 
 @functools.cache

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bezel.catalog import closest
 from bezel.catalog.vllm.attention_backends import attention_backends
 from bezel.planner.base.option_values import as_int
-from bezel.planner.base.problems import of_option
+from bezel.planner.base.problems import of_option, one_of
 from bezel.planner.vllm.multimodal_checks import item_tokens
 
 if TYPE_CHECKING:
@@ -24,6 +25,19 @@ if TYPE_CHECKING:
 DEFAULT = "TRITON_ATTN"
 _OPTION, _CONFIG = "attention-backend", "attention-config"
 _LAYERS = {"sliding_window": "window", "full_attention": "full"}
+# vLLM 0.32.0, v1/kv_cache_interface.py (KVCacheSpecKind).
+KINDS = (
+    "chunked_local_attention",
+    "cross_attention",
+    "encoder_only_attention",
+    "full_attention",
+    "mamba",
+    "mla_attention",
+    "sink_full_attention",
+    "sliding_window",
+    "sliding_window_mla",
+    "unknown",
+)
 # Capabilities at which FlashAttention 4 serves both kinds of layers, and vLLM leaves the choice open.
 _OPEN = ("9.", "10.", "11.")
 _FOREIGN = ("ROCM_", "CPU_", "XPU_", "AMX_")
@@ -63,6 +77,9 @@ def check_attention(
         yield of_option(_OPTION, values[_OPTION], consequence, "remove one of them.")
         return
     known = attention_backends()
+    if unknown := list(_unknown(config)):
+        yield from unknown
+        return
     for layer, choice in _choices(values, config, capability).items():
         backend = known.get(choice.name)
         if backend is None:  # an unknown name is refused by itself
@@ -71,6 +88,24 @@ def check_attention(
         yield from found
         if found:
             return
+
+
+def _unknown(config: Mapping[str, Any]) -> Iterator[Problem]:
+    """Names in attention-config that vLLM does not know."""
+    kinds = config.get("backend_per_kind")
+    kinds = kinds if isinstance(kinds, dict) else {}
+    known = tuple(attention_backends())
+    named = {f"{_CONFIG}.backend": config.get("backend")}
+    for kind, name in kinds.items():
+        where = f"{_CONFIG}.backend_per_kind.{kind}"
+        if kind not in KINDS:
+            consequence = f"vLLM knows no layers of this kind: {_EXITS}"
+            yield of_option(where, name, consequence, one_of(KINDS, closest(str(kind), KINDS)))
+        named[where] = name
+    for where, name in named.items():
+        if isinstance(name, str) and name.upper() not in (*known, "AUTO"):
+            consequence = f"vLLM does not know this backend: {_EXITS}"
+            yield of_option(where, name, consequence, one_of(known, closest(name.upper(), known)))
 
 
 def _choices(values: Mapping[str, Any], config: Mapping[str, Any], capability: str) -> dict[str, _Choice]:

@@ -62,6 +62,27 @@ def check_kinds(
     if values.get("enable-return-routed-experts") is True:
         yield from _routed_experts(values, model, environment, tpu=tpu)
     yield from _transfer(values, model, environment, tpu=tpu)
+    yield from _outputs(values)
+    kernels = values.get("kernel-config")
+    tuned = "enable-flashinfer-autotune"
+    if values.get(tuned) is not None and isinstance(kernels, dict) and "enable_flashinfer_autotune" in kernels:
+        consequence = "kernel-config sets it too; vLLM refuses both together (mutually exclusive)."
+        yield of_option(tuned, values[tuned], consequence, "remove one of them.")
+
+
+def _outputs(values: Mapping[str, Any]) -> Iterator[Problem]:
+    """Switches of structured outputs that one backend has and another does not."""
+    config = values.get("structured-outputs-config")
+    config = config if isinstance(config, dict) else {}
+    backend = config.get("backend", "auto")
+    for key, backends in (
+        ("disable_any_whitespace", ("xgrammar", "guidance")),
+        ("disable_additional_properties", ("guidance",)),
+    ):
+        if config.get(key) is True and backend not in backends:
+            consequence = f"the backend {backend} does not have it: {_EXITS}"
+            repair = f"set backend to {' or '.join(backends)}, or remove it."
+            yield of_option(f"structured-outputs-config.{key}", True, consequence, repair)
 
 
 def _routed_experts(

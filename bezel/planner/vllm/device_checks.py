@@ -11,6 +11,7 @@ from bezel.planner.base.problems import of_option
 from bezel.planner.vllm.attention_checks import check_attention
 from bezel.planner.vllm.bound_checks import check_bounds, check_kinds
 from bezel.planner.vllm.compilation_checks import check_compilation
+from bezel.planner.vllm.draft_relations import check_draft_relations
 from bezel.planner.vllm.parallel_checks import check_parallel
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def check_device(
     yield from check_parallel(values, model, environment, tpu=tpu)
     yield from check_bounds(values, model)
     yield from check_compilation(values)
+    yield from check_draft_relations(values, environment)
     yield from check_kinds(values, model, environment, tpu=tpu)
     if gpu is not None:
         yield from check_attention(values, model, gpu.compute_capability, environment)

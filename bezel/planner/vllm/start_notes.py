@@ -9,6 +9,7 @@ from bezel.catalog.vllm.start_relations import start_relations
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from bezel.catalog.vllm.start_relations import StartRelation
     from bezel.planner.vllm.arguments import Argument
 
 
@@ -19,11 +20,18 @@ def unchecked_relations(arguments: Mapping[str, Argument], *, tpu: bool) -> tupl
         arguments: by option name.
         tpu: whether tpu-inference serves the model.
     """
-    chosen = {
-        name for name, argument in arguments.items() if argument.from_stack and argument.value not in (None, False)
-    }
-    return tuple(
-        f"not checked: {row.not_checked} ({', '.join(name for name in row.options if name in chosen)})"
+    chosen = {name: argument.value for name, argument in arguments.items() if argument.from_stack}
+    named = {
+        row.not_checked: [name for name in row.options if name in chosen and _concerns(row, chosen[name])]
         for row in start_relations().values()
-        if row.not_checked and chosen & set(row.options) and (tpu or row.package == "vllm")
-    )
+        if row.not_checked and (tpu or row.package == "vllm")
+    }
+    return tuple(f"not checked: {reason} ({', '.join(names)})" for reason, names in named.items() if names)
+
+
+def _concerns(row: StartRelation, value: object) -> bool:
+    """Whether a value of an option is one of those that the relation is about."""
+    if value in (None, False, "auto"):
+        return False
+    words = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else [value]
+    return not row.values or any(str(word) in row.values for word in words)

@@ -25,6 +25,14 @@ if TYPE_CHECKING:
 _OVERLAPPING = ("deepep_low_latency", "deepep_high_throughput", "nixl_ep")
 # The TPU plugin's own list (tpu-inference 0.32.0, platforms/tpu_platform.py: supported_quantization).
 _TPU_QUANTISATIONS = ("compressed-tensors", "auto_awq", "fp8", "gpt_oss_mxfp4", "modelopt_fp4", "deepseek_v4_fp8")
+# Methods whose settings are in a file of the checkpoint, and those whose class is made from its config.json.
+_STORED = ("awq", "auto_awq", "awq_marlin", "gptq", "auto_gptq", "gptq_marlin", "inc", "moe_wna16")
+_STORED += ("modelopt", "modelopt_fp4", "modelopt_mxfp8", "modelopt_mixed")
+_ARGUMENTS = {
+    "torchao": ("TorchAOConfig", "torchao_config"),
+    "quark": ("QuarkConfig", "quant_config"),
+    "online": ("OnlineQuantizationConfig", "args"),
+}
 _PACKED_BITS = 5.0  # compressed-tensors with fewer bits for a weight are integers in groups
 # Keys that vLLM passes on to Run:ai's streamer.
 _STREAMER_KEYS = {"distributed", "concurrency", "memory_limit"}
@@ -104,12 +112,17 @@ def check_quantisation(options: argparse.Namespace, model: Checkpoint, *, tpu: b
     known = vllm_options(VERSION).registered["quantization"]
     if name and name not in known:
         raise refusal("quantization", name=name, known=list(known))
-    if name == "compressed-tensors" and own is None:
-        raise refusal("plain-compressed-tensors")
-    if name and own and name != own:
-        raise refusal("other-quantization", own=own, name=name)
     if tpu and (name or own) and (name or own) not in _TPU_QUANTISATIONS:
         raise refusal("tpu-quantization", name=name or own)
+    if name == "compressed-tensors" and own is None:
+        raise refusal("plain-compressed-tensors")
+    if name in _STORED and own is None:
+        raise refusal("no-quantization-config", name=name)
+    if name in _ARGUMENTS and own is None:
+        kind, argument = _ARGUMENTS[name]
+        raise refusal("plain-quantization", name=kind, argument=argument)
+    if name and own and name not in (own, "humming"):
+        raise refusal("other-quantization", own=own, name=name)
     if tpu and own == "compressed-tensors" and model.bits_per_weight < _PACKED_BITS:
         raise refusal("tpu-scheme")
 

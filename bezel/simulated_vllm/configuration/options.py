@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from bezel.catalog import vllm_options
+from bezel.simulated_vllm.configuration.option_classes import configuration_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 VERSION = "0.32.0"
 _SUFFIXES = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-_COMPILATION_MODES = ("NONE", "STOCK_TORCH_COMPILE", "DYNAMO_TRACE_ONCE", "VLLM_COMPILE")
 # The top parser prints its usage, not the subcommand's, when arguments are left over.
 _TOP_USAGE = (
     "usage: vllm [-h] [-v]\n"
@@ -61,8 +61,8 @@ def parse(arguments: Sequence[str], unknown: frozenset[str] = frozenset()) -> ar
     """
     parser = _parser(unknown)
     space = parser.parse_args(_json_from_dotted(_normalised(_with_config(list(arguments)))))
-    if refused := _compilation_error(space.compilation_config):
-        parser.error(f"argument --compilation-config/-cc: 1 validation error for CompilationConfig\n{refused}")
+    if refused := configuration_error(space):
+        parser.error(refused)
     space.model = space.model_tag or space.model
     defaults = _defaults(unknown)
     space.given = tuple(name for name, value in vars(space).items() if defaults.get(name) != value)
@@ -85,32 +85,6 @@ def _parser(unknown: frozenset[str]) -> _Parser:
         else:
             parser.set_defaults(**{option.dest: option.default})
     return parser
-
-
-def _compilation_error(config: object) -> str:
-    """Return what the class of this option, which the parser makes itself, refuses; "" where it takes it."""
-    config = config if isinstance(config, dict) else {}
-    mode, custom = config.get("mode"), config.get("custom_ops")
-    if isinstance(mode, str) and mode.upper() not in _COMPILATION_MODES:
-        return (
-            f"mode\n  Value error, Invalid compilation mode: {mode}. Valid modes are: {', '.join(_COMPILATION_MODES)}"
-        )
-    words = custom if isinstance(custom, list) else []
-    for word in map(str, words):
-        if word not in {"all", "none"} and (len(word) < 2 or word[0] not in "+-"):
-            return (
-                f"  Value error, Invalid syntax '{word}' for custom op, must be 'all', 'none', '+op' or '-op' "
-                "(where 'op' is the registered op name)"
-            )
-    if len([word for word in words if word in {"all", "none"}]) > 1:
-        return "  Value error, custom_ops can contain only one base mode: 'all' or 'none'"
-    both = sorted({word[1:] for word in words if word[0] == "+"} & {word[1:] for word in words if word[0] == "-"})
-    if both:
-        return (
-            f"  Value error, custom_ops cannot both enable and disable the same operation(s): {', '.join(both)}. "
-            "Remove either the '+' or '-' directive"
-        )
-    return ""
 
 
 @functools.cache

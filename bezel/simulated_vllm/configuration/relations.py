@@ -76,6 +76,9 @@ def _check_model_options(options: argparse.Namespace, *, tpu: bool) -> None:
         raise refusal("kda-flash")
     if options.kda_prefill_backend == "fused":
         raise refusal("kda-fused")
+    kernels = options.kernel_config if isinstance(options.kernel_config, dict) else {}
+    if options.enable_flashinfer_autotune is not None and kernels.get("enable_flashinfer_autotune") is not None:
+        raise refusal("two-autotune-options")
 
 
 def _check_parallel(options: argparse.Namespace, model: Checkpoint, *, tpu: bool) -> None:
@@ -104,6 +107,12 @@ def _check_processes(options: argparse.Namespace, model: Checkpoint, environment
     """Check what the processes of the server exchange, and on how many machines they run."""
     world = options.tensor_parallel_size * options.pipeline_parallel_size
     world *= options.prefill_context_parallel_size * options.data_parallel_size
+    local = options.data_parallel_size_local
+    if local is not None and local > options.data_parallel_size:
+        raise refusal("local-data-parallel", local=local, size=options.data_parallel_size)
+    drafts = options.speculative_config or {}
+    if drafts.get("enable_adaptive_verification") and environment.get("VLLM_USE_V2_MODEL_RUNNER") != "1":
+        raise refusal("adaptive-runner")
     if options.nnodes > 1 and world % options.nnodes:
         raise refusal("nodes", nodes=options.nnodes, world=world)
     if options.mm_tensor_ipc != "torch_shm" or not model.multimodal:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.catalog import vllm_options
 from bezel.simulated_vllm.configuration.checkpoint import read_checkpoint
+from bezel.simulated_vllm.configuration.drafts import check_drafts
 from bezel.simulated_vllm.configuration.failures import refusal
 from bezel.simulated_vllm.configuration.options import VERSION
 
@@ -21,11 +22,9 @@ if TYPE_CHECKING:
     from bezel.simulated_vllm.configuration.checkpoint import Checkpoint
     from bezel.simulated_vllm.configuration.hardware import SimulatedMachine
 
-_KEYS = {
-    *("method", "model", "num_speculative_tokens", "prompt_lookup_max", "prompt_lookup_min", "revision"),
-    *("draft_tensor_parallel_size", "quantization", "max_model_len", "enforce_eager", "disable_padded_drafter_batch"),
-}
 _SHORT = {"spec_method": "method", "spec_model": "model", "spec_tokens": "num_speculative_tokens"}
+# Keys that only the engine sets.
+_OF_ENGINE = {"draft_model_config", "draft_parallel_config", "target_model_config", "target_parallel_config"}
 _MTP_SPELLINGS = {None, "mtp", "gemma4_mtp", "draft_model"}
 
 
@@ -68,8 +67,9 @@ def speculation(options: argparse.Namespace, machine: SimulatedMachine) -> Specu
     if not config and options.speculative_config is None:
         return None
     _check_values(config)
+    check_drafts(config)
     method, tokens = config.get("method"), config.get("num_speculative_tokens")
-    if method == "ngram":
+    if method in {"ngram", "ngram_gpu", "suffix"}:
         if tokens is None:
             raise refusal("no-draft-tokens")
         return replace(_KINDS["ngram"], tokens=int(tokens))
@@ -80,6 +80,9 @@ def speculation(options: argparse.Namespace, machine: SimulatedMachine) -> Specu
         raise refusal("draft-method", method=draft.model_type)
     if tokens is None:
         raise refusal("draft-tokens-none")
+    size = config.get("draft_tensor_parallel_size")
+    if size is not None and size not in (1, options.tensor_parallel_size):
+        raise refusal("draft-devices", size=size)
     return replace(_KINDS["mtp"], tokens=int(tokens), draft=draft)
 
 
@@ -97,8 +100,10 @@ def _merged(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _check_values(config: dict[str, Any]) -> None:
+    schema = vllm_options(VERSION).values["speculative_config"]
+    known = {key for branch in schema["anyOf"] for key in branch.get("properties", ())} - _OF_ENGINE
     for key in config:
-        if key not in _KEYS:
+        if key not in known:
             raise refusal("draft-key", key=key)
     method, tokens = config.get("method"), config.get("num_speculative_tokens")
     option = vllm_options(VERSION).find("--spec-method")

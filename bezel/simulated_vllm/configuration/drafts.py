@@ -1,0 +1,52 @@
+"""Keys of the speculative configuration against each other, as its class compares them.
+
+Source: vllm 0.32.0, config/speculative.py. Leaves the method and the draft model to `speculation.py`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from bezel.simulated_vllm.configuration.failures import refusal
+
+
+def check_drafts(config: dict[str, Any]) -> None:
+    """Check a configuration whose keys and types are known.
+
+    Raises:
+        StartError: two keys contradict each other, or one does not belong to the method.
+    """
+    method, least, most = config.get("method"), config.get("prompt_lookup_min"), config.get("prompt_lookup_max")
+    for name in ("prompt_lookup_min", "prompt_lookup_max"):
+        if isinstance(config.get(name), int) and config[name] < 1:
+            raise refusal("lookup-low", field=name)
+    if method in {"ngram", "ngram_gpu"} and least and most and least > most:
+        raise refusal("lookup-order", least=least, most=most)
+    _check_synthetic(config)
+    if config.get("use_heterogeneous_vocab") and method != "draft_model":
+        raise refusal("other-vocabulary")
+
+
+def _check_synthetic(config: dict[str, Any]) -> None:
+    rates, length = config.get("synthetic_acceptance_rates"), config.get("synthetic_acceptance_length")
+    if config.get("rejection_sample_method") != "synthetic":
+        if rates is not None or length is not None:
+            raise refusal("synthetic-only")
+        return
+    if (rates is None) == (length is None):
+        raise refusal("synthetic-one")
+    tokens = config.get("num_speculative_tokens") or 0
+    if rates is not None:
+        _check_rates(rates, tokens)
+    elif not 1 <= length <= tokens + 1:
+        raise refusal("synthetic-length", most=tokens + 1, length=length)
+
+
+def _check_rates(rates: list[float], tokens: int) -> None:
+    if len(rates) != tokens:
+        raise refusal("synthetic-rates", text=f"must have length {tokens}", rates=rates)
+    if not all(0 <= rate <= 1 for rate in rates):
+        raise refusal("synthetic-rates", text="entries must be in [0, 1]", rates=rates)
+    if any(later > earlier for earlier, later in itertools.pairwise(rates)):
+        raise refusal("synthetic-rates", text="must be non-increasing", rates=rates)

@@ -1,0 +1,82 @@
+"""Options whose configuration class the parser itself makes: what the class refuses is an error of the parser.
+
+Source: vllm 0.32.0, engine/arg_utils.py (parse_dataclass), config/compilation.py, config/attention.py and
+config/structured_outputs.py. Leaves types and unknown keys to `fields.py`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bezel.catalog.vllm.attention_backends import attention_backends
+
+if TYPE_CHECKING:
+    import argparse
+
+_MODES = ("NONE", "STOCK_TORCH_COMPILE", "DYNAMO_TRACE_ONCE", "VLLM_COMPILE")
+_KINDS = (
+    *("chunked_local_attention", "cross_attention", "encoder_only_attention", "full_attention", "mamba"),
+    *("mla_attention", "sink_full_attention", "sliding_window", "sliding_window_mla", "unknown"),
+)
+
+
+def configuration_error(options: argparse.Namespace) -> str:
+    """Return the parser's error about the first class that refuses its option; "" where none does."""
+    for flags, name, refuse in (
+        ("--compilation-config/-cc", "CompilationConfig", _compilation),
+        ("--attention-config/-ac", "AttentionConfig", _attention),
+        ("--structured-outputs-config", "StructuredOutputsConfig", _outputs),
+    ):
+        value = getattr(options, flags.partition("/")[0].removeprefix("--").replace("-", "_"))
+        if isinstance(value, dict) and (refused := refuse(value)):
+            field, _, text = refused.rpartition("\n")
+            where = f"{field}\n" if field else ""
+            return f"argument {flags}: 1 validation error for {name}\n{where}  Value error, {text}"
+    return ""
+
+
+def _compilation(config: dict[str, Any]) -> str:
+    mode, custom = config.get("mode"), config.get("custom_ops")
+    if isinstance(mode, str) and mode.upper() not in _MODES:
+        return f"mode\nInvalid compilation mode: {mode}. Valid modes are: {', '.join(_MODES)}"
+    words = [str(word) for word in custom] if isinstance(custom, list) else []
+    for word in words:
+        if word not in {"all", "none"} and (len(word) < 2 or word[0] not in "+-"):
+            return (
+                f"Invalid syntax '{word}' for custom op, must be 'all', 'none', '+op' or '-op' "
+                "(where 'op' is the registered op name)"
+            )
+    if len([word for word in words if word in {"all", "none"}]) > 1:
+        return "custom_ops can contain only one base mode: 'all' or 'none'"
+    both = sorted({word[1:] for word in words if word[0] == "+"} & {word[1:] for word in words if word[0] == "-"})
+    if both:
+        return (
+            f"custom_ops cannot both enable and disable the same operation(s): {', '.join(both)}. "
+            "Remove either the '+' or '-' directive"
+        )
+    return ""
+
+
+def _attention(config: dict[str, Any]) -> str:
+    kinds = config.get("backend_per_kind")
+    kinds = kinds if isinstance(kinds, dict) else {}
+    for kind in kinds:
+        if kind not in _KINDS:
+            return (
+                f"backend_per_kind\nUnknown KV cache group kind '{kind}' in backend_per_kind. "
+                f"Valid kinds are: {', '.join(_KINDS)}."
+            )
+    known = attention_backends()
+    for field, name in [("backend", config.get("backend")), *(("backend_per_kind", name) for name in kinds.values())]:
+        if isinstance(name, str) and name.upper() not in (*known, "AUTO"):
+            return f"{field}\nUnknown attention backend: '{name.upper()}'. Valid options are: {', '.join(known)}"
+    return ""
+
+
+def _outputs(config: dict[str, Any]) -> str:
+    backend = config.get("backend", "auto")
+    if config.get("disable_any_whitespace") and backend not in {"xgrammar", "guidance"}:
+        return "disable_any_whitespace is only supported for xgrammar and guidance backends."
+    if config.get("disable_additional_properties") and backend != "guidance":
+        return "disable_additional_properties is only supported for the guidance backend."
+    return ""
