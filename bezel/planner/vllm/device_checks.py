@@ -13,6 +13,7 @@ from bezel.planner.vllm.bound_checks import check_bounds, check_kinds
 from bezel.planner.vllm.compilation_checks import check_compilation
 from bezel.planner.vllm.draft_relations import check_draft_relations
 from bezel.planner.vllm.parallel_checks import check_parallel
+from bezel.planner.vllm.speculation_checks import drafting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,6 +28,8 @@ _OF_GPUS = {
     "enable-sleep-mode": "a TPU has no memory that a sleeping server could give back",
     "enable-cumem-allocator": "it is an allocator of CUDA",
 }
+# Methods without a drafter in tpu-inference 0.32.0 (runner/tpu_runner.py: _init_speculative_decoding).
+_DRAFTS_OF_GPUS = ("ngram_gpu", "suffix", "draft_model")
 _EXITS = "vLLM exits while it starts."
 
 
@@ -50,6 +53,11 @@ def check_device(
     if gpu is not None:
         yield from check_attention(values, model, gpu.compute_capability, environment)
         return
+    method, _, _ = drafting(values)
+    if method in _DRAFTS_OF_GPUS:
+        where = "spec-method" if "spec-method" in values else "speculative-config"
+        consequence = f"tpu-inference has no drafts of this method: {_EXITS}"
+        yield of_option(where, method, consequence, "write spec-method: ngram, or remove it.")
     for name, reason in _OF_GPUS.items():
         if values.get(name) is True:
             yield of_option(name, True, f"{reason}: {_EXITS}", "remove it.")

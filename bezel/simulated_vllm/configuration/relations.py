@@ -21,6 +21,8 @@ _CUDAGRAPH_MODES = {"NONE", "PIECEWISE", "FULL", "FULL_DECODE_ONLY", "FULL_AND_P
 _DEPRECATED = {"fbgemm_fp8", "fp_quant"}
 _TPU_CONNECTORS = ("TPUConnector", "TPUConnectorHMA", "TPUOffloadConnector", "RaidenOffloadConnector")
 _NOT_ASYNCHRONOUS = ("ngram", "suffix")
+# Methods that tpu-inference's runner has no drafter for (runner/tpu_runner.py: _init_speculative_decoding).
+_NOT_ON_TPU = ("ngram_gpu", "suffix", "draft_model")
 
 
 def check_relations(
@@ -37,6 +39,8 @@ def check_relations(
     Raises:
         StartError: the real server would not start.
     """
+    if tpu:
+        _check_tpu(options, environment)
     _check_model_options(options, tpu=tpu)
     _check_parallel(options, model, tpu=tpu)
     _check_processes(options, model, environment)
@@ -63,11 +67,25 @@ def check_lengths(options: argparse.Namespace, sequences: int, max_model_len: in
         raise refusal("cpu-loras", kept=kept, adapters=options.max_loras)
 
 
-def _check_model_options(options: argparse.Namespace, *, tpu: bool) -> None:
-    if tpu and options.enable_sleep_mode:
+def _check_tpu(options: argparse.Namespace, environment: Mapping[str, str]) -> None:
+    if options.enable_sleep_mode:
         raise refusal("no-sleep-mode")
-    if tpu and options.enable_cumem_allocator:
+    if options.enable_cumem_allocator:
         raise refusal("no-cumem")
+    method = options.spec_method or (options.speculative_config or {}).get("method")
+    if method in _NOT_ON_TPU:
+        raise refusal("tpu-draft-method", method=method)
+    if environment.get("NEW_MODEL_DESIGN", "").lower() in {"1", "true"}:
+        return
+    for size, what in (
+        (options.decode_context_parallel_size, "Context Parallelism"),
+        (options.prefill_context_parallel_size, "Prefill Context Parallelism"),
+    ):
+        if size > 1:
+            raise refusal("tpu-context-parallel", what=what)
+
+
+def _check_model_options(options: argparse.Namespace, *, tpu: bool) -> None:
     if options.model_impl == "terratorch":
         raise refusal("terratorch")
     if options.quantization in _DEPRECATED and not options.allow_deprecated_quantization:
