@@ -1,11 +1,11 @@
-"""What vLLM's own attention backends say of the layers of Gemma 4, with a device capability passed in.
+"""Answers of vLLM's own attention backends for the layers of Gemma 4, with a device capability passed in.
 
     PYTHON tools/vllm/real_backends.py FACTS VERDICTS
 
-PYTHON is the interpreter of any vLLM 0.32.0, one for CPUs as well: no GPU is used. FACTS is the catalogue's
-`vllm/start_relations/attention_backends.json`, VERDICTS the fixture `start_relations/attention-backends.json` of the tests; both are
-written. Compiled extensions and packages of the image for GPUs that are absent here are replaced by empty modules: the
-classes only have to be imported, none of their kernels runs. Imports nothing of this project.
+PYTHON is the interpreter of any vLLM 0.32.0, one for CPUs as well: no GPU is used. Both files are written: FACTS is the
+catalogue's `vllm/start_relations/attention_backends.json`, VERDICTS the tests' `attention-backends.json`. Compiled
+extensions and packages of the image for GPUs that are absent here are replaced by empty modules: the classes only have
+to be imported, none of their kernels runs. Imports nothing of this project.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def check_kinds(
         tpu: whether tpu-inference serves the model.
     """
     if values.get("model-impl") == "terratorch":
-        consequence = f"{model.id} is no model of TerraTorch: {_EXITS}"
+        consequence = f"TerraTorch does not have {model.id}: {_EXITS}"
         yield of_option("model-impl", "terratorch", consequence, "remove it.")
     kda, only = values.get("kda-prefill-backend"), {"fused": "AMD GPUs", **({"flashkda": "NVIDIA GPUs"} if tpu else {})}
     if kda in only:

@@ -26,8 +26,10 @@ _OVERLAPPING = ("deepep_low_latency", "deepep_high_throughput", "nixl_ep")
 # The TPU plugin's own list (tpu-inference 0.32.0, platforms/tpu_platform.py: supported_quantization).
 _TPU_QUANTISATIONS = ("compressed-tensors", "auto_awq", "fp8", "gpt_oss_mxfp4", "modelopt_fp4", "deepseek_v4_fp8")
 # Methods whose settings are in a file of the checkpoint, and those whose class is made from its config.json.
-_STORED = ("awq", "auto_awq", "awq_marlin", "gptq", "auto_gptq", "gptq_marlin", "inc", "moe_wna16")
-_STORED += ("modelopt", "modelopt_fp4", "modelopt_mxfp8", "modelopt_mixed")
+_STORED = (
+    *("awq", "auto_awq", "awq_marlin", "gptq", "auto_gptq", "gptq_marlin", "inc", "moe_wna16"),
+    *("modelopt", "modelopt_fp4", "modelopt_mxfp8", "modelopt_mixed"),
+)
 _ARGUMENTS = {
     "torchao": ("TorchAOConfig", "torchao_config"),
     "quark": ("QuarkConfig", "quant_config"),

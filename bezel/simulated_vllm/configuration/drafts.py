@@ -39,7 +39,7 @@ def _check_synthetic(config: dict[str, Any]) -> None:
     tokens = config.get("num_speculative_tokens") or 0
     if rates is not None:
         _check_rates(rates, tokens)
-    elif not 1 <= length <= tokens + 1:
+    elif length is not None and not 1 <= length <= tokens + 1:
         raise refusal("synthetic-length", most=tokens + 1, length=length)
 
 
