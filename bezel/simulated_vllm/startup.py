@@ -129,7 +129,9 @@ def _fail(failure: StartError, machine: SimulatedMachine, sleep: Callable[[float
         return
     chip = machine.accelerator
     sleep(ENGINE_SECONDS + chip.memory_gib * GIB / chip.load_bytes_per_second / 4)
-    if failure.stage != "host-memory":
+    if failure.stage == "application":
+        traceback(failure.kind, failure.message)
+    elif failure.stage == "engine":
         _engine_failed(failure)
 
 

@@ -46,6 +46,7 @@ from bezel.planner.vllm.device_checks import check_device
 from bezel.planner.vllm.engine_args import EngineArgs, read_engine
 from bezel.planner.vllm.loading import HUB, LOADINGS, Loading, loading_of, loading_options
 from bezel.planner.vllm.loading_checks import check_loading
+from bezel.planner.vllm.model_relations import check_model_relations
 from bezel.planner.vllm.multimodal_checks import check_longest_item
 from bezel.planner.vllm.option_checks import check_fields, check_options, check_spellings
 from bezel.planner.vllm.risk_checks import check_risks
@@ -166,6 +167,9 @@ class Validation:
             copies_at=copies_at,
         )
         self.problems += check_longest_item(self.values, self.model, tpu=refused_as == "tpu")
+        self.problems += check_model_relations(
+            self.values, self.model, environment, self.options, tpu=refused_as == "tpu"
+        )
         if accelerator:
             self.problems += check_device(self.values, self.model, _gpu_of(refused_as), environment)
         self.problems += check_fields(self.arguments, self.options)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 VALIDATION_ERROR = "pydantic_core._pydantic_core.ValidationError"
-Stage = Literal["config", "engine", "host-memory"]
+Stage = Literal["config", "engine", "application", "host-memory"]
 
 
 class StartError(Exception):
@@ -18,8 +18,8 @@ class StartError(Exception):
         kind: the qualified name of the exception that vLLM raises, e.g. `NotImplementedError`.
         message: its text.
         stage: "config" fails in the API process within seconds; "engine" fails in the engine's process once the
-            weights are loaded, and the API process then logs that the cause is above; "host-memory" is the kernel
-            killing the container.
+            weights are loaded, and the API process then logs that the cause is above; "application" fails in the API
+            process once the engine runs; "host-memory" is the kernel killing the container.
     """
 
     def __init__(self, kind: str, message: str, stage: Stage = "config") -> None:

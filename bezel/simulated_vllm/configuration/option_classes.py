@@ -1,7 +1,8 @@
 """Options whose configuration class the parser itself makes: what the class refuses is an error of the parser.
 
-Source: vllm 0.32.0, engine/arg_utils.py (parse_dataclass), config/compilation.py, config/attention.py and
-config/structured_outputs.py. Leaves types and unknown keys to `fields.py`.
+Source: vllm 0.32.0, engine/arg_utils.py (parse_dataclass), config/compilation.py, config/attention.py,
+config/structured_outputs.py, config/profiler.py, config/pooler.py and config/ec_transfer.py. Leaves types and unknown
+keys to `fields.py`.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ def configuration_error(options: argparse.Namespace) -> str:
         ("--compilation-config/-cc", "CompilationConfig", _compilation),
         ("--attention-config/-ac", "AttentionConfig", _attention),
         ("--structured-outputs-config", "StructuredOutputsConfig", _outputs),
+        ("--profiler-config", "ProfilerConfig", _profiler),
+        ("--pooler-config", "PoolerConfig", _pooler),
+        ("--ec-transfer-config", "ECTransferConfig", _encoder_transfer),
     ):
         value = getattr(options, flags.partition("/")[0].removeprefix("--").replace("-", "_"))
         if isinstance(value, dict) and (refused := refuse(value)):
@@ -79,4 +83,31 @@ def _outputs(config: dict[str, Any]) -> str:
         return "disable_any_whitespace is only supported for xgrammar and guidance backends."
     if config.get("disable_additional_properties") and backend != "guidance":
         return "disable_additional_properties is only supported for the guidance backend."
+    return ""
+
+
+def _profiler(config: dict[str, Any]) -> str:
+    profiler = config.get("profiler")
+    if config.get("torch_profiler_dir") and profiler != "torch":
+        return "torch_profiler_dir is only applicable when profiler is set to 'torch'"
+    if config.get("proton_profiler_dir") and profiler != "proton":
+        return "proton_profiler_dir only applicable when profiler is set to 'proton'"
+    if profiler in {"torch", "proton"} and not config.get(f"{profiler}_profiler_dir"):
+        return f"{profiler}_profiler_dir must be set when profiler is '{profiler}'"
+    return ""
+
+
+def _pooler(config: dict[str, Any]) -> str:
+    if config.get("logit_sigma") == 0:
+        return "logit_sigma cannot be 0 (division by zero)"
+    for key in ("seq_pooling_type", "tok_pooling_type"):
+        if config.get("pooling_type") and config.get(key):
+            return f"Cannot set both `pooling_type` and `{key}`"
+    return ""
+
+
+def _encoder_transfer(config: dict[str, Any]) -> str:
+    roles = ("ec_producer", "ec_consumer", "ec_both")
+    if config.get("ec_connector") and not config.get("ec_role"):
+        return f"Please specify ec_role when ec_connector is set, supported roles are {roles}"
     return ""

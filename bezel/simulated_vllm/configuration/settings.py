@@ -11,14 +11,17 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from bezel.simulated_vllm.configuration import checks
+from bezel.simulated_vllm.configuration import checks, option_relations, parsers
+from bezel.simulated_vllm.configuration.adapters import check_adapter_names, check_adapters
 from bezel.simulated_vllm.configuration.attention import check_attention, check_attention_options
+from bezel.simulated_vllm.configuration.draft_options import check_draft_options
 from bezel.simulated_vllm.configuration.encoder import check_longest_item, longest_item
 from bezel.simulated_vllm.configuration.failures import refusal
 from bezel.simulated_vllm.configuration.fields import check_fields
 from bezel.simulated_vllm.configuration.hub import is_hub_id
 from bezel.simulated_vllm.configuration.memory import MemoryUse, memory_use
 from bezel.simulated_vllm.configuration.options import VERSION
+from bezel.simulated_vllm.configuration.processor import check_processor
 from bezel.simulated_vllm.configuration.relations import check_lengths, check_relations
 from bezel.simulated_vllm.configuration.speculation import Speculation, read_model, speculation
 
@@ -104,7 +107,9 @@ def make_settings(
         StartError: the real server would not start; the error holds its exception and message.
     """
     chip = machine.accelerator
+    option_relations.check_command_line(options, environment)
     checks.check_names(options)
+    parsers.check_structured_outputs(options)
     checks.check_variables(environment, xla=bool(chip.xla), names=options.fail_on_environ_validation)
     model = read_model(options.model, machine)
     check_fields(options, multimodal=model.multimodal)
@@ -112,6 +117,7 @@ def make_settings(
     max_model_len = _max_model_len(options, model, environment)
     checks.check_quantisation(options, model, tpu=bool(chip.xla))
     check_relations(options, model, environment, tpu=bool(chip.xla))
+    check_draft_options(options)
     drafting = speculation(options, machine)
     # Without chunked prefill a step holds the longest prompt.
     default = max(chip.default_batched_tokens, max_model_len if options.enable_chunked_prefill is False else 0)
@@ -123,6 +129,11 @@ def make_settings(
     check_lengths(options, sequences, max_model_len)
     judge = "SpeculativeConfig" if drafting else "VllmConfig"
     parallel = checks.check_parallelism(options, model, machine, judge)
+    check_adapters(options, environment, drafting, batched=batched, sequences=sequences)
+    option_relations.check_engine(options, model, environment)
+    check_processor(options, model, tpu=bool(chip.xla))
+    parsers.check_reasoning_config(options)
+    parsers.check_tokenizer(options)
     check_longest_item(options, model, batched, tpu=bool(chip.xla))
     checks.check_load_format(options)
     check_attention_options(options)
@@ -145,6 +156,8 @@ def make_settings(
         draft=drafting.draft if drafting else None,
     )
     checks.check_sampling_fits(model, chip, sequences=sequences, utilization=utilization)
+    check_adapter_names(options)
+    parsers.check_application(options)
     return EngineSettings(
         model_path=options.model,
         served_names=tuple(options.served_model_name or [options.model]),

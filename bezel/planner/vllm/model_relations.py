@@ -1,0 +1,39 @@
+"""Every rule over vLLM's options and the model, its processor and its tokenizer that ends a start (vLLM 0.32.0).
+
+Owns their order. Leaves the rules to the modules that it calls; each has rows in the catalogue's table of relations.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bezel.planner.vllm.draft_options import check_draft_options
+from bezel.planner.vllm.lora_checks import check_lora
+from bezel.planner.vllm.option_relations import check_relations
+from bezel.planner.vllm.parser_checks import check_parsers
+from bezel.planner.vllm.processor_checks import check_processor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from bezel.catalog import Model, VllmOptions
+    from bezel.errors import Problem
+
+
+def check_model_relations(
+    values: Mapping[str, Any], model: Model, environment: Mapping[str, str], options: VllmOptions, *, tpu: bool
+) -> Iterator[Problem]:
+    """Check every relation of the options with each other and with the model.
+
+    Args:
+        values: of the options, by option name.
+        model: the checkpoint.
+        environment: of the container, without secrets.
+        options: the recorded list of the pinned release.
+        tpu: whether tpu-inference serves the model.
+    """
+    yield from check_parsers(values)
+    yield from check_processor(values, model, options.registered.get("attention-backend", ()), tpu=tpu)
+    yield from check_lora(values, model.id, environment)
+    yield from check_draft_options(values)
+    yield from check_relations(values, model, environment, tpu=tpu)
