@@ -53,7 +53,9 @@ RISKY = {
     "model-class-overrides": {"vllm": {"model-class-overrides": {"Gemma4ForCausalLM": "acme.Model"}}},
     "hf-overrides": {"vllm": {"hf-overrides": {"architectures": ["Other"]}}},
     "log-config-file": {"vllm": {"log-config-file": "/x.json"}},
-    "mm-encoder-fp8-scale-save-path": {"vllm": {"mm-encoder-fp8-scale-save-path": "/x"}},
+    "mm-encoder-fp8-scale-save-path": {
+        "vllm": {"mm-encoder-attn-dtype": "fp8", "mm-encoder-fp8-scale-save-path": "/x"}
+    },
     "weight-transfer-config": {"vllm": {"weight-transfer-config": {"backend": "nccl"}}},
     "spec-method": {"vllm": {"spec-method": "custom_class", "spec-model": MTP, "spec-tokens": 3}},
     "speculative-config.method": {

@@ -66,7 +66,7 @@ def check_conflicts(
         copies_at: prefix of the bucket's folders for vLLM, "" where it takes hub ids.
     """
     values = {name: argument.value for name, argument in arguments.items()}
-    yield from _lengths(values, model)
+    yield from _lengths(values, model, environment)
     yield from _batches(values)
     yield from _parallelism(values, accelerator, devices) if accelerator else ()
     yield from _needs(values)
@@ -95,7 +95,7 @@ def check_served(model: Model, accelerator: str, refused_as: str) -> Iterator[Pr
         yield Problem(setting("model"), model.id, f"it does not run on {accelerator}: {reason}.", repair)
 
 
-def _lengths(values: Mapping[str, Any], model: Model) -> Iterator[Problem]:
+def _lengths(values: Mapping[str, Any], model: Model, environment: Mapping[str, str]) -> Iterator[Problem]:
     name, context = "max-model-len", model.architecture.context
     if name not in values:
         return
@@ -108,7 +108,10 @@ def _lengths(values: Mapping[str, Any], model: Model) -> Iterator[Problem]:
             f"write a number of tokens, at most {context}.",
         )
     elif length is not None and length > context:
-        consequence = f"{model.id} was made for {context} tokens; vLLM refuses more and exits while it starts."
+        ends = "vLLM refuses more and exits while it starts."
+        if environment.get("VLLM_ALLOW_LONG_MAX_MODEL_LEN", "0") not in ("", "0"):
+            ends = "it starts by VLLM_ALLOW_LONG_MAX_MODEL_LEN, and what it answers to longer prompts is noise."
+        consequence = f"{model.id} was made for {context} tokens; {ends}"
         yield of_option(name, written, consequence, f"set it to {context} or less.")
     elif length is not None and length < 1:
         yield of_option(name, written, "no request would fit.", "write a number of tokens, e.g. 32768.")

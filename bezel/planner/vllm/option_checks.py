@@ -72,6 +72,7 @@ _SWITCHES = ("switch", "switch-pair")
 _POSITIVE = frozenset({"max-num-seqs", "max-num-batched-tokens", "tensor-parallel-size", "pipeline-parallel-size"})
 # Bounds that the server sets on options that are no field of a configuration class.
 _NOT_NEGATIVE = frozenset({"sse-keep-alive-interval"})
+_PLUGINS = {"tool-call-parser": "tool-parser-plugin", "reasoning-parser": "reasoning-parser-plugin"}
 
 
 def check_options(arguments: Mapping[str, Argument], options: VllmOptions) -> Iterator[Problem]:
@@ -90,7 +91,15 @@ def check_options(arguments: Mapping[str, Argument], options: VllmOptions) -> It
             case option, _ if name in OWNED and argument.from_stack and not _is_unchanged(option, argument.value):
                 yield of_option(name, NOT_SHOWN if name == "hf-token" else argument.value, *OWNED[name])
             case option, _:
-                yield from _check_value(option, argument.value, options)
+                known = options if _looks_up(name, arguments) else replace(options, registered={})
+                yield from _check_value(option, argument.value, known)
+
+
+def _looks_up(name: str, arguments: Mapping[str, Argument]) -> bool:
+    """Whether vLLM looks a parser up among its own: not beside a plugin, nor a tool parser that is not used."""
+    values = {other: argument.value for other, argument in arguments.items()}
+    unused = name == "tool-call-parser" and values.get("enable-auto-tool-choice") is not True
+    return not unused and not (name in _PLUGINS and values.get(_PLUGINS[name]))
 
 
 def check_fields(arguments: Mapping[str, Argument], options: VllmOptions) -> Iterator[Problem]:
