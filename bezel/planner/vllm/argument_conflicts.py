@@ -109,7 +109,7 @@ def _lengths(values: Mapping[str, Any], model: Model, environment: Mapping[str, 
         )
     elif length is not None and length > context:
         ends = "vLLM refuses more and exits while it starts."
-        if environment.get("VLLM_ALLOW_LONG_MAX_MODEL_LEN", "0") not in ("", "0"):
+        if environment.get("VLLM_ALLOW_LONG_MAX_MODEL_LEN", "").strip().lower() in ("1", "true"):
             ends = "it starts by VLLM_ALLOW_LONG_MAX_MODEL_LEN, and what it answers to longer prompts is noise."
         consequence = f"{model.id} was made for {context} tokens; {ends}"
         yield of_option(name, written, consequence, f"set it to {context} or less.")
