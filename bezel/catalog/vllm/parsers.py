@@ -1,4 +1,4 @@
-"""What vLLM's reasoning and tool parsers make of Gemma 4. Data: vllm/parsers.toml, recorded with vLLM's own classes."""
+"""Verdicts of vLLM's reasoning and tool parsers on Gemma 4. Data: vllm/parsers.toml, recorded with vLLM's own classes."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def _metrics(values: Mapping[str, Any]) -> Iterator[Problem]:
             yield _refusal(f"{name}.{family}", bounds, cause, "write e.g. [0.1, 0.5, 1].")
     version = values.get("show-hidden-metrics-for-version")
     if isinstance(version, str) and not _VERSION.fullmatch(version.strip()):
-        yield _refusal("show-hidden-metrics-for-version", version, "it is no version", "write e.g. 0.31.")
+        yield _refusal("show-hidden-metrics-for-version", version, "it does not have the form of a version", "write e.g. 0.31.")
 
 
 def _rises(numbers: list[float | None]) -> bool:
