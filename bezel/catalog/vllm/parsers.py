@@ -1,4 +1,4 @@
-"""Verdicts of vLLM's reasoning and tool parsers on Gemma 4. Data: vllm/parsers.toml, recorded with vLLM's own classes."""
+"""Verdicts of vLLM's reasoning and tool parsers on Gemma 4, recorded with its own classes. Data: vllm/parsers.toml."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bezel.planner.vllm.draft_options import check_draft_options
+from bezel.planner.vllm.loader_checks import check_loader
 from bezel.planner.vllm.lora_checks import check_lora
 from bezel.planner.vllm.option_relations import check_relations
 from bezel.planner.vllm.parser_checks import check_parsers
@@ -34,6 +35,7 @@ def check_model_relations(
     """
     yield from check_parsers(values)
     yield from check_processor(values, model, options.registered.get("attention-backend", ()), tpu=tpu)
+    yield from check_loader(values)
     yield from check_lora(values, model.id, environment)
     yield from check_draft_options(values)
     yield from check_relations(values, model, environment, tpu=tpu)

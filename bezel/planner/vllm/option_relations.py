@@ -77,6 +77,10 @@ def _front_end(values: Mapping[str, Any], environment: Mapping[str, str]) -> Ite
     if port is not None and environment.get("VLLM_USE_RUST_FRONTEND", "0") in ("", "0"):
         cause = "only the front end of VLLM_USE_RUST_FRONTEND=1 listens at it"
         yield _refusal("grpc-port", port, cause, "remove it.")
+    servers = as_int(values.get("api-server-count"))
+    if servers is not None and servers < 1:
+        consequence = "no server listens at the port: it would never become ready."
+        yield of_option("api-server-count", servers, consequence, "remove it, or write 1 or more.")
     served = values.get("served-model-name")
     if served == "" or (isinstance(served, list) and "" in served):
         yield _refusal("served-model-name", "", "the model has no name then", "write one, or remove it.")
@@ -145,7 +149,8 @@ def _metrics(values: Mapping[str, Any]) -> Iterator[Problem]:
             yield _refusal(f"{name}.{family}", bounds, cause, "write e.g. [0.1, 0.5, 1].")
     version = values.get("show-hidden-metrics-for-version")
     if isinstance(version, str) and not _VERSION.fullmatch(version.strip()):
-        yield _refusal("show-hidden-metrics-for-version", version, "it does not have the form of a version", "write e.g. 0.31.")
+        cause = "it does not have the form of a version"
+        yield _refusal("show-hidden-metrics-for-version", version, cause, "write e.g. 0.31.")
 
 
 def _rises(numbers: list[float | None]) -> bool:

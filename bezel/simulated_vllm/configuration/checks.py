@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.catalog import tpu_variables, vllm_options
 from bezel.simulated_vllm.configuration.failures import StartError, refusal
+from bezel.simulated_vllm.configuration.loader import check_loader
 from bezel.simulated_vllm.configuration.options import VERSION
 
 if TYPE_CHECKING:
@@ -36,8 +37,6 @@ _ARGUMENTS = {
     "online": ("OnlineQuantizationConfig", "args"),
 }
 _PACKED_BITS = 5.0  # compressed-tensors with fewer bits for a weight are integers in groups
-# Keys that vLLM passes on to Run:ai's streamer.
-_STREAMER_KEYS = {"distributed", "concurrency", "memory_limit"}
 
 
 def check_names(options: argparse.Namespace) -> None:
@@ -167,9 +166,7 @@ def check_load_format(options: argparse.Namespace) -> None:
     streamed = name.startswith("runai_streamer")
     if options.model.startswith("gs://") and not streamed and name not in {"auto", "modelexpress"}:
         raise refusal("object-storage", name=name, model=options.model)
-    unexpected = set(streamer_config(options)) - _STREAMER_KEYS
-    if streamed and unexpected:
-        raise refusal("streamer-keys", keys=unexpected)
+    check_loader(options)
 
 
 def streamer_config(options: argparse.Namespace) -> dict[str, Any]:
