@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from bezel.bench.server.counters import series
 from bezel.errors import Problem
+from bezel.front.refusals import refusal_of
 from bezel.rest import AddressError, Credentials, guarded
 from bezel.rest.transport import new_client
 
@@ -91,7 +92,12 @@ def json_object(response: "httpx.Response") -> dict[str, Any] | str:
 
 
 def error_text(response: "httpx.Response") -> str:
-    """The message of an error response, in vLLM's formats (an object, a string, `detail`) or any other."""
+    """The message of an error response, in vLLM's formats (an object, a string, `detail`) or any other.
+
+    A front end's page is said in words.
+    """
+    if front := refusal_of(response.status_code, response.text):
+        return f"HTTP {response.status_code}: {front.cause}"
     parsed = json_object(response)
     error = parsed.get("error", parsed.get("detail")) if isinstance(parsed, dict) else ""
     text = error.get("message") if isinstance(error, Mapping) else error

@@ -15,6 +15,7 @@ from bezel.errors import Problem
 from bezel.text.redaction import redact
 from bezel.text.shell import quoted
 from smoke.platform import Condition, Report
+from smoke.start_evidence import shows_good_start
 
 AGAIN = "Afterwards run the same command again: it creates another revision in place of the one that failed."
 # After a failed update the state holds the requested values, whatever exists.
@@ -95,7 +96,7 @@ def diagnose(report: Report) -> Diagnosis:
     end = next((number for number, line in enumerate(report.lines, 1) if _GAVE_UP.search(line)), None)
     lines = report.lines[:end]
     platform = [*(str(condition) for condition in report.conditions), *report.errors]
-    healthy = report.created == report.ready != ""
+    healthy = report.created == report.ready != "" or any(shows_good_start(line) for line in lines)
     diagnosis = (
         # A refused request made no container: the log is an earlier one's and does not explain it.
         _named(text for text in report.errors if _REQUEST.search(text))

@@ -19,6 +19,7 @@ from bezel.operations.log_reading import bounds
 from bezel.operations.log_reading.bounds import LogsError
 from bezel.operations.log_reading.entries import (
     SEVERITIES,
+    Chosen,
     Entry,
     Source,
     level_of,
@@ -28,7 +29,9 @@ from bezel.operations.log_reading.entries import (
     service_filter,
 )
 from bezel.operations.log_reading.following import further_entries
+from bezel.operations.log_reading.levels import with_levels
 from bezel.operations.log_reading.lines import LogLine, line_text, lines_of
+from bezel.operations.log_reading.revisions import ReadRevision, revisions_of
 from bezel.operations.results import Arguments, Result
 from bezel.operations.status import read_service
 from bezel.rest import ApiError
@@ -38,6 +41,7 @@ Severity = Literal["DEFAULT", "DEBUG", "INFO", "NOTICE", "WARNING", "ERROR", "CR
 
 ANY_REVISION = "all"
 _MAX_BYTES = 256 * 1024
+_MAX_ENTRIES, _MAX_READ = 20_000, 8 << 20  # of those from which lines of a severity are chosen
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 
 
@@ -48,10 +52,13 @@ class LogsArguments(Arguments):
     source: Source | None = Field(
         None,
         description="container: what the service's containers print; platform: Cloud Run about them; requests: its "
-        "request log; console: of leased machines. By default container and platform, and of leases the console",
+        "request log; console: of leased machines. By default container, platform and the requests that Cloud Run "
+        "refused itself, and of leases the console",
     )
     revision: str | None = Field(
-        None, max_length=63, description="name of a revision, or `all`; the newest one by default"
+        None,
+        max_length=63,
+        description="name of a revision, or `all`; by default those with traffic, and the newest one",
     )
     node: str | None = Field(None, max_length=63, description="name of a leased machine; all of the stack by default")
     severity: Severity | None = Field(None, description="least severity, of the platform or as vLLM writes it")
@@ -67,7 +74,10 @@ class Logs(Result):
     """Lines of a log, oldest first."""
 
     stack: str
-    revision: str | None = Field(description="revision that the lines are of; null for all, and for machines")
+    revision: str | None = Field(description="revision that the lines are of; null for several, and for machines")
+    revisions: tuple[ReadRevision, ...] = Field(
+        (), description="revisions that were read, each with its part in the service; () for all, and for machines"
+    )
     lines: tuple[LogLine, ...]
     is_cut: bool = Field(description="whether there are older lines, or more than may be shown")
     older: str | None = Field(description="`page` for the lines before these; null where there are none")
@@ -76,7 +86,9 @@ class Logs(Result):
 
     def text(self) -> str:
         """The lines, and how to get older ones."""
-        shown = [] if self.is_followed else [line_text(line) for line in self.lines]
+        several = len({line.resource for line in self.lines}) > 1
+        shown = [f"{each.name}: {each.part}" for each in self.revisions if len(self.revisions) > 1]
+        shown += [] if self.is_followed else [line_text(line, with_resource=several) for line in self.lines]
         shown += [f"note: {text}" for text in self.notes]
         if not self.lines:
             shown.append("no lines")
@@ -101,33 +113,64 @@ def logs(context: Context, arguments: LogsArguments) -> Logs:
     if leases and arguments.revision is not None:
         repair = "leave it out, or choose --source container: the gateway's log."
         raise LogsError(Problem("--revision", arguments.revision, "a machine's console has no revisions.", repair))
+    # What belongs to an error shows in the lines before it: a text is looked for in those of the severity.
+    at_source = "" if severity else text
+    revisions: tuple[ReadRevision, ...] = ()
     if leases:
-        project, query, revision = "", "", ""
+        project, query = "", ""
         entries = _console(context, leases, arguments, since, until)
     else:
-        project, query, revision = _service_query(context, deployment, arguments)
-        bounded = narrowed(query, since=since, until=until, severity=severity, text=text)
+        project, query, revisions = _service_query(context, deployment, arguments)
+        bounded = narrowed(query, since=since, until=until, severity=severity, text=at_source)
         entries = read_entries(context, project, bounded)
+        if severity:
+            entries = iter(_of_severity(_bounded(entries, _MAX_ENTRIES, _MAX_READ)[0][::-1], severity, text)[::-1])
     newest, is_cut = _bounded(_after_page(entries, until, skipped), arguments.limit)
+    lines = tuple(lines_of(with_levels(newest[::-1])))
     result = Logs(
         stack=deployment.stack,
-        revision=revision or None,
-        lines=tuple(lines_of(newest[::-1])),
+        revision=revisions[0].name if len(revisions) == 1 else None,
+        revisions=revisions,
+        lines=lines,
         is_cut=is_cut,
         older=_older(newest, until, skipped) if is_cut else None,
         is_followed=False,
-        notes=(),
+        notes=_unseen(revisions, lines) if is_cut else (),
     )
     if not arguments.follow:
         return result
-    narrowed_query = narrowed(query, severity=severity, text=text)
+    narrowed_query = narrowed(query, severity=severity, text=at_source)
     batches = further_entries(context, project, narrowed_query, newest, seconds=arguments.deadline, is_cut=is_cut)
+    if severity:
+        batches = (_of_severity(batch, severity, text) for batch in batches)
     return _followed(context, arguments, result, batches)
 
 
-def recent_lines(context: Context, deployment: Deployment, *, since: str = "24h", limit: int = 2000) -> Logs:
+def recent_lines(
+    context: Context, deployment: Deployment, *, since: str = "24h", limit: int = 2000, revision: str | None = None
+) -> Logs:
     """The newest lines of a deployment's server, for other operations: containers and platform, or the consoles."""
-    return logs(context, LogsArguments(stack=deployment.stack, since=since, limit=limit))
+    return logs(context, LogsArguments(stack=deployment.stack, since=since, limit=limit, revision=revision))
+
+
+def _of_severity(entries: Sequence[Entry], severity: str, text: str) -> list[Entry]:
+    """Those of a least severity that hold a text, oldest first; the lines of a traceback have that of their error."""
+    least = SEVERITIES.index(severity)
+    return [
+        entry
+        for entry in with_levels(entries)
+        if SEVERITIES.index(entry.severity or "DEFAULT") >= least and text.lower() in entry.text.lower()
+    ]
+
+
+def _unseen(revisions: Sequence[ReadRevision], lines: Sequence[LogLine]) -> tuple[str, ...]:
+    """A note for each revision of which the newest lines hold none."""
+    seen = {line.resource for line in lines}
+    return tuple(
+        f"no line of {each.name} is among the newest {len(lines)}: --revision {each.name} reads it"
+        for each in revisions
+        if each.name not in seen
+    )
 
 
 def _leases(deployment: Deployment, arguments: LogsArguments) -> tuple[DeployedLease, ...]:
@@ -147,20 +190,23 @@ def _leases(deployment: Deployment, arguments: LogsArguments) -> tuple[DeployedL
     return leases if arguments.source in {None, "console"} else ()
 
 
-def _service_query(context: Context, deployment: Deployment, arguments: LogsArguments) -> tuple[str, str, str]:
-    """The project, the filter, and the revision of a service's log."""
+def _service_query(
+    context: Context, deployment: Deployment, arguments: LogsArguments
+) -> tuple[str, str, tuple[ReadRevision, ...]]:
+    """The project, the filter, and the revisions of a service's log."""
     service = deployment.service
     if service is None:
         consequence = "the stack has no Cloud Run service and no leased machine: there is no log."
         repair = f"deploy it: `pulumi up --stack {quoted(deployment.stack)}`."
         raise LogsError(Problem("STACK", deployment.stack, consequence, repair))
-    revision = arguments.revision or ""
-    if not revision:
-        live = read_service(context, service) or {}
-        revision = str(live.get("latestCreatedRevision") or "").rpartition("/")[2]
-    revision = "" if revision == ANY_REVISION else revision
-    sources: tuple[Source, ...] = (arguments.source,) if arguments.source else ("container", "platform")
-    return service.project, service_filter(service, revision, sources), revision
+    revisions: tuple[ReadRevision, ...] = ()
+    if arguments.revision != ANY_REVISION:
+        known = revisions_of(read_service(context, service) or {})
+        name = arguments.revision or ""
+        asked = ReadRevision(name=name, percent=0, is_newest=False)
+        revisions = tuple(each for each in known if name in {"", each.name}) or ((asked,) if name else ())
+    sources: tuple[Chosen, ...] = (arguments.source,) if arguments.source else ("container", "platform", "refused")
+    return service.project, service_filter(service, [each.name for each in revisions], sources), revisions
 
 
 def _console(
@@ -195,7 +241,7 @@ def _serial_port(context: Context, lease: DeployedLease) -> list[Entry]:
     for number, line in enumerate(text.splitlines()):
         stamp = match[0] if (match := _STAMP.match(line)) else stamp
         rows.append(Entry(str(number), stamp, level_of(line), "console", lease.name, "", line))
-    return rows[::-1]
+    return with_levels(rows)[::-1]
 
 
 def _holds(entry: Entry, arguments: LogsArguments, since: str, until: str) -> bool:
@@ -208,14 +254,14 @@ def _holds(entry: Entry, arguments: LogsArguments, since: str, until: str) -> bo
     return moment is None or (unix(since) or 0) <= moment <= (unix(until) or moment if until else moment)
 
 
-def _bounded(entries: Iterable[Entry], limit: int) -> tuple[list[Entry], bool]:
+def _bounded(entries: Iterable[Entry], limit: int, most: int = _MAX_BYTES) -> tuple[list[Entry], bool]:
     """The first entries, within the limits of lines and bytes, and whether there are more."""
     taken: list[Entry] = []
     size = lines = 0
     for entry in entries:
         size += min(len(entry.text), 4 * _MAX_BYTES)
         lines += entry.text.count("\n") + 1
-        if len(taken) >= limit or (taken and (size > _MAX_BYTES or lines > limit)):
+        if len(taken) >= limit or (taken and (size > most or lines > limit)):
             return taken, True
         taken.append(entry)
     return taken, False
@@ -224,15 +270,16 @@ def _bounded(entries: Iterable[Entry], limit: int) -> tuple[list[Entry], bool]:
 def _followed(context: Context, arguments: LogsArguments, begun: Logs, batches: Iterator[list[Entry]]) -> Logs:
     """The lines of a result and those that come until the deadline, each shown when it comes."""
     show = context.output or context.show
+    several = len(begun.revisions) > 1
     for line in begun.lines:
-        show(line_text(line))
+        show(line_text(line, with_resource=several))
     lines, size, why = list(begun.lines), 0, f"ended after {arguments.deadline:g} s"
     try:
         for batch in batches:
             for line in lines_of(batch):
                 size += len(line.text)
                 lines.append(line)
-                show(line_text(line))
+                show(line_text(line, with_resource=several))
             if size > _MAX_BYTES:
                 why = f"ended after {_MAX_BYTES} bytes"
                 break

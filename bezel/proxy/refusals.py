@@ -11,6 +11,7 @@ from typing import Final
 
 from starlette.types import Send
 
+from bezel.front.refusals import page_words
 from bezel.text.redaction import redact
 
 PAGE: Final = 64 * 1024
@@ -156,7 +157,5 @@ def internal() -> Refusal:
 
 
 def _words(page: bytes) -> str:
-    """The text of a page in one line, printable, at most 200 characters."""
-    text = re.sub(r"<(?:style|script|title)\b.*?</|<[^>]*>", " ", page.decode("utf-8", "replace"), flags=re.DOTALL)
-    line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
-    return line[:200] or "an empty page"
+    """The text of a page in one line."""
+    return page_words(page.decode("utf-8", "replace")) or "an empty page"

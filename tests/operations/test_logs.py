@@ -168,3 +168,116 @@ def test_the_level_of_a_line_is_read_where_vllm_writes_it() -> None:
     assert level_of("(EngineCore pid=7) WARNING 11-21 10:00:00 [x.py:1] ERROR in a text") == "WARNING"
     assert level_of("INFO:     Started server process [1]") == "INFO"
     assert level_of("no INFORMATION here") == ""
+
+
+STDERR = "projects/acme/logs/run.googleapis.com%2Fstderr"
+
+
+def refused_newest(log: LogServer) -> None:
+    """The newest revision failed, and an older one serves."""
+    log.cloud.live[SERVICE] = live_service(
+        latestReadyRevision=f"{SERVICE}/revisions/llm-00001-abc",
+        trafficStatuses=[
+            {"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_REVISION", "revision": "llm-00001-abc", "percent": 100}
+        ],
+        terminalCondition={"type": "Ready", "state": "CONDITION_FAILED"},
+    )
+
+
+def test_the_serving_revision_is_read_beside_a_refused_newest_one(log: LogServer) -> None:
+    refused_newest(log)
+    log.add("it serves", 1, revision="llm-00001-abc")
+    log.add("it failed", 2)
+    log.add("of a third", 3, revision="llm-00000-abc")
+    found = read(log)
+    assert texts(found) == ["it serves", "it failed"]
+    assert found.revision is None
+    shown = found.text().splitlines()
+    assert shown[0] == "llm-00001-abc: 100 % of the traffic"
+    assert shown[1] == "llm-00002-abc: the newest one, which did not become ready, no traffic"
+    assert [line.split("[container] ")[1] for line in shown[2:]] == [
+        "llm-00001-abc: it serves",
+        "llm-00002-abc: it failed",
+    ]
+
+
+def test_a_revision_without_a_line_among_the_newest_is_named(log: LogServer) -> None:
+    refused_newest(log)
+    log.add("it failed", 1)
+    for number in range(9):
+        log.add(f"it serves {number}", 2 + number, revision="llm-00001-abc")
+    note = "no line of llm-00002-abc is among the newest 5: --revision llm-00002-abc reads it"
+    assert read(log, limit=5).notes == (note,)
+    assert texts(read(log, revision="llm-00002-abc")) == ["it failed"]
+
+
+def test_requests_that_the_platform_refused_are_shown_unasked(log: LogServer) -> None:
+    aborted = "The request was aborted because there was no available instance."
+    log.add(aborted, 1, log=REQUESTS, httpRequest={"requestMethod": "GET", "requestUrl": "https://a/b", "status": 429})
+    log.add("", 2, log=REQUESTS, httpRequest={"requestMethod": "GET", "requestUrl": "https://a/b", "status": 200})
+    log.add("", 3, log=REQUESTS, httpRequest={"requestMethod": "GET", "requestUrl": "https://a/b", "status": 404})
+    for entry in log.entries[-2:]:
+        del entry["textPayload"]
+    assert texts(read(log)) == [f"GET https://a/b 429 {aborted}"]
+    assert len(read(log, source="requests").lines) == 3
+
+
+TRACEBACK = (
+    "Traceback (most recent call last):",
+    '  File "vllm/entrypoints/cli/main.py", line 120, in main',
+    "    args.dispatch_function(args)",
+    "    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^",
+    "pydantic_core._pydantic_core.ValidationError: 1 validation error for VllmConfig",
+    "  Value error, the model does not fit [type=value_error]",
+    "    For further information visit https://errors.pydantic.dev/2.14/v/value_error",
+    "During handling of the above exception, another exception occurred:",
+    "RuntimeError: Engine core initialization failed.",
+)
+
+
+def test_lines_of_a_traceback_without_a_level_are_errors(log: LogServer) -> None:
+    log.add("(APIServer pid=7) INFO 11-21 10:00:00 [core.py:7] it runs", 1)
+    log.add("Loading safetensors checkpoint shards: 100% Completed | 1/1 [00:00<00:00, 164.03it/s]", 2, log=STDERR)
+    for number, text in enumerate(TRACEBACK):
+        log.add(text, 10 + number, log=STDERR)
+        log.add("(APIServer pid=7) INFO 11-21 10:00:00 [core.py:7] meanwhile", 10 + number)
+    log.add("INFO:     Shutting down", 50, log=STDERR)
+    log.add("a word of no error", 51, log=STDERR)
+    found = read(log, severity="ERROR")
+    assert texts(found) == list(TRACEBACK)
+    assert {line.severity for line in found.lines} == {"ERROR"}
+    assert texts(read(log, severity="ERROR", text="ENGINE CORE")) == [TRACEBACK[-1]]
+    assert texts(read(log, severity="ERROR", limit=2)) == list(TRACEBACK[-2:])
+    # Without a severity the same lines have that of their error, and no other.
+    assert [line.text for line in read(log).lines if line.severity == "ERROR"] == list(TRACEBACK)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "vllm serve: error: unrecognized arguments: --no-such-option",
+        "Fatal Python error: Segmentation fault",
+        "terminate called after throwing an instance of 'c10::Error'",
+        "  + Exception Group Traceback (most recent call last):",
+        "huggingface_hub.errors.HFValidationError: Repo id must be in the form 'repo_name'",
+        "[E1127 18:17:28.972110719 ProcessGroup.cpp:68] it failed",
+    ],
+)
+def test_an_error_that_no_traceback_precedes_is_one(log: LogServer, text: str) -> None:
+    log.add(text, 1, log=STDERR)
+    assert texts(read(log, severity="ERROR")) == [text]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "W1127 18:16:54.870000 3528 torch/utils/flop_counter.py:29] triton not found",
+        "usage: vllm serve [model_tag] [options]",
+        "INFO:     Application startup complete.",
+        "a plain line",
+        "no Traceback (most recent call last): in the middle",
+    ],
+)
+def test_a_line_without_a_level_that_is_no_error_stays_hidden(log: LogServer, text: str) -> None:
+    log.add(text, 1, log=STDERR)
+    assert texts(read(log, severity="ERROR")) == []

@@ -20,7 +20,7 @@ PNG = b"\x89PNG\r\n\x1a\n rest"
 
 @pytest.fixture
 def server(cloud: Deployed) -> ModelServer:
-    made = ModelServer(cloud)
+    made = ModelServer(cloud, simulated=False)
     made.streams(piece("Red\nand "), piece("blue.", finish_reason="stop"), usage(9, 4))
     return made
 
@@ -40,7 +40,21 @@ def test_an_answer_comes_with_its_tokens_as_the_server_counts_them(server: Model
     assert call.json["messages"] == [{"role": "user", "content": "Name colours."}]
     assert (call.json["model"], call.json["max_tokens"]) == ("gemma", 7)
     assert call.headers["authorization"].startswith("Bearer eyJ")
-    assert "(simulated server)" in found.text()
+    assert "(simulated server)" not in found.text()
+
+
+def test_words_of_a_simulated_server_are_one_line_that_says_so(cloud: Deployed) -> None:
+    server = ModelServer(cloud)
+    server.streams(piece("Red\nand "), piece("blue.", finish_reason="stop"), usage(9, 4))
+    shown: list[str] = []
+    context = replace(cloud.context, pieces=shown.append)
+    found = query(context, QueryArguments(stack="dev", prompt="Name colours.", stats=True))
+    assert shown == []
+    said, *figures = found.text().splitlines()
+    assert said == "a simulated server answered: its words are random and left out (--json has them)"
+    assert figures[0].endswith("(simulated server)")
+    # The document has the words, and says what they are.
+    assert (found.answer, found.simulated) == ("Red\nand blue.", True)
 
 
 @pytest.mark.slow

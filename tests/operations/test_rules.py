@@ -1,15 +1,19 @@
 """Rules of the diagnosis: recorded failures have their cause, a request's words are no evidence, past is past."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from bezel.operations.diagnosis.rules import Finding, findings_of, is_request
+from bezel.operations.diagnosis.request_log import LoggedRequest
+from bezel.operations.diagnosis.rules import Finding, findings_of
 from bezel.operations.log_reading.entries import level_of
 from bezel.operations.log_reading.lines import LogLine
+from bezel.operations.log_reading.revisions import ReadRevision
 from bezel.operations.vllm_metrics.figures import figures_of, outcomes_of
 from bezel.operations.vllm_metrics.sample import parse
 from smoke.platform import Condition
+from smoke.start_evidence import is_request
 
 VLLM = Path(__file__).parents[1] / "fixtures" / "vllm"
 STARTS = VLLM / "starts"
@@ -127,3 +131,173 @@ def test_figures_together_tell_why_requests_wait(usage: str, kind: str) -> None:
 
 def test_a_dead_engine_shows_in_the_metrics_by_its_failures() -> None:
     assert "success_rate" in kinds(by_metrics(name="engine-dead/metrics.txt"))
+
+
+def logged(second: int, text: str, *, instance: str = "", revision: str = "r1", source: str = "container") -> LogLine:
+    return LogLine(
+        time=f"2026-09-21T14:{second // 60:02}:{second % 60:02}Z",
+        severity=level_of(text) or None,
+        source=source,  # type: ignore[arg-type]
+        resource=revision,
+        instance=instance or None,
+        text=text,
+    )
+
+
+def platform(second: int, text: str, instance: str, revision: str = "r1") -> LogLine:
+    return logged(second, text, instance=instance, revision=revision, source="platform")
+
+
+NOW = 1_789_999_200.0 + 800  # 2026-09-21T14:13:20Z
+SAID = "INFO:     Application startup complete."
+PROBED = 'STARTUP HTTP probe succeeded after 3 attempts for container "llm-1" on port 8000 path "/health".'
+TCP = 'Default STARTUP TCP probe succeeded after 1 attempt for container "llm-1" on port 8000.'
+SERVED = 'INFO:     10.0.0.1:1 - "POST /v1/chat/completions HTTP/1.1" 200 OK'
+HEALTH = '(APIServer pid=7) INFO:     10.0.0.1:1 - "GET /health HTTP/1.1" 200 OK'
+
+
+@pytest.mark.parametrize("good", [SAID, PROBED, TCP, SERVED, HEALTH])
+def test_any_evidence_of_a_later_good_start_makes_a_cause_past(good: str) -> None:
+    found = findings_of([logged(1, OUT_OF_MEMORY, instance="a"), logged(60, good, instance="b")])
+    assert [(each.kind, each.is_past) for each in found] == [("gpu_memory", True)]
+
+
+@pytest.mark.parametrize(
+    "no_evidence",
+    [
+        'INFO:     10.0.0.1:1 - "GET /health HTTP/1.1" 503 Service Unavailable',
+        'INFO:     10.0.0.1:1 - "GET /metrics HTTP/1.1" 200 OK',
+        'INFO:     10.0.0.1:1 - "GET /x?Application+startup+complete HTTP/1.1" 404 Not Found',
+        "INFO 11-24 [logger.py:1] Received request chatcmpl-1: prompt: 'Application startup complete'",
+        "INFO:     Waiting for application startup.",
+        'STARTUP HTTP probe failed 1 time consecutively for container "llm-1" on port 8000 path "/health".',
+    ],
+)
+def test_what_is_no_good_start_leaves_a_cause_present(no_evidence: str) -> None:
+    found = findings_of([logged(1, OUT_OF_MEMORY, instance="a"), logged(60, no_evidence, instance="b")])
+    assert [(each.kind, each.is_past) for each in found[:1]] == [("gpu_memory", False)]
+
+
+def test_a_good_start_of_another_revision_or_before_is_no_evidence() -> None:
+    cause = logged(30, OUT_OF_MEMORY, instance="b")
+    assert not findings_of([cause, logged(60, SAID, instance="c", revision="r2")])[0].is_past
+    # An instance that ran before and serves on says nothing about the start that failed beside it.
+    assert not findings_of([logged(1, SAID, instance="a"), cause, logged(60, SERVED, instance="a")])[0].is_past
+    # Nor does the good start of an instance that meets the cause later.
+    assert not findings_of([logged(1, SAID, instance="b"), cause])[0].is_past
+
+
+def test_a_revision_that_the_platform_found_ready_is_evidence_too() -> None:
+    ready = {"r1": "2026-09-21T14:00:30Z"}
+    assert findings_of([logged(1, OUT_OF_MEMORY)], ready=ready)[0].is_past
+    assert not findings_of([logged(31, OUT_OF_MEMORY)], ready=ready)[0].is_past
+    assert not findings_of([logged(1, OUT_OF_MEMORY, revision="r2")], ready=ready)[0].is_past
+
+
+def life(instance: str, begin: int, end: int, *, answers: bool = True, how: str = "Container called exit(1).") -> Any:
+    good = [platform(begin + 5, PROBED, instance)] if answers else []
+    start = platform(begin, "Starting new instance. Reason: AUTOSCALING", instance)
+    return [start, *good, platform(end, how, instance)]
+
+
+def test_a_server_that_ends_again_and_again_is_a_present_cause_with_its_count() -> None:
+    log = [*life("a", 0, 60), *life("b", 70, 130), *life("c", 140, 200), platform(205, PROBED, "d")]
+    first, *_ = findings_of(log, now=NOW - 590)  # 5 s after the last good start
+    assert (first.kind, first.is_past) == ("crash", False)
+    assert "became healthy and then ended by itself" in first.cause
+    assert (
+        "again and again: 3 times since 14:01:00, last at 14:03:20; it had answered before (each time)" in first.cause
+    )
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        ((True, True), "it had answered before (each time)"),
+        ((True, False), "it had answered before (1 times)"),
+        ((False, False), "it had never answered before"),
+    ],
+)
+def test_a_loop_says_whether_the_server_had_answered(answers: tuple[bool, bool], said: str) -> None:
+    log = [*life("a", 0, 60, answers=answers[0]), *life("b", 70, 130, answers=answers[1])]
+    first, *_ = findings_of(log, now=NOW)
+    assert said in first.cause
+    assert ("became healthy" in first.cause) == any(answers)
+
+
+def test_one_end_and_ends_long_ago_are_no_loop() -> None:
+    once = findings_of([*life("a", 0, 60), platform(70, PROBED, "b")], now=NOW)
+    assert once == ()
+    single = findings_of(life("a", 0, 60), now=NOW)
+    assert "again and again" not in single[0].cause
+    assert "became healthy and then" in single[0].cause
+    over = findings_of([*life("a", 0, 10), *life("b", 12, 20), platform(25, PROBED, "c")], now=NOW)
+    assert over == ()  # it has served for more than ten minutes since
+
+
+def test_an_end_that_was_asked_for_is_no_cause() -> None:
+    asked = "(APIServer pid=1) INFO 11-27 [launcher.py:254] [shutdown] API server: shutdown triggered"
+    for how in ("Container called exit(0).", "Container terminated on signal 15."):
+        log = [*life("a", 0, 60, how=how), *life("b", 70, 130, how=how)]
+        assert findings_of(log, now=NOW)
+        log[2:2] = [logged(55, asked, instance="a")]
+        log[-1:-1] = [logged(125, asked, instance="b")]
+        assert findings_of(log, now=NOW) == ()
+
+
+def test_a_named_cause_of_a_loop_is_present_with_its_count() -> None:
+    killed = "Memory limit of 16384 MiB exceeded. Consider increasing the memory limit."
+    log = [*life("a", 0, 60, how=killed), *life("b", 70, 130, how=killed), platform(135, PROBED, "c")]
+    first, *_ = findings_of(log, now=NOW - 600)
+    assert (first.kind, first.is_past) == ("host_memory", False)
+    assert "again and again: 2 times" in first.cause
+
+
+SERVING = ReadRevision(name="r1", percent=100, is_newest=False)
+REFUSED = ReadRevision(name="r2", percent=0, is_newest=True, is_ready=False)
+
+
+def test_causes_of_serving_and_newest_revision_are_told_apart() -> None:
+    log = [logged(1, "OSError: [Errno 28] No space left on device", instance="a"),
+           logged(9, OUT_OF_MEMORY, instance="b", revision="r2")]  # fmt: skip
+    failed = Condition("Ready", "CONDITION_FAILED", "HEALTH_CHECK_CONTAINER_ERROR", "failed the startup probe")
+    found = findings_of(log, (failed,), revisions=(SERVING, REFUSED))
+    assert [(each.kind, each.revision) for each in found] == [("disk", "r1"), ("gpu_memory", "r2")]
+    assert [each.part for each in found] == [
+        "100 % of the traffic",
+        "the newest one, which did not become ready, no traffic",
+    ]
+    # The newest one's condition explains nothing about the one that serves.
+    only = findings_of(log[1:], (failed,), revisions=(SERVING, REFUSED))
+    assert [each.revision for each in only] == ["r2"]
+
+
+def served(second: int, status: int, message: str = "") -> LoggedRequest:
+    return LoggedRequest(f"2026-09-21T14:{second // 60:02}:{second % 60:02}Z", status, message, "r1")
+
+
+ABORTED = "The request was aborted because there was no available instance."
+
+
+def test_requests_that_the_platform_refuses_are_a_cause_in_words() -> None:
+    (found,) = findings_of((), requests=[served(1, 200), served(2, 429, ABORTED), served(3, 429, ABORTED)], stack="dev")
+    assert (found.kind, found.source, found.is_past) == ("requests_no_instance", "requests", False)
+    assert found.cause.startswith("2 of 3 requests got HTTP 429: Cloud Run had no free instance")
+    assert "scaling.max_instances" in found.repair
+
+
+def test_refused_requests_of_the_past_and_of_strangers_are_no_present_cause() -> None:
+    burst = [served(1, 429, ABORTED), *(served(second, 200) for second in range(660, 700))]
+    assert [each.is_past for each in findings_of((), requests=burst, now=NOW)] == [True]
+    stranger = [served(600, 403, "The request was not authenticated."), *(served(700 + n, 200) for n in range(9))]
+    assert [each.is_past for each in findings_of((), requests=stranger, now=NOW)] == [True]
+    locked_out = [served(700 + n, 403, "The request was not authenticated.") for n in range(9)]
+    assert [each.is_past for each in findings_of((), requests=locked_out, now=NOW)] == [False]
+    assert findings_of((), requests=[served(1, 200)]) == ()
+
+
+def test_the_words_of_a_refused_model_name_are_no_evidence() -> None:
+    error = (
+        f"(APIServer pid=1) ERROR 11-27 [serving.py:274] Error with model error=ErrorInfo(message='{OUT_OF_MEMORY}')"
+    )
+    assert findings_of(lines(error)) == ()

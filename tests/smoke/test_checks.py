@@ -189,7 +189,7 @@ def test_a_fresh_grant_is_waited_for(project: Project, clock: Clock, check: Any)
 def test_a_caller_who_was_never_granted_gets_the_repair(project: Project, clock: Clock, check: Any) -> None:
     project.granted = False
     failed = failure(check)
-    assert "the caller is refused (HTTP 403)" in failed.what
+    assert "the caller is refused (HTTP 403: these credentials may not invoke" in failed.what
     assert "roles/run.invoker" in (failed.repair or "")
     assert 120 <= clock.now < 130
 

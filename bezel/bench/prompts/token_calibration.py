@@ -68,8 +68,7 @@ class Tokenizer:
         response = self._ask("/tokenize", {"model": self._model, **self._shaping, **prompt})
         tokens = response.json().get("tokens")
         if not isinstance(tokens, list) or not tokens:
-            what = f"HTTP {response.status}" if response.status else response.text
-            return f"the server counts no tokens (POST /tokenize: {what})"
+            return f"the server counts no tokens (POST /tokenize: {response.refusal()})"
         return tokens
 
     def learn(self, body_of: Callable[[str], bytes]) -> Vocabulary:

@@ -7,6 +7,7 @@ from typing import Any, Final
 import orjson
 
 from bezel.bench.result import sample as kinds
+from bezel.front.refusals import is_page, page_words
 
 FAILED_SHARE: Final = 0.01
 """Share of the requests: where more failed, the rest was a lighter load than the requested one."""
@@ -50,7 +51,8 @@ def said(document: bytes) -> str:
     try:
         return error_text(orjson.loads(document))
     except orjson.JSONDecodeError:
-        return short(document[:1000].decode(errors="replace"))
+        text = document[:1000].decode(errors="replace")
+        return short(page_words(text) if is_page(text) else text)
 
 
 def error_text(document: Any) -> str:

@@ -93,4 +93,4 @@ def read_metrics(ask: Ask) -> list[str]:
 def _unknown(response: ProbeResponse) -> str:
     if response.status == 200:
         return "/metrics does not report running and waiting requests: another server than vLLM responds"
-    return f"/metrics returned {f'HTTP {response.status}' if response.status else response.text[:100]}"
+    return f"/metrics returned {response.refusal() if response.status else response.text[:100]}"

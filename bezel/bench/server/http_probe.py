@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from bezel.bench.load.plan import Target, TokenSource
+from bezel.front.refusals import refusal_of
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,13 @@ class ProbeResponse:
     def text(self) -> str:
         """Return the body as text."""
         return self.body.decode("utf-8", "replace")
+
+    def refusal(self) -> str:
+        """Return what is wrong with the response, in words: the reason, or the status and whose refusal it is."""
+        if not self.status:
+            return self.text
+        front = refusal_of(self.status, self.text)
+        return f"HTTP {self.status}" + (f": {front.cause}. {front.repair.rstrip('.')}" if front else "")
 
     def json(self) -> dict[str, Any]:
         """Return the JSON object of a 200, {} otherwise."""

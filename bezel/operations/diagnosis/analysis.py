@@ -16,6 +16,7 @@ from bezel.operations.diagnosis.evidence import evidence_of
 from bezel.operations.diagnosis.prompt import data_lines
 from bezel.operations.diagnosis.rules import Finding, findings_of
 from bezel.operations.diagnosis.slow_path import measure_first_token, slow_path
+from bezel.operations.log_reading.revisions import ReadRevision
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Arguments, Result
 from bezel.operations.service_use.instances import instances_of
@@ -42,9 +43,12 @@ class Analysis(Result):
     """What rules find about a server, and what its own model says."""
 
     stack: str
-    revision: str | None = Field(description="revision that the log is of; null for all, and for machines")
     first_token: str | None = Field(
         description="TTFT of a request of one token, at the caller and at the server; null where it was not measured"
+    )
+    revision: str | None = Field(description="revision that the log is of; null for several, and for machines")
+    revisions: tuple[ReadRevision, ...] = Field(
+        (), description="revisions whose logs were read, each with its part in the service; () for machines"
     )
     lines_read: int = Field(description="lines of the log that the rules were applied to")
     findings: tuple[Finding, ...] = Field(description="what rules find, the best evidence first, past causes last")
@@ -60,18 +64,22 @@ class Analysis(Result):
     def text(self) -> str:
         """The findings with their repairs, then the model's words under what they are worth."""
         lines = [f"{self.stack}: {self.lines_read} lines of log" + (" (simulated server)" if self.simulated else "")]
+        lines += [f"{each.name}: {each.part}" for each in self.revisions if len(self.revisions) > 1]
         lines += [f"note: {text}" for text in self.notes]
         lines += [f"TTFT: {self.first_token}"] if self.first_token else []
         lines += ["", "by rules:"]
         for number, each in enumerate(self.findings, 1):
-            past = " (before the server's last start)" if each.is_past else ""
-            lines += [f"{number}. {each.cause}{past}"]
+            past = " (past: it has served well since)" if each.is_past else ""
+            of = f"{each.revision} ({each.part}): " if each.revision else ""
+            lines += [f"{number}. {of}{each.cause}{past}"]
             lines += [f"   {each.source}{f' {each.at}' if each.at else ''}: {each.evidence}"] if each.evidence else []
             lines += [f"   Repair: {each.repair}"]
         lines += [] if self.findings else ["no known cause of a problem"]
         if self.advice is not None:
-            lines += ["", f"by the model ({self.advice.explanation}):"]
-            lines += [f"  | {line}" for line in self.advice.answer.splitlines()]
+            is_advice = self.advice.standing == "advice"
+            left_out = "" if is_advice else " Its words are left out (--json has them)."
+            lines += ["", f"by the model ({self.advice.explanation}){':' if is_advice else '.'}{left_out}"]
+            lines += [f"  | {line}" for line in self.advice.answer.splitlines() if is_advice]
             lines += [f"  note: {text}" for text in self.advice.notes]
         return "\n".join(lines) + "\n"
 
@@ -104,7 +112,17 @@ def analysis_of(context: Context, arguments: AnalysisArguments, kind: Literal["a
         if reads is not None:  # before the metrics are read, which would start an instance that sleeps
             first = measure_first_token(context, deployment, reads, notes, is_awake=instances.is_awake)
         evidence = evidence_of(context, deployment, since=arguments.since, limit=arguments.limit, server=reads)
-        found = findings_of(evidence.lines, evidence.conditions, evidence.figures, evidence.outcomes)
+        found = findings_of(
+            evidence.lines,
+            evidence.conditions,
+            evidence.figures,
+            evidence.outcomes,
+            requests=evidence.requests,
+            revisions=evidence.revisions,
+            ready=evidence.ready,
+            now=context.clock.now(),
+            stack=deployment.stack,
+        )
         findings = (*slow_path(first), *found)
 
         def data(limit: int, hidden: Sequence[str]) -> Sequence[str]:
@@ -126,7 +144,8 @@ def analysis_of(context: Context, arguments: AnalysisArguments, kind: Literal["a
     return Analysis(
         stack=deployment.stack,
         first_token=None if first is None else first.line(),
-        revision=evidence.revision or None,
+        revision=evidence.revisions[0].name if len(evidence.revisions) == 1 else None,
+        revisions=evidence.revisions,
         lines_read=len(evidence.lines),
         findings=findings,
         advice=advice,

@@ -3,24 +3,33 @@
 Owns what is read and its bounds. Leaves out what it shows (bezel.operations.diagnosis.rules).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from typing import TypeVar
 
 from bezel.errors import UserError, one_line
+from bezel.leases.clock import unix
 from bezel.operations.context import Context
-from bezel.operations.deployment.deployment import Deployment
+from bezel.operations.deployment.deployment import DeployedService, Deployment
+from bezel.operations.diagnosis.request_log import LoggedRequest, requests_of
+from bezel.operations.log_reading import bounds
 from bezel.operations.log_reading.bounds import LogsError
+from bezel.operations.log_reading.entries import narrowed, read_entries, service_filter
 from bezel.operations.log_reading.lines import LogLine
-from bezel.operations.logs import recent_lines
+from bezel.operations.log_reading.revisions import ReadRevision, revisions_of
+from bezel.operations.logs import Logs, recent_lines
 from bezel.operations.redaction import cleaned
 from bezel.operations.serving.metrics import read_samples
 from bezel.operations.serving.server import DeployedServer
 from bezel.operations.status import read_service
 from bezel.operations.vllm_metrics.figures import Figure, Outcome, figures_of, notes_of, outcomes_of
+from bezel.rest import ApiError
 from smoke.platform import Condition, ServiceState
 
 _NOTE = 500
+_REQUESTS = 500
 _T = TypeVar("_T")
 
 
@@ -30,16 +39,20 @@ class Evidence:
 
     Attributes:
         lines: Its log, oldest line first, cleaned.
-        revision: Revision that the lines are of, "" for all, and for machines.
-        conditions: Unfulfilled conditions of the service.
+        revisions: The revisions that the lines are of, those with traffic first; () for machines.
+        ready: Revision -> time at which the platform found it ready, RFC 3339.
+        conditions: Unfulfilled conditions of the service, which are those of its newest revision.
+        requests: Its newest requests, oldest first.
         figures: Figures of its metrics since its start; () where they were not read.
         outcomes: Requests by how they ended.
         notes: What could not be read, and why.
     """
 
     lines: tuple[LogLine, ...]
-    revision: str
+    revisions: tuple[ReadRevision, ...]
+    ready: Mapping[str, str]
     conditions: tuple[Condition, ...]
+    requests: tuple[LoggedRequest, ...]
     figures: tuple[Figure, ...]
     outcomes: tuple[Outcome, ...]
     notes: tuple[str, ...]
@@ -71,27 +84,64 @@ def evidence_of(
             notes.append(cleaned(f"{what} could not be read: {one_line(error)}", _NOTE))
             return otherwise
 
-    found = part("the log", lambda: recent_lines(context, deployment, since=since, limit=limit), None)
-    if found is not None and found.is_cut:
-        notes.append(f"the log has more lines since {since}: the newest {len(found.lines)} were read")
-    unknown: tuple[Condition, ...] = ()
-    conditions = part("the service's conditions", lambda: _conditions(context, deployment), unknown)
+    service = deployment.service
+    live = None if service is None else part("the service", lambda: read_service(context, service), None)
+    # A lease's service is its gateway; its log is that of the machines.
+    revisions = () if deployment.leases else revisions_of(live or {})
+    ready: dict[str, str] = {}
+    found: list[Logs] = []
+    names = [each.name for each in revisions]
+    share = -(-limit // max(1, len(names)))
+    for name in names:
+        if service is not None:
+            ready[name] = part(f"revision {name}", partial(_ready_since, context, service, name), "")
+    for name in names or [""]:
+        read_log = partial(recent_lines, context, deployment, since=since, limit=share, revision=name or None)
+        read = part("the log", read_log, None)
+        if read is not None and read.is_cut:
+            of = f" of {name}" if name else ""
+            notes.append(f"the log{of} has more lines since {since}: the newest {len(read.lines)} were read")
+        found += [read] if read is not None else []
+    lines = [line for read in found for line in read.lines]
+    # Refused requests are in the request log as well, with all the others.
+    lines = [line for line in lines if line.source != "requests"]
+    if len(found) > 1:
+        lines.sort(key=lambda line: unix(line.time) or 0.0)
+    requests: tuple[LoggedRequest, ...] = ()
+    if service is not None:
+        requests = part("the request log", lambda: _requests(context, service, since), ())
+    state = ServiceState.read(live or {})
+    failed = [each for each in (state.terminal, *state.conditions) if each.state == "CONDITION_FAILED"]
     sample = None if server is None else part("the metrics", lambda: read_samples(server, reads=1)[-1], None)
     return Evidence(
-        lines=() if found is None else found.lines,
-        revision="" if found is None else found.revision or "",
-        conditions=conditions,
+        lines=tuple(lines),
+        revisions=revisions,
+        ready=ready,
+        conditions=tuple(dict.fromkeys(failed)),
+        requests=requests,
         figures=() if sample is None else figures_of(sample),
         outcomes=() if sample is None else outcomes_of(sample),
         notes=(*notes, *(() if sample is None else notes_of(sample))),
     )
 
 
-def _conditions(context: Context, deployment: Deployment) -> tuple[Condition, ...]:
-    service = deployment.service
-    live = None if service is None else read_service(context, service)
-    if live is None:
-        return ()
-    state = ServiceState.read(live)
-    failed = [each for each in (state.terminal, *state.conditions) if each.state == "CONDITION_FAILED"]
-    return tuple(dict.fromkeys(failed))
+def _ready_since(context: Context, service: DeployedService, revision: str) -> str:
+    """The time at which the platform found a revision ready; "" where it did not, or the revision is gone."""
+    try:
+        live = context.google.get(f"{context.address('CLOUD_RUN_V2')}{service.id}/revisions/{revision}")
+    except ApiError as error:
+        if error.status == 404:
+            return ""
+        raise
+    for condition in live.get("conditions") or ():
+        if condition.get("type") == "Ready" and condition.get("state") == "CONDITION_SUCCEEDED":
+            return str(condition.get("lastTransitionTime") or "")
+    return ""
+
+
+def _requests(context: Context, service: DeployedService, since: str) -> tuple[LoggedRequest, ...]:
+    """The newest requests of a service, oldest first."""
+    begin = bounds.since(since, context.clock.now())
+    query = narrowed(service_filter(service, (), ("requests",)), since=begin)
+    entries = list(islice(read_entries(context, service.project, query), _REQUESTS))
+    return tuple(requests_of(entries[::-1]))

@@ -2,10 +2,10 @@
 
 Causes that a text names are those of the failed deploy (smoke/failure_patterns.toml), and figures are judged as
 `bezel metrics` judges them (vllm_metrics/explained.toml); running_causes.toml has what figures mean together. The words
-of a request are no evidence: a caller could write anything there. What a start before the last one logged is past.
+of a request are no evidence: a caller could write anything there. What a start logged is past once the same revision
+has started well after it (bezel.operations.diagnosis.starts), unless its server ends again and again.
 """
 
-import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -14,33 +14,33 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from bezel.operations.diagnosis.request_log import FailedRequests, LoggedRequest, failed_requests
+from bezel.operations.diagnosis.starts import Loop, Starts
 from bezel.operations.log_reading.lines import LogLine
+from bezel.operations.log_reading.revisions import ReadRevision
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Result
 from bezel.operations.vllm_metrics.figures import Figure, Outcome, shown
 from smoke.diagnosis import Diagnosis, diagnose, named_causes
 from smoke.platform import Condition, Report
+from smoke.start_evidence import is_request
 
-_HEALTHY = re.compile(r"\bApplication startup complete\b")
-_REQUEST = re.compile(r'"(?:[A-Z]+) \S.* HTTP/[\d.]+" \d{3}|\b(?:Received|Added) request\b|^[A-Z]+ https?://\S+ \d{3}$')
 _TEXT = 400
+_EVERYWHERE = ""
 
 
 class Finding(Result):
     """A cause that the evidence shows."""
 
     kind: str = Field(description="kind of the cause, e.g. kv_cache")
-    source: Literal["log", "platform", "metrics"] = Field(description="where the evidence is from")
+    source: Literal["log", "platform", "requests", "metrics"] = Field(description="where the evidence is from")
     cause: str = Field(description="what is wrong")
     repair: str = Field(description="what to do")
     evidence: str = Field(description="line or figure that shows it; data from outside")
     at: str | None = Field(description="time of the evidence, RFC 3339; null where it has none")
     is_past: bool = Field(description="whether the server has started well since then")
-
-
-def is_request(text: str) -> bool:
-    """Whether a line of a log repeats what a caller sent."""
-    return _REQUEST.search(text) is not None
+    revision: str | None = Field(None, description="revision that it is of, where several were read")
+    part: str | None = Field(None, description="that revision's part in the service")
 
 
 def findings_of(
@@ -48,34 +48,74 @@ def findings_of(
     conditions: Sequence[Condition] = (),
     figures: Sequence[Figure] = (),
     outcomes: Sequence[Outcome] = (),
+    *,
+    requests: Sequence[LoggedRequest] = (),
+    revisions: Sequence[ReadRevision] = (),
+    ready: Mapping[str, str] | None = None,
+    now: float | None = None,
+    stack: str = "STACK",
 ) -> tuple[Finding, ...]:
     """Everything that the evidence shows, present causes before past ones, the best evidence first.
 
     Args:
         lines: The server's log, oldest line first.
-        conditions: Unfulfilled conditions of the service.
+        conditions: Unfulfilled conditions of the service, which are those of its newest revision.
         figures: Figures of its metrics; () where they were not read.
         outcomes: Requests of its metrics by how they ended.
+        requests: Requests of the platform's log, oldest first.
+        revisions: The revisions that the lines are of, those with traffic first; () where they are all of one.
+        ready: Revision -> time at which the platform found it ready.
+        now: Unix time.
+        stack: Name of the stack, for commands.
     """
-    own = [line for line in lines if not is_request(line.text)]
-    start = max((number for number, line in enumerate(own, 1) if _HEALTHY.search(line.text)), default=0)
-    present = list(_by_texts(own[start:], conditions))
-    # Of an earlier start only what a text names: how it ended says nothing about the server that started after it.
-    earlier = _once(named_causes(_texts(own[:start])))
-    past = [_of_text(each, own[:start], is_past=True) for each in earlier]
-    known = {(each.kind, each.cause) for each in present}
-    past = [each for each in past if (each.kind, each.cause) not in known]
+    starts = Starts(lines, ready, now)
+    own = [number for number, line in enumerate(lines) if not (is_request(line.text) or starts.is_asked_end(number))]
+    newest = next((each.name for each in revisions if each.is_newest), _EVERYWHERE)
+    present, past = list[Finding](), list[Finding]()
+    names = [each.name for each in revisions]
+    for name in names if len(names) > 1 else [_EVERYWHERE]:
+        of_it = [number for number in own if not name or lines[number].resource in {name, None}]
+        known = conditions if name == newest or not name else ()
+        part = next((each.part for each in revisions if each.name == name), "")
+        for each in _of_revision(lines, of_it, starts, known):
+            (past if each.is_past else present).append(
+                each.model_copy(update={"revision": name, "part": part}) if name else each
+            )
+    for failed in failed_requests(requests, now, stack):
+        (past if failed.is_past else present).append(_of_requests(failed))
     return (*present, *_by_figures(figures), *_by_outcomes(outcomes), *past)
 
 
-def _by_texts(lines: Sequence[LogLine], conditions: Sequence[Condition]) -> Iterator[Finding]:
+def _of_revision(
+    lines: Sequence[LogLine], numbers: Sequence[int], starts: Starts, conditions: Sequence[Condition]
+) -> Iterator[Finding]:
+    """Causes that the lines of one revision show."""
+    loops = {lines[number].resource or "": loop for number in numbers
+             if (loop := starts.loop_of(lines[number].resource or "")) is not None}  # fmt: skip
+    ended = {number for revision in loops for number in starts.loop_lines(revision)}
+    current = [lines[number] for number in numbers if number in ended or not starts.is_past(number)]
+    loop = next(iter(loops.values()), None)
+    present = list(_by_texts(current, conditions, loop))
+    yield from present
+    # Of an earlier start only what a text names: how it ended says nothing about the server that started after it.
+    before = [lines[number] for number in numbers if number not in ended and starts.is_past(number)]
+    known = {(each.kind, each.cause) for each in present}
+    for cause in _once(named_causes(_texts(before))):
+        found = _of_text(cause, before, is_past=True)
+        if (found.kind, found.cause) not in known:
+            yield found
+
+
+def _by_texts(lines: Sequence[LogLine], conditions: Sequence[Condition], loop: Loop | None) -> Iterator[Finding]:
     """The best explanation first, as of a failed deploy; then every other cause that a text names."""
     texts = _texts(lines)
     best = diagnose(Report(conditions=tuple(conditions), lines=texts))
     named = named_causes([*texts, *map(str, conditions)])
     found = _once([*([best] if best.kind != "unknown" else []), *named])
-    for each in found:
-        yield _of_text(each, lines, is_past=False)
+    for number, each in enumerate(found):
+        # How often it ended belongs to what explains the end best.
+        again = f"; {loop.words()}" if loop is not None and number == 0 else ""
+        yield _of_text(each, lines, is_past=False, again=again)
     if not found:
         for condition in conditions:
             if condition.state == "CONDITION_FAILED":
@@ -93,16 +133,33 @@ def _once(found: Iterable[Diagnosis]) -> list[Diagnosis]:
     return list(first.values())
 
 
-def _of_text(found: Diagnosis, lines: Sequence[LogLine], *, is_past: bool) -> Finding:
+def _of_text(found: Diagnosis, lines: Sequence[LogLine], *, is_past: bool, again: str = "") -> Finding:
     line = next((line for line in lines if line.text.strip() == found.evidence), None)
     return Finding(
         kind=found.kind,
         source="platform" if line is None or line.source == "platform" else "log",
-        cause=cleaned(found.cause, _TEXT),
+        cause=cleaned(found.cause + again, _TEXT),
         repair=cleaned(found.repair, _TEXT),
         evidence=cleaned(found.evidence, _TEXT),
         at=None if line is None else line.time,
         is_past=is_past,
+    )
+
+
+def _of_requests(failed: FailedRequests) -> Finding:
+    """What requests of the platform's log met: its own refusal, or an error of the server."""
+    share = f"{failed.count} of {failed.total} requests"
+    cause, repair = "the server itself answered them so", "the causes beside this one are why; else read its log."
+    if failed.refusal is not None:
+        cause, repair = failed.refusal.cause, failed.refusal.repair
+    return Finding(
+        kind=f"requests_{failed.refusal.kind if failed.refusal else failed.status}",
+        source="requests",
+        cause=f"{share} got HTTP {failed.status}: {cause}",
+        repair=repair,
+        evidence=f"request log: {share}, HTTP {failed.status}",
+        at=failed.last or None,
+        is_past=failed.is_past,
     )
 
 

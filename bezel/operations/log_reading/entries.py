@@ -6,7 +6,7 @@ cleans it (bezel.operations.redaction).
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
@@ -18,6 +18,8 @@ from bezel.rest.transport import json_object
 from smoke.platform import entry_text
 
 Source = Literal["container", "platform", "requests", "console"]
+Chosen = Source | Literal["refused"]
+"""What is read: a source, or of the requests those that Cloud Run refused itself."""
 
 SEVERITIES = ("DEFAULT", "DEBUG", "INFO", "NOTICE", "WARNING", "ERROR", "CRITICAL", "ALERT", "EMERGENCY")
 _LOGS: Mapping[Source, str] = {
@@ -26,6 +28,9 @@ _LOGS: Mapping[Source, str] = {
 }
 # vLLM writes its level into its lines, which have no severity for the platform.
 _LEVEL = re.compile(r"(?:^|\) |: )(DEBUG|INFO|WARNING|ERROR|CRITICAL)(?=[ :])")
+# PyTorch's: the letter, month and day, time, process, place.
+_LETTER = re.compile(r"^\[?([IWEF])\d{4} \d\d:\d\d:\d\d\.")
+_LETTERS = {"I": "INFO", "W": "WARNING", "E": "ERROR", "F": "CRITICAL"}
 PAGE, _MAX_PAGES = 1000, 20
 
 
@@ -35,6 +40,7 @@ class Entry:
 
     An entry of the request log has the `status` and the `url` of its request as well, and in `message` what the
     platform says of it, "" where it says nothing.
+    `log` is the entry's log of the platform, such as that of a container's standard error.
     """
 
     id: str
@@ -47,6 +53,7 @@ class Entry:
     status: int | None = None
     url: str = ""
     message: str = ""
+    log: str = ""
 
 
 @dataclass(frozen=True)
@@ -64,20 +71,23 @@ def quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def service_filter(service: DeployedService, revision: str, sources: tuple[Source, ...]) -> str:
-    """Entries of a service's containers, of the platform, or of requests; of one revision unless it is ""."""
+def service_filter(service: DeployedService, revisions: Sequence[str], sources: tuple[Chosen, ...]) -> str:
+    """Entries of a service's containers, of the platform, or of requests; of all revisions where none is named."""
     terms = [
         'resource.type="cloud_run_revision"',
         f"resource.labels.service_name={quoted(service.name)}",
         f"resource.labels.location={quoted(service.location)}",
     ]
-    terms += [f"resource.labels.revision_name={quoted(revision)}"] if revision else []
-    left_out = [log for source, log in _LOGS.items() if source not in sources]
+    of_revisions = [f"resource.labels.revision_name={quoted(revision)}" for revision in revisions]
+    terms += [f"({' OR '.join(of_revisions)})"] if of_revisions else []
+    named = [f"logName:{quoted(log)}" for source, log in _LOGS.items() if source in sources]
     if "container" in sources:
-        terms += [f"NOT logName:{quoted(log)}" for log in left_out]
-    else:
-        named = [f"logName:{quoted(log)}" for source, log in _LOGS.items() if source in sources]
-        terms += [f"({' OR '.join(named)})"]
+        others = [f"NOT logName:{quoted(log)}" for log in _LOGS.values()]
+        named.append(f"({' AND '.join(others)})")
+    if "refused" in sources:
+        # Only those have a message of the platform beside the request.
+        named.append(f"(logName:{quoted(_LOGS['requests'])} AND httpRequest.status>=400 AND textPayload:*)")
+    terms += [f"({' OR '.join(named)})"]
     return " AND ".join(terms)
 
 
@@ -95,14 +105,19 @@ def node_filter(lease: DeployedLease) -> str:
 
 
 def narrowed(base: str, *, since: str = "", until: str = "", severity: str = "", text: str = "") -> str:
-    """A filter with bounds: times are RFC 3339, `severity` a lower bound, `text` a part of the message."""
+    """A filter with bounds: times are RFC 3339, `severity` a lower bound, `text` a part of the message.
+
+    With a severity, lines of standard error without a level match as well: they may belong to a traceback
+    (bezel.operations.log_reading.levels).
+    """
     terms = [base]
     terms += [f"timestamp>={quoted(since)}"] if since else []
     terms += [f"timestamp<={quoted(until)}"] if until else []
     terms += [f"(textPayload:{quoted(text)} OR jsonPayload.message:{quoted(text)})"] if text else []
     if severity:
         levels = "|".join(level for level in SEVERITIES if SEVERITIES.index(level) >= SEVERITIES.index(severity))
-        terms += [f"(severity>={severity} OR textPayload=~{quoted(f'(^|[)] |: )({levels})[ :]')})"]
+        unlevelled = f"(severity=DEFAULT AND NOT logName:{quoted('%2Fstdout')} AND textPayload:*)"
+        terms += [f"(severity>={severity} OR textPayload=~{quoted(f'(^|[)] |: )({levels})[ :]')} OR {unlevelled})"]
     return " AND ".join(terms)
 
 
@@ -154,7 +169,9 @@ def _moment(date: str | None) -> float | None:
 
 
 def level_of(text: str) -> str:
-    """The level that vLLM wrote into a line; "" where it wrote none."""
+    """The level that vLLM, uvicorn or PyTorch wrote into a line; "" where there is none."""
+    if match := _LETTER.match(text):
+        return _LETTERS[match[1]]
     match = _LEVEL.search(text[:80])
     return match[1] if match else ""
 
@@ -182,6 +199,7 @@ def _entry(row: Mapping[str, Any]) -> Entry:
         status=int(request["status"]) if request.get("status") else None,
         url=str(request.get("requestUrl") or ""),
         message=message if request else "",
+        log=log,
     )
 
 

@@ -21,11 +21,12 @@ class LogLine(BaseModel):
     text: str = Field(description="data from outside: credentials hidden, control characters removed")
 
 
-def line_text(line: LogLine) -> str:
-    """A line for a terminal."""
+def line_text(line: LogLine, *, with_resource: bool = False) -> str:
+    """A line for a terminal; with its revision or machine where lines of several stand together."""
     stamp = (line.time or "").partition(".")[0].removesuffix("Z")
     severity = line.severity if line.severity != "DEFAULT" else ""
-    return " ".join(filter(None, (stamp, f"[{line.source}]", severity, line.text)))
+    resource = f"{line.resource or '(no revision)'}:" if with_resource else ""
+    return " ".join(filter(None, (stamp, f"[{line.source}]", resource, severity, line.text)))
 
 
 def lines_of(entries: Iterable[Entry]) -> Iterator[LogLine]:

@@ -89,6 +89,8 @@ class Answer(Result):
     def text(self) -> str:
         """The answer, then what there is to say about it."""
         body = "" if self.shown or not self.answer else f"{self.answer}\n"
+        if self.simulated and self.answer:
+            body = "a simulated server answered: its words are random and left out (--json has them)\n"
         stats = self.stats if self.with_stats else None
         rows: list[tuple[str, str | None]] = []
         if stats is not None:
@@ -114,7 +116,9 @@ def query(context: Context, arguments: QueryArguments) -> Answer:
     deployment = context.deployment(arguments.stack)
     content = _content(context.folder, arguments)
     instances = instances_of(context, deployment)
-    stream, shown, first = Stream(), _Shown(context), FirstToken(None, not_judged="not asked for (--stats)")
+    # A simulated model's words are random: a line says so in their place.
+    stream, shown = Stream(), _Shown(context, is_silent=deployment.is_simulated)
+    first = FirstToken(None, not_judged="not asked for (--stats)")
     notes: tuple[str, ...] = (asleep(instances),)
     ended = 0.0
     is_asked = instances.is_awake or arguments.wake
@@ -146,7 +150,7 @@ def query(context: Context, arguments: QueryArguments) -> Answer:
         stats=_stats(stream, ended, first) if is_asked else None,
         notes=notes,
         simulated=deployment.is_simulated,
-        shown=context.pieces is not None,
+        shown=context.pieces is not None and not deployment.is_simulated,
         with_stats=arguments.stats,
     )
 
@@ -203,8 +207,8 @@ def _image(folder: Path, name: str) -> tuple[str, bytes]:
 class _Shown:
     """Shows an answer as it grows, and keeps what was shown."""
 
-    def __init__(self, context: Context) -> None:
-        self._write, self.text = context.pieces, ""
+    def __init__(self, context: Context, *, is_silent: bool) -> None:
+        self._write, self.text = None if is_silent else context.pieces, ""
         self._cleaning = Cleaning(secrets_of(context.environ))
 
     def __call__(self, piece: str) -> None:

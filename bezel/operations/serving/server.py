@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any, Self
 import httpx
 
 from bezel.errors import Problem, UserError
+from bezel.front.refusals import page_words, refusal_of
 from bezel.operations.deployment.server_access import access_of
 from bezel.operations.redaction import cleaned
 from bezel.rest import Credentials
 from bezel.rest.transport import new_client, reason_of
+from bezel.text.shell import quoted
 from smoke.client import Server
 
 if TYPE_CHECKING:
@@ -73,6 +75,7 @@ class DeployedServer:
         access = access_of(deployment)
         credentials = None if access.public else Credentials(access.impersonate, environ=context.environ)
         self.url = access.url
+        self._stack = deployment.stack
         self._identity = Server(access.url, credentials, audience=access.audience)
         self._client = new_client(30.0)
 
@@ -127,12 +130,20 @@ class DeployedServer:
                 return
 
     def refused(self, path: str, reply: Reply) -> ServerError:
-        """The error of an answer that is not a 200."""
+        """The error of an answer that is not a 200: the server's own, or that of a front end in its place."""
+        front = refusal_of(reply.status, reply.text, self._stack)
+        if front is not None:
+            consequence = f"{front.cause} (HTTP {reply.status}, answered by the platform, not by the server)."
+            return ServerError(Problem(f"{self.url}{path}", None, consequence, front.repair))
         message = cleaned(error_message(reply), _MESSAGE)
         consequence = f"it answered HTTP {reply.status}" + (f": {message.rstrip('.')}" if message else "") + "."
-        repair = "`bezel status` shows its state."
+        repair = f"`bezel advise {quoted(self._stack)}` names what its log shows."
         if reply.status in {401, 403}:
-            repair = "these credentials may not invoke it: grant them roles/run.invoker on the service."
+            repair = "the server itself refuses the caller: give it the key that vllm.api-key names."
+        elif reply.status == 404:
+            repair = f"`bezel models {quoted(self._stack)}` lists what it serves."
+        elif 400 <= reply.status < 500:
+            repair = "correct what it names."
         return ServerError(Problem(f"{self.url}{path}", None, consequence, repair))
 
     def _once(
@@ -166,7 +177,7 @@ class DeployedServer:
                 yield response
         except httpx.HTTPError as error:
             consequence = f"it did not answer: {reason_of(error)}."
-            repair = "`bezel status` shows whether it serves."
+            repair = f"`bezel advise {quoted(self._stack)}` names what the platform and its log show."
             raise ServerError(Problem(f"{self.url}{path}", None, consequence, repair)) from None
 
     def _lines(self, response: httpx.Response, end: float) -> Iterator[str]:
@@ -193,8 +204,8 @@ def _begin(response: httpx.Response) -> str:
 
 
 def error_message(reply: Reply) -> str:
-    """The message of an error in vLLM's forms, or the begin of any other body."""
+    """The message of an error in vLLM's forms, or the begin of any other body, without markup."""
     parsed = reply.json()
     error = parsed.get("error", parsed.get("detail"))
     text = error.get("message") if isinstance(error, dict) else error
-    return str(text or "" if parsed else " ".join(reply.text[:_MESSAGE].split()))
+    return str(text or "" if parsed else page_words(reply.text[: 4 * _MESSAGE]))

@@ -11,10 +11,10 @@ from tests.support.rest.fake_google import Answer, Call, key_file, token_route
 class ModelServer:
     """The server of the stack `dev`; `answers` holds what a path is answered with."""
 
-    def __init__(self, cloud: Deployed, *, minimum: int = 1) -> None:
+    def __init__(self, cloud: Deployed, *, minimum: int = 1, simulated: bool = True) -> None:
         self.cloud, self.calls = cloud, list[Call]()
         self.answers: dict[str, Answer] = {}
-        cloud.keep("dev", state_of(service_resource(), url=cloud.server.url, model="gemma", simulated=True))
+        cloud.keep("dev", state_of(service_resource(), url=cloud.server.url, model="gemma", simulated=simulated))
         cloud.live[SERVICE] = live_service(scaling={"minInstanceCount": minimum, "maxInstanceCount": 1})
         environ: Any = cloud.context.environ
         environ["GOOGLE_APPLICATION_CREDENTIALS"] = str(key_file(Path(cloud.folder), cloud.server))

@@ -168,5 +168,5 @@ def _served(ask: Ask, url: str) -> str:
     match response.json().get("data"):
         case [{"id": str(name)}, *_]:
             return name
-    consequence = f"{url}/v1/models names no model (HTTP {response.status})."
+    consequence = f"{url}/v1/models names no model ({response.refusal()})."
     raise UserError(Problem("--url", url, consequence, "add --model, or correct the address."))

@@ -1,0 +1,92 @@
+"""Requests of a service in the platform's request log: how each ended, and what that says about the service. Pure.
+
+The platform answers a request itself where no instance can: such an entry has a message and no instance. What a server
+answered has its status only, and its cause in the container's log.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from bezel.front.refusals import FrontRefusal, refusal_named
+from bezel.leases.clock import unix
+from bezel.operations.log_reading.entries import Entry
+
+_LINE = re.compile(r"^[A-Z]+ \S+ (?P<status>\d{3})(?: [\d.]+s)?(?: (?P<message>.+))?$", re.DOTALL)
+_RECENT_SECONDS = 600.0
+_FEW = 0.05
+# What strangers cause on a public address: a cause only where most callers meet it.
+_OF_CALLERS = frozenset({400, 401, 403, 404, 405, 408, 413, 422, 499})
+
+
+@dataclass(frozen=True)
+class LoggedRequest:
+    """One request: its time as RFC 3339, its status, and the platform's message where it answered itself."""
+
+    time: str
+    status: int
+    message: str
+    revision: str
+
+
+@dataclass(frozen=True)
+class FailedRequests:
+    """Requests that failed in one way.
+
+    Attributes:
+        refusal: What the platform's answer means; None where the server answered.
+        status: HTTP status.
+        count: Their number, of `total` requests of the window.
+        last: Time of the newest one.
+        is_past: Whether the service has served since then as if nothing had been.
+    """
+
+    refusal: FrontRefusal | None
+    status: int
+    count: int
+    total: int
+    last: str
+    is_past: bool
+
+
+def requests_of(entries: Iterable[Entry]) -> Iterator[LoggedRequest]:
+    """The requests of entries of the request log."""
+    for entry in entries:
+        if match := _LINE.match(entry.text):
+            yield LoggedRequest(entry.time, int(match["status"]), match["message"] or "", entry.resource)
+
+
+def failed_requests(requests: Sequence[LoggedRequest], now: float | None, stack: str) -> tuple[FailedRequests, ...]:
+    """The ways in which requests failed, the most frequent first.
+
+    Args:
+        requests: The requests, oldest first.
+        now: Unix time; None takes that of the newest request.
+        stack: Name of the stack, for commands.
+    """
+    if not requests:
+        return ()
+    end = now or unix(requests[-1].time) or 0.0
+    recent = [each for each in requests if (unix(each.time) or 0.0) >= end - _RECENT_SECONDS]
+    found: dict[tuple[int, str], list[LoggedRequest]] = {}
+    for each in requests:
+        if each.status >= 400:
+            front = refusal_named(each.status, each.message, stack) if each.message else None
+            found.setdefault((each.status, front.kind if front else ""), []).append(each)
+    result = []
+    for (status, _), failed in found.items():
+        last = failed[-1]
+        number = sum((unix(each.time) or 0.0) >= end - _RECENT_SECONDS for each in failed)
+        least = 0.5 if status in _OF_CALLERS else _FEW
+        is_present = number > 0 and number / len(recent) >= least
+        result.append(
+            FailedRequests(
+                refusal_named(status, last.message, stack) if last.message else None,
+                status,
+                number if is_present else len(failed),
+                len(recent) if is_present else len(requests),
+                last.time,
+                is_past=not is_present,
+            )
+        )
+    return tuple(sorted(result, key=lambda each: (each.is_past, -each.count)))

@@ -1,0 +1,48 @@
+"""Revisions of a service whose logs are read: those with traffic, and the newest one, which may have failed. Pure."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class ReadRevision(BaseModel):
+    """A revision, and its part in the service."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    percent: int = Field(description="share of the traffic, 0 to 100")
+    is_newest: bool = Field(description="whether it was created last, ready or not")
+    is_ready: bool = Field(True, description="false for the newest one while an older one is the newest that was ready")
+
+    @property
+    def part(self) -> str:
+        """Its part in words."""
+        newest = ["the newest one" + ("" if self.is_ready else ", which did not become ready")] * self.is_newest
+        return ", ".join([*newest, f"{self.percent} % of the traffic" if self.percent else "no traffic"])
+
+
+def revisions_of(live: Mapping[str, Any]) -> tuple[ReadRevision, ...]:
+    """The revisions with traffic, the largest share first, then the newest one where it has none.
+
+    Args:
+        live: The service as Cloud Run describes it; {} where it is gone.
+    """
+    newest, ready = (_short(live.get(key)) for key in ("latestCreatedRevision", "latestReadyRevision"))
+    shares: dict[str, int] = {}
+    for entry in live.get("trafficStatuses") or ():
+        name = _short(entry.get("revision")) or ready
+        if name and entry.get("percent"):
+            shares[name] = shares.get(name, 0) + int(entry["percent"])
+    shares = dict(sorted(shares.items(), key=lambda item: -item[1]))
+    if newest:
+        shares.setdefault(newest, 0)
+    return tuple(
+        ReadRevision(name=name, percent=percent, is_newest=name == newest, is_ready=name != newest or name == ready)
+        for name, percent in shares.items()
+    )
+
+
+def _short(name: object) -> str:
+    return str(name or "").rpartition("/")[2]
