@@ -14,11 +14,13 @@ import uvicorn
 
 from bezel.loopback.asgi_guard import Bounded
 from bezel.simulated_vllm.api.web import Server
-from bezel.simulated_vllm.configuration.logs import log, traceback, uvicorn_logging
+from bezel.simulated_vllm.configuration.logs import log, log_shutdown, traceback, uvicorn_logging
 from bezel.simulated_vllm.scheduling.engine import Engine, RealClock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from bezel.simulated_vllm.configuration.faults import ServingFaults
     from bezel.simulated_vllm.configuration.settings import EngineSettings
@@ -37,8 +39,27 @@ class _Uvicorn(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self.handle_exit, number, None)
+            loop.add_signal_handler(number, self._asked_to_end, number)
         yield
+
+    def _asked_to_end(self, number: int) -> None:
+        if not self.should_exit:
+            log_shutdown()
+        self.handle_exit(number, None)
+
+
+def _with_lifespan(app: ASGIApp) -> ASGIApp:
+    """The application with a lifespan, so that uvicorn logs its begin and its end as the real server's does."""
+
+    async def whole(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "lifespan":
+            await app(scope, receive, send)
+            return
+        for event in ("startup", "shutdown"):
+            await receive()
+            await send({"type": f"lifespan.{event}.complete"})
+
+    return whole
 
 
 async def serve(
@@ -68,17 +89,24 @@ async def serve(
     host, port, path = listen_address(listen, settings.host)
     uvicorn_logging(log_level, access=access_log)
     engine = Engine(settings, RealClock(speed), faults)
+    api = Server(engine)
+    application = Bounded(api.application(), lambda _: _LARGEST)
+    for name in ("tasks", "scale-out", "template"):
+        log(name)
     config = uvicorn.Config(
-        Bounded(Server(engine).application(), lambda _: _LARGEST),
+        _with_lifespan(application),
         host=host,
         port=port,
         log_config=None,
-        lifespan="off",
+        lifespan="on",
         backlog=_BACKLOG,
         timeout_graceful_shutdown=1,
         access_log=access_log,
     )
     log("listening", host=host, port=port)
+    log("routes")
+    for path_of_route, methods in api.routes:
+        log("route", path=path_of_route, methods=", ".join(methods))
     server = _Uvicorn(config)
     tasks = [asyncio.create_task(engine.run()), asyncio.create_task(_log_statistics(engine))]
     if not outlives_engine:

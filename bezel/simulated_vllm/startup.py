@@ -68,7 +68,7 @@ def start(
     _configured(settings)
     sleep(ENGINE_SECONDS)
     try:
-        _loaded(settings, tpu.Graphs(settings, environment), sleep, ordered)
+        _loaded(settings, tpu.Graphs(settings, environment), sleep, ordered, eager=bool(options.enforce_eager))
     except StartError as failure:
         _engine_failed(failure)
         raise
@@ -93,7 +93,12 @@ def _configured(settings: EngineSettings) -> None:
 
 
 def _loaded(
-    settings: EngineSettings, graphs: tpu.Graphs, sleep: Callable[[float], None], ordered: faults.StartFaults
+    settings: EngineSettings,
+    graphs: tpu.Graphs,
+    sleep: Callable[[float], None],
+    ordered: faults.StartFaults,
+    *,
+    eager: bool,
 ) -> None:
     memory, chip = settings.memory, settings.machine.accelerator
     log("engine", version=VERSION, s=settings)
@@ -102,7 +107,8 @@ def _loaded(
         sleep(downloading)
         log("download", model=settings.model_path, seconds=downloading)
     loading = settings.model.weight_bytes / chip.load_bytes_per_second * ordered.slowness
-    compiling = (graphs.seconds(chip.xla) if chip.xla else chip.compile_seconds) * ordered.slowness
+    compiled = graphs.seconds(chip.xla) if chip.xla else 0.0 if eager else chip.compile_seconds
+    compiling = compiled * ordered.slowness
     sleep(loading)
     log("weights", seconds=loading)
     log("model", memory=memory.weights / GIB, seconds=loading + 1.2)
@@ -115,12 +121,13 @@ def _loaded(
     if chip.xla:
         graphs.keep()
         log("graphs", count=graphs.count, seconds=compiling)
-    else:
+    elif not eager:
         log("compile", seconds=compiling)
     log("cache-memory", memory=memory.available / GIB)
     log("cache-size", tokens=memory.tokens, length=settings.max_model_len, concurrency=memory.concurrency)
     sleep(WARM_UP_SECONDS)
-    log("warm-up", seconds=compiling + WARM_UP_SECONDS, compiling=compiling)
+    name = "warm-up" if compiling else "warm-up-eager"
+    log(name, seconds=compiling + WARM_UP_SECONDS, compiling=compiling)
 
 
 def _fail(failure: StartError, machine: SimulatedMachine, sleep: Callable[[float], None]) -> None:
@@ -137,6 +144,7 @@ def _fail(failure: StartError, machine: SimulatedMachine, sleep: Callable[[float
 
 def _engine_failed(failure: StartError) -> None:
     log("engine-failed", kind=failure.kind, message=failure.message)
+    traceback(failure.kind, failure.message, "EngineCore")
     traceback(
         "RuntimeError",
         "Engine core initialization failed. See root cause above. Failed core proc(s): {'EngineCore': 1}",

@@ -258,6 +258,7 @@ def test_lines_of_a_traceback_without_a_level_are_errors(log: LogServer) -> None
         "vllm serve: error: unrecognized arguments: --no-such-option",
         "Fatal Python error: Segmentation fault",
         "terminate called after throwing an instance of 'c10::Error'",
+        "Process EngineCore:",
         "  + Exception Group Traceback (most recent call last):",
         "huggingface_hub.errors.HFValidationError: Repo id must be in the form 'repo_name'",
         "[E1127 18:17:28.972110719 ProcessGroup.cpp:68] it failed",

@@ -245,6 +245,15 @@ def test_an_end_that_was_asked_for_is_no_cause() -> None:
         assert findings_of(log, now=NOW) == ()
 
 
+def test_a_recorded_shutdown_that_was_asked_for_has_no_cause() -> None:
+    record = [row.partition(" ")[2] for row in (VLLM / "log/serve.txt").read_text().splitlines() if row[:3] != "---"]
+    assert any("EngineDeadError" in text for text in record)
+    assert findings_of(lines(*record)) == ()
+    # An engine that died by itself is one.
+    died = [row.partition(" ")[2] for row in (VLLM / "log/engine-death.txt").read_text().splitlines()]
+    assert kinds(findings_of(lines(*died)))[0] == "engine"
+
+
 def test_a_named_cause_of_a_loop_is_present_with_its_count() -> None:
     killed = "Memory limit of 16384 MiB exceeded. Consider increasing the memory limit."
     log = [*life("a", 0, 60, how=killed), *life("b", 70, 130, how=killed), platform(135, PROBED, "c")]

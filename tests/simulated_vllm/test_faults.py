@@ -107,7 +107,7 @@ def test_a_file_that_holds_no_faults_is_named(tmp_path, text):
 
 
 @contextmanager
-def running(environment, variables, wait="Uvicorn running"):
+def running(environment, variables, wait="Application startup complete"):
     """A process up to a line of its log; ends with it."""
     port = free_port()
     env = {**os.environ, **environment(), "LOCALCLOUD_LISTEN": f"127.0.0.1:{port}", "LOCALCLOUD_SERVING_SPEED": "2"}
@@ -116,7 +116,10 @@ def running(environment, variables, wait="Uvicorn running"):
         subprocess.Popen(
             command, cwd=ROOT, env=env | variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         ) as process,
-        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client,
+        # It listens a moment after that line.
+        httpx.Client(
+            base_url=f"http://127.0.0.1:{port}", timeout=30, transport=httpx.HTTPTransport(retries=3)
+        ) as client,
     ):
         for line in process.stdout:
             if wait in line:

@@ -69,7 +69,7 @@ def findings_of(
         stack: Name of the stack, for commands.
     """
     starts = Starts(lines, ready, now)
-    own = [number for number, line in enumerate(lines) if not (is_request(line.text) or starts.is_asked_end(number))]
+    own = [number for number, line in enumerate(lines) if not (is_request(line.text) or starts.is_of_asked_end(number))]
     newest = next((each.name for each in revisions if each.is_newest), _EVERYWHERE)
     present, past = list[Finding](), list[Finding]()
     names = [each.name for each in revisions]

@@ -27,14 +27,14 @@ class Start:
         begin: Its first line.
         good: The first line that shows that it went well; None without one.
         end: The line that says how it ended; None while it is not known to have ended by itself.
-        is_asked_to_end: Whether it got a signal to end, as from a platform that scales down.
+        asked: The line of a signal to end, as from a platform that scales down; None without one.
     """
 
     revision: str
     begin: int
     good: int | None = None
     end: int | None = None
-    is_asked_to_end: bool = False
+    asked: int | None = None
 
 
 @dataclass(frozen=True)
@@ -81,15 +81,16 @@ class Starts:
             # Cloud Run gives each start an instance; on a machine a container starts again under the same name.
             again = not line.instance and _BEGIN in line.text and start is not None and id(start) in begun
             if start is None or again:
-                if start is not None and start.end is None and not start.is_asked_to_end:
+                if start is not None and start.end is None and start.asked is None:
                     start.end = number - 1
                 start = current[key] = Start(line.resource or "", number)
             if _BEGIN in line.text:
                 begun.add(id(start))
             if start.good is None and shows_good_start(line.text):
                 start.good = number
-            start.is_asked_to_end |= _ASKED_TO_END in line.text
-            if shows_end(line.text) and not start.is_asked_to_end:
+            if start.asked is None and _ASKED_TO_END in line.text:
+                start.asked = number
+            if shows_end(line.text) and start.asked is None:
                 start.end = number
             self._of_line.append(start)
 
@@ -112,9 +113,10 @@ class Starts:
             return True
         return self._last_good.get(start.revision, -1) > number
 
-    def is_asked_end(self, number: int) -> bool:
-        """Whether a line says how a server ended that was asked to, as by a platform that scales down."""
-        return self._of_line[number].is_asked_to_end and shows_end(self._lines[number].text)
+    def is_of_asked_end(self, number: int) -> bool:
+        """Whether a line is of an end that was asked for: vLLM logs the death of its engine at each."""
+        asked = self._of_line[number].asked
+        return asked is not None and number > asked
 
     def loop_of(self, revision: str) -> Loop | None:
         """How often a revision's server has ended; None for less than twice, and where it has served well since."""

@@ -14,7 +14,7 @@ from bezel.operations.log_reading.entries import Entry, level_of
 _TRACEBACK = re.compile(r"^[\s|+-]*(?:Exception Group )?Traceback \(most recent call last\):")
 # An error's first line that no traceback precedes: a parser's, the interpreter's, the C++ runtime's, the kernel's.
 _FATAL = re.compile(
-    r"^(?:\S.{0,80}?: error: |Fatal Python error: |terminate called |Segmentation fault|Aborted\b|"
+    r"^(?:\S.{0,80}?: error: |Fatal Python error: |terminate called |Segmentation fault|Aborted\b|Process \S+:$|"
     r"(?:\w+\.)*[A-Z]\w*(?:Error|Exception): )"
 )
 _ERRORS = frozenset({"ERROR", "CRITICAL", "ALERT", "EMERGENCY"})

@@ -31,6 +31,7 @@ from bezel.simulated_vllm.api.errors import TEMPLATES, ApiError, json_response, 
 from bezel.simulated_vllm.api.messages import CountBody, MessagesBody, answer_messages, count_tokens, refusal
 from bezel.simulated_vllm.api.middleware import AddHeader, Count, RequireKey, request_id
 from bezel.simulated_vllm.api.responses import ResponsesBody, answer_responses
+from bezel.simulated_vllm.configuration.logs import log
 from bezel.simulated_vllm.configuration.options import VERSION
 from bezel.simulated_vllm.scheduling.engine import EngineDeadError
 from bezel.simulated_vllm.scheduling.engine_metrics import TOOL_CALLS, http_families
@@ -52,7 +53,13 @@ _NO_OBJECT = {
 
 
 class Server:
-    """The handlers of one engine."""
+    """The handlers of one engine.
+
+    Attributes:
+        routes: Path and methods of each route of its application.
+    """
+
+    routes: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -85,6 +92,7 @@ class Server:
             *administration_routes(),
         ]
         self._paths = frozenset(route.path for route in routes)
+        self.routes = tuple((route.path, tuple(sorted(route.methods or ()))) for route in routes)
         for route in routes:
             # Starlette adds HEAD to GET; the real server returns 405.
             if route.methods:
@@ -253,7 +261,9 @@ class Server:
 
     def _check_model(self, name: str | None) -> None:
         if name and name not in self._settings.served_names:
-            raise refused("unknown-model", name=name, aliases=", ".join(self._settings.served_names))
+            error = refused("unknown-model", name=name, aliases=", ".join(self._settings.served_names))
+            log("model-refused", message=str(error))
+            raise error
 
     async def _engine_dead(self, _: Request, __: Exception) -> Response:
         self._engine.death_reported.set()

@@ -24,20 +24,29 @@ def log(name: str, /, **values: object) -> None:
     sys.stdout.flush()
 
 
+def log_shutdown() -> None:
+    """Write the lines of a shutdown that a signal began, up to that of the HTTP server."""
+    for name in _lines():
+        if name.startswith("shutdown-"):
+            log(name)
+
+
 @functools.cache
 def _lines() -> dict[str, dict[str, str]]:
     return tomllib.loads(Path(__file__).with_name("log_lines.toml").read_text(encoding="utf-8"))
 
 
-def traceback(kind: str, message: str) -> None:
-    """Write an uncaught exception of the API process to standard error."""
+def traceback(kind: str, message: str, process: str = "") -> None:
+    """Write an uncaught exception of the API process, or of another one by its name, to standard error."""
+    if process:
+        sys.stderr.write(f"Process {process}:\n")
     sys.stderr.write("Traceback (most recent call last):\n")
     sys.stderr.write(f'  File "vllm/entrypoints/cli/main.py", line 120, in main\n{kind}: {message}\n')
     sys.stderr.flush()
 
 
 class UvicornFormatter(logging.Formatter):
-    """uvicorn's own lines with the process in front, and its access log: client, request line, status."""
+    """uvicorn's own lines, and its access log: client, request line, status. They have no process in front."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line; uvicorn passes five arguments for a request."""
@@ -46,18 +55,20 @@ class UvicornFormatter(logging.Formatter):
             client, method, path, version, status = record.args
             phrase = _PHRASES.get(int(str(status)), "")
             message = f'{client or _NEIGHBOUR} - "{method} {path} HTTP/{version}" {status} {phrase}'
-        return f"({API} pid={os.getpid()}) {record.levelname + ':':<10}{message}"
+        return f"{record.levelname + ':':<10}{message}"
 
 
 def uvicorn_logging(level: str, *, access: bool) -> None:
-    """Send uvicorn's loggers to standard output in the server's form."""
-    for name in ("uvicorn", "uvicorn.access"):
-        handler = logging.StreamHandler(sys.stdout)
+    """Send uvicorn's loggers where the real server does: requests to standard output, the rest to standard error."""
+    for name, stream in (("uvicorn", sys.stderr), ("uvicorn.access", sys.stdout)):
+        handler = logging.StreamHandler(stream)
         handler.setFormatter(UvicornFormatter())
         logger = logging.getLogger(name)
         logger.handlers = [handler]
         logger.propagate = False
         logger.setLevel(level.upper() if level != "trace" else "DEBUG")
+    # vLLM logs the address itself.
+    logging.getLogger("uvicorn.error").addFilter(lambda record: not record.getMessage().startswith("Uvicorn running"))
     if not access:
         logging.getLogger("uvicorn.access").disabled = True
 
