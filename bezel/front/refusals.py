@@ -32,12 +32,19 @@ class FrontRefusal:
     Attributes:
         kind: Its kind, e.g. `no_instance`.
         cause: What it means, as a clause about the request.
-        repair: What helps, with the command.
+        repair: What helps.
+        next: The command that shows more, as a sentence; "" where none is needed.
     """
 
     kind: str
     cause: str
     repair: str
+    next: str = ""
+
+    @property
+    def advice(self) -> str:
+        """What helps the sender of the request."""
+        return f"{self.repair} {self.next}".rstrip()
 
 
 def refusal_of(status: int, body: str, stack: str = _ANY_STACK) -> FrontRefusal | None:
@@ -58,7 +65,8 @@ def refusal_named(status: int, text: str, stack: str = _ANY_STACK) -> FrontRefus
     for row, patterns in _rows():
         is_named = not patterns or any(pattern.search(text) for pattern in patterns)
         if is_named and (status in row["status"] or not row["status"]):
-            return FrontRefusal(row["kind"], row["cause"], row["repair"].format(stack=quoted(stack)))
+            repair, more = (str(row.get(key, "")).format(stack=quoted(stack)) for key in ("repair", "next"))
+            return FrontRefusal(row["kind"], row["cause"], repair, more)
     raise AssertionError("the last row of refusals.toml fits any status")
 
 

@@ -75,9 +75,10 @@ def test_each_answer_of_the_front_end_has_its_cause_and_a_command(status: int, b
     found = refusal_of(status, body, "my stack")
     assert found is not None
     assert found.kind == kind
-    assert not any(sign in found.cause + found.repair for sign in "<>{}")
-    assert "STACK" not in found.repair
-    assert "bezel status" not in found.repair or kind == "no_service"  # it asks the platform, not the server
+    assert not any(sign in found.cause + found.advice for sign in "<>{}")
+    assert "STACK" not in found.advice
+    assert "bezel advise" not in found.repair  # where that is said, advise itself shows it
+    assert "bezel status" not in found.advice or kind == "no_service"  # it asks the platform, not the server
 
 
 OWN = [*sorted(path.name for path in VLLM.glob("err-*.txt")), "chat-engine-dead.txt", "health-engine-dead.txt"]

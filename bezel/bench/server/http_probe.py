@@ -38,7 +38,7 @@ class ProbeResponse:
         if not self.status:
             return self.text
         front = refusal_of(self.status, self.text)
-        return f"HTTP {self.status}" + (f": {front.cause}. {front.repair.rstrip('.')}" if front else "")
+        return f"HTTP {self.status}" + (f": {front.cause}. {front.advice.rstrip('.')}" if front else "")
 
     def json(self) -> dict[str, Any]:
         """Return the JSON object of a 200, {} otherwise."""

@@ -65,7 +65,6 @@ class Analysis(Result):
         """The findings with their repairs, then the model's words under what they are worth."""
         lines = [f"{self.stack}: {self.lines_read} lines of log" + (" (simulated server)" if self.simulated else "")]
         lines += [f"{each.name}: {each.part}" for each in self.revisions if len(self.revisions) > 1]
-        lines += [f"note: {text}" for text in self.notes]
         lines += [f"TTFT: {self.first_token}"] if self.first_token else []
         lines += ["", "by rules:"]
         for number, each in enumerate(self.findings, 1):
@@ -75,6 +74,7 @@ class Analysis(Result):
             lines += [f"   {each.source}{f' {each.at}' if each.at else ''}: {each.evidence}"] if each.evidence else []
             lines += [f"   Repair: {each.repair}"]
         lines += [] if self.findings else ["no known cause of a problem"]
+        lines += ["", *(f"note: {text}" for text in self.notes)] if self.notes else []
         if self.advice is not None:
             is_advice = self.advice.standing == "advice"
             left_out = "" if is_advice else " Its words are left out (--json has them)."

@@ -79,6 +79,8 @@ def failed_requests(requests: Sequence[LoggedRequest], now: float | None, stack:
         number = sum((unix(each.time) or 0.0) >= end - _RECENT_SECONDS for each in failed)
         least = 0.5 if status in _OF_CALLERS else _FEW
         is_present = number > 0 and number / len(recent) >= least
+        if status in _OF_CALLERS and not is_present:
+            continue
         result.append(
             FailedRequests(
                 refusal_named(status, last.message, stack) if last.message else None,

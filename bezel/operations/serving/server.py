@@ -134,7 +134,7 @@ class DeployedServer:
         front = refusal_of(reply.status, reply.text, self._stack)
         if front is not None:
             consequence = f"{front.cause} (HTTP {reply.status}, answered by the platform, not by the server)."
-            return ServerError(Problem(f"{self.url}{path}", None, consequence, front.repair))
+            return ServerError(Problem(f"{self.url}{path}", None, consequence, front.advice))
         message = cleaned(error_message(reply), _MESSAGE)
         consequence = f"it answered HTTP {reply.status}" + (f": {message.rstrip('.')}" if message else "") + "."
         repair = f"`bezel advise {quoted(self._stack)}` names what its log shows."
