@@ -53,6 +53,7 @@ class BlindFault:
     words: tuple[str, ...]
     parameters: dict[str, Any] = field(default_factory=dict)
     stack: str = "service"
+    unseen: str = ""
 
 
 @dataclass
@@ -78,7 +79,9 @@ class Told:
 
     @property
     def is_status_true(self) -> bool:
-        """Whether the verdict fits what the callers got."""
+        """Whether the verdict fits what the callers got, or nothing that it can read shows that."""
+        if self.fault.unseen:
+            return True
         if not self.failures:
             return self.verdict not in FAILS
         return self.verdict not in SERVES
@@ -193,7 +196,7 @@ def row_lines(results: Sequence[Told], *, header: bool) -> list[str]:
             " ".join(f"{told.seconds[name]:.0f}" for (name,) in COMMANDS),
             f"{told.failures}/{len(told.callers)}",
             told.verdict,
-            "true" if told.is_status_true else "FALSE",
+            "not judged" if told.fault.unseen else "true" if told.is_status_true else "FALSE",
         )
         for told in results
     ]
