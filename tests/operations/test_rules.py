@@ -246,11 +246,11 @@ def test_an_end_that_was_asked_for_is_no_cause() -> None:
 
 
 def test_a_recorded_shutdown_that_was_asked_for_has_no_cause() -> None:
-    record = [row.partition(" ")[2] for row in (VLLM / "log/serve.txt").read_text().splitlines() if row[:3] != "---"]
+    record = [row.partition(" ")[2] for row in (VLLM / "log/serve.log").read_text().splitlines() if row[:3] != "---"]
     assert any("EngineDeadError" in text for text in record)
     assert findings_of(lines(*record)) == ()
     # An engine that died by itself is one.
-    died = [row.partition(" ")[2] for row in (VLLM / "log/engine-death.txt").read_text().splitlines()]
+    died = [row.partition(" ")[2] for row in (VLLM / "log/engine-death.log").read_text().splitlines()]
     assert kinds(findings_of(lines(*died)))[0] == "engine"
 
 

@@ -54,14 +54,14 @@ def simulated(folder: Path, *options: str, model: str = "tiny-gemma4") -> Record
 @pytest.mark.slow
 def test_each_line_of_a_real_serving_log_is_in_the_simulated_one(tmp_path: Path) -> None:
     log = simulated(tmp_path).run(partial(requests_of_the_record, model="tiny-gemma4"))
-    assert without_counterpart((LOGS / "serve.txt").read_text(), log) == []
+    assert without_counterpart((LOGS / "serve.log").read_text(), log) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAILING)
 def test_each_line_of_a_real_failing_start_is_in_the_simulated_one(name: str, tmp_path: Path) -> None:
     log = simulated(tmp_path, *FAILING[name], model="nothing" if name == "fail-model" else "tiny-gemma4").run()
-    assert without_counterpart((LOGS / f"{name}.txt").read_text(), log, name) == []
+    assert without_counterpart((LOGS / f"{name}.log").read_text(), log, name) == []
 
 
 @pytest.mark.long
