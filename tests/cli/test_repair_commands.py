@@ -81,6 +81,7 @@ RUN_BY = {
     "bezel deploy": "tests/operations/test_deploy.py",
     "bezel destroy": "tests/operations/test_destroy.py",
     "bezel restart": "tests/operations/test_scale.py",
+    "bezel rollback": "tests/operations/test_rollback.py",
     "bezel init": "tests/e2e/test_project_setup.py",
     "bezel local fault clear": "tests/cli/test_fault_command.py",
     "bezel local recover": "tests/e2e/test_kill_points.py",
