@@ -5,9 +5,10 @@ bezel.errors.
 """
 
 from bezel.catalog.accelerators import Accelerator, accelerator, accelerators
-from bezel.catalog.loader import DataFileError, NotInCatalogueError, closest
+from bezel.catalog.likeness import agrees_in_numbers, closest, closest_record
+from bezel.catalog.loader import DataFileError, NotInCatalogueError
 from bezel.catalog.machines import ComparedMachine, GpuMachine, compared_machines, gpu_machine, gpu_machines
-from bezel.catalog.models import Architecture, Model, model, models, unservable_form
+from bezel.catalog.models import Architecture, Model, model, models, published, unservable_form
 from bezel.catalog.prices import Price, Unpriced, price, prices
 from bezel.catalog.tpus import TpuSlice, tpu, tpus
 from bezel.catalog.vllm.options import (
@@ -38,7 +39,9 @@ __all__ = [
     "VllmOptions",
     "accelerator",
     "accelerators",
+    "agrees_in_numbers",
     "closest",
+    "closest_record",
     "compared_machines",
     "gpu_machine",
     "gpu_machines",
@@ -46,6 +49,7 @@ __all__ = [
     "models",
     "price",
     "prices",
+    "published",
     "removed_options",
     "tpu",
     "tpu_variables",

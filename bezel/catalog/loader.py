@@ -7,12 +7,12 @@ modules beside it. No look-up falls back to another row: a value that is not in 
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import tomllib
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from bezel.catalog.likeness import closest
 from bezel.errors import NOT_SET, Problem, UserError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class NotInCatalogueError(KeyError):
         kind: kind of the record, e.g. "accelerator".
         name: the requested name.
         known: every known name, sorted.
-        closest: the known name that resembles the requested one most, if any does.
+        closest: the known name that was probably meant, if any.
     """
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
@@ -57,11 +57,6 @@ class NotInCatalogueError(KeyError):
 
     def __str__(self) -> str:
         return f"the catalogue has no {self.kind} {self.name!r}; known: {', '.join(self.known)}"
-
-
-def closest(name: str, known: Iterable[str], *, likeness: float = 0.6) -> str | None:
-    """Return the known name most like `name`; None when none reaches the likeness (0 nothing in common, 1 equal)."""
-    return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=likeness)), None)
 
 
 def region_names() -> frozenset[str]:

@@ -128,6 +128,11 @@ def model(name: str) -> Model:
     return find("model", name, models())
 
 
+def published() -> dict[str, str]:
+    """Ids of the checkpoints by the name under which each is published."""
+    return {found.hub_id: found.id for found in models().values() if found.hub_id}
+
+
 def unservable_form(name: str) -> str | None:
     """Return why vLLM does not serve a published form of the weights, recognised by its name; None otherwise."""
     return next((reason for pattern, reason in _read()[1] if pattern in name.lower()), None)

@@ -6,7 +6,6 @@ two operations: a server that lives for hours makes a context for each call.
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import threading
@@ -14,6 +13,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
+from bezel.catalog import closest
 from bezel.console import note
 from bezel.errors import NOT_SET, Problem, UserError
 from bezel.leases.clock import PlatformClock, clock_of
@@ -129,8 +129,8 @@ class Context:
         state = None if is_hidden else read_state(self.folder, self.project.name, stack, self.environ)
         if state is None:
             held = self.stacks()
-            near = difflib.get_close_matches(stack, held, n=1)
-            hint = f"did you mean {near[0]}? " if near else ""
+            near = closest(stack, held)
+            hint = f"did you mean {near}? " if near else ""
             own = (
                 f"deploy it: `bezel deploy {quoted(stack)}`"
                 if stack in self.project.stacks()

@@ -3,7 +3,6 @@
 Leaves out what the values mean: see `bezel.planner`.
 """
 
-import difflib
 import json
 import os
 import re
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from bezel.catalog import closest
 from bezel.errors import NOT_SET, Problem, UserError
 from bezel.planner.base.names import is_project_id
 from bezel.planner.base.stack_file import StackFileError, engine_key, problems_of_spellings, read_stack_file
@@ -58,8 +58,8 @@ class Project:
         # Looked for by its listing first: a name may be longer than any file's, or lead out of the folder.
         if stack in self.stacks() and file.is_file():
             return file
-        near = difflib.get_close_matches(stack, self.stacks(), n=1)
-        hint = f"did you mean {near[0]}? " if near else ""
+        near = closest(stack, self.stacks())
+        hint = f"did you mean {near}? " if near else ""
         repair = f"{hint}choose one of {', '.join(self.stacks()) or '(no stacks)'}"
         if STACK_NAME.fullmatch(stack):
             raise ProjectError(Problem("STACK", stack, f"there is no {file.name}.", f"{repair}, or write {file.name}."))

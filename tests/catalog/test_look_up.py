@@ -44,10 +44,10 @@ def test_a_derived_price_says_so():
 @pytest.mark.parametrize(
     ("look_up", "wrong", "near"),
     [
-        (accelerator, "nvidia-l5", "nvidia-l4"),
-        (model, "gemma-4-12b-it-qat-w4a6", "gemma-4-12b-it-qat-w4a16"),
-        (tpu, "v6e-44", "v6e-4"),
-        (vllm_options, "0.32.1", "0.32.0"),
+        (accelerator, "nvdia-l4", "nvidia-l4"),
+        (model, "gemma-4-12b-it-qat-w4a", "gemma-4-12b-it-qat-w4a16"),
+        (tpu, "v6e_4", "v6e-4"),
+        (vllm_options, "0.32", "0.32.0"),
     ],
 )
 def test_a_look_up_of_what_is_not_there_names_the_nearest_and_returns_nothing(look_up, wrong, near):

@@ -41,7 +41,7 @@ def of_command(capsys: pytest.CaptureFixture[str], _: pytest.MonkeyPatch) -> str
 def of_program(_: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:
     shown: list[str] = []
     monkeypatch.setattr(pulumi.log, "error", shown.append)
-    program({"bezel:accelerator": "nvidia-l5"})
+    program({"bezel:accelerator": "nvdia-l4"})
     return "\n".join(shown)
 
 
@@ -62,7 +62,7 @@ def of_provider(*_: object) -> str:
     ("shown", "key", "consequence", "repair"),
     [
         (of_command, "--context = 1", "the compared load needs 1024.", "choose 1024 to 131072."),
-        (of_program, "bezel:accelerator = nvidia-l5", "", "did you mean nvidia-l4?"),
+        (of_program, "bezel:accelerator = nvdia-l4", "", "did you mean nvidia-l4?"),
         (of_policy, "template.scaling.maxInstanceCount = 40", "dev may have at most 2", "lower `bezel:scaling"),
         (of_provider, "zone = us-east5-a", "it has no capacity.", "add another zone."),
     ],

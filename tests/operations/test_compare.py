@@ -115,7 +115,7 @@ def test_a_longer_context_fits_no_more_often():
     [
         (("--model", "gemma-4-12"), "neither a model family nor a checkpoint", "did you mean gemma-4-12b?"),
         (("--model", "llama"), "neither a model family nor a checkpoint", "choose one of gemma-4-e2b"),
-        (("--model", "gemma-4-12b-it-gguf"), "llama.cpp", "Known: "),
+        (("--model", "gemma-4-12b-it-gguf"), "llama.cpp", "choose one of "),
         (("--model", "gemma-4-e2b", "--context", "131073"), "made for 131072 tokens", "choose 1024 to 131072"),
         (("--model", "gemma-4-e2b", "--context", "1023"), "the compared load needs 1024", "choose 1024 to 131072"),
     ],

@@ -103,7 +103,7 @@ def test_a_name_of_several_kinds_is_explained_for_each() -> None:
         ("most-instance", "most-instances"),
         ("VLLM_LOGING_LEVEL", "VLLM_LOGGING_LEVEL"),
         ("scaling.max_instance", "scaling.max_instances"),
-        ("nvidia-l5", "nvidia-l4"),
+        ("nvdia-l4", "nvidia-l4"),
     ],
 )
 def test_a_misspelt_name_is_refused_with_the_near_ones(subject: str, near: str) -> None:

@@ -57,7 +57,7 @@ REFUSED = {
         {"model": "gemma-4-12b-it-qat-q4_0-gguf"},
         "bezel:model",
         "llama.cpp",
-        "Known:",
+        "choose one of",
     ),
     "unrecorded vLLM": ({"vllm_version": "0.31.0"}, "bezel:vllm_version", "not recorded", "0.32.0"),
     "an image of an unrecorded release": (

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bezel.catalog import Model, closest, unservable_form
+from bezel.catalog import Model, closest_record, published, unservable_form
 from bezel.errors import Problem, UserError
 from bezel.operations.comparison.measured import Figure, measured, simulated
 from bezel.operations.comparison.table import table
@@ -152,7 +152,8 @@ def compare(_: Context, arguments: CompareArguments) -> Comparison:
 def _check(name: str, models: Sequence[Model], context: int) -> None:
     if not models:
         consequence = unservable_form(name) or "it is neither a model family nor a checkpoint of the catalogue."
-        raise UserError(Problem("--model", name, consequence, one_of(families(), closest(name, families()))))
+        near = closest_record(name, families(), published())
+        raise UserError(Problem("--model", name, consequence, one_of(families(), near)))
     limit = models[0].architecture.context
     if not MIN_CONTEXT <= context <= limit:
         consequence = f"{name} was made for {limit} tokens, and the compared load needs {MIN_CONTEXT}."

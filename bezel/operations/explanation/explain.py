@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from bezel.catalog import NotInCatalogueError, vllm_versions
+from bezel.catalog import NotInCatalogueError, agrees_in_numbers, vllm_versions
 from bezel.errors import Problem, UserError
 from bezel.operations.context import Context
 from bezel.operations.explanation import checkpoints, policies, settings, variables, vllm_options
@@ -89,5 +89,6 @@ def _near(subject: str, version: str) -> list[str]:
         spelled[name]
         for candidate in sorted(candidates)
         for name in difflib.get_close_matches(candidate, spelled, n=_MOST_NEAR, cutoff=_LIKENESS)
+        if agrees_in_numbers(candidate, name)
     ]
     return list(dict.fromkeys(name for name in found if name.lower().lstrip("-") != word))[:_MOST_NEAR]

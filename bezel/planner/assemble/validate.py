@@ -14,9 +14,10 @@ from bezel.catalog import (
     NotInCatalogueError,
     Price,
     accelerator,
-    closest,
+    closest_record,
     model,
     price,
+    published,
     unservable_form,
     vllm_options,
 )
@@ -103,8 +104,9 @@ class Validation:
             return find(name) if name else None
         except NotInCatalogueError as error:
             known = sorted((*error.known, *leased_hardware())) if key == "accelerator" else error.known
+            near = closest_record(name, known, published() if key == "model" else None)
             consequence = f"it is not in the catalogue: {consequence}"
-            self.problems.append(Problem(setting(key), name, consequence, one_of(known, closest(name, known))))
+            self.problems.append(Problem(setting(key), name, consequence, one_of(known, near)))
             return None
 
     def _look_up_options(self) -> VllmOptions | None:
