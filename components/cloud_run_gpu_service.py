@@ -101,6 +101,7 @@ class CloudRunGpuServiceArgs(CloudRunServiceArgs):
     restarted_at: str = ""
     """Any text: another one makes a new revision, as nothing else has to change for."""
     timeout_seconds: int = 3600
+    """Time limit of a request with its whole response, at most 3600."""
     vpc: VpcEgress | None = None
     """The network that it sends through; none by default."""
     gated: bool = False

@@ -81,6 +81,8 @@ class IdentityGatewayArgs(CloudRunServiceArgs):
     tags: tuple[str, ...] = ()
     """Network tags of the service."""
     max_instances: int = Field(2, ge=1)
+    timeout_seconds: int = Field(3600, ge=1, le=3600)
+    """Time limit of a request with its whole response."""
 
 
 class IdentityGateway(pulumi.ComponentResource):
@@ -126,7 +128,7 @@ def _template(args: IdentityGatewayArgs, account: str) -> cloudrunv2.ServiceTemp
         service_account=account,
         scaling=cloudrunv2.ServiceTemplateScalingArgs(min_instance_count=0, max_instance_count=args.max_instances),
         max_instance_request_concurrency=_REQUESTS,
-        timeout="3600s",
+        timeout=f"{args.timeout_seconds}s",
         containers=[_container(args)],
         vpc_access=cloudrunv2.ServiceTemplateVpcAccessArgs(
             egress="PRIVATE_RANGES_ONLY", network_interfaces=[interface]

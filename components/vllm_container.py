@@ -32,9 +32,10 @@ _OWNER = re.compile(r"(uid|gid)=(\d+)")
 
 
 class Probe(ComponentArgs):
-    """An HTTP probe of the container; times in seconds."""
+    """A probe of the container; times in seconds."""
 
-    path: str
+    path: str = ""
+    """Path of an HTTP probe; "" for a connection to the port."""
     initial_delay_seconds: int = 0
     period_seconds: int
     timeout_seconds: int
@@ -138,7 +139,12 @@ class VllmContainer(ComponentArgs):
                 failure_threshold=self.startup_probe.failure_threshold,
                 http_get=cloudrunv2.ServiceTemplateContainerStartupProbeHttpGetArgs(
                     path=self.startup_probe.path, port=self.port
-                ),
+                )
+                if self.startup_probe.path
+                else None,
+                tcp_socket=None
+                if self.startup_probe.path
+                else cloudrunv2.ServiceTemplateContainerStartupProbeTcpSocketArgs(port=self.port),
             ),
             liveness_probe=None
             if liveness is None
@@ -147,9 +153,12 @@ class VllmContainer(ComponentArgs):
                 period_seconds=liveness.period_seconds,
                 timeout_seconds=liveness.timeout_seconds,
                 failure_threshold=liveness.failure_threshold,
-                http_get=cloudrunv2.ServiceTemplateContainerLivenessProbeHttpGetArgs(
-                    path=liveness.path, port=self.port
-                ),
+                http_get=cloudrunv2.ServiceTemplateContainerLivenessProbeHttpGetArgs(path=liveness.path, port=self.port)
+                if liveness.path
+                else None,
+                tcp_socket=None
+                if liveness.path
+                else cloudrunv2.ServiceTemplateContainerLivenessProbeTcpSocketArgs(port=self.port),
             ),
             volume_mounts=[
                 cloudrunv2.ServiceTemplateContainerVolumeMountArgs(name=mount.name, mount_path=mount.path)

@@ -207,7 +207,8 @@ def _container(plan: Plan) -> VllmContainer:
 
 
 def _probe(probe: ProbeSettings) -> Probe:
-    return Probe(path=HEALTH_PATH, **probe.model_dump())
+    path = HEALTH_PATH if probe.kind == "http" else ""
+    return Probe(path=path, **probe.model_dump(exclude={"kind"}))
 
 
 def _vpc(plan: Plan) -> VpcEgress | None:

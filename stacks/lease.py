@@ -205,6 +205,7 @@ def _gateway(
             network=network.network,
             subnetwork=network.gateway_subnetwork,
             max_instances=planned.max_instances,
+            timeout_seconds=planned.timeout_seconds,
             ingress=INGRESS[planned.ingress],
             invokers=planned.invokers,
             public=planned.public,

@@ -57,7 +57,7 @@ def closest_record(name: str, known: Iterable[str], aliases: Mapping[str, str] |
         and _numbered(each)[:1] == numbers[:1]
         and (further := _further_numbers(own, each)) is not None
     }
-    # Records that go on with different numbers (`gemma-4` with e2b, 12b) are equally near.
+    # Records with different further numbers (`gemma-4` with e2b, 12b) are equally near.
     if all(near.values()) and len({further[0] for further in near.values()}) > 1:
         return None
     return next(iter(difflib.get_close_matches(own, near, n=1)), None)

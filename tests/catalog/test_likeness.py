@@ -56,10 +56,23 @@ MISSPELT = {
     "gemma-4-12b-w4a16": "gemma-4-12b-it-qat-w4a16",
     "gemma-4-31b-it-fp8-block": "gemma-4-31b-it-fp8",
 }
-OTHER_ACCELERATORS = (
-    "nvidia-t4 nvidia-l40s nvidia-l5 nvidia-l4s nvidia-a100 nvidia-tesla-t4 nvidia-h100-80gb nvidia-rtx-pro-5000 v6e-2 "
-    "v6e-16 v6e v5e-4 v5p-8 g2-standard-48 nvidia-l4-vws"
-).split()
+OTHER_ACCELERATORS = [
+    "nvidia-t4",
+    "nvidia-l40s",
+    "nvidia-l5",
+    "nvidia-l4s",
+    "nvidia-a100",
+    "nvidia-tesla-t4",
+    "nvidia-h100-80gb",
+    "nvidia-rtx-pro-5000",
+    "v6e-2",
+    "v6e-16",
+    "v6e",
+    "v5e-4",
+    "v5p-8",
+    "g2-standard-48",
+    "nvidia-l4-vws",
+]
 
 
 @pytest.mark.parametrize("name", [*OTHER_MODELS, *OTHERS_OF_GEMMA_4])

@@ -46,9 +46,17 @@ def test_the_plan_arrives_at_cloud_run() -> None:
 
 @pytest.mark.slow
 def test_other_settings_give_another_service() -> None:
-    found = template(scaling={"max_instances": 2, "request_concurrency": 5}, resources={"cpu": 8, "memory": "32Gi"})
+    found = template(
+        scaling={"max_instances": 2, "request_concurrency": 5, "request_timeout_seconds": 600},
+        resources={"cpu": 8, "memory": "32Gi"},
+        probe={"kind": "tcp"},
+    )
     assert found["scaling"]["maxInstanceCount"] == 2
     assert found["maxInstanceRequestConcurrency"] == 5
+    assert found["timeout"] == "600s"
+    probe = found["containers"][0]["startupProbe"]
+    assert (probe["tcpSocket"]["port"], probe.get("httpGet")) == (8080, None)
+    assert found["containers"][0]["livenessProbe"]["httpGet"]["path"] == "/health"
     assert found["containers"][0]["resources"]["limits"]["memory"] == "32Gi"
 
 

@@ -75,6 +75,7 @@ def _container(flags: Flags) -> None:
     flags.switch("cpu-boost", *one, "resources", "startupCpuBoost", default=False)
     for probe, flag in (("startupProbe", "--startup-probe"), ("livenessProbe", "--liveness-probe")):
         values = {f"httpGet.{key}": flags.take(*one, probe, "httpGet", key) for key in ("path", "port")}
+        values["tcpSocket.port"] = flags.take(*one, probe, "tcpSocket", "port")
         values |= {key: flags.take(*one, probe, key) for key in _PROBES}
         if known := {key: value for key, value in values.items() if value is not None}:
             flags.add(flag, pairs(known))

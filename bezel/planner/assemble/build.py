@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from bezel.planner.assemble.validate import ValidatedService
     from bezel.planner.base.settings import Settings
 
-REQUEST_TIMEOUT_SECONDS = 3600
 # A hung engine leaves the port open; a server without a response for three minutes is dead, not busy.
 LIVENESS = {"initial_delay_seconds": 0, "period_seconds": 60, "timeout_seconds": 30, "failure_threshold": 3}
 # The releases of these images follow vLLM's own; the TPU image is assumed to exist for each.
@@ -171,7 +170,7 @@ def _service(stack: ValidatedService) -> ServicePlan:
         schedule=entries_of(scaling),
         request_concurrency=request_concurrency(settings, stack.engine),
         restarted_at=settings.restarted_at,
-        timeout_seconds=REQUEST_TIMEOUT_SECONDS,
+        timeout_seconds=scaling.request_timeout_seconds,
         cpu_boost=settings.resources.cpu_boost,
         ingress=access.ingress,
         vpc=settings.vpc if settings.vpc.network or settings.vpc.subnetwork else None,
@@ -247,6 +246,7 @@ def _lease_plan(stack: ValidatedLease) -> LeasePlan:
             region=settings.region,
             image=GATEWAY_IMAGE,
             max_instances=GATEWAY_INSTANCES,
+            timeout_seconds=settings.scaling.request_timeout_seconds,
             invokers=access.invokers,
             ingress=access.ingress,
             public=access.public,

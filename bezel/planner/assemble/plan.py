@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Literal
 
 from bezel.catalog import accelerator, model
 from bezel.planner.base.money import Priced, figure
+from bezel.planner.base.option_values import as_int
 from bezel.planner.base.quantities import GIB
 from bezel.planner.cost.weights_transfer import BucketPlace, Transfer
+from bezel.planner.rules.request_notes import concurrency_warnings, timeout_warnings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from bezel.planner.sizing.roofline import Estimate
     from bezel.planner.sizing.speculation import Gain
     from bezel.planner.sizing.tpu_memory import TpuFit
+
+_QUEUE_LIMIT = "--max-num-queued-reqs="
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +102,15 @@ class _StackPlan:
     def warnings(self) -> tuple[str, ...]:
         """What is to be known before a deploy, and refuses none."""
         transfer = self.transfer()
-        return tuple(filter(None, [self._place_warning, transfer.warning() if transfer else "", *self.unchecked]))
+        given = [self._place_warning, transfer.warning() if transfer else "", *self._request_warnings, *self.unchecked]
+        return tuple(filter(None, given))
+
+    @property
+    def _request_warnings(self) -> tuple[str, ...]:
+        """What is to be known of requests that wait, and of responses that are cut."""
+        return tuple(
+            timeout_warnings(self.settings.scaling.request_timeout_seconds, self.estimate, self.fit.max_model_len)
+        )
 
     @property
     def _place_warning(self) -> str:
@@ -151,6 +163,20 @@ class Plan(_StackPlan):
     def is_invited(self) -> bool:
         """Whether the region offers the accelerator to projects only that Google admitted."""
         return self.service.region in accelerator(self.service.accelerator).regions_on_invitation
+
+    @property
+    def _request_warnings(self) -> tuple[str, ...]:
+        service = self.service
+        queued = next((each for each in service.arguments if each.startswith(_QUEUE_LIMIT)), None)
+        waiting = concurrency_warnings(
+            service.request_concurrency,
+            self.fit.max_num_seqs,
+            max_instances=service.max_instances,
+            queued=as_int(queued.removeprefix(_QUEUE_LIMIT)) if queued else None,
+            timeout_seconds=service.timeout_seconds,
+        )
+        cut = timeout_warnings(service.timeout_seconds, self.estimate, self.fit.max_model_len)
+        return (*waiting, *cut)
 
     @property
     def _place_warning(self) -> str:
@@ -232,6 +258,7 @@ class GatewayPlan:
     region: str
     image: ImagePlan
     max_instances: int
+    timeout_seconds: int
     invokers: tuple[str, ...]
     ingress: str
     public: bool

@@ -142,6 +142,13 @@ class Scaling(_Section):
         le=1000,
         description="concurrent requests per instance; default twice max-num-seqs, at most 1000",
     )
+    request_timeout_seconds: Whole = Field(
+        3600,
+        ge=1,
+        le=3600,
+        description="time limit of a request with its whole response, after which Cloud Run ends it (504); for leases, "
+        "of the gateway",
+    )
     zonal_redundancy: Switch = Field(
         default=False,
         description="reserve GPUs in another zone: at a higher price, and from another quota, which is 0 at first",
@@ -154,8 +161,9 @@ class Scaling(_Section):
 
 
 class ProbeSettings(_Section):
-    """The startup probe on /health."""
+    """The startup probe of a Cloud Run service."""
 
+    kind: Literal["http", "tcp"] = Field("http", description="`http`: /health answers; `tcp`: the port is open")
     initial_delay_seconds: Whole = Field(30, ge=0, description="wait before the first probe, at most 240")
     period_seconds: Whole = Field(10, ge=1, description="time between probes, at most 240")
     timeout_seconds: Whole = Field(5, ge=1, description="time limit of one probe, at most the period")
@@ -413,7 +421,7 @@ class Settings(_Section):
         examples=['"2026-11-24T12:00:00Z"'],
     )
     probe: ProbeSettings = Field(
-        ProbeSettings(), description="startup probe on /health", examples=["{failure_threshold: 180}"]
+        ProbeSettings(), description="startup probe of a service", examples=["{failure_threshold: 180}"]
     )
     access: Access = Field(Access(), description="who may call the service", examples=["{public: false}"])
     vpc: Vpc = Field(Vpc(), description="network of the service's outgoing requests", examples=["{network: default}"])

@@ -111,6 +111,7 @@ def _service(plan: Plan) -> Iterable[Row]:
     for each in service.schedule:
         yield f"minimum {each.minimum} from", f"{each.cron} ({each.zone})", origin["scaling.schedule"]
     yield "requests at a time", service.request_concurrency, origin["scaling.request_concurrency"]
+    yield "request timeout", f"{service.timeout_seconds} s", origin["scaling.request_timeout_seconds"]
     if service.zonal_redundancy:
         yield "zonal redundancy", "on: GPUs of another zone in reserve", origin["scaling.zonal_redundancy"]
     if service.cpu_boost:
@@ -124,8 +125,9 @@ def _service(plan: Plan) -> Iterable[Row]:
         yield "restarted at", service.restarted_at, origin["restarted_at"]
     wait = f"after {probe.initial_delay_seconds} s, every {probe.period_seconds} s"
     window = f"at most {probe.period_seconds * probe.failure_threshold} s"
-    set_by = either(origin, "probe.initial_delay_seconds", "probe.period_seconds", "probe.failure_threshold")
-    yield "startup probe", f"GET {HEALTH_PATH} {wait}, {window}", set_by
+    set_by = either(origin, *(f"probe.{name}" for name in type(probe).model_fields))
+    target = f"GET {HEALTH_PATH}" if probe.kind == "http" else f"TCP port {service.port}"
+    yield "startup probe", f"{target} {wait}, {window}", set_by
     yield _invokers(plan)
 
 
@@ -135,6 +137,7 @@ def _gateway(plan: LeasePlan) -> Iterable[Row]:
     yield "gateway", gateway.name, COMPUTED
     yield "gateway region", gateway.region, origin["region"]
     yield "gateway image", gateway.image.name, DEFAULT
+    yield "request timeout", f"{gateway.timeout_seconds} s", origin["scaling.request_timeout_seconds"]
     yield _invokers(plan)
     egress = "to the internet through NAT" if plan.network.nat else "to Google's APIs only"
     network = f"{plan.network.name}: no external address, outgoing requests {egress}"

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from bezel.planner.base.settings import Settings
     from bezel.planner.rules.startup import StartEstimate
 
+_TIMEOUT = "scaling.request_timeout_seconds"
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 RUN_SECONDS = (10 * MINUTE, 7 * DAY)
 # Bounds of the time in one zone's queue; a queued resource itself has no bound.
@@ -82,7 +83,7 @@ def check_lease_only(settings: Settings, unread: Iterable[str] = ()) -> Iterator
     """
     misplaced = {
         "scaling": (
-            settings.scaling != Scaling() or _holds("scaling", unread),
+            _scales(settings.scaling) or _holds("scaling", {*unread} - {setting(_TIMEOUT)}),
             f"the number of machines is {setting('lease.count')}",
         ),
         "resources": (
@@ -110,6 +111,11 @@ def check_lease_only(settings: Settings, unread: Iterable[str] = ()) -> Iterator
         for key, (is_set, why) in misplaced.items()
         if is_set
     )
+
+
+def _scales(scaling: Scaling) -> bool:
+    """Whether the number of instances is set; the time limit of a request is the gateway's too."""
+    return scaling != Scaling(request_timeout_seconds=scaling.request_timeout_seconds)
 
 
 def _holds(section: str, keys: Iterable[str]) -> bool:
