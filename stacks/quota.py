@@ -22,13 +22,16 @@ from bezel.planner.assemble.quota import (
     unknown,
 )
 from bezel.planner.assemble.quota_use import (
+    changed_since,
     crowding,
     has_already,
     is_crowded,
     own_most,
+    tight_deploy,
     uncounted,
     use_line,
     used_by_others,
+    worst_moment,
 )
 from bezel.rest.cloud_quotas import Limit
 from components.lookups.quota import QuotaState, leases_there, look_up
@@ -59,17 +62,17 @@ def service_problems(plan: Plan, *, gated: bool) -> list[Problem]:
                 )
             else:
                 problems.append(problem)
-        elif not isinstance(counted, str) and is_crowded(need, allowed, counted.used, own):
+            continue
+        if not isinstance(counted, str) and is_crowded(need, allowed, counted.used, own):
             _warn(crowding(need, allowed, counted, plan.project))
-        elif need.quota.thing == "GPU" and is_short(need, allowed, others.max_held):
-            _warn(
-                f"{need.quota.id}: this project has {allowed:.0f} in {need.place}, this stack may need {need.amount}, "
-                f"and its other services {others.max_held} with all their instances. Cloud Run may then refuse a "
-                "revision, or start fewer instances."
-            )
-    _report(needs, state, plan.project)
+        if warning := tight_deploy(worst_moment(need, services, service.name), allowed, plan.project):
+            _warn(warning)
+    _report(needs, state, plan.project, service.name)
     if isinstance(state.services, str):
-        _warn(f"the use of quotas by other services of {service.region} is not known ({state.services}).")
+        _warn(
+            f"the use of quotas by other services of {service.region} is not known ({state.services}): what they and "
+            "an old revision may hold during this deploy is not judged."
+        )
     return problems
 
 
@@ -120,15 +123,24 @@ def _services(state: QuotaState) -> list[dict[str, Any]]:
     return [] if isinstance(state.services, str) else state.services
 
 
-def _report(needs: tuple[Need, ...], state: QuotaState, project: str) -> None:
-    """Report in a preview what is not known, and the use of what is known."""
+def _report(needs: tuple[Need, ...], state: QuotaState, project: str, own: str = "") -> None:
+    """Report in a preview what is not known, and the use of what is known; `own` is the service's name."""
+    services = _services(state)
     lines: list[str] = []
     unread, unseen = defaultdict[str, list[Need]](list), defaultdict[str, list[Need]](list)
     for need, allowed, counted in zip(needs, state.allowed, state.counted, strict=True):
         if isinstance(allowed, str):
             unread[allowed].append(need)
             continue
-        lines.append(use_line(need, allowed, used_by_others(_services(state), "", need.quota.id).held, counted))
+        line = use_line(
+            need,
+            allowed,
+            used_by_others(services, "", need.quota.id).held,
+            counted,
+            moment=worst_moment(need, services, own) if own else None,
+            changed=() if isinstance(counted, str) else changed_since(services, counted.age, state.read_at),
+        )
+        lines.append(line)
         if isinstance(counted, str):
             unseen[counted].append(need)
     for why, concerned in unread.items():

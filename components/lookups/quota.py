@@ -26,11 +26,13 @@ class QuotaState:
         allowed: Value of each quota, or the reason why it is unknown; in the order of the request.
         counted: Use of each by Cloud Monitoring, or the reason why it is unknown; in the same order.
         services: The Cloud Run services of the region, or the reason why they are unknown.
+        read_at: Time of the answers, from which the age of each counted use is reckoned.
     """
 
     allowed: tuple[float | str, ...]
     counted: tuple[Counted | str, ...]
     services: list[dict[str, Any]] | str
+    read_at: datetime
 
 
 def look_up(project: str, limits: Sequence[Limit], region: str | None = None, *, use: bool = True) -> QuotaState:
@@ -42,7 +44,7 @@ def look_up(project: str, limits: Sequence[Limit], region: str | None = None, *,
         quotas = [pool.submit(_quota, client, project, limit, use=use) for limit in limits]
         services = pool.submit(_value_or_reason, lambda: _services(client, project, region) if region else [])
         allowed, counted = zip(*(quota.result() for quota in quotas), strict=True)
-        return QuotaState(allowed, counted, services.result())
+        return QuotaState(allowed, counted, services.result(), datetime.now(UTC))
 
 
 def leases_there(back_end: str, project: str, names: Sequence[str], zones: Sequence[str]) -> bool:

@@ -1,13 +1,24 @@
 """What is used of a quota, by whom it is told, and what follows: a table, and properties that hold for any numbers."""
 
 import math
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bezel.planner.assemble.quota import Need, Quota, is_short
-from bezel.planner.assemble.quota_use import crowding, in_use, is_crowded, own_most, uncounted, use_line
+from bezel.planner.assemble.quota_use import (
+    changed_since,
+    crowding,
+    in_use,
+    is_crowded,
+    own_most,
+    tight_deploy,
+    uncounted,
+    use_line,
+    worst_moment,
+)
 
 L4 = Quota("run.googleapis.com", "NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion", "GPU")
 MEMORY = Quota("run.googleapis.com", "MemAllocPerProjectRegion", "GiB", 1 << 30)
@@ -120,3 +131,79 @@ def test_what_is_asked_for_beside_a_crowd_would_hold_it(instances: int, revision
     value = int(told.partition("request ")[2].partition(":")[0])
     assert not is_crowded(wanted, value, used, 0)
     assert f"--preferred-value={value} " in told
+
+
+def serving(name: str, *, least: int = 0, most: int = 1) -> dict[str, object]:
+    return {
+        "name": f"projects/p/locations/us-east4/services/{name}",
+        "template": {
+            "nodeSelector": {"accelerator": "nvidia-l4"},
+            "gpuZonalRedundancyDisabled": True,
+            "containers": [{"resources": {"limits": {"nvidia.com/gpu": "1", "memory": "16Gi"}}}],
+            "scaling": {"minInstanceCount": least, "maxInstanceCount": most},
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("wanted", "services", "amount", "most_of_others"),
+    [
+        pytest.param(need(), [], 1, 0, id="first deploy"),
+        pytest.param(need(revisions=2), [], 2, 0, id="first deploy, gated"),
+        pytest.param(need(), [serving("own")], 2, 0, id="redeploy"),
+        pytest.param(need(), [serving("own", least=1)], 2, 0, id="redeploy, kept instance"),
+        pytest.param(need(revisions=2), [serving("own")], 2, 0, id="gated redeploy"),
+        pytest.param(need(revisions=2), [serving("own", most=3)], 4, 0, id="gated redeploy, lower maximum"),
+        pytest.param(need(instances=3), [serving("own")], 4, 0, id="redeploy, higher maximum"),
+        pytest.param(need(), [serving("other", least=1, most=2)], 1, 2, id="second service"),
+        pytest.param(need(), [serving("own"), serving("other", most=2)], 2, 2, id="second service, redeploy"),
+    ],
+)
+def test_the_worst_moment_has_both_revisions_and_all_others(
+    wanted: Need, services: list[dict[str, object]], amount: int, most_of_others: int
+) -> None:
+    moment = worst_moment(wanted, services, "own")
+    assert (moment.amount, moment.others.max_held) == (amount, most_of_others)
+    value = amount + most_of_others
+    assert tight_deploy(moment, value, "p") is None
+    assert tight_deploy(moment, math.inf, "p") is None
+    warning = tight_deploy(moment, value - 1, "p")
+    assert warning
+    assert f"may need {L4.things(value)} of the {L4.things(value - 1)} allowed" in warning
+    assert f"--preferred-value={value} " in warning
+    assert ("of the old one" in warning) is (amount > wanted.per_instance * wanted.instances)
+    assert ("its other services may take" in warning) is (most_of_others > 0)
+
+
+def test_maxima_of_services_without_a_gpu_are_no_warning() -> None:
+    moment = worst_moment(need(MEMORY), [serving("other", least=1, most=100)], "own")
+    assert tight_deploy(moment, 17 << 30, "p") is None
+    warning = tight_deploy(moment, 16 << 30, "p")
+    assert warning
+    assert "its other services hold without traffic" in warning
+
+
+@pytest.mark.parametrize(
+    ("updated", "names"),
+    [
+        ("2026-11-27T11:55:00Z", ("own",)),
+        ("2026-11-27T11:50:00.5Z", ()),
+        ("2026-11-27T11:51:00.5Z", ("own",)),
+        ("", ()),
+        (None, ()),
+        ("soon", ()),
+        ("2026-11-27T11:55:00", ()),
+    ],
+)
+def test_a_figure_is_older_than_a_later_change(updated: object, names: tuple[str, ...]) -> None:
+    now = datetime(2026, 11, 27, 12, tzinfo=UTC)
+    assert changed_since([{**serving("own"), "updateTime": updated}], 540.0, now) == names
+
+
+def test_the_line_says_what_the_figure_leaves_out() -> None:
+    moment = worst_moment(need(), [serving("own"), serving("chat", most=2)], "own")
+    line = use_line(need(), 3, 0, (2, 540.0), moment=moment, changed=("chat",))
+    assert line.endswith(
+        "2 GPUs used (Cloud Monitoring, 9m ago, before chat changed), 3 GPUs allowed, 1 GPU needed, 2 GPUs while the "
+        "old revision still runs; other services may take 2 GPUs."
+    )

@@ -1,6 +1,7 @@
 """Before anything is declared: what the project may have, what the stack may need, and what others hold of it."""
 
 import shlex
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -99,15 +100,20 @@ def test_what_other_services_hold_without_traffic_is_not_there_for_this_one(run:
 def test_what_others_may_scale_to_is_reported_and_stops_nobody(run: FakeRun, caplog: pytest.LogCaptureFixture) -> None:
     run.neighbours = [service("chat", most=2)]
     assert deployed().all
-    assert "its other services 2 with all their instances" in caplog.text
+    assert "may need 3 GPUs of the 2 GPUs allowed in us-east4: 1 GPU of the new revision and 2 GPUs" in caplog.text
+    assert "that its other services may take with all their instances" in caplog.text
 
 
 @pytest.mark.slow
 def test_its_own_instances_are_never_counted_against_a_stack(run: FakeRun, caplog: pytest.LogCaptureFixture) -> None:
-    run.neighbours = [service(OWN, least=2, most=2)]
+    run.quota, run.neighbours = 4, [service(OWN, least=2, most=2)]
     settings: dict[str, Any] = {"scaling": {"max_instances": 2, "min_instances": 2}, "environment": "prod"}
     assert deployed(**settings).all
     assert caplog.text == ""
+    run.quota = 3
+    assert deployed(**settings).all
+    assert "may need 4 GPUs of the 3 GPUs allowed" in caplog.text
+    assert "2 GPUs of the new revision and 2 GPUs of the old one" in caplog.text
 
 
 @pytest.mark.slow
@@ -199,9 +205,8 @@ def test_a_preview_says_what_is_used_of_each_quota_and_who_says_so(
     caplog.set_level("INFO")
     run.counted, run.neighbours = {QUOTA: (1, 90.0)}, [service("chat", least=1)]
     deployed()
-    assert (
-        f"{QUOTA} in us-east4: 1 GPU used (Cloud Monitoring, 1m30s ago), 2 GPUs allowed, 1 GPU needed." in caplog.text
-    )
+    used = "1 GPU used (Cloud Monitoring, 1m30s ago), 2 GPUs allowed, 1 GPU needed; other services may take 1 GPU."
+    assert f"{QUOTA} in us-east4: {used}" in caplog.text
     assert f"{CPU} in us-east4: at least 4 vCPUs used (by the services that run without traffic)" in caplog.text
     told = f"does not report the use of {CPU}, {MEMORY} (it has no value of the last day)"
     assert told in caplog.text
@@ -239,12 +244,12 @@ def test_what_only_monitoring_counts_is_a_warning_and_stops_nobody(
 def test_what_monitoring_counts_of_a_stacks_own_service_is_no_crowd(
     run: FakeRun, caplog: pytest.LogCaptureFixture
 ) -> None:
-    run.quota, run.neighbours, run.counted = 2, [service(OWN, least=2, most=2)], {QUOTA: (2, 30.0)}
+    run.quota, run.neighbours, run.counted = 4, [service(OWN, least=2, most=2)], {QUOTA: (2, 30.0)}
     assert deployed(scaling={"max_instances": 2}).all
     assert caplog.text == ""
-    run.counted = {QUOTA: (3, 30.0)}
+    run.counted = {QUOTA: (5, 30.0)}
     assert deployed(scaling={"max_instances": 2}).all
-    assert "Cloud Monitoring counted 3 GPUs" in caplog.text
+    assert "Cloud Monitoring counted 5 GPUs" in caplog.text
 
 
 def test_what_monitoring_misses_stops_as_the_list_says(run: FakeRun) -> None:
@@ -272,3 +277,24 @@ def test_a_lease_is_reported_where_others_have_all_of_its_quota(run: FakeRun, ca
     run.leases = {"projects/acme-llm/locations/us-east5-a/queuedResources/bezel-moe"}
     assert leased().all
     assert "1h ago Cloud Monitoring counted" not in caplog.text
+
+
+@pytest.mark.slow
+def test_an_old_figure_is_corrected_by_the_list_at_the_worst_moment(
+    run: FakeRun, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Two are counted as used, three allowed, one needed: with the old revision and a new maximum it is four."""
+    caplog.set_level("INFO")
+    changed = (datetime.now(UTC) - timedelta(minutes=3)).isoformat()
+    run.quota, run.counted = 3, {QUOTA: (2, 540.0)}
+    run.neighbours = [service(OWN), service("chat", most=2) | {"updateTime": changed}]
+    assert deployed().all
+    assert (
+        "2 GPUs used (Cloud Monitoring, 9m ago, before chat changed), 3 GPUs allowed, 1 GPU needed, 2 GPUs while the "
+        "old revision still runs; other services may take 2 GPUs."
+    ) in caplog.text
+    assert "this deploy may need 4 GPUs of the 3 GPUs allowed in us-east4" in caplog.text
+    caplog.clear()
+    run.quota = 4
+    assert deployed().all
+    assert "at its worst moment" not in caplog.text

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from bezel.catalog import NotInCatalogueError
@@ -21,7 +22,7 @@ from bezel.planner.base.quantities import duration_text
 from bezel.text.shell import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from bezel.planner.assemble.quota import Need
 
@@ -58,6 +59,51 @@ def own_most(services: Iterable[Mapping[str, Any]], own: str, quota_id: str) -> 
     return sum(_amounts(service, quota_id)[1] for service in services if _short(service) == own)
 
 
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The moment of a deploy at which most of a quota is needed, in the quota's unit.
+
+    Attributes:
+        need: of the service by itself.
+        old: amount that the present revision may hold while the new one starts; 0 without a service.
+        others: amounts of the region's other services.
+    """
+
+    need: Need
+    old: int
+    others: Use
+
+    @property
+    def amount(self) -> int:
+        """The amount of both revisions: the present one keeps its instances until the new one serves."""
+        return max(self.need.amount, self.need.per_instance * self.need.instances + self.old)
+
+
+def worst_moment(need: Need, services: Sequence[Mapping[str, Any]], own: str) -> Moment:
+    """The worst moment of a service's deploy beside the services of its region.
+
+    Args:
+        need: of the service.
+        services: descriptions of the region's services by run v2, its own among them.
+        own: its name, without its path.
+    """
+    quota_id = need.quota.id
+    return Moment(need, own_most(services, own, quota_id), used_by_others(services, own, quota_id))
+
+
+def changed_since(services: Iterable[Mapping[str, Any]], age: float, now: datetime) -> tuple[str, ...]:
+    """Names of the services that were changed after a figure of an age in seconds: it does not count the change."""
+    found = []
+    for service in services:
+        try:
+            changed = datetime.fromisoformat(str(service.get("updateTime") or ""))
+        except ValueError:
+            continue
+        if changed.tzinfo and (now - changed).total_seconds() < age:
+            found.append(_short(service))
+    return tuple(sorted(found))
+
+
 def in_use(listed: int, counted: int | None) -> tuple[int, bool] | None:
     """(amount used of a quota, whether it is Monitoring's number); None where unknown.
 
@@ -75,6 +121,32 @@ def is_crowded(need: Need, allowed: float, counted: int | None, own: int) -> boo
     return counted is not None and is_short(need, allowed, max(0, counted - own * need.revisions))
 
 
+def tight_deploy(moment: Moment, allowed: float, project: str) -> str | None:
+    """Warning that a quota is too small for a deploy's worst moment; None where all may run at a time.
+
+    What other services may scale to is counted for GPUs alone: services without one rarely come near their maximum.
+    """
+    need, quota, others = moment.need, moment.need.quota, moment.others
+    most = others.max_held if quota.thing == "GPU" else others.held
+    value = moment.amount + most
+    if value <= allowed:
+        return None
+    new = need.per_instance * need.instances
+    parts = [f"{quota.things(new)} of the new revision"]
+    if moment.amount > new:
+        parts.append(f"{quota.things(moment.amount - new)} of the old one, which serves until the new one does")
+    if most:
+        bound = "hold without traffic" if most == others.held else "may take with all their instances"
+        parts.append(f"{quota.things(most)} that its other services {bound}")
+    listed = f"{', '.join(parts[:-1])} and {parts[-1]}" if parts[1:] else parts[0]
+    return (
+        f"{quota.id}: at its worst moment this deploy may need {quota.things(value)} of the {quota.things(allowed)} "
+        f"allowed in {need.place}: {listed}.\n"
+        "  Consequence: if all of them run, Cloud Run refuses the new revision or starts fewer instances.\n"
+        f"  Repair: deploy while instances are idle, or request {value}: `{request(need, project, value)}`."
+    )
+
+
 def has_already(services: Iterable[Mapping[str, Any]], own: str, need: Need) -> bool:
     """Whether a service already serves with at least the needed amount: unless it changes, it needs no more."""
     return any(
@@ -85,7 +157,15 @@ def has_already(services: Iterable[Mapping[str, Any]], own: str, need: Need) -> 
     )
 
 
-def use_line(need: Need, allowed: float, listed: int, counted: tuple[int, float] | str) -> str:
+def use_line(
+    need: Need,
+    allowed: float,
+    listed: int,
+    counted: tuple[int, float] | str,
+    *,
+    moment: Moment | None = None,
+    changed: Sequence[str] = (),
+) -> str:
     """One quota in a preview: its use with the source, the limit, and the need.
 
     Args:
@@ -93,11 +173,14 @@ def use_line(need: Need, allowed: float, listed: int, counted: tuple[int, float]
         allowed: the project's limit, infinity without one.
         listed: amount that Cloud Run's services hold without traffic.
         counted: Monitoring's number and its age in seconds, or the reason why there is none.
+        moment: the deploy's worst moment; None where the region's services are not known, or for a lease.
+        changed: services that were changed after Monitoring's number.
     """
     things = need.quota.things
     limit = "no limit" if allowed == math.inf else f"{things(allowed)} allowed"
     used = in_use(listed, None if isinstance(counted, str) else counted[0])
-    monitoring = "" if isinstance(counted, str) else f"Cloud Monitoring, {duration_text(counted[1])} ago"
+    before = f", before {', '.join(changed)} changed" if changed else ""
+    monitoring = "" if isinstance(counted, str) else f"Cloud Monitoring, {duration_text(counted[1])} ago{before}"
     if used is None:
         use = "use not known"
     elif used[1]:
@@ -105,7 +188,12 @@ def use_line(need: Need, allowed: float, listed: int, counted: tuple[int, float]
     else:
         lower = f"; less by {monitoring}" if monitoring else ""
         use = f"at least {things(used[0])} used (by the services that run without traffic{lower})"
-    return f"{need.quota.id} in {need.place}: {use}, {limit}, {things(need.amount)} needed."
+    needed = f"{things(need.amount)} needed"
+    if moment and moment.amount > need.amount:
+        needed += f", {things(moment.amount)} while the old revision still runs"
+    if moment and moment.others.max_held and need.quota.thing == "GPU":
+        needed += f"; other services may take {things(moment.others.max_held)}"
+    return f"{need.quota.id} in {need.place}: {use}, {limit}, {needed}."
 
 
 def uncounted(needs: Iterable[Need], project: str, why: str) -> str:

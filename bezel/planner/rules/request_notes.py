@@ -79,8 +79,8 @@ def timeout_warnings(seconds: int, estimate: Estimate, longest: int) -> Iterator
         else ""
     )
     yield (
-        f"{setting('scaling.request_timeout_seconds')}={seconds}: Cloud Run ends a response after {seconds} s (504, or a "
-        f"stream that breaks off), which is about {whole} tokens in a full batch by the slow estimate; max-model-len "
+        f"{setting('scaling.request_timeout_seconds')}={seconds}: Cloud Run ends a response after {seconds} s (504, or "
+        f"a stream that breaks off), which is about {whole} tokens in a full batch by the slow estimate; max-model-len "
         f"allows {longest}.{benchmark} Raise it to at most {LONGEST_TIMEOUT_SECONDS}, or bound max_tokens in the "
         "requests."
     )
