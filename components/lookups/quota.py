@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 from bezel.leases.inventory import back_end_of
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
 from bezel.rest.cloud_quotas import Counted, Limit, counted_of, quota_of
+from bezel.rest.run_services import services_of
 
 _SECONDS = 10.0
-_NEVER_USED = "has not been used in project"
 _T = TypeVar("_T")
 
 
@@ -42,7 +42,9 @@ def look_up(project: str, limits: Sequence[Limit], region: str | None = None, *,
     """
     with _client() as client, ThreadPoolExecutor(len(limits) + 1) as pool:
         quotas = [pool.submit(_quota, client, project, limit, use=use) for limit in limits]
-        services = pool.submit(_value_or_reason, lambda: _services(client, project, region) if region else [])
+        services = pool.submit(
+            _value_or_reason, lambda: services_of(client, endpoint("CLOUD_RUN_V2"), project, region) if region else []
+        )
         allowed, counted = zip(*(quota.result() for quota in quotas), strict=True)
         return QuotaState(allowed, counted, services.result(), datetime.now(UTC))
 
@@ -87,14 +89,3 @@ def _counted(client: GoogleClient, project: str, limit: Limit, metric: str) -> C
     if limit.dimensions:
         return f"Cloud Monitoring does not count it by {', '.join(name for name, _ in limit.dimensions)}"
     return counted_of(client, project, limit, metric, datetime.now(UTC)) or "it has no value of the last day"
-
-
-def _services(client: GoogleClient, project: str, region: str) -> list[dict[str, Any]]:
-    url = f"{endpoint('CLOUD_RUN_V2')}projects/{project}/locations/{region}/services"
-    try:
-        return list(client.pages(url, "services"))
-    except ApiError as error:
-        # A project that never enabled Cloud Run has no service either.
-        if _NEVER_USED in error.message:
-            return []
-        raise

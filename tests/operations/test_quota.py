@@ -67,6 +67,34 @@ def test_the_use_is_that_of_cloud_monitoring_with_its_age_and_unknown_is_not_zer
     found = rows(of(cloud, region="us-east4"))
     assert (found[L4, "us-east4"].used, found[L4, "us-east4"].used_seconds_ago) == (2, 3600)
     assert found["CpuAllocPerProjectRegion", "us-east4"].used is None
+    assert "2 GPUs, 1h ago" in of(cloud, region="us-east4").text()
+
+
+def test_a_stack_shows_the_worst_moment_of_its_deploy_beside_what_is_there(cloud: OneProject) -> None:
+    scaling = {"maxInstanceCount": 2}
+    template = {
+        "scaling": scaling,
+        "nodeSelector": {"accelerator": "nvidia-l4"},
+        "gpuZonalRedundancyDisabled": True,
+        "containers": [{"resources": {"limits": {"nvidia.com/gpu": "1"}}}],
+    }
+    listed = [
+        {"name": f"projects/p/locations/us-east4/services/{name}", "template": template}
+        for name in ("bezel-l4-qat", "chat")
+    ]
+    cloud.server.routes.insert(
+        0, lambda call: Answer(json={"services": listed}) if call.path.endswith("/services") else None
+    )
+    (note,) = of(cloud, stack="l4-qat").notes
+    assert f"{L4}: at its worst moment this deploy may need 5 GPUs of the 3 GPUs allowed in us-east4" in note
+    assert "2 GPUs of the old one, which serves until the new one does" in note
+    scaling["maxInstanceCount"] = 1
+    assert of(cloud, stack="l4-qat").notes == ()
+    cloud.server.routes.insert(
+        0, lambda call: Answer(403, {"error": {"code": 403}}) if call.path.endswith("/services") else None
+    )
+    (note,) = of(cloud, stack="l4-qat").notes
+    assert "what an old revision and other services of us-east4 may hold is not judged: 403" in note
 
 
 @pytest.mark.parametrize(

@@ -20,12 +20,16 @@ from bezel.operations.quotas.places import Region, Zone, is_in, refuse_both
 from bezel.operations.quotas.requests_made import QuotaRequest, requests_of
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Arguments, Result, counted
+from bezel.planner import Plan
 from bezel.planner.assemble.quota import QUOTA_API, USE_API, Need
 from bezel.planner.assemble.quota import request as gcloud_request
+from bezel.planner.assemble.quota_use import tight_deploy, worst_moment
 from bezel.planner.base.hardware import Quota
+from bezel.planner.base.quantities import duration_text
 from bezel.rest import ApiError, RestError
 from bezel.rest.cloud_quotas import Counted, Limit, counted_everywhere, info_of, value_in
 from bezel.rest.quota_preferences import preferences_of
+from bezel.rest.run_services import services_of
 from bezel.text.shell import quoted
 
 _AT_ONCE = 8
@@ -85,7 +89,8 @@ class QuotaReport(Result):
                 row.title,
                 row.place,
                 _shown(row, math.inf if row.is_unlimited else row.limit),
-                _shown(row, row.used),
+                _shown(row, row.used)
+                + ("" if row.used_seconds_ago is None else f", {duration_text(row.used_seconds_ago)} ago"),
                 *((f"{_shown(row, row.needed)}{' SHORT' if row.is_short else ''}",) if self.stack else ()),
                 row.quota,
             )
@@ -112,7 +117,8 @@ def quota(context: Context, arguments: QuotaArguments) -> QuotaReport:
     """
     refuse_both(arguments.region, arguments.zone)
     project = context.cloud_project(arguments.stack)
-    needs = () if arguments.stack is None else needs_of(plan_of(context, arguments.stack)[0])
+    plan = None if arguments.stack is None else plan_of(context, arguments.stack)[0]
+    needs = () if plan is None else needs_of(plan)
     wanted = _wanted(needs, arguments)
     notes: list[str] = []
     context.show(f"asks Cloud Quotas and Cloud Monitoring about {counted(len(wanted), 'quota')} of {project}")
@@ -129,6 +135,7 @@ def quota(context: Context, arguments: QuotaArguments) -> QuotaReport:
         # In other places the stack counts in nothing.
         counted_in = {(each.quota.id, place) for each, needed in wanted for place in (*needed, "all")}
         requests = tuple(each for each in requests if (each.quota, each.place) in counted_in)
+    notes += _of_deploy(context, project, plan, rows) if isinstance(plan, Plan) else []
     return QuotaReport(
         project=project,
         stack=arguments.stack,
@@ -186,6 +193,24 @@ def _or_note(ask: Callable[[], _T], notes: list[str], what: str, project: str = 
     except (RestError, ValueError) as error:
         notes.append(f"{what}: {error}")
     return None
+
+
+def _of_deploy(context: Context, project: str, plan: Plan, rows: Iterable[QuotaRow]) -> list[str]:
+    """What a deploy of the service needs at its worst moment, beside the services that are there."""
+    notes: list[str] = []
+    region, own = plan.service.region, plan.service.name
+    address = context.address("CLOUD_RUN_V2")
+    unknown = f"what an old revision and other services of {region} may hold is not judged"
+    services = _or_note(lambda: services_of(context.google, address, project, region), notes, unknown)
+    if services is None:
+        return notes
+    limits = {row.quota: row.limit for row in rows if row.place == region}
+    for need in needs_of(plan):
+        limit = limits.get(need.quota.id)
+        moment = worst_moment(need, services, own)
+        if limit is not None and (warning := tight_deploy(moment, limit * need.quota.unit, project)):
+            notes.append(warning.partition("\n")[0])
+    return notes
 
 
 def _rows(

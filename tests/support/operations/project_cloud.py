@@ -17,6 +17,7 @@ from tests.support.rest.fake_google import ACCESS_TOKEN, Answer, Call, Server, s
 ROOT = Path(__file__).parents[3]
 PROJECT = PARENT.partition("/")[2]
 PATHS = {
+    "CLOUD_RUN_V2": "run/v2",
     "CLOUD_QUOTAS": "cloudquotas/v1",
     "MONITORING": "monitoring",
     "SECRET_MANAGER": "secretmanager/v1",
