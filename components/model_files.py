@@ -1,9 +1,9 @@
 """Check that a bucket holds a complete model before anything is paid for that needs it.
 
-`ModelFiles` makes nothing and deletes nothing: it is the step between the bucket and the service at which a deploy
-stops when the weights were never copied, or only in part. Leaves the listing to `components.providers.model_files`, the
-definition of a complete model to `bezel.weights.layout`, and the fit of weights and arguments to the plan: it never
-reads the files' contents.
+A LoRA adapter of the server is checked in the same way. `ModelFiles` makes nothing and deletes nothing: it is the step
+between the bucket and the service at which a deploy stops when the weights were never copied, or only in part. Leaves
+the listing to `components.providers.model_files`, the definition of a complete model to `bezel.weights.layout`, and the
+fit of weights and arguments to the plan: it reads no file but the configuration of an adapter.
 
 Example:
     ```python
@@ -32,6 +32,8 @@ class ModelFilesArgs(ComponentArgs):
     """Origin of the model, for the command that copies it: an id on the Hugging Face hub."""
     draft: bool = False
     """Whether it is a draft model, which takes the tokenizer of the model that it drafts for."""
+    adapter_rank: int | None = None
+    """Largest rank that the server takes, for a LoRA adapter; None for a model."""
     bucket_url: Text
     """`WeightsBucket.url`: while it is unknown the bucket is still to be made, and there is nothing to check."""
 
@@ -54,6 +56,7 @@ class ModelFiles(Resource, module="components", name="ModelFiles"):
             "source": args.source,
             "stack": pulumi.get_stack(),
             "draft": args.draft,
+            **({} if args.adapter_rank is None else {"adapter_rank": args.adapter_rank}),
             "bucket_url": args.bucket_url,
             "files": None,
             "total_bytes": None,

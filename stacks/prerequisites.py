@@ -104,7 +104,7 @@ def weights(
     labels: Mapping[str, str],
     written_folder: str = "",
 ) -> tuple[pulumi.Resource, ...]:
-    """Declare the bucket and the checks of its models; nothing where the model comes from elsewhere.
+    """Declare the bucket and the checks of its models and adapters; nothing where the model comes from elsewhere.
 
     Args:
         plan: Plan of the stack.
@@ -133,15 +133,25 @@ def weights(
         ),
         opts=after(identity),
     )
-    models = [("model", planned.path, planned.source, False)]
-    models += [(f"draft-{number}", *draft, True) for number, draft in enumerate(planned.drafts.items())]
+    models: list[tuple[str, str, str, bool, int | None]] = [("model", planned.path, planned.source, False, None)]
+    models += [(f"draft-{number}", *draft, True, None) for number, draft in enumerate(planned.drafts.items())]
+    models += [
+        (f"adapter-{number}", path, "", False, rank) for number, (path, rank) in enumerate(planned.adapters.items())
+    ]
     return bucket, *(
         ModelFiles(
             name,
-            ModelFilesArgs(bucket=bucket.bucket, path=path, source=source, draft=draft, bucket_url=bucket.url),
+            ModelFilesArgs(
+                bucket=bucket.bucket,
+                path=path,
+                source=source,
+                draft=draft,
+                adapter_rank=rank,
+                bucket_url=bucket.url,
+            ),
             opts=after(apis),
         )
-        for name, path, source, draft in models
+        for name, path, source, draft, rank in models
     )
 
 

@@ -6,9 +6,11 @@ every wait here and nothing else.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bezel.simulated_vllm.configuration import faults, tpu
+from bezel.simulated_vllm.configuration.adapters import load_adapters
 from bezel.simulated_vllm.configuration.failures import StartError, refusal
 from bezel.simulated_vllm.configuration.hardware import GIB
 from bezel.simulated_vllm.configuration.hub import hub_models, is_hub_id
@@ -72,7 +74,14 @@ def start(
     except StartError as failure:
         _engine_failed(failure)
         raise
-    return settings
+    try:
+        adapters = load_adapters(options, settings.served_names, machine.resolve)
+    except StartError as failure:
+        traceback(failure.kind, failure.message)
+        raise
+    for adapter in adapters:
+        log("adapter", name=adapter.name, path=adapter.path)
+    return replace(settings, adapters=adapters)
 
 
 def _configured(settings: EngineSettings) -> None:

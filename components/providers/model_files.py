@@ -15,6 +15,7 @@ from pulumi.dynamic import CheckFailure, CheckResult, CreateResult, DiffResult, 
 from bezel.errors import Problem, caused_by
 from bezel.rest import ApiError, GoogleClient, RestError, endpoint
 from bezel.text.shell import quoted
+from bezel.weights.adapter import ADAPTER_CONFIG, adapter_problems, missing_adapter_parts
 from bezel.weights.layout import missing_parts
 from components.base.dynamic import DeployError
 
@@ -29,7 +30,10 @@ class ModelFilesError(DeployError):
 
 
 class ModelFilesProvider(ResourceProvider):
-    """Provider of `ModelFiles`. Inputs: bucket, path, source, stack, draft, bucket_url. Outputs: files, total_bytes."""
+    """Provider of `ModelFiles`. Outputs: files, total_bytes.
+
+    Inputs: bucket, path, source, stack, draft, adapter_rank, bucket_url.
+    """
 
     serialize_as_secret_always = False
 
@@ -84,8 +88,10 @@ def _inspect(props: dict[str, Any], seconds: float) -> dict[str, int]:
     bucket, location = str(props["bucket"]), _location(props)
     # The state of an older deploy does not name its stack.
     command = copy_command(str(props["source"]), location, str(props.get("stack") or "STACK"))
+    folder = f"{props['path']}/" if props["path"] else ""
+    rank = props.get("adapter_rank")
     try:
-        files = _list(bucket, f"{props['path']}/" if props["path"] else "", seconds)
+        files = _list(bucket, folder, seconds)
     except ApiError as error:
         if error.status == 404:
             raise ModelFilesError(
@@ -98,6 +104,9 @@ def _inspect(props: dict[str, Any], seconds: float) -> dict[str, int]:
                 )
             ) from None
         raise
+    if rank is not None:
+        _check_adapter(location, files, f"{folder}{ADAPTER_CONFIG}", int(rank), bucket, seconds, command)
+        return files
     problems = missing_parts(files, draft=bool(props.get("draft")))
     if problems:
         raise ModelFilesError(
@@ -112,6 +121,24 @@ def _inspect(props: dict[str, Any], seconds: float) -> dict[str, int]:
     return files
 
 
+def _check_adapter(
+    location: str, files: dict[str, int], config: str, rank: int, bucket: str, seconds: float, command: str
+) -> None:
+    problems = missing_adapter_parts(files)
+    if not problems:
+        problems = adapter_problems(_read(bucket, config, seconds), rank)
+    if problems:
+        raise ModelFilesError(
+            Problem(
+                location,
+                "not an adapter that the server can load",
+                f"{'; '.join(problems)}; vLLM loads it after the model and would exit, after the GPU was paid for.",
+                f"copy the adapter with `{command}`, or correct lora-modules and max-lora-rank, then run the same "
+                "command again.",
+            )
+        )
+
+
 def copy_command(source: str, location: str, stack: str) -> str:
     """Return the command that copies a model into a bucket.
 
@@ -123,6 +150,13 @@ def copy_command(source: str, location: str, stack: str) -> str:
     if not source:
         return f"gcloud storage cp --recursive FOLDER_WITH_YOUR_COPY/* {quoted(location + '/')}"
     return f".venv/bin/bezel weights copy {quoted(stack)} --from {quoted(f'hf:{source}')}"
+
+
+def _read(bucket: str, name: str, seconds: float) -> bytes:
+    """The content of a small object, at most _LARGEST_CONFIG bytes (Cloud Storage JSON API, objects.get)."""
+    url = f"{endpoint('STORAGE')}b/{quote(bucket, safe='')}/o/{quote(name, safe='')}"
+    with GoogleClient(timeout_seconds=seconds, deadline_seconds=seconds) as client:
+        return client.send("GET", url, params={"alt": "media"}).content
 
 
 def _list(bucket: str, folder: str, seconds: float) -> dict[str, int]:

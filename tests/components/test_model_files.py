@@ -70,6 +70,22 @@ def test_a_draft_model_is_whole_without_a_tokenizer(storage: FakeStorage) -> Non
     assert "tokenizer" in reasons(PROPS)[0]
 
 
+def test_an_adapter_is_looked_for_and_its_rank_compared(storage: FakeStorage) -> None:
+    adapter = {**PROPS, "path": "sql", "source": "", "adapter_rank": 16}
+    place = "gs://acme-models/sql"
+    (reason,) = reasons(adapter)
+    assert f"{place} = not an adapter that the server can load" in reason
+    assert "adapter_config.json is missing; there are no weights (adapter_model.safetensors)" in reason
+    assert f"gcloud storage cp --recursive FOLDER_WITH_YOUR_COPY/* {place}/" in reason
+    storage.buckets["acme-models"] |= {"sql/adapter_config.json": 99, "sql/adapter_model.safetensors": 9}
+    storage.contents["sql/adapter_config.json"] = {"r": 64, "lora_alpha": 16, "target_modules": ["q_proj"]}
+    (reason,) = reasons(adapter)
+    assert "its rank is 64, above max-lora-rank=16" in reason
+    assert reasons({**adapter, "adapter_rank": 64}) == []
+    created = ModelFilesProvider().create({**adapter, "adapter_rank": 64})
+    assert (created.id, created.outs["files"]) == (place, 2)
+
+
 @pytest.mark.slow
 def test_a_half_copied_model_is_no_model(storage: FakeStorage) -> None:
     del storage.buckets["acme-models"][f"{FOLDER}/model-00002-of-00002.safetensors"]

@@ -30,7 +30,9 @@ from tests.support.simulated_vllm.process import MODEL
 from tests.support.simulated_vllm.servers import CONFIGURATIONS, real_configuration, real_url
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    from bezel.simulated_vllm.configuration.settings import EngineSettings
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -100,9 +102,13 @@ def serve(settings):
 
     @contextlib.contextmanager
     def run(
-        *arguments: str, speed: float = 1.0, faults: ServingFaults | None = None, **hardware: object
+        *arguments: str,
+        speed: float = 1.0,
+        faults: ServingFaults | None = None,
+        change: Callable[[EngineSettings], EngineSettings] = lambda made: made,
+        **hardware: object,
     ) -> Iterator[httpx.Client]:
-        engine = Engine(settings(*arguments, **hardware), RealClock(speed), faults)
+        engine = Engine(change(settings(*arguments, **hardware)), RealClock(speed), faults)
         config = uvicorn.Config(
             Server(engine).application(), "127.0.0.1", 0, log_config=None, lifespan="off", callback_notify=None
         )

@@ -47,6 +47,18 @@ def test_the_draft_model_is_looked_at_before_the_service_is_made_too() -> None:
 
 
 @pytest.mark.slow
+def test_adapters_are_looked_at_before_the_service_is_made() -> None:
+    modules = {"enable-lora": True, "max-lora-rank": 32, "lora-modules": ["sql=/mnt/models/own/sql"]}
+    plan = make_plan({**SETTINGS, "vllm": modules}, project="acme-llm", stack="l4-qat")
+    declared = declare(lambda: deploy(plan))
+    looked_at = {files.inputs["path"]: files for files in declared.of("ModelFiles")}
+    assert set(looked_at) == {"gemma-4-12B-it-qat-w4a16-ct", "own/sql"}
+    assert looked_at["own/sql"].inputs["adapter_rank"] == 32
+    assert "adapter_rank" not in looked_at["gemma-4-12B-it-qat-w4a16-ct"].inputs
+    assert declared.waits_for(declared.one("cloudrunv2/service:Service"), looked_at["own/sql"])
+
+
+@pytest.mark.slow
 def test_a_download_may_go_to_the_hub_and_nothing_else_may() -> None:
     for loading in ("fuse", "runai-streamer", "hub"):
         (container,) = deployed(loading).one("cloudrunv2/service:Service").inputs["template"]["containers"]

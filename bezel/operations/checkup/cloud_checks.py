@@ -22,17 +22,22 @@ from bezel.rest import ApiError, GoogleClient
 from bezel.rest.buckets import bucket_of
 from bezel.rest.cloud_quotas import Limit, quota_of
 from bezel.text.shell import quoted
+from bezel.weights.adapter import ADAPTER_CONFIG, adapter_problems, missing_adapter_parts
 from bezel.weights.layout import missing_parts
 
 
 @dataclass(frozen=True)
 class _Folder:
-    """Folder of a model in a bucket: whether it holds a draft model, and whether the first deploy makes the bucket."""
+    """Folder of a model in a bucket: whether it holds a draft model, and whether the first deploy makes the bucket.
+
+    `adapter_rank` is the largest rank that the server takes of an adapter; None for a model.
+    """
 
     bucket: str
     path: str
     is_draft: bool
     is_made: bool
+    adapter_rank: int | None = None
 
     @property
     def address(self) -> str:
@@ -93,7 +98,12 @@ def _folders(plan: AnyPlan, _project: str) -> list[_Folder]:
     if weights.bucket is None:
         return []
     own = _Folder(weights.bucket, weights.path, is_draft=False, is_made=weights.create)
-    return [own, *(_Folder(weights.bucket, path, is_draft=True, is_made=weights.create) for path in weights.drafts)]
+    drafts = (_Folder(weights.bucket, path, is_draft=True, is_made=weights.create) for path in weights.drafts)
+    adapters = (
+        _Folder(weights.bucket, path, is_draft=False, is_made=weights.create, adapter_rank=rank)
+        for path, rank in weights.adapters.items()
+    )
+    return [own, *drafts, *adapters]
 
 
 def _project(context: Context, client: GoogleClient, project: str) -> Iterable[Check]:
@@ -223,6 +233,16 @@ def _weights(context: Context, client: GoogleClient, folder: _Folder, stack: str
         return [check("weights", subject, "problem", "the bucket does not exist", repair)]
     files = {str(row["name"]).removeprefix(f"{folder.path}/"): int(row.get("size") or 0) for row in rows}
     own = {name: size for name, size in files.items() if "/" not in name}
+    if folder.adapter_rank is not None:
+        problems = missing_adapter_parts(own)
+        if not problems:
+            name = quote(f"{folder.path}/{ADAPTER_CONFIG}", safe="")
+            config = client.send("GET", f"{url}/{name}", params={"alt": "media"}).content
+            problems = adapter_problems(config, folder.adapter_rank)
+        if problems:
+            repair = f"copy the adapter to {subject}, or correct lora-modules and max-lora-rank of {stack}."
+            return [check("weights", subject, "problem", "; ".join(problems), repair)]
+        return [check("weights", subject, "ok", f"{len(own)} files of an adapter")]
     if problems := missing_parts(own, draft=folder.is_draft):
         return [check("weights", subject, "problem", "; ".join(problems), f"{copy} copies what is missing.")]
     return [check("weights", subject, "ok", f"{len(own)} files")]

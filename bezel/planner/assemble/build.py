@@ -27,6 +27,7 @@ from bezel.planner.sizing.kv_cache import KV_ELEMENT_BYTES
 from bezel.planner.sizing.memory import sequences_at_a_time
 from bezel.planner.sizing.roofline import Peaks, estimate, gpu_peaks, tpu_peaks
 from bezel.planner.sizing.speculation import speculative_gain
+from bezel.planner.vllm.adapter_modules import adapter_folders
 from bezel.planner.vllm.arguments import NODE_PORT, PORT, render
 from bezel.planner.vllm.loading import MOUNT_FLAGS
 from bezel.planner.vllm.speculation_checks import drafting
@@ -197,12 +198,19 @@ def _weights(stack: ValidatedService) -> WeightsPlan:
         create=chosen.create,
         source=source,
         drafts=_drafts(stack, f"{prefix}/") if loading.in_bucket else {},
+        adapters=dict.fromkeys(
+            adapter_folders(_values(stack), prefix if loading.mounted else ""), stack.engine.adapters.rank
+        ),
     )
+
+
+def _values(stack: ValidatedService) -> dict[str, object]:
+    return {name: argument.value for name, argument in stack.arguments.items()}
 
 
 def _drafts(stack: ValidatedService, prefix: str) -> dict[str, str]:
     """The bucket's folder of the draft model, where the arguments name one."""
-    _, draft, _ = drafting({name: argument.value for name, argument in stack.arguments.items()})
+    _, draft, _ = drafting(_values(stack))
     if not stack.engine.assistant_loaded or not isinstance(draft, str) or not draft.startswith(prefix):
         return {}
     return {draft.removeprefix(prefix).strip("/"): stack.model.assistant or ""}
@@ -289,6 +297,7 @@ def _node(stack: ValidatedLease) -> NodePlan:
             create=settings.weights.create,
             source=stack.model.hub_id or "",
             drafts={},
+            adapters={},
         ),
         compile_cache=cache if stack.start.cached_seconds else "",
         packages="docker" if stack.back_end == "flex_start_vm" else "",

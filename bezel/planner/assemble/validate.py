@@ -41,10 +41,11 @@ from bezel.planner.rules.schedule_checks import check_schedule, entries_of
 from bezel.planner.rules.smoke_checks import check_patience, check_smoke
 from bezel.planner.rules.startup import StartEstimate, check_start, estimate_start
 from bezel.planner.rules.storage_checks import bucket_of, check_own_copy, check_weights
+from bezel.planner.vllm.adapter_modules import check_modules
 from bezel.planner.vllm.argument_conflicts import check_conflicts, check_served
 from bezel.planner.vllm.arguments import MOUNT_PATH, default_options, merge
 from bezel.planner.vllm.device_checks import check_device
-from bezel.planner.vllm.engine_args import EngineArgs, read_engine
+from bezel.planner.vllm.engine_args import EngineArgs, read_engine, served_names
 from bezel.planner.vllm.loading import HUB, LOADINGS, Loading, loading_of, loading_options
 from bezel.planner.vllm.loading_checks import check_loading
 from bezel.planner.vllm.model_relations import check_model_relations
@@ -146,7 +147,14 @@ class Validation:
         return {name: argument.value for name, argument in self.arguments.items()}
 
     def check_engine(
-        self, accelerator: str | None, refused_as: str, environment: Mapping[str, str], copies_at: str, devices: int = 1
+        self,
+        accelerator: str | None,
+        refused_as: str,
+        environment: Mapping[str, str],
+        copies_at: str,
+        devices: int = 1,
+        *,
+        mount: str | None = None,
     ) -> EngineArgs | None:
         """Check combinations of arguments, and read the engine's figures from them.
 
@@ -156,6 +164,7 @@ class Validation:
             environment: variables of the container, without secrets.
             copies_at: prefix of the bucket's folders for vLLM, "" where it takes hub ids.
             devices: GPUs or chips of one machine, which share the model.
+            mount: where the bucket is mounted, "" where it is not, None for leased machines.
         """
         if self.options is None or self.model is None:
             return None
@@ -167,6 +176,13 @@ class Validation:
             environment=environment,
             options=self.options,
             copies_at=copies_at,
+        )
+        self.problems += check_modules(
+            self.values,
+            served_names(self.values.get("served-model-name"), self.model),
+            mount=mount,
+            offline=environment.get("HF_HUB_OFFLINE") == "1",
+            own_image=bool(self.settings.image.repository or self.settings.image.registry),
         )
         self.problems += check_longest_item(self.values, self.model, tpu=refused_as == "tpu")
         self.problems += check_model_relations(
@@ -276,7 +292,8 @@ def validate_service(
     if options and checkpoint:
         problems += check_loading(settings, checkpoint, rules.arguments, bucket)
     copies_at = LOADINGS[chosen].folder_prefix(bucket) if chosen else MOUNT_PATH
-    engine = rules.check_engine(gpu.id if gpu else None, gpu.id if gpu else "", environment, copies_at)
+    mount = copies_at if copies_at == MOUNT_PATH else ""
+    engine = rules.check_engine(gpu.id if gpu else None, gpu.id if gpu else "", environment, copies_at, mount=mount)
     cost = _cost(settings, gpu, memory_gib, problems) if gpu else None
     if gpu is None or checkpoint is None or options is None or engine is None or cost is None:
         raise rules.refusal()

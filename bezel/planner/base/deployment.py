@@ -37,7 +37,8 @@ class WeightsPlan:
     `bucket` is None where none is used, `path` the folder inside it, `create` whether the stack creates it.
     `mount_path` is None without a mount; a mount is read-only, and `mount_options` are flags of GCS FUSE
     without their dashes. `source` is the hub id to copy from ("" where this form is not published). `drafts` are the
-    folders of draft models that the arguments name, each with its hub id.
+    folders of draft models that the arguments name, each with its hub id; `adapters`
+    those of LoRA adapters, each with the largest rank that the server takes.
     """
 
     loading: str
@@ -49,6 +50,7 @@ class WeightsPlan:
     create: bool
     source: str
     drafts: Mapping[str, str]
+    adapters: Mapping[str, int]
 
     @property
     def address(self) -> str:

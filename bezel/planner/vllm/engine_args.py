@@ -79,7 +79,7 @@ def read_engine(arguments: Mapping[str, Argument], model: Model) -> tuple[Engine
         return None, problems
     method, draft, tokens = drafting(values)
     return EngineArgs(
-        served_model=_served(values.get("served-model-name"), model),
+        served_model=served_names(values.get("served-model-name"), model)[0],
         # A length out of range is reported elsewhere; one in range shows whether the rest would fit.
         max_model_len=min(length, model.architecture.context),
         max_num_seqs=seqs,
@@ -100,10 +100,10 @@ def read_engine(arguments: Mapping[str, Argument], model: Model) -> tuple[Engine
     ), problems
 
 
-def _served(value: object, model: Model) -> str:
-    if isinstance(value, list):
-        value = value[0] if value else None
-    return model.id if value is None else str(value)
+def served_names(value: object, model: Model) -> tuple[str, ...]:
+    """Names under which callers ask for the model, by the option served-model-name."""
+    names = value if isinstance(value, list) else [value]
+    return tuple(str(name) for name in names if name is not None) or (model.id,)
 
 
 def _loading(values: Mapping[str, object]) -> str:

@@ -36,6 +36,6 @@ def check_model_relations(
     yield from check_parsers(values)
     yield from check_processor(values, model, options.registered.get("attention-backend", ()), tpu=tpu)
     yield from check_loader(values)
-    yield from check_lora(values, model.id, environment)
+    yield from check_lora(values, environment)
     yield from check_draft_options(values)
     yield from check_relations(values, model, environment, tpu=tpu)

@@ -152,18 +152,25 @@ class Server:
 
     async def _models(self, _: Request) -> Response:
         permission = TEMPLATES["model_permission"] | {"created": (now := int(time.time()))}
+        settings = self._settings
+        rows: list[tuple[str, str, str | None, int | None]] = [
+            (name, settings.model_path, None, settings.max_model_len) for name in settings.served_names
+        ]
+        for each in settings.adapters:
+            named = each.base_model_name in settings.served_names
+            rows.append((each.name, each.path, each.base_model_name if named else settings.served_names[0], None))
         data = [
             {
                 "id": name,
                 "object": "model",
                 "created": now,
                 "owned_by": "vllm",
-                "root": self._settings.model_path,
-                "parent": None,
-                "max_model_len": self._settings.max_model_len,
+                "root": root,
+                "parent": parent,
+                "max_model_len": length,
                 "permission": [permission | {"id": f"modelperm-{secrets.token_hex(8)}"}],
             }
-            for name in self._settings.served_names
+            for name, root, parent, length in rows
         ]
         return json_response({"object": "list", "data": data})
 
@@ -260,7 +267,7 @@ class Server:
             raise EngineDeadError
 
     def _check_model(self, name: str | None) -> None:
-        if name and name not in self._settings.served_names:
+        if name and name not in self._settings.callable_names:
             error = refused("unknown-model", name=name, aliases=", ".join(self._settings.served_names))
             log("model-refused", message=str(error))
             raise error

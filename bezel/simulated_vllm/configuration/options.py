@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from bezel.catalog import vllm_options
+from bezel.simulated_vllm.configuration.adapters import parse_modules
 from bezel.simulated_vllm.configuration.option_classes import configuration_error
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def parse(arguments: Sequence[str], unknown: frozenset[str] = frozenset()) -> ar
     if refused := configuration_error(space):
         parser.error(refused)
     space.model = space.model_tag or space.model
+    space.lora_modules = parse_modules(space.lora_modules, parser.error)
     defaults = _defaults(unknown)
     space.given = tuple(name for name, value in vars(space).items() if defaults.get(name) != value)
     return space

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bezel.simulated_vllm.configuration import checks, option_relations, parsers
-from bezel.simulated_vllm.configuration.adapters import check_adapter_names, check_adapters
+from bezel.simulated_vllm.configuration.adapter_options import check_adapters
 from bezel.simulated_vllm.configuration.attention import check_attention, check_attention_options
 from bezel.simulated_vllm.configuration.draft_options import check_draft_options
 from bezel.simulated_vllm.configuration.encoder import check_longest_item, longest_item
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
+    from bezel.simulated_vllm.configuration.adapters import LoRAModulePath
     from bezel.simulated_vllm.configuration.checkpoint import Checkpoint
     from bezel.simulated_vllm.configuration.hardware import SimulatedMachine
 
@@ -75,9 +76,15 @@ class EngineSettings:
     allowed: AllowedOrigins
     seed: int
     port: int
+    adapters: tuple[LoRAModulePath, ...] = field(default=(), kw_only=True)
     # Excluded from every printed or hashed form of the settings.
     host: str = field(repr=False)
     api_keys: tuple[str, ...] = field(repr=False)
+
+    @property
+    def callable_names(self) -> tuple[str, ...]:
+        """Names that a request may ask for: those of the model and of its adapters."""
+        return (*self.served_names, *(adapter.name for adapter in self.adapters))
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -156,7 +163,6 @@ def make_settings(
         draft=drafting.draft if drafting else None,
     )
     checks.check_sampling_fits(model, chip, sequences=sequences, utilization=utilization)
-    check_adapter_names(options)
     parsers.check_application(options)
     return EngineSettings(
         model_path=options.model,

@@ -21,6 +21,7 @@ class FakeStorage:
     def __init__(self) -> None:
         self.buckets: dict[str, dict[str, int]] = {}
         self.requests: list[str] = []
+        self.contents: dict[str, object] = {}
         self.fault: int | None = None
         self.base = ""
 
@@ -32,6 +33,8 @@ class FakeStorage:
         if authorization != f"Bearer {TOKEN}":
             return 401, _error(401, "Invalid Credentials")
         parts = urlsplit(path)
+        if "/o/" in parts.path:
+            return 200, self.contents[unquote(parts.path.partition("/o/")[2])]
         bucket = unquote(parts.path.removeprefix("/storage/v1/b/").removesuffix("/o"))
         if bucket not in self.buckets:
             return 404, _error(404, "The specified bucket does not exist.")

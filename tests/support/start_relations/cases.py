@@ -27,6 +27,7 @@ from bezel.catalog import model, models, vllm_options
 from bezel.planner import LeasePlan, PlanError, make_plan
 from bezel.planner.vllm.arguments import merge, render
 from bezel.pulumi_engine.project import Project
+from bezel.simulated_vllm.configuration.adapters import load_adapters
 from bezel.simulated_vllm.configuration.failures import StartError
 from bezel.simulated_vllm.configuration.hardware import machine_from_environment
 from bezel.simulated_vllm.configuration.options import VERSION, parse
@@ -38,6 +39,7 @@ ROOT = Path(__file__).parents[3]
 FIXTURES = ROOT / "tests" / "fixtures" / "start_relations"
 STACKS = Project(ROOT).stacks()
 OPTIONS = vllm_options(VERSION)
+ADAPTER = {"r": 8, "lora_alpha": 16, "target_modules": ["q_proj"]}
 UNPRICED = "gce-l4x8"  # the plan needs its price, which its owner knows
 _FOLDERS = ("/mnt/models", "/dev/shm/models", "/var/lib/bezel/models")  # noqa: S108 - of containers
 
@@ -105,10 +107,14 @@ def _options(case: Case) -> dict[str, Any]:
 
 
 def seed_models(folder: Path) -> None:
-    """Write what localcloud seeds for every model, its assistant and the shipped stacks' own folders."""
+    """Write what localcloud seeds for every model, its assistant and the stacks' own folders, and two adapters."""
     places = {row.folder: row.id for row in models().values() if row.folder}
     places |= {str(row.assistant).rsplit("/", 1)[-1]: str(row.assistant) for row in models().values() if row.assistant}
     places |= {shipped_plan(stack).weights.path: shipped_plan(stack).model for stack in STACKS}
+    for adapter in ("a", "b"):
+        (folder / adapter).mkdir()
+        (folder / adapter / "adapter_config.json").write_text(json.dumps(ADAPTER))
+        (folder / adapter / "adapter_model.safetensors").write_bytes(b"")
     for path, name in places.items():
         (folder / path).mkdir(parents=True, exist_ok=True)
         for file, content in model_files(name).items():
@@ -130,7 +136,8 @@ def start_case(case: Case, folder: Path) -> str | None:
     try:
         with contextlib.redirect_stderr(said):
             options = parse(words)
-        make_settings(options, _machine(case, plan, folder), environment)
+        machine = _machine(case, plan, folder)
+        load_adapters(options, make_settings(options, machine, environment).served_names, machine.resolve)
     except SystemExit:
         return said.getvalue().strip().splitlines()[-1]
     except StartError as error:
