@@ -23,6 +23,12 @@ BUCKETS = (
     "goog-models", "google-models", "my-google", "my-g00gle", "g00gle1", "192.168.5.4", "a..b", "a." + "b" * 64,
     "b" * 64, "ab", "-ab", "ab-", "Ab1", "a b", ".ab", "ab.",
 )  # fmt: skip
+# Connectors whose package no image of vLLM has, and those that turn the hybrid cache manager off.
+UNFIT = {
+    *("FlexKVConnectorV1", "HF3FSKVConnector", "MoRIIOConnector"),
+    *("ExampleConnector", "LMCacheConnectorV1", "LMCacheMPConnector"),
+}
+FIT = sorted({*CONNECTORS} - UNFIT)
 REFUSED = [
     ({"prefix-match-unit": 64}, "prefix-match-unit"),
     ({"prefix-match-unit": 3}, "prefix-match-unit"),
@@ -32,6 +38,13 @@ REFUSED = [
     ({"limit-mm-per-prompt": {"video": {"count": -1}}}, "limit-mm-per-prompt.video.count"),
     ({"limit-mm-per-prompt": {"video": {"num_frames": 0}}}, "limit-mm-per-prompt.video.num_frames"),
     ({"limit-mm-per-prompt": {"audio": {"width": 4}}}, "limit-mm-per-prompt.audio.width"),
+    ({"limit-mm-per-prompt": {"image": {"width": None}}}, "limit-mm-per-prompt.image.width"),
+    ({"limit-mm-per-prompt": {"image": None}}, "limit-mm-per-prompt.image"),
+    ({"limit-mm-per-prompt": {"other": -1}}, "limit-mm-per-prompt.other"),
+    *(
+        ({"kv-transfer-config": {"kv_connector": name, "kv_role": "kv_both"}}, "kv-transfer-config.kv_connector")
+        for name in sorted(UNFIT)
+    ),
     ({"served-model-name": "a\0b"}, "served-model-name"),
     ({"served-model-name": "a\nb"}, "served-model-name"),
     ({"served-model-name": ["good", "a\rb"]}, "served-model-name"),
@@ -50,10 +63,10 @@ def test_an_option_that_ends_the_start_is_refused(options, key):
         {"prefix-match-unit": 64, "enable-prefix-caching": False},
         {"limit-mm-per-prompt": {"image": 0, "video": {"count": 1, "num_frames": 8}}},
         {"served-model-name": ["gemma", "größe/1.0"]},
+        {"limit-mm-per-prompt": {"other": {"width": 0}, "image": {"count": "2"}}},
         *(
             {"kv-transfer-config": {"kv_connector": name, "kv_role": "kv_both"}}
-            for name in CONNECTORS
-            if name != "HiSparseConnector"  # of models with an index of sparse attention
+            for name in sorted({*CONNECTORS} - UNFIT - {"HiSparseConnector"})  # of models with sparse attention's index
         ),
     ],
     ids=json.dumps,
@@ -102,3 +115,30 @@ def test_devices_that_replicas_use_are_not_called_idle():
 def test_a_reason_holds_for_the_value_that_it_is_given_for(option, value, words):
     (problem,) = problems_of({"vllm": {option: value}})
     assert words in problem.consequence
+
+
+@pytest.mark.parametrize(
+    ("name", "package"), [("NixlConnector", "nixl"), ("MooncakeConnector", "mooncake"), ("OffloadingConnector", "")]
+)
+def test_a_package_that_the_image_may_lack_is_said_to_be_unchecked(name, package):
+    transfer = {"kv-transfer-config": {"kv_connector": name, "kv_role": "kv_both"}}
+    made = make_plan(with_changes({"vllm": transfer}), project="p", stack="s")
+    assert bool(made.warnings) is bool(package)
+    assert all(f"needs the package {package}" in warning and "not checked" in warning for warning in made.warnings)
+
+
+def test_an_own_image_may_have_what_a_connector_needs():
+    changes = {
+        "image": {"registry": "ghcr.io", "repository": "acme/vllm", "tag": "v0.32.0"},
+        "vllm": {"kv-transfer-config": {"kv_connector": "MoRIIOConnector", "kv_role": "kv_both"}},
+    }
+    (warning,) = make_plan(with_changes(changes), project="p", stack="s").warnings
+    assert "needs the package mori: not checked" in warning
+
+
+def test_a_connector_within_another_is_judged_too():
+    for name, said in (("NoSuch", "no such connector"), ("LMCacheConnectorV1", "hybrid cache manager"), (FIT[0], None)):
+        inner = {"connectors": [{"kv_connector": name, "kv_role": "kv_both"}]}
+        outer = {"kv_connector": "MultiConnector", "kv_role": "kv_both", "kv_connector_extra_config": inner}
+        found = [each for each in problems_of({"vllm": {"kv-transfer-config": outer}}) if each.value == name]
+        assert [said in each.consequence for each in found] == ([True] if said else [])

@@ -15,7 +15,9 @@ from bezel.planner.base.money import Priced, figure
 from bezel.planner.base.option_values import as_int
 from bezel.planner.base.quantities import GIB
 from bezel.planner.cost.weights_transfer import BucketPlace, Transfer
+from bezel.planner.rules.image_checks import is_own
 from bezel.planner.rules.request_notes import concurrency_warnings, timeout_warnings
+from bezel.planner.vllm.late_values import unchecked_packages
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -102,7 +104,13 @@ class _StackPlan:
     def warnings(self) -> tuple[str, ...]:
         """What is to be known before a deploy, and refuses none."""
         transfer = self.transfer()
-        given = [self._place_warning, transfer.warning() if transfer else "", *self._request_warnings, *self.unchecked]
+        packages = unchecked_packages(
+            self.settings.vllm.get("kv-transfer-config"), own_image=is_own(self.settings.image)
+        )
+        given = [
+            *(self._place_warning, transfer.warning() if transfer else ""),
+            *(*self._request_warnings, *packages, *self.unchecked),
+        ]
         return tuple(filter(None, given))
 
     @property

@@ -32,7 +32,7 @@ from bezel.planner.cost.price_rows import check_own_prices, mispriced
 from bezel.planner.cost.service_cost import BILLING, SERVICE, Cost, check_cost, check_idle_cost, gpu_item, service_cost
 from bezel.planner.rules import platform_checks as platform
 from bezel.planner.rules.env_checks import check_environment, planned_variables
-from bezel.planner.rules.image_checks import check_image, recording_of, unrecorded
+from bezel.planner.rules.image_checks import check_image, is_own, recording_of, unrecorded
 from bezel.planner.rules.lease_checks import check_service_only
 from bezel.planner.rules.memory_checks import check_memory, gpu_memory
 from bezel.planner.rules.network_checks import check_ingress, check_vpc
@@ -168,6 +168,7 @@ class Validation:
         """
         if self.options is None or self.model is None:
             return None
+        own_image = is_own(self.settings.image)
         self.problems += check_conflicts(
             self.arguments,
             self.model,
@@ -176,13 +177,14 @@ class Validation:
             environment=environment,
             options=self.options,
             copies_at=copies_at,
+            own_image=own_image,
         )
         self.problems += check_modules(
             self.values,
             served_names(self.values.get("served-model-name"), self.model),
             mount=mount,
             offline=environment.get("HF_HUB_OFFLINE") == "1",
-            own_image=bool(self.settings.image.repository or self.settings.image.registry),
+            own_image=own_image,
         )
         self.problems += check_longest_item(self.values, self.model, tpu=refused_as == "tpu")
         self.problems += check_model_relations(

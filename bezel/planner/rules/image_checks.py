@@ -11,7 +11,7 @@ import re
 from bezel.errors import Problem
 from bezel.planner.base.deployment import ImagePlan
 from bezel.planner.base.problems import setting
-from bezel.planner.base.settings import Settings
+from bezel.planner.base.settings import Image, Settings
 from bezel.text.shell import quoted
 
 COMMAND = "bezel catalog record-options"
@@ -27,6 +27,11 @@ _FORMS = {
     "digest": (re.compile(r"sha256:[0-9a-f]{64}"), "sha256: and 64 hexadecimal digits"),
     "options": (re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"), "the name of a recording, e.g. 0.32.0"),
 }
+
+
+def is_own(image: Image) -> bool:
+    """Whether an image is not vLLM's own, and may hold further packages and files."""
+    return bool(image.registry or image.repository)
 
 
 def image_plan(settings: Settings, registry: str, repository: str) -> ImagePlan:

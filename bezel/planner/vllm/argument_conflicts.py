@@ -53,6 +53,7 @@ def check_conflicts(
     environment: Mapping[str, str],
     options: VllmOptions,
     copies_at: str = MOUNT_PATH,
+    own_image: bool = False,
 ) -> Iterator[Problem]:
     """Every combination of arguments that cannot work.
 
@@ -64,6 +65,7 @@ def check_conflicts(
         environment: of the container, without secrets.
         options: the recorded list of the pinned release.
         copies_at: prefix of the bucket's folders for vLLM, "" where it takes hub ids.
+        own_image: whether the image is not vLLM's own.
     """
     values = {name: argument.value for name, argument in arguments.items()}
     yield from _lengths(values, model, environment)
@@ -72,7 +74,9 @@ def check_conflicts(
     yield from _needs(values)
     yield from _without(values, model)
     yield from _quantization(values, model)
-    yield from check_values(values, on_tpu=accelerator is not None and accelerator.startswith("v6e"))
+    yield from check_values(
+        values, on_tpu=accelerator is not None and accelerator.startswith("v6e"), own_image=own_image
+    )
     yield from check_speculation(values, model, options, copies_at)
     yield from _offline(values, environment, copies_at)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from bezel.catalog import closest
 from bezel.errors import NOT_SHOWN
 from bezel.planner.base.option_values import as_int
-from bezel.planner.base.problems import of_option, one_of
+from bezel.planner.base.problems import of_option, one_of, setting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -40,19 +40,31 @@ CONNECTORS = (
     "OffloadingConnector",
     "SimpleCPUOffloadConnector",
 )
+# Packages of connectors: in vLLM's image by the recipe of its releases, and in none of its images.
+_BUILT_IN = {
+    **dict.fromkeys(("NixlConnector", "NixlPullConnector", "NixlPushConnector"), "nixl"),
+    **dict.fromkeys(("MooncakeConnector", "MooncakeStoreConnector"), "mooncake-transfer-engine"),
+    **dict.fromkeys(("LMCacheConnectorV1", "LMCacheMPConnector"), "lmcache"),
+}
+_NOT_IN_IMAGE = {"FlexKVConnectorV1": "flexkv", "HF3FSKVConnector": "hf3fs_fuse", "MoRIIOConnector": "mori"}
+_MULTI = "MultiConnector"
+# Without vLLM's SupportsHMA: with them all layers of Gemma 4 share one group of the cache.
+_ONE_GROUP = ("ExampleConnector", "FlexKVConnectorV1", "HF3FSKVConnector", "LMCacheConnectorV1", "LMCacheMPConnector")
+_HYBRID = ("OffloadingConnector", "SimpleCPUOffloadConnector", "NixlConnector", "MooncakeStoreConnector")
 
 
-def check_values(values: Mapping[str, Any], *, on_tpu: bool) -> Iterator[Problem]:
+def check_values(values: Mapping[str, Any], *, on_tpu: bool, own_image: bool) -> Iterator[Problem]:
     """Refuse values that end the start.
 
     Args:
         values: of the options, by option name.
         on_tpu: whether tpu-inference chooses the cache's block size.
+        own_image: whether the image is not vLLM's own, and may hold further packages.
     """
     yield from _characters(values)
     yield from _media(values.get("limit-mm-per-prompt"))
     if not on_tpu:  # the plugin has connectors of its own (bezel.planner.vllm.device_checks)
-        yield from _connector(values.get("kv-transfer-config"))
+        yield from _connector(values.get("kv-transfer-config"), own_image=own_image)
         yield from _prefix_unit(values)
 
 
@@ -70,7 +82,8 @@ def _characters(values: Mapping[str, Any]) -> Iterator[Problem]:
 def _media(limits: object) -> Iterator[Problem]:
     for medium, limit in limits.items() if isinstance(limits, dict) else ():
         sizes = limit if isinstance(limit, dict) else {"count": limit}
-        known = ("count", *_SIZES.get(str(medium), ()))
+        # Of a medium that vLLM does not know it reads the count and ignores the rest.
+        known = ("count", *_SIZES.get(str(medium), tuple(map(str, sizes))))
         for key, value in sizes.items():
             name = f"limit-mm-per-prompt.{medium}" + (f".{key}" if isinstance(limit, dict) else "")
             least = 0 if key == "count" else 1
@@ -78,18 +91,48 @@ def _media(limits: object) -> Iterator[Problem]:
             if key not in known:
                 repair = one_of(known, closest(str(key), known))
                 yield of_option(name, value, f"vLLM does not know this key: {_EXITS}", repair)
-            elif (number is None or number < least) and not (value is None and key != "count"):
+            elif number is None or (number < least and (key == "count" or medium in _SIZES)):
                 expected = f"a whole number of at least {least}"
                 yield of_option(name, value, f"vLLM expects {expected}: {_EXITS}", f"write {expected}.")
 
 
-def _connector(transfer: object) -> Iterator[Problem]:
+def _connectors(transfer: object) -> Iterator[str]:
+    """Names of a KV connector and of those within it, but for those of modules of one's own."""
     if not isinstance(transfer, dict) or transfer.get("kv_connector_module_path"):
         return
-    name = transfer.get("kv_connector")
-    if name and name not in CONNECTORS:
-        repair = one_of(CONNECTORS, closest(str(name), CONNECTORS))
-        yield of_option("kv-transfer-config.kv_connector", name, f"vLLM has no such connector: {_EXITS}", repair)
+    yield str(transfer.get("kv_connector") or "")
+    extra = transfer.get("kv_connector_extra_config")
+    inner = extra.get("connectors") if isinstance(extra, dict) and transfer.get("kv_connector") == _MULTI else None
+    for each in inner if isinstance(inner, list) else ():
+        yield from _connectors(each)
+
+
+def _connector(transfer: object, *, own_image: bool) -> Iterator[Problem]:
+    key = "kv-transfer-config.kv_connector"
+    for name in filter(None, _connectors(transfer)):
+        if name not in CONNECTORS:
+            repair = one_of(CONNECTORS, closest(name, CONNECTORS))
+            yield of_option(key, name, f"vLLM has no such connector: {_EXITS}", repair)
+        elif name in _NOT_IN_IMAGE and not own_image:
+            package, repair = (
+                _NOT_IN_IMAGE[name],
+                f"choose another connector, or set `{setting('image')}` to one with it.",
+            )
+            yield of_option(key, name, f"vLLM's image lacks the package {package}: {_EXITS}", repair)
+        elif name in _ONE_GROUP:
+            consequence = (
+                "vLLM turns the hybrid cache manager off for it: the cache would have another size than the plan "
+                "computes, so the memory fit would not be known."
+            )
+            yield of_option(key, name, consequence, f"choose one of {', '.join(_HYBRID)}.")
+
+
+def unchecked_packages(transfer: object, *, own_image: bool) -> Iterator[str]:
+    """Say which packages of a KV connector are not known to be in the image."""
+    for name in filter(None, _connectors(transfer)):
+        if package := _NOT_IN_IMAGE.get(name) if own_image else _BUILT_IN.get(name):
+            recipe = "" if own_image else ", as the recipe of vLLM's releases has it (requirements/kv_connectors.txt)"
+            yield f"kv_connector {name} needs the package {package}: not checked: whether the image has it{recipe}."
 
 
 def _prefix_unit(values: Mapping[str, Any]) -> Iterator[Problem]:

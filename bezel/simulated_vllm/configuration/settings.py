@@ -11,7 +11,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from bezel.simulated_vllm.configuration import checks, option_relations, parsers
+from bezel.simulated_vllm.configuration import checks, option_relations, parsers, start_values
 from bezel.simulated_vllm.configuration.adapter_options import check_adapters
 from bezel.simulated_vllm.configuration.attention import check_attention, check_attention_options
 from bezel.simulated_vllm.configuration.draft_options import check_draft_options
@@ -119,8 +119,11 @@ def make_settings(
     parsers.check_structured_outputs(options)
     checks.check_variables(environment, xla=bool(chip.xla), names=options.fail_on_environ_validation)
     model = read_model(options.model, machine)
+    start_values.check_media(options, multimodal=model.multimodal)
     check_fields(options, multimodal=model.multimodal)
     checks.check_combinations(options, model, accelerators=machine.accelerators)
+    if not chip.xla:  # the plugin has connectors of its own
+        start_values.check_connector(options.kv_transfer_config)
     max_model_len = _max_model_len(options, model, environment)
     checks.check_quantisation(options, model, tpu=bool(chip.xla))
     check_relations(options, model, environment, tpu=bool(chip.xla))
@@ -162,6 +165,8 @@ def make_settings(
         batched_tokens=batched,
         draft=drafting.draft if drafting else None,
     )
+    if not chip.xla:
+        start_values.check_match_unit(options, memory.layout)
     checks.check_sampling_fits(model, chip, sequences=sequences, utilization=utilization)
     parsers.check_application(options)
     return EngineSettings(
