@@ -17,7 +17,7 @@ from tests.support.planner.l4_stack import problems_of, with_changes
 from tests.support.planner.v6e_stack import V6E4_MOE, changed, lease_plan, lease_problems
 
 MTP = "/mnt/models/gemma-4-12B-it-assistant"
-TRANSFER = {"kv_connector": "ExampleConnector", "kv_role": "kv_both"}
+TRANSFER = {"kv_connector": "OffloadingConnector", "kv_role": "kv_both"}
 SPY = {"dest": "spy", "flags": ["--spy"], "kind": "value", "type": "str"}
 
 

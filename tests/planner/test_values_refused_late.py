@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from bezel.planner import make_plan
+from bezel.planner import PlanError, make_plan
 from bezel.planner.base.settings import Settings
 from bezel.planner.vllm.late_values import CONNECTORS
 from tests.support.planner.l4_stack import problems_of, with_changes
@@ -22,6 +22,7 @@ SWITCHES = [
 BUCKETS = (
     "goog-models", "google-models", "my-google", "my-g00gle", "g00gle1", "192.168.5.4", "a..b", "a." + "b" * 64,
     "b" * 64, "ab", "-ab", "ab-", "Ab1", "a b", ".ab", "ab.",
+    "my-g00gl3", "my-googie",
 )  # fmt: skip
 # Connectors whose package no image of vLLM has, and those that turn the hybrid cache manager off.
 UNFIT = {
@@ -142,3 +143,20 @@ def test_a_connector_within_another_is_judged_too():
         outer = {"kv_connector": "MultiConnector", "kv_role": "kv_both", "kv_connector_extra_config": inner}
         found = [each for each in problems_of({"vllm": {"kv-transfer-config": outer}}) if each.value == name]
         assert [said in each.consequence for each in found] == ([True] if said else [])
+
+
+@pytest.mark.parametrize("name", ["PATH", "VIRTUAL_ENV", "PORT", "K_SERVICE", "1A", "A-B", "A.B"])
+def test_a_secret_under_a_variable_of_image_or_platform_is_refused(name):
+    (problem,) = problems_of({"secrets": {name: "token"}})
+    assert problem.key == f"bezel:secrets.{name}"
+
+
+@pytest.mark.parametrize("project", ["example.com:acme-llm", "googly-eyes", "my-g00gle"])
+def test_a_default_bucket_that_google_refuses_is_refused(project):
+    with pytest.raises(PlanError) as refused:
+        make_plan(with_changes({}), project=project, stack="s")
+    assert ("bezel:weights.bucket", f"its default, {project}-models") in [
+        (problem.key, problem.consequence.partition(", is not")[0]) for problem in refused.value.problems
+    ]
+    for other in ({"bucket": "acme-models"}, {"loading": "hub"}):
+        assert make_plan(with_changes({"weights": other}), project=project, stack="s")

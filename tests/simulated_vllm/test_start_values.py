@@ -1,7 +1,6 @@
 """Values that the parser takes and the start refuses: the verdicts of vLLM 0.32.0's own classes, recorded by hand."""
 
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -10,9 +9,6 @@ from bezel.simulated_vllm.configuration.hardware import machine_from_environment
 from bezel.simulated_vllm.configuration.options import parse
 from bezel.simulated_vllm.configuration.settings import EngineSettings, make_settings
 from tests.support.simulated_vllm.process import MODEL
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LEAST, ABOVE, WHOLE = "greater than or equal to 0", "greater than 0", "valid integer"
 # What vLLM's MultiModalConfig and ModelConfig say to each limit; None where they take it.
@@ -52,7 +48,7 @@ CONNECTORS = {
 @pytest.fixture(scope="module")
 def started(tmp_path_factory: pytest.TempPathFactory):
     """Settings of a model with images and video, whose blocks have 16 and 32 tokens, or of its text alone."""
-    folder: Path = tmp_path_factory.mktemp("models")
+    folder = tmp_path_factory.mktemp("models")
     text = MODEL | {"head_dim": 32, "global_head_dim": 64, "num_key_value_heads": 1, "num_global_key_value_heads": 1}
     for name, config in (("seeing", {"text_config": text, "vision_config": {}, "audio_config": {}}), ("text", text)):
         (folder / name).mkdir()

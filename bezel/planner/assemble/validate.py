@@ -125,7 +125,7 @@ class Validation:
         self.problems += check_ingress(settings.access, settings.smoke)
         self.problems += platform.check_secrets(settings.secrets, planned)
         self.problems += platform.check_labels(settings.labels)
-        self.problems += check_weights(settings.weights)
+        self.problems += check_weights(settings.weights, self.project or "", in_bucket=self.offline)
         if self.model:
             self.problems += check_own_copy(settings.weights, self.model) if self.offline else []
             self.problems += platform.check_label_count(settings.labels, stack_labels(settings, self.model, self.stack))

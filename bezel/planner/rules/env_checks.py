@@ -14,7 +14,7 @@ from bezel.catalog import closest, tpu_variables
 from bezel.errors import NOT_SHOWN, Problem, shown
 from bezel.planner.base.option_values import as_float, as_int
 from bezel.planner.base.problems import one_of, setting
-from bezel.planner.rules.platform_checks import API_KEY, RESERVED, VARIABLE
+from bezel.planner.rules.platform_checks import API_KEY, OF_THE_IMAGE, RESERVED, VARIABLE
 from bezel.planner.vllm.option_checks import refused_key
 from bezel.text.redaction import is_secret
 
@@ -29,8 +29,6 @@ MAX_VARIABLES = 1000
 MAX_NAME = 32_768  # characters
 MAX_VALUE = 32_768  # bytes
 _RESERVED_PREFIX = "X_GOOGLE_"
-# Variables by which the image finds its programs: a value replaces the image's. Those that load code are risks.
-_OF_THE_IMAGE = frozenset({"PATH", "VIRTUAL_ENV"})
 
 
 def planned_variables(gpu: Accelerator | None, *, offline: bool) -> dict[str, str]:
@@ -90,7 +88,7 @@ def check_name(name: str, value: str, planned: Mapping[str, str], secrets: Mappi
         )
     if name in RESERVED or name in planned:
         return Problem(key, value, f"the {'plan' if name in planned else 'platform'} sets it.", "remove it.")
-    if name in _OF_THE_IMAGE:
+    if name in OF_THE_IMAGE:
         consequence = "it replaces the image's own value, by which vLLM and its libraries are found: it may not start."
         return Problem(key, value, consequence, "remove it.")
     if name in secrets:

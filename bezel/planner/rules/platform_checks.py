@@ -38,6 +38,8 @@ VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LABEL_KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
 API_KEY = "VLLM_API_KEY"
+# Variables by which the image finds its programs: a value replaces the image's. Those that load code are risks.
+OF_THE_IMAGE = frozenset({"PATH", "VIRTUAL_ENV"})
 RESERVED = ("PORT", "K_SERVICE", "K_REVISION", "K_CONFIGURATION")
 
 
@@ -176,6 +178,8 @@ def _refused_variable(variable: str, environment: Mapping[str, str]) -> str | No
         return "the plan sets it itself."
     if not VARIABLE.fullmatch(variable) or variable in RESERVED:
         return "Cloud Run refuses such a variable."
+    if variable in OF_THE_IMAGE:
+        return "it replaces the image's own value, by which vLLM and its libraries are found: it may not start."
     if variable.startswith("VLLM_"):
         return "vLLM reads no secret from it, and exits on a VLLM_ variable that it does not know."
     return None

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from bezel.errors import NOT_SET, Problem, shown
+from bezel.planner.base.names import is_project_id
 from bezel.planner.base.problems import setting
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ _PART_BYTES, _PATH_BYTES = 255, 900
 # Google's rules of names: https://cloud.google.com/storage/docs/buckets#naming. Names with dots may be longer.
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
 _BUCKET_PART, _ADDRESS = 63, re.compile(r"\d+\.\d+\.\d+\.\d+")
-_GOOGLE = re.compile(r"^goog|g[o0]{2}g[l1]e")  # its own name, a beginning of it, and what looks like it
+# Its own name, a beginning of it, and what reads like it: a name with g00gl3 was refused.
+_GOOGLE = re.compile(r"^goog|g[o0]{2}g[l1i][e3]")
 
 
 def bucket_of(weights: Weights, project: str) -> str:
@@ -27,9 +29,23 @@ def bucket_of(weights: Weights, project: str) -> str:
     return weights.bucket or f"{project}-models"
 
 
-def check_weights(weights: Weights) -> Iterator[Problem]:
-    """Check that the bucket is a bare name and the folder a relative path."""
+def check_weights(weights: Weights, project: str, *, in_bucket: bool) -> Iterator[Problem]:
+    """Check that the bucket is a bare name and the folder a relative path.
+
+    Args:
+        weights: of the stack file.
+        project: id of the project, which is part of the default name; "" where it is not known.
+        in_bucket: whether the stack reads its model from a bucket.
+    """
     bucket, path = weights.bucket, weights.path
+    if (
+        bucket is None
+        and in_bucket
+        and is_project_id(project)
+        and not _is_bucket(default := bucket_of(weights, project))
+    ):
+        consequence = f"its default, {default}, is not a valid name of a bucket: Cloud Storage refuses it."
+        yield Problem(setting("weights.bucket"), NOT_SET, consequence, "write the name of a bucket of your own.")
     if bucket is not None and not _is_bucket(bucket):
         bare = bucket.removeprefix("gs://").split("/")[0]
         form = (

@@ -1,7 +1,5 @@
 """Buckets: created, read, listed, changed, locked and deleted; their policies are in policies.py."""
 
-import re
-
 from starlette.responses import Response
 
 from bezel.catalog.storage_locations import location_kind, storage_locations
@@ -15,6 +13,7 @@ from bezel.localcloud.routing.iam_policies import write_policy
 from bezel.localcloud.routing.router import Call
 from bezel.localcloud.services.storage.api import BUCKET, OF_BUCKETS, POLICY, api, bucket_of
 from bezel.localcloud.services.storage.buckets import soft_delete
+from bezel.localcloud.services.storage.buckets.names import is_bucket_name
 from bezel.localcloud.services.storage.buckets.policies import forget_object_policies, heed_uniform_access
 from bezel.localcloud.services.storage.conditions import check_etags, check_preconditions
 from bezel.localcloud.services.storage.encryption.kms_keys import STORAGE_AGENT, check_key, default_of
@@ -39,7 +38,7 @@ def create(call: Call) -> Json:
     """Create a bucket."""
     name = str(call.body.get("name") or "")
     _check_project(call)
-    if not re.fullmatch(r"[a-z0-9][a-z0-9_.-]{1,61}[a-z0-9]", name):
+    if not is_bucket_name(name):
         raise invalid(f"Invalid bucket name: '{name}'")
     location, now = str(call.body.get("location") or "US").upper(), timestamp(call.cloud.pace.now())
     if location.lower() not in regions() and location not in storage_locations():
