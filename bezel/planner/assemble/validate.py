@@ -37,6 +37,7 @@ from bezel.planner.rules.lease_checks import check_service_only
 from bezel.planner.rules.memory_checks import check_memory, gpu_memory
 from bezel.planner.rules.network_checks import check_ingress, check_vpc
 from bezel.planner.rules.observability_checks import check_observability
+from bezel.planner.rules.process_limits import check_process
 from bezel.planner.rules.schedule_checks import check_schedule, entries_of
 from bezel.planner.rules.smoke_checks import check_patience, check_smoke
 from bezel.planner.rules.startup import StartEstimate, check_start, estimate_start
@@ -140,6 +141,7 @@ class Validation:
         self.problems += check_options(self.arguments, options)
         self.problems += check_risks(settings, self.arguments, options)
         self.problems += check_serving(self.values, settings, leased=leased)
+        self.problems += check_process(self.values, settings.variables, leased=leased)
 
     @property
     def values(self) -> dict[str, object]:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 
 _DOMAIN = r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])"
-_EMAIL = rf"[A-Za-z0-9._%+'-]+@{_DOMAIN}"
-SERVICE_ACCOUNT = re.compile(r"[a-z0-9][a-z0-9-]*@(?:[a-z0-9.-]+\.)?gserviceaccount\.com")
+EMAIL = re.compile(rf"(?=.{{1,254}}\Z)[A-Za-z0-9._%+'-]{{1,64}}@{_DOMAIN}", re.IGNORECASE)
+SERVICE_ACCOUNT = re.compile(r"[a-z0-9][a-z0-9-]{0,62}@(?:[a-z0-9.-]+\.)?gserviceaccount\.com")
 _KUBERNETES = r"[a-z][a-z0-9-]+\.svc\.id\.goog\[[a-z0-9.-]+/[a-z0-9.-]+\]"
 _POOL = r"//iam\.googleapis\.com/(?:projects/\d+/)?(?:locations/\S+|[\w/.-]+/\S+)"
 
 _FORMS = {
-    "user": (re.compile(_EMAIL, re.IGNORECASE), "user:NAME@DOMAIN"),
-    "group": (re.compile(_EMAIL, re.IGNORECASE), "group:NAME@DOMAIN"),
+    "user": (EMAIL, "user:NAME@DOMAIN"),
+    "group": (EMAIL, "group:NAME@DOMAIN"),
     "serviceAccount": (
         re.compile(f"(?:{SERVICE_ACCOUNT.pattern}|{_KUBERNETES})"),
         "serviceAccount:NAME@PROJECT.iam.gserviceaccount.com",

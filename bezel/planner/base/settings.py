@@ -46,16 +46,22 @@ Whole = Annotated[int, BeforeValidator(_no_bool)]
 Number = Annotated[float, BeforeValidator(_no_bool)]
 
 
+_MOST_SECONDS = 366 * 86_400  # far above any limit of a lease
+
+
 def _seconds(value: object) -> int:
     seconds = parse_duration(value) if isinstance(value, str) else None
-    if seconds is None:
+    if seconds is None or seconds > _MOST_SECONDS:
         raise PydanticCustomError("duration", "not a duration")
     return seconds
 
 
+_MOST_GIB = 10_000  # far above any machine
+
+
 def _gib(value: object) -> int:
     gib = parse_memory(value) if isinstance(value, str) else None
-    if gib is None:
+    if gib is None or gib > _MOST_GIB:
         raise PydanticCustomError("memory", "not a whole number of GiB")
     return gib
 
@@ -111,7 +117,7 @@ class Image(_Section):
 class Resources(_Section):
     """CPU and memory of one instance, beside its accelerator."""
 
-    cpu: Whole | None = Field(None, gt=0, description="vCPUs; default the accelerator's minimum", examples=[4])
+    cpu: Whole | None = Field(None, gt=0, le=1000, description="vCPUs; default the accelerator's minimum", examples=[4])
     memory: Memory | None = Field(
         None, description="memory of the host, e.g. `16Gi`; default the accelerator's minimum", examples=["16Gi"]
     )
@@ -133,7 +139,7 @@ class ScheduledScaling(_Section):
 class Scaling(_Section):
     """Number of instances, and of requests for each."""
 
-    min_instances: Whole = Field(0, ge=0, description="instances kept running without traffic")
+    min_instances: Whole = Field(0, ge=0, le=1000, description="instances kept running without traffic")
     # Far above any project's quota; the API accepts 32 bits.
     max_instances: Whole = Field(1, ge=1, le=1000, description="maximum of instances; each needs GPU quota")
     request_concurrency: Whole | None = Field(
@@ -259,6 +265,7 @@ class Observability(_Section):
     budget: Whole | None = Field(
         None,
         ge=1,
+        le=1_000_000_000_000,
         description="budget of a month for everything with the stack's label, in whole units of `currency`; mails at "
         "50, 90 and 100 %, and where the forecast exceeds it; it stops nothing",
     )
@@ -280,6 +287,7 @@ class Observability(_Section):
     max_cold_starts: Whole | None = Field(
         None,
         ge=1,
+        le=1_000_000,
         description="starts of instances within 24 hours above which an alert opens; none without it; not for leases",
     )
     idle_hours: Whole = Field(
@@ -355,7 +363,7 @@ class NetworkSettings(_Section):
 class Smoke(_Section):
     """Smoke check and short benchmark after each deploy."""
 
-    deadline_seconds: Whole = Field(2400, ge=30, description="time limit of the check for a healthy service")
+    deadline_seconds: Whole = Field(2400, ge=30, le=86_400, description="time limit of the check for a healthy service")
     requests: Whole | None = Field(None, ge=1, le=1000, description="requests of the benchmark; default three rounds")
     concurrency: Whole | None = Field(
         None, ge=1, le=1000, description="concurrent requests; default a full batch for each instance, at most 64"

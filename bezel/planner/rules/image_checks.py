@@ -22,8 +22,12 @@ _MOVING = re.compile(r"latest|nightly|main|dev", re.IGNORECASE)
 _BUILD = re.compile(r"(?:.*[-_.])?(?:latest|nightly|main|dev)(?:[-_.].*)?", re.IGNORECASE)
 _FORMS = {
     "registry": (re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)+(?::\d+)?"), "a host alone, e.g. quay.io"),
-    "repository": (re.compile(r"[a-z0-9]+(?:[._/-]+[a-z0-9]+)*"), "a path without host and tag, e.g. vllm/vllm-tpu"),
-    "tag": (re.compile(r"\w[\w.-]{0,127}"), "a tag, e.g. v0.32.0"),
+    # A whole name has at most 255 characters, and the registry's own repository stands in front of this one.
+    "repository": (
+        re.compile(r"(?=.{1,150}\Z)[a-z0-9]+(?:[._/-]+[a-z0-9]+)*"),
+        "a path without host and tag, e.g. vllm/vllm-tpu",
+    ),
+    "tag": (re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}"), "a tag, e.g. v0.32.0"),
     "digest": (re.compile(r"sha256:[0-9a-f]{64}"), "sha256: and 64 hexadecimal digits"),
     "options": (re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"), "the name of a recording, e.g. 0.32.0"),
 }

@@ -5,10 +5,10 @@ Owns what has no meaning for leases, too: their machines do not start with reque
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from bezel.errors import NOT_SET, Problem
+from bezel.planner.base.members import EMAIL
 from bezel.planner.base.problems import setting
 from bezel.planner.base.settings import Observability
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from bezel.planner.base.settings import Settings
 
-_ADDRESS = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 _OF_ALERTS = ("max_error_share", "max_cold_starts", "idle_hours")
 _OF_BUDGETS = ("billing_account", "currency")
 # Settings without a meaning for leases -> why.
@@ -54,7 +53,7 @@ def check_observability(settings: Settings, *, leased: bool = False) -> Iterator
     """
     chosen, default = settings.observability, Observability()
     of_alerts = [name for name in _OF_ALERTS if not (leased and name in _NOT_OF_LEASES)]
-    if chosen.email is not None and not _ADDRESS.fullmatch(chosen.email):
+    if chosen.email is not None and not EMAIL.fullmatch(chosen.email):
         yield Problem(
             setting("observability.email"),
             chosen.email,

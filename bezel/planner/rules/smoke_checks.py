@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from bezel.errors import Problem
+from bezel.planner.base.members import SERVICE_ACCOUNT
 from bezel.planner.base.problems import setting
 from bezel.planner.rules.platform_checks import GPU_PROBE_WINDOW_SECONDS, PROBE_DELAY_SECONDS
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from bezel.planner.base.deployment import SmokePlan
     from bezel.planner.base.settings import ProbeSettings
     from bezel.planner.vllm.engine_args import EngineArgs
-
-_ACCOUNT = re.compile(r"[\w.-]+@[\w.-]+\.gserviceaccount\.com")
 
 
 def check_smoke(smoke: SmokePlan, engine: EngineArgs, *, max_concurrency: int, raised_by: str) -> Iterator[Problem]:
@@ -44,7 +42,7 @@ def check_smoke(smoke: SmokePlan, engine: EngineArgs, *, max_concurrency: int, r
             f"the service accepts {max_concurrency} requests at a time: the platform's own queue would be measured.",
             f"set it to {max_concurrency} or less, or raise {setting(raised_by)}.",
         )
-    if smoke.impersonate is not None and not _ACCOUNT.fullmatch(smoke.impersonate):
+    if smoke.impersonate is not None and not SERVICE_ACCOUNT.fullmatch(smoke.impersonate):
         yield Problem(
             setting("smoke.impersonate"),
             smoke.impersonate,

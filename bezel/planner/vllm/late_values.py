@@ -71,7 +71,11 @@ def check_values(values: Mapping[str, Any], *, on_tpu: bool, own_image: bool) ->
 def _characters(values: Mapping[str, Any]) -> Iterator[Problem]:
     names = values.get("served-model-name")
     for name in names if isinstance(names, list) else [names]:
-        if isinstance(name, str) and not name.isprintable():
+        if name == "":
+            yield of_option(
+                "served-model-name", '""', f"vLLM takes no empty name: {_EXITS}", "write a name, or remove it."
+            )
+        elif isinstance(name, str) and not name.isprintable():
             consequence = "no process gets a NUL as an argument, and no caller writes a name with line breaks."
             yield of_option("served-model-name", name, consequence, "write letters, digits and -._/ in one line.")
     for option, value in values.items():
