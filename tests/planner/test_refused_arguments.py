@@ -227,7 +227,7 @@ REFUSED = {
     "a variable that vLLM does not know": (
         {"secrets": {"VLLM_KEY": "x"}},
         "bezel:secrets.VLLM_KEY",
-        "exits",
+        "no plan sees a secret's value",
         "HF_TOKEN",
     ),
 }

@@ -46,7 +46,7 @@ REFUSED = {
         "zmq",
     ),
     "a list where a map is merged": ({"limit-mm-per-prompt": []}, "limit-mm-per-prompt", "a map", ""),
-    "a rank of several": ({"data-parallel-rank": 0}, "data-parallel-rank", "several machines or ranks", "remove it"),
+    "a rank of several": ({"data-parallel-rank": 0}, "data-parallel-rank", "several machines", "remove it"),
     "outputs without requests": ({"collect-detailed-traces": "all"}, "collect-detailed-traces", "it needs otlp", "set"),
     "a format that nobody registered": ({"config-format": "x"}, "config-format", "does not know this value", "hf"),
     "a format of other files": ({"config-format": "mistral"}, "config-format", "no params.json", "remove it"),

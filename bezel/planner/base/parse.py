@@ -86,7 +86,7 @@ def _problem(error: ErrorDetails) -> Problem:
         return Problem(key, value, "it is not one of the known values.", f"write {expected}.")
     if kind in BOUNDS:
         name, words = BOUNDS[kind]
-        return Problem(key, value, "it is out of range.", f"set it to {words} {context[name]:g}.")
+        return Problem(key, value, "it is out of range.", f"set it to {words} {context[name]}.")
     if kind == "string_type" and isinstance(error["input"], bool | int | float):
         return Problem(key, value, "expected text; without quotes it is not text.", f'quote it: `"{value}"`.')
     wanted = EXPECTED.get(kind.partition("_")[0])

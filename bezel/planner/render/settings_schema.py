@@ -90,8 +90,8 @@ class Key:
     def _bounds(self) -> list[str]:
         low, high = self.schema.get("minimum"), self.schema.get("maximum")
         if low is not None and high is not None:
-            return [f"{low:g} to {high:g}"]
-        return [f"{words} {self.schema[key]:g}" for key, words in BOUNDS.items() if key in self.schema]
+            return [f"{low} to {high}"]
+        return [f"{words} {self.schema[key]}" for key, words in BOUNDS.items() if key in self.schema]
 
 
 def settings_schema() -> dict[str, Any]:

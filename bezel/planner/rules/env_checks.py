@@ -15,6 +15,7 @@ from bezel.errors import NOT_SHOWN, Problem, shown
 from bezel.planner.base.option_values import as_float, as_int
 from bezel.planner.base.problems import one_of, setting
 from bezel.planner.rules.platform_checks import API_KEY, OF_THE_IMAGE, RESERVED, VARIABLE
+from bezel.planner.vllm.arguments import merge
 from bezel.planner.vllm.option_checks import refused_key
 from bezel.text.redaction import is_secret
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from bezel.planner.base.settings import Settings
 
 PREFIX = "VLLM_"
+_STRICT = "fail-on-environ-validation"
 MAX_VARIABLES = 1000
 MAX_NAME = 32_768  # characters
 MAX_VALUE = 32_768  # bytes
@@ -69,7 +71,7 @@ def check_environment(
         if problem:
             yield problem  # its value may be a secret: no other rule shows it
         elif options:
-            yield from check_read({name: value}, options, tpu=tpu)
+            yield from check_read({name: value}, options, tpu=tpu, strict=_is_strict(settings, options))
 
 
 def check_name(name: str, value: str, planned: Mapping[str, str], secrets: Mapping[str, str]) -> Problem | None:
@@ -122,13 +124,22 @@ def _check_limits(name: str, value: str, *, leased: bool) -> Problem | None:
     return Problem(setting(f"variables.{shown(name)}"), shown(value)[:80], *refusal)
 
 
-def check_read(variables: Mapping[str, str], options: VllmOptions, *, tpu: bool) -> Iterator[Problem]:
+def _is_strict(settings: Settings, options: VllmOptions) -> bool:
+    """Whether vLLM exits on a variable that it does not know, as the plan has it unless the stack file says no."""
+    chosen = merge({_STRICT: True}, settings.vllm, options).get(_STRICT)
+    return chosen is not None and chosen.value is True
+
+
+def check_read(
+    variables: Mapping[str, str], options: VllmOptions, *, tpu: bool, strict: bool = True
+) -> Iterator[Problem]:
     """Refuse variables that the server would not read, or would reject.
 
     Args:
         variables: of the stack file.
         options: the recording of the pinned release; one without variables refuses none.
         tpu: whether the container runs on TPU chips, where tpu-inference reads variables of its own.
+        strict: whether vLLM exits on a variable that it does not know.
     """
     if not options.variables:
         return
@@ -137,15 +148,19 @@ def check_read(variables: Mapping[str, str], options: VllmOptions, *, tpu: bool)
         if name in read:
             yield from _check_value(read[name], value)
         elif name.upper().startswith(PREFIX):
-            yield _unknown(name, value, options, read, tpu=tpu)
+            yield _unknown(name, value, options, read, tpu=tpu, strict=strict)
 
 
-def _unknown(name: str, value: str, options: VllmOptions, read: Mapping[str, Variable], *, tpu: bool) -> Problem:
+def _unknown(
+    name: str, value: str, options: VllmOptions, read: Mapping[str, Variable], *, tpu: bool, strict: bool
+) -> Problem:
     plugin = tpu_variables()
     if not name.startswith(PREFIX):
         why = "names of variables are in capitals: nothing reads it, and it would have no effect."
     elif tpu:
         why = f"neither vLLM {options.version} nor tpu-inference {plugin.version} reads it: it would have no effect."
+    elif not strict:
+        why = f"vLLM {options.version} reads no such variable on a GPU: it would have no effect."
     elif name in plugin.variables:
         why = "only tpu-inference, the server on TPUs, reads it; vLLM on a GPU refuses it and exits while it starts."
     else:

@@ -181,7 +181,9 @@ def _refused_variable(variable: str, environment: Mapping[str, str]) -> str | No
     if variable in OF_THE_IMAGE:
         return "it replaces the image's own value, by which vLLM and its libraries are found: it may not start."
     if variable.startswith("VLLM_"):
-        return "vLLM reads no secret from it, and exits on a VLLM_ variable that it does not know."
+        return (
+            "it decides how vLLM runs, and no plan sees a secret's value; one that vLLM does not know ends the start."
+        )
     return None
 
 
@@ -189,6 +191,10 @@ def check_labels(labels: Mapping[str, str]) -> Iterator[Problem]:
     """Check that labels are valid for Google Cloud, and none of those that mark a stack's own resources."""
     for key, value in labels.items():
         if is_own_label(key):
+            if key.lower().startswith("goog"):
+                consequence = "Google reserves this label, and refuses it or sets it itself."
+                yield Problem(setting(f"labels.{key}"), value, consequence, "choose a key of your own, e.g. team.")
+                continue
             change = f"set `{setting('environment')}`" if key.lower() == "environment" else "remove it"
             yield Problem(
                 setting(f"labels.{key}"),

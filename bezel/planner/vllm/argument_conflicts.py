@@ -150,12 +150,16 @@ def _batches(values: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _parallelism(values: Mapping[str, Any], accelerator: str, devices: int) -> Iterator[Problem]:
-    alone = f"an instance with {accelerator} has 1 GPU"
-    shared = f"the {devices} devices of {accelerator} share the model by tensor-parallel-size"
+    needed = math.prod(max(1, as_int(values.get(name)) or 1) for name in _PARALLEL)
+    there = f"an instance with {accelerator} has 1 GPU" if devices == 1 else f"{accelerator} has {devices}"
     for name in _PARALLEL:
-        size, limit = as_int(values.get(name)), devices if name == "tensor-parallel-size" else 1
+        size, limit = as_int(values.get(name)), devices if name == _TENSOR else 1
         if size is not None and size > limit:
-            consequence = f"{alone if devices == 1 else shared}: the engine would wait for others and fail."
+            consequence = (
+                f"the options ask for {needed} devices, and {there}: {_EXITS}"
+                if needed > devices
+                else "memory and speed are planned for one model that all devices share: they would not be known."
+            )
             yield of_option(name, size, consequence, "remove it.")
     size = as_int(values.get("tensor-parallel-size", 1))
     parts = as_int(values.get("decode-context-parallel-size"))

@@ -76,7 +76,11 @@ def _characters(values: Mapping[str, Any]) -> Iterator[Problem]:
                 "served-model-name", '""', f"vLLM takes no empty name: {_EXITS}", "write a name, or remove it."
             )
         elif isinstance(name, str) and not name.isprintable():
-            consequence = "no process gets a NUL as an argument, and no caller writes a name with line breaks."
+            consequence = (
+                "a process cannot get a NUL as an argument."
+                if "\0" in name
+                else "it has line breaks or invisible characters, which every caller would have to write too."
+            )
             yield of_option("served-model-name", name, consequence, "write letters, digits and -._/ in one line.")
     for option, value in values.items():
         if option != "served-model-name" and isinstance(value, str) and "\0" in value:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bezel.planner.vllm.option_schema import Misfit
 
 _SECRET = "a secret in an argument can be read by everyone who may look at the service."  # noqa: S105 - a sentence
-_PROBED = "the platform sends plain HTTP to the planned port: the server would never become ready."
+_PROBED = "the platform sends plain HTTP to the planned port: no request would get an answer."
 _ALL_ADDRESSES = "0.0.0.0"
 _UNPLANNED = "the cache would have another size than the plan computes, so the memory fit would not be known."
 # Options that the plan sets from other settings, or that cannot work behind Cloud Run: consequence and repair.
@@ -49,7 +49,7 @@ OWNED = {
     "disable-hybrid-kv-cache-manager": (_UNPLANNED, "remove it."),
     "hf-token": (_SECRET, f"write `{setting('secrets')}: {{HF_TOKEN: NAME_OF_SECRET}}`."),
 }
-_SEVERAL = "it is for a server of several machines or ranks, and this has one: vLLM exits while it starts, or waits."
+_SEVERAL = "it is for a server of several machines, and this has one: vLLM ignores it, exits while it starts, or waits."
 _OF_SEVERAL = (
     "nnodes",
     "node-rank",
@@ -170,7 +170,9 @@ def _check_value(option: VllmOption, value: object, options: VllmOptions) -> lis
     else:
         expected = _expected(option, value)
     if expected:
-        consequence = f"vLLM's parser refuses it and exits with code 2: it expects {expected}."
+        # A number within the parser's type is refused by the class that gets it.
+        stage = "it exits while it starts" if _is_parsed(option, value) else "its parser exits with code 2"
+        consequence = f"vLLM expects {expected}: {stage}."
         return [of_option(option.name, value, consequence, f"write {expected}.")]
     known, word = option.choices or options.registered.get(option.name, ()), as_word(value)
     if not known or word in known or (option.any_case and word.lower() in known):
@@ -207,6 +209,11 @@ def _refusal(option: VllmOption, misfit: Misfit, version: str) -> Problem:
         consequence = f"vLLM {version} expects {misfit.expected}: it exits while it starts."
         repair = f"write {misfit.expected}."
     return of_option(name, shown(misfit.value), consequence, repair)
+
+
+def _is_parsed(option: VllmOption, value: object) -> bool:
+    bounded = option.name in _POSITIVE or option.name in _NOT_NEGATIVE
+    return bounded and (as_int(value) if option.type == "int" else human_int(value)) is not None
 
 
 def _expected(option: VllmOption, value: object) -> str | None:
