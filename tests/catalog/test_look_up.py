@@ -45,7 +45,7 @@ def test_a_derived_price_says_so():
     ("look_up", "wrong", "near"),
     [
         (accelerator, "nvdia-l4", "nvidia-l4"),
-        (model, "gemma-4-12b-it-qat-w4a", "gemma-4-12b-it-qat-w4a16"),
+        (model, "gemma-4-12b-it-qta-w4a16", "gemma-4-12b-it-qat-w4a16"),
         (tpu, "v6e_4", "v6e-4"),
         (vllm_options, "0.32", "0.32.0"),
     ],

@@ -56,7 +56,8 @@ def parse_modules(words: Sequence[str] | None, fail: Callable[[str], object]) ->
         if not word:
             continue
         if "=" in word and "," not in word:
-            modules.append(LoRAModulePath(*word.split("=", 1)))
+            name, _, path = word.partition("=")
+            modules.append(LoRAModulePath(name, path))
             continue
         try:
             modules.append(LoRAModulePath(**json.loads(word)))

@@ -1,7 +1,7 @@
 """Names of buckets: which ones Cloud Storage takes.
 
 Source: Cloud Storage's page on bucket names, and its refusal of a generated name that contained `g00gl3`
-(googleapis/google-cloud-cpp issue 9106). Nobody proves to own a domain here: names with dots count as verified.
+(googleapis/google-cloud-cpp issue 9106). Names with dots count as domains that were verified.
 """
 
 import re
