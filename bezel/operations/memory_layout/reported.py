@@ -17,7 +17,7 @@ _METRICS = "the server's /metrics (vllm:cache_config_info)"
 
 # A server names its arguments once in each start.
 _START = re.compile(r"\bnon-default args: ")
-_MODEL = re.compile(r"\bnon-default args: .*'model': '(?P<path>[^']*)'")
+_MODEL = re.compile(r"\bnon-default args: .*?'model': '(?P<path>[^']*)'")
 _PATTERNS: Mapping[str, re.Pattern[str]] = {
     "total": re.compile(r"Memory statistics \|.*\btotal_hbm_limit_gb=(?P<value>[\d.]+)GiB"),
     "cap": re.compile(r"Memory statistics \|.*\btotal_hbm_limit_cap_gb=(?P<value>[\d.]+)GiB"),
