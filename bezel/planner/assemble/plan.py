@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from bezel.catalog import accelerator, model
 from bezel.planner.base.money import Priced, figure
-from bezel.planner.base.option_values import as_int
+from bezel.planner.base.option_values import as_int, structured
 from bezel.planner.base.quantities import GIB
 from bezel.planner.cost.weights_transfer import BucketPlace, Transfer
 from bezel.planner.rules.image_checks import is_own
@@ -20,7 +20,7 @@ from bezel.planner.rules.request_notes import concurrency_warnings, timeout_warn
 from bezel.planner.vllm.late_values import unchecked_packages
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from bezel.planner.base.deployment import ImagePlan, ServicePlan, SmokePlan, WeightsPlan
     from bezel.planner.base.hardware import BackEnd, LeasedHardware
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from bezel.planner.sizing.roofline import Estimate
     from bezel.planner.sizing.speculation import Gain
     from bezel.planner.sizing.tpu_memory import TpuFit
-
-_QUEUE_LIMIT = "--max-num-queued-reqs="
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,9 +102,8 @@ class _StackPlan:
     def warnings(self) -> tuple[str, ...]:
         """What is to be known before a deploy, and refuses none."""
         transfer = self.transfer()
-        packages = unchecked_packages(
-            self.settings.vllm.get("kv-transfer-config"), own_image=is_own(self.settings.image)
-        )
+        connector = structured(_argument(self.server.arguments, "kv-transfer-config"))
+        packages = unchecked_packages(connector, own_image=is_own(self.settings.image))
         given = [
             *(self._place_warning, transfer.warning() if transfer else ""),
             *(*self._request_warnings, *packages, *self.unchecked),
@@ -175,12 +172,11 @@ class Plan(_StackPlan):
     @property
     def _request_warnings(self) -> tuple[str, ...]:
         service = self.service
-        queued = next((each for each in service.arguments if each.startswith(_QUEUE_LIMIT)), None)
         waiting = concurrency_warnings(
             service.request_concurrency,
             self.fit.max_num_seqs,
             max_instances=service.max_instances,
-            queued=as_int(queued.removeprefix(_QUEUE_LIMIT)) if queued else None,
+            queued=as_int(_argument(service.arguments, "max-num-queued-reqs")),
             timeout_seconds=service.timeout_seconds,
         )
         cut = timeout_warnings(service.timeout_seconds, self.estimate, self.fit.max_model_len)
@@ -297,3 +293,9 @@ class LeasePlan(_StackPlan):
     def server(self) -> NodePlan:
         """The part that describes the server."""
         return self.node
+
+
+def _argument(arguments: Iterable[str], option: str) -> str | None:
+    """The value of an option in a server's arguments; None without it."""
+    prefix = f"--{option}="
+    return next((each.removeprefix(prefix) for each in arguments if each.startswith(prefix)), None)
