@@ -174,6 +174,26 @@ def test_missing_weights_are_named(google: Google) -> None:
 
 
 @pytest.mark.slow
+def test_an_adapter_is_looked_for_and_its_rank_compared(google: Google) -> None:
+    options = "  bezel:vllm: {enable-lora: true, max-lora-rank: 16, lora-modules: [sql=/mnt/models/sql]}\n"
+    google.write("one", L4 + options)
+    subject = "gs://acme-models/sql"
+    (found,) = [each for each in google.of("weights") if each.subject == subject]
+    assert (found.state, found.detail) == (
+        "problem",
+        "adapter_config.json is missing; there are no weights (adapter_model.safetensors)",
+    )
+    google.files |= {"adapter_config.json": 99, "adapter_model.safetensors": 9}
+    config = {"r": 64, "lora_alpha": 16, "target_modules": ["q_proj"]}
+    google.changed["adapter_config"] = Answer(json=config)
+    (found,) = [each for each in google.of("weights") if each.subject == subject]
+    assert (found.state, found.detail) == ("problem", "its rank is 64, above max-lora-rank=16")
+    google.changed["adapter_config"] = Answer(json=config | {"r": 8})
+    (found,) = [each for each in google.of("weights") if each.subject == subject]
+    assert found.state == "ok"
+
+
+@pytest.mark.slow
 def test_what_stacks_share_is_asked_once(google: Google) -> None:
     google.write("two", L4)
     google.doctor()
