@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bezel.front.refusals import page_words, refusal_named, refusal_of
+from smoke.diagnosis import named_causes
 
 VLLM = Path(__file__).parents[1] / "fixtures" / "vllm"
 
@@ -91,6 +92,14 @@ def test_no_recorded_answer_of_a_real_vllm_is_the_front_ends(name: str) -> None:
     assert begin is not None
     status, body = int(begin[1]), text[begin.end() :].partition("\n\n")[2].strip()
     assert refusal_of(status, body) is None
+
+
+@pytest.mark.parametrize(("status", "body", "kind"), ANSWERS)
+def test_the_words_of_a_refusal_are_no_cause_of_a_failed_deploy(status: int, body: str, kind: str) -> None:
+    """The smoke check repeats them, and the diagnosis looks for causes in what it observed."""
+    found = refusal_named(status, body)
+    observed = f"waited 3 s for /health to return 200, the last state was: HTTP {status}: {found.cause}"
+    assert list(named_causes([observed, found.advice])) == [], kind
 
 
 def test_a_page_is_shown_as_its_words() -> None:
