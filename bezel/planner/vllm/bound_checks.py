@@ -91,9 +91,9 @@ def _routed_experts(
     name = "enable-return-routed-experts"
     if not model.architecture.experts:
         yield of_option(name, True, f"{model.id} has no experts: {_EXITS}", "remove it.")
-    elif not tpu and environment.get("VLLM_USE_V2_MODEL_RUNNER") != "1":
-        consequence = f"it needs the variable VLLM_USE_V2_MODEL_RUNNER=1: {_EXITS}"
-        yield of_option(name, True, consequence, "add the variable to bezel:variables, or remove it.")
+    elif not tpu and environment.get("VLLM_USE_V2_MODEL_RUNNER") == "0":
+        consequence = f"the model runner of VLLM_USE_V2_MODEL_RUNNER=0 does not return them: {_EXITS}"
+        yield of_option(name, True, consequence, "remove the variable from bezel:variables.")
     elif values.get("enable-prefix-caching") is False:
         yield of_option(name, True, f"it needs enable-prefix-caching: {_EXITS}", "remove one of them.")
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from bezel.errors import Problem
 
 _OPTION = "speculative-config"
+_RUNNER = "VLLM_USE_V2_MODEL_RUNNER"
+_OF_FIRST_RUNNER = ("suffix", "medusa", "mlp_speculator", "custom_class")
 _EXITS = "vLLM exits while it starts."
 _RATES, _LENGTH = "synthetic_acceptance_rates", "synthetic_acceptance_length"
 
@@ -41,14 +43,32 @@ def check_draft_relations(values: Mapping[str, Any], environment: Mapping[str, s
     if config.get("use_heterogeneous_vocab") is True and method != "draft_model":
         consequence = f"only a draft model of its own has another vocabulary (method: draft_model): {_EXITS}"
         yield of_option(f"{_OPTION}.use_heterogeneous_vocab", True, consequence, "remove it.")
-    if config.get("enable_adaptive_verification") is True and environment.get("VLLM_USE_V2_MODEL_RUNNER") != "1":
-        consequence = f"it needs the variable VLLM_USE_V2_MODEL_RUNNER=1: {_EXITS}"
-        yield of_option(f"{_OPTION}.enable_adaptive_verification", True, consequence, "remove it.")
+    yield from _runner(values, config, str(method), environment)
     yield from _synthetic(config, as_int(tokens))
     size, devices = as_int(config.get("draft_tensor_parallel_size")), as_int(values.get("tensor-parallel-size", 1))
     if size is not None and method not in DRAFTLESS and size not in (1, devices):
         consequence = f"a draft model is on one GPU or on all that share the model ({devices}): {_EXITS}"
         yield of_option(f"{_OPTION}.draft_tensor_parallel_size", size, consequence, "remove it.")
+
+
+def _runner(
+    values: Mapping[str, Any], config: Mapping[str, Any], method: str, environment: Mapping[str, str]
+) -> Iterator[Problem]:
+    """What the first and the second model runner do not have, and what adaptive verification needs."""
+    chosen = environment.get(_RUNNER)
+    if chosen == "1" and method in _OF_FIRST_RUNNER:
+        consequence = f"the model runner of {_RUNNER}=1 has no drafts of this method: {_EXITS}"
+        yield of_option(f"{_OPTION}.method", method, consequence, "remove the variable from bezel:variables.")
+    if config.get("enable_adaptive_verification") is not True:
+        return
+    name, compilation = f"{_OPTION}.enable_adaptive_verification", values.get("compilation-config")
+    graphs = compilation.get("cudagraph_mode", "") if isinstance(compilation, dict) else ""
+    if chosen == "0" or method in _OF_FIRST_RUNNER:
+        yield of_option(name, True, f"the first model runner does not have it: {_EXITS}", "remove it.")
+    elif values.get("enable-lora") is True:
+        yield of_option(name, True, f"it does not work with adapters (enable-lora): {_EXITS}", "remove it.")
+    elif values.get("enforce-eager") is True or str(graphs).upper() in ("NONE", "PIECEWISE"):
+        yield of_option(name, True, f"it needs full CUDA graphs, which are off: {_EXITS}", "remove it.")
 
 
 def _synthetic(config: Mapping[str, Any], tokens: int | None) -> Iterator[Problem]:

@@ -21,6 +21,8 @@ _CUDAGRAPH_MODES = {"NONE", "PIECEWISE", "FULL", "FULL_DECODE_ONLY", "FULL_AND_P
 _DEPRECATED = {"fbgemm_fp8", "fp_quant"}
 _TPU_CONNECTORS = ("TPUConnector", "TPUConnectorHMA", "TPUOffloadConnector", "RaidenOffloadConnector")
 _NOT_ASYNCHRONOUS = ("ngram", "suffix")
+# Methods that the second model runner does not have (config/vllm.py: _get_v2_model_runner_unsupported_features).
+_OF_FIRST_RUNNER = ("suffix", "medusa", "mlp_speculator", "custom_class")
 # Methods that tpu-inference's runner has no drafter for (runner/tpu_runner.py: _init_speculative_decoding).
 _NOT_ON_TPU = ("ngram_gpu", "suffix", "draft_model")
 
@@ -47,6 +49,8 @@ def check_relations(
     _check_compilation(options)
     _check_offloading(options)
     _check_transfer(options, environment, tpu=tpu)
+    if not tpu:
+        _check_runner(options, environment)
     if options.enable_return_routed_experts:
         _check_routed_experts(options, model, environment, tpu=tpu)
 
@@ -128,9 +132,6 @@ def _check_processes(options: argparse.Namespace, model: Checkpoint, environment
     local = options.data_parallel_size_local
     if local is not None and local > options.data_parallel_size:
         raise refusal("local-data-parallel", local=local, size=options.data_parallel_size)
-    drafts = options.speculative_config or {}
-    if drafts.get("enable_adaptive_verification") and environment.get("VLLM_USE_V2_MODEL_RUNNER") != "1":
-        raise refusal("adaptive-runner")
     if options.nnodes > 1 and world % options.nnodes:
         raise refusal("nodes", nodes=options.nnodes, world=world)
     if options.mm_tensor_ipc != "torch_shm" or not model.multimodal:
@@ -139,6 +140,24 @@ def _check_processes(options: argparse.Namespace, model: Checkpoint, environment
         raise refusal("shared-memory-devices")
     if environment.get("VLLM_WORKER_MULTIPROC_METHOD") != "spawn":
         raise refusal("shared-memory-spawn")
+
+
+def _check_runner(options: argparse.Namespace, environment: Mapping[str, str]) -> None:
+    """Check drafts against the model runner: the second one, unless a variable or the method asks for the first."""
+    drafts = options.speculative_config or {}
+    method = options.spec_method or drafts.get("method")
+    chosen, adaptive = environment.get("VLLM_USE_V2_MODEL_RUNNER"), drafts.get("enable_adaptive_verification")
+    if chosen == "1" and method in _OF_FIRST_RUNNER:
+        raise refusal("second-runner", method=method)
+    if not adaptive:
+        return
+    if chosen == "0" or method in _OF_FIRST_RUNNER:
+        raise refusal("adaptive-runner")
+    if options.enable_lora:
+        raise refusal("adaptive-adapters")
+    config = options.compilation_config if isinstance(options.compilation_config, dict) else {}
+    if options.enforce_eager or str(config.get("cudagraph_mode", "")).upper() in {"NONE", "PIECEWISE"}:
+        raise refusal("adaptive-graphs")
 
 
 def _check_compilation(options: argparse.Namespace) -> None:
@@ -188,7 +207,7 @@ def _check_transfer(options: argparse.Namespace, environment: Mapping[str, str],
 def _check_routed_experts(
     options: argparse.Namespace, model: Checkpoint, environment: Mapping[str, str], *, tpu: bool
 ) -> None:
-    if not tpu and environment.get("VLLM_USE_V2_MODEL_RUNNER") != "1":
+    if not tpu and environment.get("VLLM_USE_V2_MODEL_RUNNER") == "0":
         raise refusal("experts-runner")
     if not model.experts:
         raise refusal("experts-model")
