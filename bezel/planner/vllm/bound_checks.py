@@ -57,7 +57,7 @@ def check_kinds(
         consequence = f"TerraTorch does not have {model.id}: {_EXITS}"
         yield of_option("model-impl", "terratorch", consequence, "remove it.")
     kda, only = values.get("kda-prefill-backend"), {"fused": "AMD GPUs", **({"flashkda": "NVIDIA GPUs"} if tpu else {})}
-    if kda in only:
+    if isinstance(kda, str) and kda in only:
         yield of_option("kda-prefill-backend", kda, f"it runs on {only[kda]} only: {_EXITS}", "remove it.")
     if values.get("enable-return-routed-experts") is True:
         yield from _routed_experts(values, model, environment, tpu=tpu)

@@ -21,6 +21,7 @@ _MODES = {
     "mode": ("NONE", "STOCK_TORCH_COMPILE", "DYNAMO_TRACE_ONCE", "VLLM_COMPILE"),
     "cudagraph_mode": ("NONE", "PIECEWISE", "FULL", "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE"),
 }
+_ITEMS = ("encoder_cudagraph_max_vision_items_per_batch", "encoder_cudagraph_max_frames_per_batch")
 _EXITS = "vLLM exits while it starts."
 
 
@@ -42,10 +43,27 @@ def check_compilation(values: Mapping[str, Any]) -> Iterator[Problem]:
                 one_of(known, closest(name.upper(), known)),
             )
     yield from _operations(config.get("custom_ops"))
+    yield from _numbers(config)
     if values.get("language-model-only") is True and config.get("cudagraph_mm_encoder") is True:
         consequence = f"language-model-only leaves no encoder whose graphs could be captured: {_EXITS}"
         yield of_option(f"{_CONFIG}.cudagraph_mm_encoder", True, consequence, "remove one of the two.")
     yield from _sizes(values, config)
+
+
+def _numbers(config: Mapping[str, Any]) -> Iterator[Problem]:
+    """Sizes and budgets of graphs, each within its bound."""
+    least = {"encoder_cudagraph_token_budgets": 1, "decoder_replay_cudagraph_capture_sizes": 1}
+    if config.get("cudagraph_mm_encoder") is True:
+        least |= dict.fromkeys(_ITEMS, 0)
+    for key, bound in least.items():
+        for number in (as_int(one) for one in _listed(config.get(key))):
+            if number is not None and number < bound:
+                repair = f"write {bound} or more."
+                yield of_option(f"{_CONFIG}.{key}", number, f"vLLM expects at least {bound}: {_EXITS}", repair)
+    for size in _listed(config.get("compile_sizes")):
+        if isinstance(size, str) and size != "cudagraph_capture_sizes":
+            repair = "write numbers, or cudagraph_capture_sizes."
+            yield of_option(f"{_CONFIG}.compile_sizes", size, f"vLLM does not know this size: {_EXITS}", repair)
 
 
 def _operations(custom: object) -> Iterator[Problem]:
@@ -75,6 +93,10 @@ def _sizes(values: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[Pro
     written = values.get(_SIZES, config.get("cudagraph_capture_sizes"))
     where = _SIZES if values.get(_SIZES) is not None else f"{_CONFIG}.cudagraph_capture_sizes"
     largest = as_int(values.get(_LARGEST, config.get("max_cudagraph_capture_size")))
+    if largest is not None and largest < 1:
+        option = _LARGEST if values.get(_LARGEST) is not None else f"{_CONFIG}.max_cudagraph_capture_size"
+        yield of_option(option, largest, f"vLLM needs a size of at least 1: {_EXITS}", "write 1 or more.")
+        return
     sizes = [size for size in (as_int(one) for one in _listed(written)) if size is not None]
     if written is not None and not _listed(written):
         yield of_option(where, written, f"vLLM needs a size: {_EXITS}", "write e.g. [1, 2, 4, 8], or remove it.")

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from bezel.errors import Problem
 
 _TENSOR, _DECODE, _PREFILL = "tensor-parallel-size", "decode-context-parallel-size", "prefill-context-parallel-size"
+_OF_DEEPSEEK = "flashinfer_moe_ep_mega_deep_gemm"
+_EXCHANGING = (_OF_DEEPSEEK, "flashinfer_moe_ep_cutedsl")
 _EXITS = "vLLM exits while it starts."
 
 
@@ -38,6 +40,9 @@ def check_parallel(
         consequence = f"{model.id} has {heads} attention heads, which it does not divide: {_EXITS}"
         yield of_option(_TENSOR, tensor, consequence, f"write a divisor of {heads}.")
     yield from _experts(values, sizes, tpu=tpu)
+    yield from _kernels(values, model)
+    if values.get("enable-hc-sp") is True and tensor > 1:
+        yield of_option("enable-hc-sp", True, f"{model.id} has no hyper-connections: {_EXITS}", "remove it.")
     kv_heads = max(model.architecture.sliding_kv_heads, 1)
     if sizes[_DECODE] > 1 and tensor <= kv_heads:
         consequence = f"{model.id} has {kv_heads} key/value heads; the cache of one is divided only where more GPUs "
@@ -61,6 +66,19 @@ def _experts(values: Mapping[str, Any], sizes: Mapping[str, int], *, tpu: bool) 
     if redundant:
         consequence = f"it needs enable-eplb: {_EXITS}"
         yield of_option("eplb-config.num_redundant_experts", redundant, consequence, "remove it.")
+
+
+def _kernels(values: Mapping[str, Any], model: Model) -> Iterator[Problem]:
+    """Kernels of experts that exchange tokens by themselves. Source: config/kernel.py."""
+    kernel, exchange = values.get("moe-backend"), values.get("all2all-backend")
+    if not isinstance(kernel, str) or kernel.replace("-", "_").lower() not in _EXCHANGING:
+        return
+    if kernel.replace("-", "_").lower() == _OF_DEEPSEEK:
+        consequence = f"it is made for DeepSeek V4, and {model.id} is another: {_EXITS}"
+        yield of_option("moe-backend", kernel, consequence, "remove it.")
+    elif exchange not in (None, "allgather_reducescatter", "naive", "pplx"):
+        consequence = f"moe-backend={kernel} exchanges the tokens by itself: {_EXITS}"
+        yield of_option("all2all-backend", exchange, consequence, "remove it.")
 
 
 def _shared_memory(values: Mapping[str, Any], environment: Mapping[str, str], *, devices: int) -> Iterator[Problem]:

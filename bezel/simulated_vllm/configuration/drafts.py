@@ -17,7 +17,7 @@ def check_drafts(config: dict[str, Any]) -> None:
     Raises:
         StartError: two keys contradict each other, or one does not belong to the method.
     """
-    method, least, most = config.get("method"), config.get("prompt_lookup_min"), config.get("prompt_lookup_max")
+    method, least, most = config.get("method"), *(_number(config.get(f"prompt_lookup_{end}")) for end in ("min", "max"))
     for name in ("prompt_lookup_min", "prompt_lookup_max"):
         if isinstance(config.get(name), int) and config[name] < 1:
             raise refusal("lookup-low", field=name)
@@ -30,13 +30,16 @@ def check_drafts(config: dict[str, Any]) -> None:
 
 def _check_synthetic(config: dict[str, Any]) -> None:
     rates, length = config.get("synthetic_acceptance_rates"), config.get("synthetic_acceptance_length")
+    if (rates is not None and not isinstance(rates, list)) or (length is not None and _number(length) is None):
+        field = "synthetic_acceptance_rates" if length is None else "synthetic_acceptance_length"
+        raise refusal("synthetic-type", field=field)
     if config.get("rejection_sample_method") != "synthetic":
         if rates is not None or length is not None:
             raise refusal("synthetic-only")
         return
     if (rates is None) == (length is None):
         raise refusal("synthetic-one")
-    tokens = config.get("num_speculative_tokens") or 0
+    tokens = int(config.get("num_speculative_tokens") or 0)
     if rates is not None:
         _check_rates(rates, tokens)
     elif length is not None and not 1 <= length <= tokens + 1:
@@ -46,7 +49,11 @@ def _check_synthetic(config: dict[str, Any]) -> None:
 def _check_rates(rates: list[float], tokens: int) -> None:
     if len(rates) != tokens:
         raise refusal("synthetic-rates", text=f"must have length {tokens}", rates=rates)
-    if not all(0 <= rate <= 1 for rate in rates):
+    if not all(isinstance(rate, int | float) and 0 <= rate <= 1 for rate in rates):
         raise refusal("synthetic-rates", text="entries must be in [0, 1]", rates=rates)
     if any(later > earlier for earlier, later in itertools.pairwise(rates)):
         raise refusal("synthetic-rates", text="must be non-increasing", rates=rates)
+
+
+def _number(value: object) -> float | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None

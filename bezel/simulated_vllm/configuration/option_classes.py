@@ -58,7 +58,25 @@ def _compilation(config: dict[str, Any]) -> str:
             f"custom_ops cannot both enable and disable the same operation(s): {', '.join(both)}. "
             "Remove either the '+' or '-' directive"
         )
+    return _numbers(config)
+
+
+def _numbers(config: dict[str, Any]) -> str:
+    """Return what is wrong with sizes and budgets; other types than numbers are refused by `fields.py`."""
+    if any(size <= 0 for size in _whole(config.get("decoder_replay_cudagraph_capture_sizes"))):
+        return "All decoder_replay_cudagraph_capture_sizes must be positive"
+    if config.get("cudagraph_mm_encoder"):
+        for key, none in (("vision_items", "0"), ("frames", "None")):
+            if any(number < 0 for number in _whole([config.get(f"encoder_cudagraph_max_{key}_per_batch")])):
+                return f"encoder_cudagraph_max_{key}_per_batch must be non-negative ({none} = auto-infer)"
+    budgets = config.get("encoder_cudagraph_token_budgets")
+    if any(budget <= 0 for budget in _whole(budgets)):
+        return f"All encoder_cudagraph_token_budgets must be positive, got {budgets}"
     return ""
+
+
+def _whole(values: object) -> list[int]:
+    return [value for value in values if isinstance(value, int)] if isinstance(values, list) else []
 
 
 def _attention(config: dict[str, Any]) -> str:

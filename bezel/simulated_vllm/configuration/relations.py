@@ -23,6 +23,10 @@ _TPU_CONNECTORS = ("TPUConnector", "TPUConnectorHMA", "TPUOffloadConnector", "Ra
 _NOT_ASYNCHRONOUS = ("ngram", "suffix")
 # Methods that the second model runner does not have (config/vllm.py: _get_v2_model_runner_unsupported_features).
 _OF_FIRST_RUNNER = ("suffix", "medusa", "mlp_speculator", "custom_class")
+# Kernels of experts that exchange tokens by themselves, and the exchanges that vLLM then leaves out (config/kernel.py).
+_OF_DEEPSEEK = "flashinfer_moe_ep_mega_deep_gemm"
+_EXCHANGING = (_OF_DEEPSEEK, "flashinfer_moe_ep_cutedsl")
+_COLLECTIVES = ("allgather_reducescatter", "naive", "pplx")
 # Methods that tpu-inference's runner has no drafter for (runner/tpu_runner.py: _init_speculative_decoding).
 _NOT_ON_TPU = ("ngram_gpu", "suffix", "draft_model")
 
@@ -118,6 +122,12 @@ def _check_parallel(options: argparse.Namespace, model: Checkpoint, *, tpu: bool
         raise refusal("redundant-experts", redundant=redundant)
     if options.decode_context_parallel_size > 1 and tensor <= model.sliding_kv_heads:
         raise refusal("context-parallel-heads", tensor=tensor, heads=model.sliding_kv_heads)
+    if options.enable_hc_sp and tensor > 1:
+        raise refusal("hyper-connections")
+    if options.moe_backend == _OF_DEEPSEEK:
+        raise refusal("deepseek-experts", name=_OF_DEEPSEEK, model=[model.architecture])
+    if options.moe_backend in _EXCHANGING and options.all2all_backend not in _COLLECTIVES:
+        raise refusal("two-exchanges", kernel=options.moe_backend, exchange=options.all2all_backend)
     if options.ray_workers_use_nsight and options.distributed_executor_backend != "ray":
         raise refusal("nsight")
     method = options.spec_method or (options.speculative_config or {}).get("method")
@@ -172,8 +182,20 @@ def _check_compilation(options: argparse.Namespace) -> None:
         raise refusal("no-encoder-graphs")
     if options.enforce_eager or (isinstance(mode, str) and mode.upper() == "NONE"):
         return
-    sizes = options.cudagraph_capture_sizes or config.get("cudagraph_capture_sizes")
-    largest = options.max_cudagraph_capture_size or config.get("max_cudagraph_capture_size")
+    _check_sizes(options, config)
+
+
+def _check_sizes(options: argparse.Namespace, config: dict[str, Any]) -> None:
+    for size in config.get("compile_sizes") or ():
+        if isinstance(size, str) and size != "cudagraph_capture_sizes":
+            raise refusal("compile-size", size=size)
+    sizes, largest = options.cudagraph_capture_sizes, options.max_cudagraph_capture_size
+    sizes = config.get("cudagraph_capture_sizes") if sizes is None else sizes
+    largest = config.get("max_cudagraph_capture_size") if largest is None else largest
+    if largest is not None and largest < 1:
+        raise refusal("graph-size-low")
+    if sizes is not None and not sizes:
+        raise refusal("no-graph-sizes")
     if sizes and largest is not None:
         step = options.max_num_batched_tokens
         valid = max((size for size in sizes if step is None or size <= step), default=0)
