@@ -21,6 +21,7 @@ _REASONING, _TOOL, _MODE, _TEMPLATE = "reasoning-parser", "tool-call-parser", "t
 _MAPS, _KEY = ("structured-outputs-config", "reasoning-config"), "reasoning_parser"
 _HF = "hf"  # reads what the tokenizer's configuration says, which no plan sees
 _EXITS = "vLLM exits while it starts."
+_PACKAGE = "it needs a package that vLLM does not bring (cohere_melody)"
 _TURN = "<|turn>"  # the mark of a turn of Gemma 4
 _OUTCOMES = {
     ("reasoning", "content"): "thoughts of Gemma 4 stay in the text of every answer",
@@ -50,11 +51,16 @@ def check_parsers(values: Mapping[str, Any]) -> Iterator[Problem]:
         values: of the options, by option name.
     """
     reasoning, tool = reasoning_parser(values), tool_parser(values)
-    names = {name for name in (reasoning[1] if reasoning else "", tool) if name}
+    # These two are combined by their names, even where tool calls are off.
+    named = str(values.get(_TOOL) or "") if reasoning or tool else ""
+    names = {name for name in (reasoning[1] if reasoning else "", named) if name}
     if _HF in names and len(names) > 1:
-        option = _TOOL if tool == _HF else _REASONING
+        option = _TOOL if named == _HF else _REASONING
         consequence = f"it cannot be combined with another parser, here {', '.join(names - {_HF})}; {_EXITS}"
         yield of_option(option, _HF, consequence, "write gemma4.")
+    elif not tool and _needs_package(named):
+        consequence = f"{_PACKAGE}, even where tool calls are off; {_EXITS}"
+        yield of_option(_TOOL, named, consequence, "remove it, or write gemma4.")
     elif values.get("tokenizer") is None:
         own = values.get(_TEMPLATE) is not None
         if reasoning:
@@ -105,9 +111,14 @@ def _parser(option: str, kind: str, name: str, *, own_format: bool) -> Iterator[
         yield of_option(option, name, consequence, f"write gemma4, or add the {_TEMPLATE} that asks for its format.")
 
 
+def _needs_package(name: str) -> bool:
+    verdict = parser_verdicts().tool.get(name)
+    return verdict is not None and verdict.exception == "ImportError"
+
+
 def _cause(verdict: ParserVerdict) -> str:
     if verdict.exception == "ImportError":
-        return "it needs a package that vLLM does not bring (cohere_melody)"
+        return _PACKAGE
     return f"it is made for another family, whose tokens Gemma 4's tokenizer lacks ({verdict.exception})"
 
 

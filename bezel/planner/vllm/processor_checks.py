@@ -44,7 +44,9 @@ def check_processor(
     kwargs = values.get(_KWARGS)
     kwargs = kwargs if isinstance(kwargs, dict) else {}
     if item_tokens(values, model):
-        yield from _soft_tokens(kwargs, profiled=not tpu and values.get("skip-mm-profiling") is not True)
+        profiled = not tpu and values.get("skip-mm-profiling") is not True
+        # The length of audio is asked of the processor, which is therefore made in any case.
+        yield from _soft_tokens(kwargs, profiled=profiled, made=profiled or "audio" in model.architecture.modalities)
     yield from _device(kwargs, "tpu" if tpu else "cuda")
     if values.get("mm-processor-cache-type") != "shm":
         size = as_int(values.get("mm-shm-cache-max-object-size-mb"))
@@ -56,18 +58,18 @@ def check_processor(
     yield from _encoder(values, backends)
 
 
-def _soft_tokens(kwargs: Mapping[str, Any], *, profiled: bool) -> Iterator[Problem]:
+def _soft_tokens(kwargs: Mapping[str, Any], *, profiled: bool, made: bool) -> Iterator[Problem]:
     choices = multimodal_tokens().image_token_choices
     inner = kwargs.get("images_kwargs")
     inner = inner.get("max_soft_tokens") if isinstance(inner, dict) else None
-    top = kwargs.get("max_soft_tokens")
-    repair = f"write one of {', '.join(map(str, choices))}."
+    top, repair = kwargs.get("max_soft_tokens"), f"write one of {', '.join(map(str, choices))}."
+    fails = "every request with an image fails."
     if top is not None:
         if not _is_choice(top, choices):
-            consequence = f"Gemma 4's image processor cannot be made with it; {_EXITS}"
+            consequence = f"Gemma 4's image processor cannot be made with it; {_EXITS if made else fails}"
             yield of_option(f"{_KWARGS}.max_soft_tokens", top, consequence, repair)
     elif inner is not None and not _is_choice(inner, choices):
-        ends = f"the longest item is processed at start; {_EXITS}" if profiled else "every request with one fails."
+        ends = f"the longest item is processed at start; {_EXITS}" if profiled else fails
         yield of_option(f"{_KWARGS}.images_kwargs.max_soft_tokens", inner, f"no image has this size: {ends}", repair)
 
 

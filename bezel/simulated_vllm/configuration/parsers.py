@@ -68,18 +68,21 @@ def check_application(options: argparse.Namespace) -> None:
     """
     reasoning = options.reasoning_parser or _key(options.structured_outputs_config)
     tool = options.tool_call_parser if options.enable_auto_tool_choice else None
-    names = {name for name in (reasoning, tool) if name}
+    # The server combines the parsers by their names, that of tool calls also where they are off.
+    named = options.tool_call_parser if reasoning or tool else None
+    names = {name for name in (reasoning, named) if name}
     if "hf" in names:
         if len(names) > 1:
             raise refusal("parser-hf")
         return
+    for verdict in (parser_verdicts().reasoning.get(reasoning or ""), parser_verdicts().tool.get(named or "")):
+        if verdict is not None and verdict.exception == "ImportError":
+            raise StartError(verdict.exception, verdict.error, "application")
     if options.tokenizer:
         return
     for verdict in (parser_verdicts().reasoning.get(reasoning or ""), parser_verdicts().tool.get(tool or "")):
         if verdict is None or not verdict.error:
             continue
-        if verdict.exception == "ImportError":
-            raise StartError(verdict.exception, verdict.error, "application")
         flags = [f"--tool-call-parser {tool}"] if tool else []
         flags += [f"--reasoning-parser {reasoning}"] if reasoning else []
         raise refusal("parser-tokens", flags=" and ".join(flags), model=options.model, reason=verdict.error)

@@ -38,7 +38,7 @@ def check_processor(options: argparse.Namespace, model: Checkpoint, *, tpu: bool
     kwargs: dict[str, Any] = options.mm_processor_kwargs or {}
     _check_device(kwargs.get("device"), accelerator="tpu" if tpu else "cuda")
     if longest_item(options, model):
-        _check_size(kwargs, measured=not tpu and not options.skip_mm_profiling)
+        _check_size(kwargs, measured=not tpu and not options.skip_mm_profiling, asked=model.audio_tokens > 0)
 
 
 def _check_scales(options: argparse.Namespace) -> None:
@@ -67,11 +67,16 @@ def _check_device(device: object, *, accelerator: str) -> None:
         raise refusal("processor-accelerator", device=kind)
 
 
-def _check_size(kwargs: Mapping[str, Any], *, measured: bool) -> None:
+def _check_size(kwargs: Mapping[str, Any], *, measured: bool, asked: bool) -> None:
+    """Check the size of images: the engine processes one when it measures its memory.
+
+    The processor itself is made before, in the API process, where the length of audio is asked of it.
+    """
     size, nested = kwargs.get("max_soft_tokens"), kwargs.get("images_kwargs")
     if size is not None:
-        if isinstance(size, bool) or size not in _SIZES or not isinstance(size, int):
-            raise refusal("soft-tokens", known=_SIZES, size=size)
+        wrong = isinstance(size, bool) or size not in _SIZES or not isinstance(size, int)
+        if wrong and (measured or asked):
+            raise refusal("soft-tokens" if asked else "soft-tokens-measured", known=_SIZES, size=size)
         return
     inner = nested.get("max_soft_tokens") if isinstance(nested, dict) else None
     if measured and inner is not None and (isinstance(inner, bool) or inner not in _SIZES):
