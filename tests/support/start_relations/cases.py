@@ -106,19 +106,30 @@ def _options(case: Case) -> dict[str, Any]:
     return {name: None if value == "null" else value for name, value in case.options.items()}
 
 
-def seed_models(folder: Path) -> None:
-    """Write what localcloud seeds for every model, its assistant and the stacks' own folders, and two adapters."""
+def model_folders() -> dict[str, str]:
+    """Return the folder of every model, assistant and shipped stack -> the id of what it holds."""
     places = {row.folder: row.id for row in models().values() if row.folder}
     places |= {str(row.assistant).rsplit("/", 1)[-1]: str(row.assistant) for row in models().values() if row.assistant}
-    places |= {shipped_plan(stack).weights.path: shipped_plan(stack).model for stack in STACKS}
+    return places | {shipped_plan(stack).weights.path: shipped_plan(stack).model for stack in STACKS}
+
+
+def seed_models(folder: Path) -> None:
+    """Write what localcloud seeds for every model, its assistant and the stacks' own folders, and two adapters."""
     for adapter in ("a", "b"):
         (folder / adapter).mkdir()
         (folder / adapter / "adapter_config.json").write_text(json.dumps(ADAPTER))
         (folder / adapter / "adapter_model.safetensors").write_bytes(b"")
-    for path, name in places.items():
+    for path, name in model_folders().items():
         (folder / path).mkdir(parents=True, exist_ok=True)
         for file, content in model_files(name).items():
             (folder / path / file).write_bytes(content)
+
+
+def command(case: Case) -> tuple[list[str], dict[str, str]]:
+    """Return what follows `vllm serve` in a case, and the variables of its container."""
+    plan = shipped_plan(case.stack)
+    words = [_model_path(case, plan), *_replaced(plan.server.arguments[1:], _options(case))]
+    return words, {**plan.server.environment, **case.changes.get("variables", {})}
 
 
 def start_case(case: Case, folder: Path) -> str | None:
@@ -129,9 +140,7 @@ def start_case(case: Case, folder: Path) -> str | None:
         folder: where `seed_models` wrote the models.
     """
     plan = shipped_plan(case.stack)
-    path = _model_path(case, plan)
-    words = [path, *_replaced(plan.server.arguments[1:], _options(case))]
-    environment = {**plan.server.environment, **case.changes.get("variables", {})}
+    words, environment = command(case)
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
