@@ -4,8 +4,8 @@
 
 Runs with the Python of that vLLM and imports nothing of ours. Standard input: a list of
 `{"words": arguments of vllm serve, the model's folder first, "variables": of the container, "device": {"capability":
-[8, 9], "name": ..., "memory_gib": ..., "count": 1}}`; without a capability the device is this machine's CPU. Output: for
-each `{"verdict": "accepted" | "refused" | "not judged", "stage": where it ended, "said": class and first line}`.
+[8, 9], "name": ..., "memory_gib": ..., "count": 1} or {"tpu": chips} or {}, this machine's CPU}`. Output: for each
+`{"verdict": "accepted" | "refused" | "not judged", "stage": where it ended, "said": class and first line}`.
 
 Every case runs in a process of its own, forked where vLLM is imported for its device. Its stages are those of a start:
 parser, configuration, front end, engine (layers on torch's meta device, cache, scheduler), routes.
@@ -35,6 +35,7 @@ _QUIET = {
     "TOKENIZERS_PARALLELISM": "false",
     "VLLM_LOGGING_LEVEL": "ERROR",
 }
+_STAGES = ("parser", "configuration", "front_end", "engine", "routes")
 _SECONDS = 120
 _MODELS = {
     "Gemma4ForConditionalGeneration": "gemma4_mm",
@@ -130,7 +131,7 @@ def judge(case: dict[str, Any]) -> dict[str, str]:
     stderr, start, stage = io.StringIO(), _Start(case), "parser"
     try:
         with contextlib.redirect_stderr(stderr):
-            for stage in ("parser", "configuration", "front_end", "engine", "routes"):
+            for stage in _STAGES[:3] if "tpu" in case["device"] else _STAGES:
                 getattr(start, stage)()
     except SystemExit:
         return _row("refused", stage, " ".join(stderr.getvalue().rpartition("error:")[2].split()))
@@ -139,7 +140,7 @@ def judge(case: dict[str, Any]) -> dict[str, str]:
         if os.environ.get("START_VERDICTS_TRACE"):
             importlib.import_module("traceback").print_exc(file=sys.__stderr__)
         return _row("not judged" if _is_of_the_stand_in(error) else "refused", stage, said)
-    return _row("accepted", "routes", "")
+    return _row("accepted", stage, "")
 
 
 def _is_of_the_stand_in(error: BaseException | None) -> bool:
@@ -187,6 +188,11 @@ def _judge_device(device: dict[str, Any], cases: list[dict[str, Any]]) -> list[d
         stand_ins.install(
             tuple(device["capability"]), device["name"], int(device["memory_gib"] * (1 << 30)), device["count"]
         )
+    elif "tpu" in device:
+        try:
+            importlib.import_module("tools.vllm.start_tpu").install(device["tpu"])
+        except ModuleNotFoundError as error:
+            return [_row("not judged", "", f"{error}: it is not on PYTHONPATH")] * len(cases)
     registry = module("model_executor.models.registry").ModelRegistry
     for name, file in _MODELS.items():
         with contextlib.suppress(ImportError, AttributeError):
