@@ -90,10 +90,10 @@ class _Platform:
     """The platform that vLLM's modules hold: a bare one until tpu-inference's is imported, which imports vLLM."""
 
     def __init__(self, first: Any) -> None:
-        self._now = first
+        self.now = first
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._now, name)
+        return getattr(self.now, name)
 
 
 def install(chips: int) -> None:
@@ -119,4 +119,4 @@ def install(chips: int) -> None:
         simple_compile_backend = "eager"
 
     platforms.current_platform = platform = _Platform(First())
-    platform._now = importlib.import_module("tpu_inference.platforms.tpu_platform").TpuPlatform()
+    platform.now = importlib.import_module("tpu_inference.platforms.tpu_platform").TpuPlatform()

@@ -25,7 +25,7 @@ import signal
 import sys
 from typing import Any
 
-from tools.vllm.start_worker import Executor, module
+from tools.vllm.start_worker import module
 
 _QUIET = {
     "HF_HUB_OFFLINE": "1",
@@ -202,6 +202,7 @@ def _judge_device(device: dict[str, Any], cases: list[dict[str, Any]]) -> list[d
     for case in cases:
         verdict, loaded = _in_child(lambda case=case: _judge_in_time(case)) or (_ENDED, [])
         verdicts.append(verdict)
+        print(f"{len(verdicts)} of {len(cases)}: {verdict['verdict']} {' '.join(case['words'])[:200]}", file=sys.stderr)
         for name in [] if verdicts[1:] else loaded:
             with contextlib.suppress(Exception):  # the next ones find loaded what the first one loaded
                 importlib.import_module(name)

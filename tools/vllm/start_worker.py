@@ -94,8 +94,8 @@ def _join_groups(parallel: Any) -> None:
     place = f"file://{tempfile.mkdtemp()}/rendezvous"
     state.init_distributed_environment(1, 0, place, 0, "gloo")
     state.initialize_model_parallel(1, 1, backend="gloo")
-    state._TP.world_size = parallel.tensor_parallel_size
-    state._DCP.world_size = parallel.decode_context_parallel_size
+    state._TP.world_size = parallel.tensor_parallel_size  # noqa: SLF001
+    state._DCP.world_size = parallel.decode_context_parallel_size  # noqa: SLF001
 
 
 def _draft(config: Any) -> Any:

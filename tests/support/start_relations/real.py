@@ -1,4 +1,4 @@
-"""Cases of relations as a real vLLM's own classes judge them: the machine, the model's folder and the arguments of each.
+"""Cases of relations as a real vLLM's own classes judge them: machine, model's folder and arguments of each.
 
 The folders have no weights. Configuration and shapes are the catalogue's; what transformers reads beside them, and
 nothing of ours does, is written here as the published checkpoints have it (google/gemma-4-*: config.json and
@@ -7,18 +7,18 @@ processor_config.json). The tokenizer is that of a tiny Gemma 4, whose special t
 
 from __future__ import annotations
 
-import functools
 import json
 import subprocess
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bezel.catalog import model, models
+from bezel.catalog import models
 from bezel.planner import LeasePlan
-from tests.support.start_relations.cases import ROOT, STACKS, Case, command, model_folders, plan_case, shipped_plan
+from bezel.simulated_vllm.synthetic_weights import model_files
+from tests.support.start_relations.cases import ROOT, Case, command, model_folders, shipped_plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 _SECONDS = 3600
 _GPUS = {
@@ -64,8 +64,6 @@ def seed_real_models(folder: Path, tiny: Path) -> None:
 
 
 def _files(name: str, tiny: Path) -> dict[str, Any]:
-    from bezel.simulated_vllm.synthetic_weights import model_files
-
     config = json.loads(model_files(name)["config.json"])
     unified = "unified" in config["model_type"]
     kind = "gemma4_unified" if unified else "gemma4"
@@ -94,7 +92,9 @@ def _files(name: str, tiny: Path) -> dict[str, Any]:
 
 def _tokenizer(tiny: Path) -> dict[str, Any]:
     """Gemma 4's special tokens, with those of images and clips that a text model lacks."""
-    files = {name: (tiny / name).read_text(encoding="utf-8") for name in ("chat_template.jinja", "generation_config.json")}
+    files = {
+        name: (tiny / name).read_text(encoding="utf-8") for name in ("chat_template.jinja", "generation_config.json")
+    }
     words = json.loads((tiny / "tokenizer.json").read_text(encoding="utf-8"))
     settings = json.loads((tiny / "tokenizer_config.json").read_text(encoding="utf-8"))
     known = {token["content"] for token in words["added_tokens"]}
