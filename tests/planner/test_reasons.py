@@ -17,7 +17,7 @@ REASONS = {
     "replicas without devices": ({"vllm": {"data-parallel-size": 2}}, "ask for 2 devices, and an instance"),
     "a longer context that is allowed": (
         {"vllm": {"max-model-len": 300_000}, "variables": {"VLLM_ALLOW_LONG_MAX_MODEL_LEN": "1"}},
-        "beyond them its answers are wrong",
+        "what it answers to longer prompts is noise",
     ),
     "a longer context": ({"vllm": {"max-model-len": 300_000}}, "vLLM refuses more"),
     "a variable of vLLM as a secret": ({"secrets": {"VLLM_LOGGING_LEVEL": "x"}}, "no plan sees a secret's value"),
