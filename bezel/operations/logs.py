@@ -31,7 +31,7 @@ from bezel.operations.log_reading.entries import (
 from bezel.operations.log_reading.following import further_entries
 from bezel.operations.log_reading.levels import with_levels
 from bezel.operations.log_reading.lines import LogLine, line_text, lines_of
-from bezel.operations.log_reading.revisions import ReadRevision, revisions_of
+from bezel.operations.log_reading.revisions import ReadRevision, read_revisions
 from bezel.operations.results import Arguments, Result
 from bezel.operations.status import read_service
 from bezel.rest import ApiError
@@ -201,7 +201,7 @@ def _service_query(
         raise LogsError(Problem("STACK", deployment.stack, consequence, repair))
     revisions: tuple[ReadRevision, ...] = ()
     if arguments.revision != ANY_REVISION:
-        known = revisions_of(read_service(context, service) or {})
+        known = read_revisions(read_service(context, service) or {})
         name = arguments.revision or ""
         asked = ReadRevision(name=name, percent=0, is_newest=False)
         revisions = tuple(each for each in known if name in {"", each.name}) or ((asked,) if name else ())

@@ -18,7 +18,7 @@ from bezel.operations.log_reading import bounds
 from bezel.operations.log_reading.bounds import LogsError
 from bezel.operations.log_reading.entries import narrowed, read_entries, service_filter
 from bezel.operations.log_reading.lines import LogLine
-from bezel.operations.log_reading.revisions import ReadRevision, revisions_of
+from bezel.operations.log_reading.revisions import ReadRevision, read_revisions
 from bezel.operations.logs import Logs, recent_lines
 from bezel.operations.redaction import cleaned
 from bezel.operations.serving.metrics import read_samples
@@ -87,7 +87,7 @@ def evidence_of(
     service = deployment.service
     live = None if service is None else part("the service", lambda: read_service(context, service), None)
     # A lease's service is its gateway; its log is that of the machines.
-    revisions = () if deployment.leases else revisions_of(live or {})
+    revisions = () if deployment.leases else read_revisions(live or {})
     ready: dict[str, str] = {}
     found: list[Logs] = []
     names = [each.name for each in revisions]

@@ -4,7 +4,6 @@ The platform answers a request itself where no instance can: such an entry has a
 answered has its status only, and its cause in the container's log.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,7 +11,6 @@ from bezel.front.refusals import FrontRefusal, refusal_named
 from bezel.leases.clock import unix
 from bezel.operations.log_reading.entries import Entry
 
-_LINE = re.compile(r"^[A-Z]+ \S+ (?P<status>\d{3})(?: [\d.]+s)?(?: (?P<message>.+))?$", re.DOTALL)
 _RECENT_SECONDS = 600.0
 _FEW = 0.05
 # What strangers cause on a public address: a cause only where most callers meet it.
@@ -52,8 +50,8 @@ class FailedRequests:
 def requests_of(entries: Iterable[Entry]) -> Iterator[LoggedRequest]:
     """The requests of entries of the request log."""
     for entry in entries:
-        if match := _LINE.match(entry.text):
-            yield LoggedRequest(entry.time, int(match["status"]), match["message"] or "", entry.resource)
+        if entry.status is not None:
+            yield LoggedRequest(entry.time, entry.status, entry.message, entry.resource)
 
 
 def failed_requests(requests: Sequence[LoggedRequest], now: float | None, stack: str) -> tuple[FailedRequests, ...]:

@@ -5,6 +5,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from bezel.operations.verdict import revisions_of, short_name
+
 
 class ReadRevision(BaseModel):
     """A revision, and its part in the service."""
@@ -23,18 +25,16 @@ class ReadRevision(BaseModel):
         return ", ".join([*newest, f"{self.percent} % of the traffic" if self.percent else "no traffic"])
 
 
-def revisions_of(live: Mapping[str, Any]) -> tuple[ReadRevision, ...]:
+def read_revisions(live: Mapping[str, Any]) -> tuple[ReadRevision, ...]:
     """The revisions with traffic, the largest share first, then the newest one where it has none.
 
     Args:
         live: The service as Cloud Run describes it; {} where it is gone.
     """
-    newest, ready = (_short(live.get(key)) for key in ("latestCreatedRevision", "latestReadyRevision"))
+    newest, ready = (short_name(live.get(key)) for key in ("latestCreatedRevision", "latestReadyRevision"))
     shares: dict[str, int] = {}
-    for entry in live.get("trafficStatuses") or ():
-        name = _short(entry.get("revision")) or ready
-        if name and entry.get("percent"):
-            shares[name] = shares.get(name, 0) + int(entry["percent"])
+    for each in revisions_of(live):
+        shares[each.name] = shares.get(each.name, 0) + each.percent
     shares = dict(sorted(shares.items(), key=lambda item: -item[1]))
     if newest:
         shares.setdefault(newest, 0)
@@ -42,7 +42,3 @@ def revisions_of(live: Mapping[str, Any]) -> tuple[ReadRevision, ...]:
         ReadRevision(name=name, percent=percent, is_newest=name == newest, is_ready=name != newest or name == ready)
         for name, percent in shares.items()
     )
-
-
-def _short(name: object) -> str:
-    return str(name or "").rpartition("/")[2]
