@@ -73,11 +73,13 @@ def _check_size(kwargs: Mapping[str, Any], *, measured: bool, asked: bool) -> No
     The processor itself is made before, in the API process, where the length of audio is asked of it.
     """
     size, nested = kwargs.get("max_soft_tokens"), kwargs.get("images_kwargs")
-    if size is not None:
-        wrong = isinstance(size, bool) or size not in _SIZES or not isinstance(size, int)
-        if wrong and (measured or asked):
-            raise refusal("soft-tokens" if asked else "soft-tokens-measured", known=_SIZES, size=size)
-        return
     inner = nested.get("max_soft_tokens") if isinstance(nested, dict) else None
-    if measured and inner is not None and (isinstance(inner, bool) or inner not in _SIZES):
+    if size is not None:
+        if (measured or asked) and not _is_size(size):
+            raise refusal("soft-tokens" if asked else "soft-tokens-measured", known=_SIZES, size=size)
+    elif measured and inner is not None and not _is_size(inner):
         raise refusal("soft-tokens-inner", known=_SIZES, size=inner)
+
+
+def _is_size(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value in _SIZES
