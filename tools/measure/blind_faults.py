@@ -82,6 +82,8 @@ class Told:
         """Whether the verdict fits what the callers got, or nothing that it can read shows that."""
         if self.fault.unseen:
             return True
+        if not self.callers:
+            return False
         if not self.failures:
             return self.verdict not in FAILS
         return self.verdict not in SERVES
@@ -132,7 +134,13 @@ def main() -> int:
         grounds = KillHarness(Path(folder) / "grounds")
         for number, fault in enumerate(drawn):
             print(f"{number + 1} of {len(drawn)}: {fault.name}", file=sys.stderr, flush=True)
-            told = ask(fault, grounds, Path(folder) / str(number))
+            try:
+                told = ask(fault, grounds, Path(folder) / str(number))
+            except AssertionError as error:  # a command or a request of the harness itself failed
+                print(f"{fault.name}: not tried: {error}", flush=True)
+                told = Told(fault)
+                results.append(told)
+                continue
             results.append(told)
             print("\n".join(row_lines([told], header=number == 0)), flush=True)
             if options.show:
