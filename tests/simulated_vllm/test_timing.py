@@ -21,7 +21,12 @@ pytestmark = pytest.mark.slow  # whole simulated runs
 ROOT = Path(__file__).parents[2]
 PLOTS = ROOT / "docs" / "plots"
 REDRAW = ".venv/bin/python -m tools.docs.timing_curves && uv run --script tools/docs/timing_plots.py"
-SCARCE = ("--max-model-len=2048", "--max-num-seqs=16", "--max-num-batched-tokens=512")
+SCARCE = (
+    "--max-model-len=2048",
+    "--max-num-seqs=16",
+    "--max-num-batched-tokens=512",
+    "--language-model-only",
+)
 
 
 @pytest.fixture(scope="module")
