@@ -10,6 +10,9 @@ import pytest
 from tests.support.real_vllm import real_vllm
 from tests.support.start_relations.real import ask
 
+# A start and the classes before it, on a busy machine.
+pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+
 NGRAM = {"method": "ngram", "num_speculative_tokens": 2, "prompt_lookup_min": 4, "prompt_lookup_max": 2}
 # option that is refused -> one of the same relation that is taken; the server's model has 4096 tokens and 8 sequences
 STARTS = {
@@ -42,7 +45,6 @@ def said():
     return dict(zip([*STARTS, "twins"], ask(f"{installed}/venv/bin/python", questions), strict=True))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("options", STARTS, ids=" ".join)
 def test_a_real_server_ends_as_its_classes_do(tmp_path, said, options):
     assert said[options]["verdict"] == "refused", said[options]
@@ -56,7 +58,6 @@ def test_a_real_server_ends_as_its_classes_do(tmp_path, said, options):
     assert words.partition("Value error, ")[2][:50] in log or words[:50] in log, said[options]
 
 
-@pytest.mark.long
 def test_a_real_server_starts_with_the_twins(tmp_path, said):
     assert said["twins"]["verdict"] == "accepted", said["twins"]
     with real_vllm(tmp_path, *[option for twin in STARTS.values() for option in twin]):

@@ -23,7 +23,7 @@ from tests.support.start_relations.real_verdicts import (
 )
 
 REPAIR = "python -m tools.vllm.compare_starts PYTHON MODEL --record, or a row of tools/vllm/starts_explained.toml"
-RECORDED = tuple(case for case in all_cases() if case.id in recorded())
+RECORDED = tuple({case.id: case for case in all_cases() if case.id in recorded()}.values())
 
 
 @pytest.fixture(scope="module")
@@ -61,9 +61,11 @@ def test_every_explanation_of_a_start_is_needed(said):
     assert {row["reason"] for row in explanations()} <= used
 
 
-def test_the_documents_table_of_starts_says_so(said):
+def test_the_documents_table_of_starts_has_every_recorded_case(said):
     written = json.loads(TABLE.read_text(encoding="utf-8"))
-    assert table(RECORDED, said, written["stamp"]) == written, REPAIR
+    made = table(RECORDED, said, written["stamp"])
+    assert [row[:2] for row in made["rows"]] == [row[:2] for row in written["rows"]], REPAIR
+    assert (made["about"], made["columns"]) == (written["about"], written["columns"]), REPAIR
 
 
 def test_a_difference_from_the_real_classes_is_reported():
@@ -75,6 +77,7 @@ def test_a_difference_from_the_real_classes_is_reported():
 
 
 @pytest.mark.long
+@pytest.mark.timeout(3600)
 def test_the_real_classes_say_what_was_recorded(tmp_path):
     installed = os.environ.get("BEZEL_REAL_VLLM")
     if installed is None:

@@ -32,7 +32,7 @@ def main() -> int:
     parser.add_argument("model", type=Path)
     parser.add_argument("--record", action="store_true")
     options = parser.parse_args()
-    found = judges.all_cases()
+    found = tuple({case.id: case for case in judges.all_cases()}.values())
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         (folder / "real").mkdir()

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import importlib
 import io
 import json
@@ -37,6 +38,7 @@ _QUIET = {
 }
 _STAGES = ("parser", "configuration", "front_end", "engine", "routes")
 _SECONDS = 120
+_PR_SET_PDEATHSIG = 1
 _MODELS = {
     "Gemma4ForConditionalGeneration": "gemma4_mm",
     "Gemma4UnifiedForConditionalGeneration": "gemma4_unified",
@@ -164,6 +166,7 @@ def _in_child(work: Any) -> Any:
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # the process that asked may be ended first
         os.close(reader)
         with os.fdopen(writer, "w") as out:
             json.dump(work(), out)

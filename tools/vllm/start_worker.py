@@ -5,6 +5,7 @@ Runs with the Python of a real vLLM and imports nothing of ours. vLLM's EngineCo
 
 from __future__ import annotations
 
+import copy
 import importlib
 import tempfile
 from typing import Any
@@ -28,6 +29,7 @@ class Executor:
         self.config = config
         loader = module("model_executor.model_loader.utils")
         torch: Any = importlib.import_module("torch")
+        module("model_executor.model_loader").get_model_loader(config.load_config)
         with module("config").set_current_vllm_config(config):
             _join_groups(config.parallel_config)
             types = module("utils.torch_utils")
@@ -63,14 +65,15 @@ class Executor:
         torch: Any = importlib.import_module("torch")
         with module("config").set_current_vllm_config(self.config):
             attention = module("v1.worker.gpu.attn_utils")
-            _, support, _ = attention.init_attn_backend(caches[0], self.config, torch.device("cpu"))
+            laid_out = copy.deepcopy(caches[0])  # layers that share a cache are added to it
+            _, support, _ = attention.init_attn_backend(laid_out, self.config, torch.device("cpu"))
             speculative = self.config.speculative_config
             self.config.compilation_config.resolve_cudagraph_mode_and_sizes(
                 support.min_cg_support,
                 support.min_cg_attn_backend,
                 1 + (speculative.num_speculative_tokens if speculative else 0),
                 use_v2_model_runner=True,
-                kv_cache_config=caches[0],
+                kv_cache_config=laid_out,
                 max_num_reqs=self.config.scheduler_config.max_num_seqs,
             )
 
