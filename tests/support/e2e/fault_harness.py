@@ -224,7 +224,7 @@ def error_text(run: Run, *, of: str = "", lines: bool = True) -> str:
 def normalized(text: str) -> str:
     """A text without what differs from run to run, and without the container's lines that tell nothing."""
     # When a use can be read depends on the moment, as at Google.
-    text = re.sub(r"^ *quotas and their use:\n(?:.* needed\.\n)+", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^ *quotas and their use:\n(?:.* needed\b.*\n)+", "", text, flags=re.MULTILINE)
     for pattern, kept in _VARIES:
         text = re.sub(pattern, kept, text)
     lines = [line.rstrip() for line in text.splitlines()]
