@@ -46,7 +46,7 @@ def test_a_start_that_fails_is_explained_every_time_until_it_is_mended(previewed
         assert "in service" not in run.text
 
     previewed.set("vllm.max-model-len", 4096)
-    previewed.set("vllm.max-num-batched-tokens", 2048)
+    previewed.set("vllm.max-num-batched-tokens", 2496)
     mended = previewed.local("up", "l4-qat")
     assert mended.code == 0, mended.text
     assert previewed.outputs()["smoke"]["verdict"]["ok"] is True
