@@ -7,7 +7,7 @@ has stopped at it. `DELETE` lets the call continue; `DELETE ...?drop=1` drops it
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import httpx
@@ -130,21 +130,37 @@ async def _change_at_once(call: Call, kind: str, values: Mapping[str, Value]) ->
     """Change or delete every service through the public API, or end every machine; return their names.
 
     Raises:
-        httpx.HTTPStatusError: The API refused it.
+        ApiError: The API refused it of a service, in its words and with its status.
     """
     if kind.startswith("lease-"):
         return call.cloud.machines.end_all(lost=kind == "lease-preempted")
     token, _ = call.cloud.tokens.access_token(DEPLOYER, _SCOPE)
     # Calls the application directly, past the layers that inject faults and log the wire.
     transport, headers = httpx.ASGITransport(call.request.app), {"Authorization": f"Bearer {token}"}
-    names = [name for name, _ in call.cloud.store.rows("service")]
+    names, struck = [name for name, _ in call.cloud.store.rows("service")], list[str]()
     async with httpx.AsyncClient(transport=transport, base_url="http://localcloud", headers=headers) as client:
         for name in names:
-            if kind == "service-deleted":
-                (await client.delete(f"/run/v2/{name}")).raise_for_status()
-                continue
-            service = (await client.get(f"/run/v2/{name}")).raise_for_status().json()
-            scaling = service["template"].get("scaling", {}) | {"maxInstanceCount": values["max_instances"]}
-            service["template"]["scaling"] = scaling
-            (await client.patch(f"/run/v2/{name}", json=service)).raise_for_status()
-    return names
+            try:
+                if kind == "service-deleted":
+                    (await client.delete(f"/run/v2/{name}")).raise_for_status()
+                else:
+                    service = (await client.get(f"/run/v2/{name}")).raise_for_status().json()
+                    scaling = service["template"].get("scaling", {}) | {"maxInstanceCount": values["max_instances"]}
+                    service["template"]["scaling"] = scaling
+                    (await client.patch(f"/run/v2/{name}", json=service)).raise_for_status()
+            except httpx.HTTPStatusError as error:
+                raise _refused(error.response, kind, values, name, struck) from None
+            struck.append(name)
+    return struck
+
+
+def _refused(
+    response: httpx.Response, kind: str, values: Mapping[str, Value], name: str, struck: Sequence[str]
+) -> ApiError:
+    """Why a fault could not take effect on a service: value, Cloud Run's words, what was done before, repair."""
+    error = response.json()["error"]
+    given = " ".join((kind, *(f"{key}={value}" for key, value in values.items())))
+    done = f"nothing but {', '.join(struck)} was changed" if struck else "nothing was changed"
+    repair = f"Give a {' and '.join(values)} that it accepts." if values else "Mend that, then add the fault again."
+    text = f"{given}: Cloud Run refuses it of {name}, so {done}: {error['message'].rstrip('.')}. {repair}"
+    return ApiError(error["status"], text, status=response.status_code)

@@ -172,6 +172,17 @@ def test_what_somebody_else_changes_and_deletes_is_done_at_once(client: Client) 
     struck = client.post(FAULTS, {"kind": "service-changed", "parameters": {"max_instances": 3}}).json()
     assert [name.rpartition("/")[2] for name in struck["struck"]] == ["theirs"]
     assert client.service("theirs")["template"]["scaling"]["maxInstanceCount"] == 3
+    # What Cloud Run refuses is said in its words, with the value; 3 GPUs are the region's quota.
+    for number in (4, 7, 100):
+        refused = client.post(FAULTS, {"kind": "service-changed", "parameters": {"max_instances": number}})
+        error = refused.json()["error"]
+        assert (refused.status_code, error["status"]) == (400, "INVALID_ARGUMENT"), number
+        assert f"service-changed max_instances={number}: Cloud Run refuses it of projects/" in error["message"]
+        assert "/services/theirs, so nothing was changed: " in error["message"]
+        assert "Max instances must be set to 3 or fewer" in error["message"]
+        assert f"NvidiaL4GpuAllocNoZonalRedundancyPerProjectRegion requested: {number} allowed: 3" in error["message"]
+        assert error["message"].endswith(". Give a max_instances that it accepts.")
+    assert client.service("theirs")["template"]["scaling"]["maxInstanceCount"] == 3
     assert client.post(FAULTS, {"kind": "service-deleted"}).status_code == 200
     assert client.get(f"{SERVICES}/theirs").status_code == 404
     assert client.get(FAULTS).json()["faults"] == []
