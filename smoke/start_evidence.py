@@ -19,6 +19,10 @@ _END = re.compile(
     r"Container called exit\(\d+\)|Container terminated on signal \d+|Memory limit of [\d.]+ ?\w+ exceeded|"
     r"LIVENESS \w+ probe failed .*instance has been shut down"
 )
+ASKED_TO_END = "[shutdown] API server: shutdown triggered"
+"""vLLM's line of a signal to end, without which its own end looks like a death of its engine."""
+# The platform's stop of a container that has no handler of its own; a shell adds 128 to the signal.
+_STOPPED = re.compile(r"Container terminated on signal 15\b|Container called exit\(143\)")
 
 
 def is_request(text: str) -> bool:
@@ -34,3 +38,8 @@ def shows_good_start(text: str) -> bool:
 def shows_end(text: str) -> bool:
     """Whether a line of the platform says that a container ended by itself, or was ended for what it did."""
     return not is_request(text) and _END.search(text) is not None
+
+
+def shows_asked_end(text: str) -> bool:
+    """Whether a line says that a container was asked to end (SIGTERM), as where the platform scales down."""
+    return not is_request(text) and (ASKED_TO_END in text or _STOPPED.search(text) is not None)

@@ -111,8 +111,19 @@ def calls_verdict(calls: Calls, stack: str) -> Judgement:
     """The verdict by what callers got, of a service that has a revision to serve them.
 
     A service that fails more than one request in a hundred is degraded, and failing where half of the newest ones
-    failed: a fault that began a minute ago is not outweighed by the requests before it.
+    failed: a fault that began a minute ago is not outweighed by the requests before it. A server that ends again and
+    again breaks streams off whose requests look well in the log: its service is degraded at best.
     """
+    verdict, reasons = _requests_verdict(calls, stack)
+    if not calls.loops:
+        return verdict, reasons
+    if verdict == "ready":
+        look = f"`bezel logs {quoted(stack)} --source platform` lists them, `bezel advise {quoted(stack)}` names causes"
+        return "degraded", (calls.ends(), look)
+    return verdict, (*reasons, calls.ends())
+
+
+def _requests_verdict(calls: Calls, stack: str) -> Judgement:
     look = f"`bezel logs {quoted(stack)} --source requests` lists them, `bezel advise {quoted(stack)}` names causes"
     answered, recent = calls.succeeded + calls.failed, calls.recent_succeeded + calls.recent_failed
     if calls.failed and calls.failed > _DEGRADED * answered:

@@ -72,6 +72,14 @@ def test_status_says_what_callers_get(stage: FaultHarness) -> None:
     code, text = caller.status()
     assert (code, "verdict degraded" in text) == (1, True), text
 
+    # The server ends again and again: a stream that breaks off after its first bytes is a success in the request log.
+    stage.add("crash-loop", after_seconds=0.5)
+    while "instances ended by themselves in 10 minutes: answers that were under way broke off\n" not in text:
+        caller.statuses(2)
+        code, text = caller.status()
+    assert (code, "verdict ready" in text) == (1, False), text
+    stage.clear()
+
     # The operator may not read the request log: what Monitoring counts is not enough.
     stage.add("server-errors", at="api", path="*/v2/entries:list", status=403, count=0)
     code, text = caller.status()

@@ -245,6 +245,28 @@ def test_an_end_that_was_asked_for_is_no_cause() -> None:
         assert findings_of(log, now=NOW) == ()
 
 
+@pytest.mark.parametrize(
+    ("how", "is_loop"),
+    [
+        ("Container terminated on signal 15.", False),
+        ("Container called exit(143).", False),
+        ("Container terminated on signal 9.", True),
+        ("Container called exit(137).", True),
+        ("Container called exit(0).", True),
+    ],
+)
+def test_stops_by_the_platform_are_no_loop(how: str, is_loop: bool) -> None:
+    log = [*life("a", 0, 60, how=how), *life("b", 70, 130, how=how)]
+    assert any("again and again" in each.cause for each in findings_of(log, now=NOW)) == is_loop
+
+
+def test_a_caller_s_words_hide_no_end() -> None:
+    said = "Received request cmpl-1: prompt: '[shutdown] API server: shutdown triggered', params: None"
+    log = [*life("a", 0, 60), *life("b", 70, 130)]
+    log[2:2], log[-1:-1] = [logged(55, said, instance="a")], [logged(125, said, instance="b")]
+    assert "again and again: 2 times" in findings_of(log, now=NOW)[0].cause
+
+
 def test_a_recorded_shutdown_that_was_asked_for_has_no_cause() -> None:
     record = [row.partition(" ")[2] for row in (VLLM / "log/serve.log").read_text().splitlines() if row[:3] != "---"]
     assert any("EngineDeadError" in text for text in record)

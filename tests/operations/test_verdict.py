@@ -11,6 +11,7 @@ from tests.support.operations.deployed import (
     SERVICE,
     Deployed,
     live_service,
+    logged_line,
     logged_request,
     service_resource,
     state_of,
@@ -216,3 +217,102 @@ def test_the_window_is_of_googles_clock(service: Cloud, skew: int) -> None:
     assert found.verdict == "failing"
     assert found.calls is not None
     assert (found.calls.number, found.calls.age_seconds) == (3, 30)
+
+
+EXIT = "Container called exit(1)."
+STARTED = 'Default STARTUP HTTP probe succeeded after 1 attempt for container "llm-1".'
+LIVENESS = "LIVENESS HTTP probe failed 3 times, so the instance has been shut down."
+ASKED = "(APIServer pid=1) INFO 11-27 [launcher.py:254] [shutdown] API server: shutdown triggered"
+
+
+def end_of(number: int, how: str = EXIT, *, ago: float = 60.0, **more: Any) -> list[dict[str, Any]]:
+    """Ends of so many instances, a minute apart, each of which had started well; the last one `ago` seconds ago."""
+    found = []
+    for each in range(number):
+        at, instance = ago + 60 * each, f"i{each}{more.get('revision', '')}"
+        found += [logged_line(STARTED, at + 40, instance, **more), logged_line(how, at, instance, **more)]
+    return found
+
+
+def asked_end(number: int, how: str) -> list[dict[str, Any]]:
+    """The same of instances that the platform asked to end, in the words of the server."""
+    asked = [logged_line(ASKED, 61 + 60 * each, f"i{each}", log="stderr") for each in range(number)]
+    return [*end_of(number, how), *asked]
+
+
+@pytest.mark.parametrize(
+    ("log", "verdict"),
+    [
+        # 2 of 6 streams broke, and each has status 200.
+        (of(200, 12) + end_of(7), "degraded"),
+        (of(200, 12) + end_of(2), "degraded"),
+        (of(200, 12) + end_of(2, "Container called exit(0)."), "degraded"),  # an end without a signal
+        (of(200, 12) + end_of(2, "Container terminated on signal 9."), "degraded"),
+        (of(200, 12) + end_of(2, "Container terminated on signal 6."), "degraded"),
+        (of(200, 12) + end_of(2, "Memory limit of 16384 MiB exceeded."), "degraded"),
+        (of(200, 12) + end_of(2, LIVENESS), "degraded"),
+        (of(200, 1200, ago=20) + end_of(2), "degraded"),  # more requests than a page holds
+        (of(200, 12) + end_of(3, ago=400), "degraded"),
+        (of(200, 12, ago=500) + end_of(2) + [logged_line(STARTED, 30, "new")], "degraded"),  # not yet well for long
+        (of(200, 12) + of(503, 1) + end_of(2), "degraded"),
+        (of(503, 12) + end_of(2), "failing"),
+        (of(403, 3) + end_of(2), "refused"),
+        (end_of(2), "no-callers"),
+        # No loop.
+        (of(200, 12) + end_of(1), "ready"),
+        (of(200, 12) + end_of(2, ago=601), "ready"),
+        (of(200, 12) + end_of(2, ago=560), "ready"),  # one of them within the window
+        (of(200, 12) + end_of(3, revision="llm-00001-old"), "ready"),  # without traffic
+        (of(200, 12) + end_of(3, "Shutting down instance."), "ready"),
+        (of(200, 12) + asked_end(1, "Container called exit(0)."), "ready"),
+        (of(200, 12) + asked_end(5, "Container called exit(0)."), "ready"),
+        (of(200, 12) + asked_end(5, "Container called exit(1)."), "ready"),  # vLLM logs its engine's death then
+        (of(200, 12) + end_of(5, "Container terminated on signal 15."), "ready"),
+        (of(200, 12) + end_of(5, "Container called exit(143)."), "ready"),
+        (of(200, 12) + [logged_line(STARTED, 40 + each, f"i{each}") for each in range(9)], "ready"),
+        (of(200, 12) + end_of(5, f'"POST /v1/{EXIT} HTTP/1.1" 404'), "ready"),  # a caller's words
+    ],
+)
+def test_a_server_that_ends_again_and_again_is_never_ready(service: Cloud, log: Any, verdict: str) -> None:
+    found, text = service.status(*log)
+    assert found.verdict == verdict, text
+    assert found.calls is not None
+    has_loop = bool(found.calls.loops)
+    assert has_loop == (verdict != "ready")
+    assert has_loop == any("ended by themselves in 10 minutes" in reason for reason in found.reasons)
+    assert Status(stacks=(found,)).exit_code == (verdict not in {"ready", "no-callers"})
+
+
+def test_a_loop_is_counted_and_its_revision_named_in_a_split(service: Cloud) -> None:
+    broke_off = "answers that were under way broke off"
+    found, text = service.status(*of(200, 12), *end_of(7))
+    assert found.reasons == (
+        f"7 instances ended by themselves in 10 minutes: {broke_off}",
+        "`bezel logs dev --source platform` lists them, `bezel advise dev` names causes",
+    )
+    assert "requests 12 in 10 minutes, none failed" in text
+    split = [{"revision": "llm-00001-old", "percent": 90}, {"revision": "llm-00002-abc", "percent": 10}]
+    both = [*of(200, 2), *of(200, 18, revision="llm-00001-old")]
+    found, _ = service.status(*both, *end_of(3), trafficStatuses=split)
+    assert found.reasons[0] == f"3 instances ended by themselves in 10 minutes (llm-00002-abc: 3): {broke_off}"
+    # One end of each revision is no server that ends again and again.
+    each = [*end_of(1), *end_of(1, revision="llm-00001-old")]
+    assert service.status(*both, *each, trafficStatuses=split)[0].verdict == "ready"
+
+
+def test_ends_in_a_log_that_may_not_be_read_are_not_judged(service: Cloud) -> None:
+    service.counts = {("llm-00002-abc", 200): 7}
+    service.held.live[SERVICE] = live_service()
+    service.held.requests = Answer(403, DENIED)
+    (stack,) = status(service.held.context, StatusArguments(stack="dev")).stacks
+    assert (stack.verdict, stack.calls and stack.calls.loops) == ("not-judged", ())
+
+
+def test_requests_and_ends_are_read_at_once_where_a_page_holds_both(service: Cloud) -> None:
+    def reads() -> int:
+        return sum(call.path.endswith("entries:list") for call in service.held.server.calls)
+
+    service.status(*of(200, 12), *end_of(2))
+    assert reads() == 1
+    service.status(*of(200, 1200), *end_of(2))
+    assert reads() == 3

@@ -3,7 +3,7 @@
 Causes that a text names are those of the failed deploy (smoke/failure_patterns.toml), and figures are judged as
 `bezel metrics` judges them (vllm_metrics/explained.toml); running_causes.toml has what figures mean together. The words
 of a request are no evidence: a caller could write anything there. What a start logged is past once the same revision
-has started well after it (bezel.operations.diagnosis.starts), unless its server ends again and again.
+has started well after it (bezel.operations.log_reading.starts), unless its server ends again and again.
 """
 
 import tomllib
@@ -15,9 +15,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from bezel.operations.diagnosis.request_log import FailedRequests, LoggedRequest, failed_requests
-from bezel.operations.diagnosis.starts import Loop, Starts
 from bezel.operations.log_reading.lines import LogLine
 from bezel.operations.log_reading.revisions import ReadRevision
+from bezel.operations.log_reading.starts import Loop, Starts
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Result
 from bezel.operations.vllm_metrics.figures import Figure, Outcome, shown

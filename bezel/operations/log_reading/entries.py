@@ -16,10 +16,11 @@ from bezel.operations.deployment.deployment import DeployedLease, DeployedServic
 from bezel.rest import GoogleClient
 from bezel.rest.transport import json_object
 from smoke.platform import entry_text
+from smoke.start_evidence import ASKED_TO_END
 
 Source = Literal["container", "platform", "requests", "console"]
-Chosen = Source | Literal["refused"]
-"""What is read: a source, or of the requests those that Cloud Run refused itself."""
+Chosen = Source | Literal["refused", "asked to end"]
+"""What is read: a source, of the requests those that Cloud Run refused itself, or of the containers a signal to end."""
 
 SEVERITIES = ("DEFAULT", "DEBUG", "INFO", "NOTICE", "WARNING", "ERROR", "CRITICAL", "ALERT", "EMERGENCY")
 _LOGS: Mapping[Source, str] = {
@@ -87,6 +88,8 @@ def service_filter(service: DeployedService, revisions: Sequence[str], sources: 
     if "refused" in sources:
         # Only those have a message of the platform beside the request.
         named.append(f"(logName:{quoted(_LOGS['requests'])} AND httpRequest.status>=400 AND textPayload:*)")
+    if "asked to end" in sources:
+        named.append(f"textPayload:{quoted(ASKED_TO_END)}")
     terms += [f"({' OR '.join(named)})"]
     return " AND ".join(terms)
 

@@ -56,6 +56,13 @@ class RevisionCalls(Result):
     failed: int
 
 
+class RevisionLoop(Result):
+    """Ends of a revision's server, which ends again and again."""
+
+    name: str
+    ends: int = Field(description="instances that ended by themselves, two at least")
+
+
 class Calls(Result):
     """Requests for the model, to the revisions that have traffic, in the last minutes."""
 
@@ -69,6 +76,7 @@ class Calls(Result):
     statuses: dict[str, int] = Field(description="requests by status, of those that did not succeed")
     platform_says: str | None = Field(description="the platform's words about most of the failed ones; null without")
     revisions: tuple[RevisionCalls, ...] = Field(description="requests by revision, where several have traffic")
+    loops: tuple[RevisionLoop, ...] = Field(description="revisions whose server ends again and again, by the log")
     newest_at: datetime | None = Field(description="end of the newest request; null without one")
     age_seconds: int | None = Field(description="time since then")
     recent_succeeded: int = Field(description="of the newest requests: a minute of them, and three at least")
@@ -83,6 +91,16 @@ class Calls(Result):
     def period(self) -> str:
         """The window in words."""
         return f"{self.window_seconds // 60} minutes"
+
+    def ends(self) -> str:
+        """The servers that end again and again; "" without one."""
+        if not self.loops:
+            return ""
+        number = counted(sum(loop.ends for loop in self.loops), "instance")
+        by = ", ".join(f"{loop.name}: {loop.ends}" for loop in self.loops)
+        of_which = f" ({by})" if len(self.loops) > 1 or len(self.revisions) > 1 else ""
+        text = f"{number} ended by themselves in {self.period()}{of_which}"
+        return f"{text}: answers that were under way broke off"
 
     def line(self) -> str:
         """The requests for people."""
@@ -136,6 +154,7 @@ def counted_calls(
     now: float,
     read: tuple[Source, ...],
     unread: tuple[str, ...] = (),
+    loops: tuple[RevisionLoop, ...] = (),
     is_cut: bool = False,
 ) -> Calls:
     """The requests, counted by what became of them.
@@ -146,6 +165,7 @@ def counted_calls(
         now: Google's time, unix seconds.
         read: Sources that were read.
         unread: Sources that could not be read.
+        loops: Revisions whose server ends again and again.
         is_cut: Whether there were more.
     """
     held = [call for call in calls if not call.path or _runs_the_model(call.path)]
@@ -178,6 +198,7 @@ def counted_calls(
             for name, each in sorted(by_revision.items())
             if name
         ),
+        loops=loops,
         newest_at=utc(newest),
         age_seconds=None if newest is None else max(0, int(now - newest)),
         recent_succeeded=recent["succeeded"],

@@ -1,12 +1,13 @@
-"""Requests of a service's callers in the last ten minutes, and how many of them failed.
+"""Requests of a service's callers in the last ten minutes, how many of them failed, and servers that end in a loop.
 
 Owns the reading of the two sources. The request log has each request with its path, seconds after its end, also one
-that the platform refused without an instance. Cloud Monitoring's `request_count` has those that reached an instance, up
-to three minutes late; it adds what the log lacks, as an exclusion of a log's sink leaves requests out. Leaves the
-counting to `call_counts`. Sends no request to the service.
+that the platform refused without an instance. A stream that broke off after its first bytes succeeded there, so the
+platform's lines about ends of instances are read with it. Cloud Monitoring's `request_count` has the requests that
+reached an instance, up to three minutes late; it adds what the log lacks, as an exclusion of a log's sink leaves
+requests out. Leaves the counting to `call_counts`. Sends no request to the service.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
@@ -16,9 +17,20 @@ from bezel.leases.clock import unix
 from bezel.operations.context import Context
 from bezel.operations.deployment.deployment import DeployedService
 from bezel.operations.log_reading.bounds import rfc3339
-from bezel.operations.log_reading.entries import PAGE, Entry, narrowed, read_page, service_filter
+from bezel.operations.log_reading.entries import PAGE, Chosen, Entry, Page, narrowed, read_page, service_filter
+from bezel.operations.log_reading.lines import lines_of
+from bezel.operations.log_reading.starts import Starts
 from bezel.operations.redaction import cleaned
-from bezel.operations.service_use.call_counts import LOG, MONITORING, Call, Calls, Source, counted_calls, missing_calls
+from bezel.operations.service_use.call_counts import (
+    LOG,
+    MONITORING,
+    Call,
+    Calls,
+    RevisionLoop,
+    Source,
+    counted_calls,
+    missing_calls,
+)
 from bezel.operations.service_use.service_metrics import RequestSample, reason, request_samples
 from bezel.rest import ApiError, GoogleClient, RestError
 
@@ -27,6 +39,7 @@ _SECONDS = 10.0  # of a request, with its retries: neither source must keep a st
 _SKEW = 20.0  # seconds between this machine's clock and Google's that matter for the window
 _TEXT = 300
 _DENIED = (401, 403)
+_ENDS: tuple[Chosen, ...] = ("platform", "asked to end")
 
 
 @dataclass
@@ -34,6 +47,8 @@ class _Found:
     """What the sources gave."""
 
     entries: tuple[Entry, ...] = ()
+    ends: tuple[Entry, ...] = ()
+    is_cut: bool = False
     samples: list[RequestSample] = field(default_factory=list)
     now: float = 0.0
     read: list[Source] = field(default_factory=list)
@@ -57,7 +72,8 @@ def calls_of(context: Context, service: DeployedService, revisions: Collection[s
         now=found.now,
         read=tuple(found.read),
         unread=tuple(found.unread),
-        is_cut=len(found.entries) == PAGE,
+        loops=_loops(found.ends, revisions, found.now),
+        is_cut=found.is_cut,
     )
 
 
@@ -69,14 +85,21 @@ def _read(context: Context, service: DeployedService) -> _Found:
         ThreadPoolExecutor(1) as beside,
     ):
         counted = beside.submit(request_samples, context, service, found.now - WINDOW, found.now)
-        query = service_filter(service, "", ("requests",))
+
+        def read(*sources: Chosen) -> Page:
+            query = narrowed(service_filter(service, "", sources), since=rfc3339(found.now - WINDOW))
+            return read_page(context, client, service.project, query)
+
         try:
-            page = read_page(context, client, service.project, narrowed(query, since=rfc3339(found.now - WINDOW)))
+            page = read("requests", *_ENDS)
             if page.at is not None and abs(page.at - found.now) > _SKEW:
                 found.now = page.at
-                page = read_page(context, client, service.project, narrowed(query, since=rfc3339(found.now - WINDOW)))
+                page = read("requests", *_ENDS)
                 counted.exception()
                 counted = beside.submit(request_samples, context, service, found.now - WINDOW, found.now)
+            found.is_cut = len(page.entries) == PAGE
+            # Among so many requests the newest page goes back for less than the window.
+            found.ends = read(*_ENDS).entries if found.is_cut else page.entries
             found.entries = page.entries
             found.read.append(LOG)
         except RestError as error:
@@ -87,6 +110,14 @@ def _read(context: Context, service: DeployedService) -> _Found:
         except RestError as error:
             found.unread.append(_why(reason(error), error, "monitoring.timeSeries.list"))
     return found
+
+
+def _loops(entries: Iterable[Entry], revisions: Collection[str], now: float) -> tuple[RevisionLoop, ...]:
+    """Those of the revisions whose server ends again and again, by the platform's lines, newest first."""
+    lines = list(lines_of(entry for entry in reversed(tuple(entries)) if entry.source != "requests"))
+    starts = Starts(lines, now=now)
+    loops = ((name, starts.loop_of(name)) for name in sorted(revisions))
+    return tuple(RevisionLoop(name=name, ends=loop.ends) for name, loop in loops if loop is not None)
 
 
 def _call(entry: Entry) -> Call | None:

@@ -84,6 +84,21 @@ def logged_request(
     }
 
 
+def logged_line(
+    text: str, ago: float, instance: str, *, revision: str = "llm-00002-abc", log: str = "varlog%2Fsystem"
+) -> dict[str, Any]:
+    """An entry of the platform's log, or of another one, about an instance."""
+    entry = logged_request(200, ago, revision=revision)
+    del entry["httpRequest"]
+    return {
+        **entry,
+        "insertId": f"{ago}{text}{instance}",
+        "logName": f"projects/acme/logs/run.googleapis.com%2F{log}",
+        "labels": {"instanceId": instance},
+        "textPayload": text,
+    }
+
+
 @dataclass
 class Deployed:
     """A project with stacks in a folder's backend, and a cloud that answers as `live` says.
@@ -112,7 +127,10 @@ class Deployed:
             if isinstance(self.requests, Answer):
                 return self.requests
             holds = parse_filter(call.json["filter"]).holds
-            return Answer(json={"entries": [entry for entry in self.requests if holds(entry)][: call.json["pageSize"]]})
+            found = [entry for entry in self.requests if holds(entry)]
+            # The newest first, in the order of the list where times are the same.
+            found.sort(key=lambda entry: entry["timestamp"], reverse=True)
+            return Answer(json={"entries": found[: call.json["pageSize"]]})
         found = self.live.get(call.path.removeprefix("/run/v2/"))
         return None if found is None else found if isinstance(found, Answer) else Answer(json=found)
 

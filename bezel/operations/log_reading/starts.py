@@ -10,10 +10,9 @@ from functools import cached_property
 
 from bezel.leases.clock import unix
 from bezel.operations.log_reading.lines import LogLine
-from smoke.start_evidence import shows_end, shows_good_start
+from smoke.start_evidence import shows_asked_end, shows_end, shows_good_start
 
 _BEGIN = "non-default args: "
-_ASKED_TO_END = "[shutdown] API server: shutdown triggered"
 _LEAST_SECONDS = 600.0
 """A server that has served for so long since its last end does not end again and again."""
 
@@ -88,7 +87,7 @@ class Starts:
                 begun.add(id(start))
             if start.good is None and shows_good_start(line.text):
                 start.good = number
-            if start.asked is None and _ASKED_TO_END in line.text:
+            if start.asked is None and shows_asked_end(line.text):
                 start.asked = number
             if shows_end(line.text) and start.asked is None:
                 start.end = number
