@@ -62,10 +62,7 @@ def engine_kv_bytes(
         block_tokens: tokens in a block of the attention backend.
         shards: devices that share the heads.
     """
-    sliding_token = heads_of_one(shape.sliding_kv_heads, shards) * shape.sliding_head_dim
-    full_token = heads_of_one(shape.full_kv_heads, shards) * shape.full_head_dim
-    sliding_block = block_tokens * max(1, full_token // sliding_token)
-    full_block = block_tokens * max(1, sliding_token // full_token)
+    sliding_block, full_block = block_sizes(shape, block_tokens, shards=shards)
     held_tokens = min(shape.window - 1 + in_flight, tokens)
     return layers_bytes(
         shape,
@@ -74,6 +71,20 @@ def engine_kv_bytes(
         element_bytes=element_bytes,
         shards=shards,
     )
+
+
+def block_sizes(shape: Architecture, block_tokens: int | None = None, *, shards: int = 1) -> tuple[int, int]:
+    """Tokens in a block of a sliding layer and of a full layer, whose pages have one size.
+
+    Args:
+        shape: the model's architecture.
+        block_tokens: tokens in the smaller kind of block, None for the attention backend's own.
+        shards: devices that share the heads.
+    """
+    block = block_tokens or BLOCK_TOKENS
+    sliding_token = heads_of_one(shape.sliding_kv_heads, shards) * shape.sliding_head_dim
+    full_token = heads_of_one(shape.full_kv_heads, shards) * shape.full_head_dim
+    return block * max(1, full_token // sliding_token), block * max(1, sliding_token // full_token)
 
 
 def layers_bytes(

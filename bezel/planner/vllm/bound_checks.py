@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.planner.base.option_values import as_int, human_int
 from bezel.planner.base.problems import of_option
+from bezel.planner.vllm.multimodal_checks import media_are_off
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -56,6 +57,10 @@ def check_kinds(
     if values.get("model-impl") == "terratorch":
         consequence = f"TerraTorch does not have {model.id}: {_EXITS}"
         yield of_option("model-impl", "terratorch", consequence, "remove it.")
+    elif values.get("model-impl") == "transformers" and not tpu and not media_are_off(values):
+        consequence = f"transformers' model does not say how long the clips of {model.id} are: {_EXITS}"
+        repair = "remove it, or set language-model-only: true."
+        yield of_option("model-impl", "transformers", consequence, repair)
     kda, only = values.get("kda-prefill-backend"), {"fused": "AMD GPUs", **({"flashkda": "NVIDIA GPUs"} if tpu else {})}
     if isinstance(kda, str) and kda in only:
         yield of_option("kda-prefill-backend", kda, f"it runs on {only[kda]} only: {_EXITS}", "remove it.")

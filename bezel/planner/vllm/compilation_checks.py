@@ -100,13 +100,27 @@ def _sizes(values: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[Pro
     sizes = [size for size in (as_int(one) for one in _listed(written)) if size is not None]
     if written is not None and not _listed(written):
         yield of_option(where, written, f"vLLM needs a size: {_EXITS}", "write e.g. [1, 2, 4, 8], or remove it.")
-    elif sizes and largest is not None:
-        batched = human_int(values.get("max-num-batched-tokens"))
+        return
+    batched = human_int(values.get("max-num-batched-tokens"))
+    if sizes and largest is not None:
         valid = max((size for size in sizes if batched is None or size <= batched), default=0)
         if largest != valid:
             consequence = f"the largest of the sizes that fit a step is {valid}, and vLLM takes no other: {_EXITS}"
             option = _LARGEST if values.get(_LARGEST) is not None else f"{_CONFIG}.max_cudagraph_capture_size"
             yield of_option(option, largest, consequence, "remove it.")
+    elif sizes and batched is not None and min(sizes) > batched and _whole_steps(values, config):
+        consequence = f"a step holds {batched} tokens, so no size is left, and the graphs of whole steps need one: "
+        consequence += _EXITS
+        yield of_option(where, written, consequence, f"write a size of at most {batched}, or remove it.")
+
+
+def _whole_steps(values: Mapping[str, Any], config: Mapping[str, Any]) -> bool:
+    """Whether graphs of whole steps are captured by TRITON_ATTN, which alone asks for a size."""
+    attention = values.get("attention-config")
+    own = attention.get("backend") if isinstance(attention, dict) else None
+    backend = str(values.get("attention-backend") or own or "auto").upper()
+    mode = config.get("cudagraph_mode")
+    return backend in ("AUTO", "TRITON_ATTN") and not (isinstance(mode, str) and mode.upper() == "PIECEWISE")
 
 
 def _without_graphs(values: Mapping[str, Any], config: Mapping[str, Any]) -> bool:

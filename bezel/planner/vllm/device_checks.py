@@ -12,8 +12,10 @@ from bezel.planner.vllm.attention_checks import check_attention
 from bezel.planner.vllm.bound_checks import check_bounds, check_kinds
 from bezel.planner.vllm.compilation_checks import check_compilation
 from bezel.planner.vllm.draft_relations import check_draft_relations
+from bezel.planner.vllm.kernel_checks import check_kernels
 from bezel.planner.vllm.parallel_checks import check_parallel
 from bezel.planner.vllm.speculation_checks import drafting
+from bezel.planner.vllm.transfer_checks import check_transfers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -50,7 +52,9 @@ def check_device(
     yield from check_compilation(values)
     yield from check_draft_relations(values, environment)
     yield from check_kinds(values, model, environment, tpu=tpu)
+    yield from check_transfers(values, model, environment, tpu=tpu)
     if gpu is not None:
+        yield from check_kernels(values, model, gpu.compute_capability)
         yield from check_attention(values, model, gpu.compute_capability, environment)
         return
     method, _, _ = drafting(values)

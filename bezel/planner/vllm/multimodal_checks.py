@@ -65,6 +65,15 @@ def item_tokens(values: Mapping[str, Any], model: Model) -> dict[str, int]:
     return {kind: count for kind, count in tokens.items() if _limit(values, kind) > 0}
 
 
+def media_are_off(values: Mapping[str, Any]) -> bool:
+    """Whether the arguments leave no modality to any model.
+
+    Args:
+        values: of the options, by option name.
+    """
+    return all(_limit(values, kind) == 0 for kind in ("image", "video", "audio"))
+
+
 def _limit(values: Mapping[str, Any], kind: str) -> int:
     if values.get("language-model-only") is True:
         return 0

@@ -48,6 +48,8 @@ def check_relations(
     if tpu:
         _check_tpu(options, environment)
     _check_model_options(options, tpu=tpu)
+    if options.model_impl == "transformers" and model.multimodal and not tpu:
+        _check_transformers_media(options, model)
     _check_parallel(options, model, tpu=tpu)
     _check_processes(options, model, environment)
     _check_compilation(options)
@@ -105,6 +107,20 @@ def _check_model_options(options: argparse.Namespace, *, tpu: bool) -> None:
     kernels = options.kernel_config if isinstance(options.kernel_config, dict) else {}
     if options.enable_flashinfer_autotune is not None and kernels.get("enable_flashinfer_autotune") is not None:
         raise refusal("two-autotune-options")
+
+
+def _check_transformers_media(options: argparse.Namespace, model: Checkpoint) -> None:
+    """Check that transformers' model serves text: it looks for the length of a clip in the tower's configuration."""
+    limits = options.limit_mm_per_prompt or {}
+    counts = [
+        limit.get("count", 999) if isinstance(limit, dict) else limit
+        for limit in (limits.get(kind, 999) for kind in ("image", "video", "audio"))
+    ]
+    if options.language_model_only or not any(counts):
+        return
+    unified = "Unified" if model.model_type.startswith("gemma4_unified") else ""
+    tower = f"Gemma4{unified}AudioConfig" if model.audio_tokens else "NoneType"
+    raise refusal("transformers-media", config=tower)
 
 
 def _check_parallel(options: argparse.Namespace, model: Checkpoint, *, tpu: bool) -> None:
@@ -201,6 +217,27 @@ def _check_sizes(options: argparse.Namespace, config: dict[str, Any]) -> None:
         valid = max((size for size in sizes if step is None or size <= step), default=0)
         if valid != largest:
             raise refusal("graph-sizes", largest=largest, valid=valid)
+
+
+def check_captured_sizes(options: argparse.Namespace, batched: int) -> None:
+    """Check that TRITON_ATTN, which vLLM takes on Gemma 4's GPUs, gets a size of the graphs of whole steps.
+
+    Args:
+        options: the parsed command line.
+        batched: tokens of a step; sizes above it are left out.
+
+    Raises:
+        StartError: every size is left out.
+    """
+    config: dict[str, Any] = options.compilation_config if isinstance(options.compilation_config, dict) else {}
+    sizes = options.cudagraph_capture_sizes or config.get("cudagraph_capture_sizes")
+    mode = str(config.get("cudagraph_mode") or "FULL_AND_PIECEWISE").upper()
+    attention = options.attention_config if isinstance(options.attention_config, dict) else {}
+    backend = str(options.attention_backend or attention.get("backend") or "AUTO").upper()
+    if not sizes or options.enforce_eager or mode in {"NONE", "PIECEWISE"} or backend not in {"AUTO", "TRITON_ATTN"}:
+        return
+    if min(sizes) > batched:
+        raise refusal("no-captured-sizes")
 
 
 def _check_offloading(options: argparse.Namespace) -> None:

@@ -11,7 +11,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from bezel.simulated_vllm.configuration import checks, option_relations, parsers, start_values
+from bezel.simulated_vllm.configuration import checks, option_relations, parsers, start_values, transfers
 from bezel.simulated_vllm.configuration.adapter_options import check_adapters
 from bezel.simulated_vllm.configuration.attention import check_attention, check_attention_options
 from bezel.simulated_vllm.configuration.draft_options import check_draft_options
@@ -19,10 +19,11 @@ from bezel.simulated_vllm.configuration.encoder import check_longest_item, longe
 from bezel.simulated_vllm.configuration.failures import refusal
 from bezel.simulated_vllm.configuration.fields import check_fields
 from bezel.simulated_vllm.configuration.hub import is_hub_id
+from bezel.simulated_vllm.configuration.kernels import check_kernels
 from bezel.simulated_vllm.configuration.memory import MemoryUse, memory_use
 from bezel.simulated_vllm.configuration.options import VERSION
 from bezel.simulated_vllm.configuration.processor import check_processor
-from bezel.simulated_vllm.configuration.relations import check_lengths, check_relations
+from bezel.simulated_vllm.configuration.relations import check_captured_sizes, check_lengths, check_relations
 from bezel.simulated_vllm.configuration.speculation import Speculation, read_model, speculation
 
 if TYPE_CHECKING:
@@ -122,6 +123,7 @@ def make_settings(
     start_values.check_media(options, multimodal=model.multimodal)
     check_fields(options, multimodal=model.multimodal)
     checks.check_combinations(options, model, accelerators=machine.accelerators)
+    transfers.check_encoder_connector(options.ec_transfer_config)
     if not chip.xla:  # the plugin has connectors of its own
         start_values.check_connector(options.kv_transfer_config)
     max_model_len = _max_model_len(options, model, environment)
@@ -149,6 +151,7 @@ def make_settings(
     check_attention_options(options)
     if not chip.xla:
         check_attention(options, model, chip.compute_capability, environment)
+        check_kernels(options, model, chip.compute_capability)
     utilization = float(options.gpu_memory_utilization)
     if not 0 < utilization <= 1:
         raise refusal("utilization-high" if utilization > 1 else "utilization-low")
@@ -166,7 +169,10 @@ def make_settings(
         draft=drafting.draft if drafting else None,
     )
     if not chip.xla:
+        check_captured_sizes(options, batched)
         start_values.check_match_unit(options, memory.layout)
+        transfers.check_offloading_connector(options, memory.layout, environment)
+        transfers.check_retention(options, memory.layout)
     checks.check_sampling_fits(model, chip, sequences=sequences, utilization=utilization)
     parsers.check_application(options)
     return EngineSettings(

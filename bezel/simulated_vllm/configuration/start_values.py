@@ -108,7 +108,12 @@ def check_connector(transfer: object) -> None:
     if name not in _CONNECTORS:
         raise refusal("unknown-connector", name=name)
     if name == "MultiConnector":
-        for inner in (transfer.get("kv_connector_extra_config") or {}).get("connectors") or ():
+        connectors = (transfer.get("kv_connector_extra_config") or {}).get("connectors")
+        if connectors is None:
+            raise refusal("no-connectors")
+        for inner in connectors:
+            if inner.get("kv_connector") and not inner.get("kv_role"):
+                raise refusal("no-kv-role")
             check_connector(inner)
     if missing := _CONNECTORS[name]:
         raise StartError("RuntimeError" if name.startswith("MoRIIO") else "ImportError", missing, "engine")
