@@ -58,7 +58,7 @@ def main() -> None:
     found: dict[str, Any] = {}
     for (option, encoding, capability, name), verdict in zip(asked, said, strict=True):
         place = found.setdefault(option, {}).setdefault(encoding, {}).setdefault(capability, {})
-        if verdict["verdict"] == "refused":
+        if verdict["verdict"] == "refused" and "pip install" not in verdict["said"]:
             place[name] = verdict["said"]
     file = DATA / "vllm" / "start_relations" / "kernels.json"
     file.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")

@@ -40,6 +40,8 @@ def check_kernels(values: Mapping[str, Any], model: Model, capability: str) -> I
         if chosen in (None, "auto"):  # else the option takes the place of the configuration's
             where, chosen = f"kernel-config.{key}", config.get(key)
         name = chosen.lower().replace("-", "_") if isinstance(chosen, str) else ""
+        if name == "exllama" and values.get("dtype") in ("float16", "half"):
+            continue  # it refuses bfloat16, in which Gemma 4 computes where dtype is not set
         refused = refused_kernels(option, model.encoding, capability)
         if name in refused and name != _OF_DEEPSEEK:
             consequence = f"it does not serve {model.encoding} {_LAYERS[option]} on a GPU of compute capability "

@@ -36,6 +36,8 @@ def check_kernels(options: argparse.Namespace, model: Checkpoint, capability: st
         linear = _name(config.get("linear_backend"))
     experts = _name(config.get("moe_backend")) if options.moe_backend == "auto" else options.moe_backend
     for option, name in (("linear-backend", linear), ("moe-backend", experts if model.experts else "auto")):
+        if name == "exllama" and options.dtype in {"float16", "half"}:
+            continue  # what is recorded of it is that it refuses bfloat16
         if said := refused_kernels(option, encoding, capability).get(name):
             kind, _, text = said.partition(": ")
             raise StartError(kind, text, "engine")
