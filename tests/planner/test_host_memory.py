@@ -75,7 +75,7 @@ def test_without_such_options_nothing_is_added():
     plan = make_plan(with_changes({}), project="p", stack="s")
     assert plan.fit.host_parts == ()
     assert "host while loading" in plan_summary(plan)
-    off = {"kv-offloading-size": 0, "cpu-offload-gb": 0, "offload-group-size": 0, "api-server-count": 1}
+    off = {"cpu-offload-gb": 0, "offload-group-size": 0, "api-server-count": 1}
     assert make_plan(with_changes({"vllm": off}), project="p", stack="s").fit.host_parts == ()
 
 

@@ -18,6 +18,7 @@ from tests.support.planner.v6e_stack import V6E4_MOE, changed, lease_plan, lease
 
 MTP = "/mnt/models/gemma-4-12B-it-assistant"
 TRANSFER = {"kv_connector": "OffloadingConnector", "kv_role": "kv_both"}
+ENCODERS = {"ec_connector": "ECExampleConnector", "ec_role": "ec_consumer"}
 SPY = {"dest": "spy", "flags": ["--spy"], "kind": "value", "type": "str"}
 
 
@@ -71,15 +72,18 @@ RISKY = {
         "vllm": {"kv-transfer-config": TRANSFER | {"kv_connector_module_path": "acme"}}
     },
     "kv-transfer-config.kv_connector_extra_config": {
-        "vllm": {"kv-transfer-config": TRANSFER | {"kv_connector_extra_config": {"spec_module_path": "acme"}}}
+        "vllm": {
+            "kv-transfer-config": TRANSFER
+            | {"kv_connector_extra_config": {"spec_name": "S", "spec_module_path": "acme"}}
+        }
     },
     "kv-events-config.endpoint": {"vllm": {"kv-events-config": {"endpoint": "tcp://*:5557"}}},
     "kv-events-config.replay_endpoint": {"vllm": {"kv-events-config": {"replay_endpoint": "tcp://*:5558"}}},
     "ec-transfer-config.ec_connector_module_path": {
-        "vllm": {"ec-transfer-config": {"ec_connector_module_path": "acme"}}
+        "vllm": {"ec-transfer-config": ENCODERS | {"ec_connector_module_path": "acme"}}
     },
     "ec-transfer-config.ec_connector_extra_config": {
-        "vllm": {"ec-transfer-config": {"ec_connector_extra_config": {"x": 1}}}
+        "vllm": {"ec-transfer-config": ENCODERS | {"ec_connector_extra_config": {"x": 1}}}
     },
     "ec-manager-config.encoder_cache_manager_cls": {
         "vllm": {"ec-manager-config": {"encoder_cache_manager_cls": "acme.M"}}

@@ -71,7 +71,7 @@ REFUSED = {
         "add",
     ),
     "a transfer without a role": (
-        {"kv-transfer-config": {"kv_connector": "OffloadingConnector"}},
+        {"kv-transfer-config": {"kv_connector": "SimpleCPUOffloadConnector"}},
         "kv-transfer-config",
         "kv_role must be set",
         "add kv_role",
@@ -125,7 +125,7 @@ def test_a_value_that_vllms_class_refuses_is_refused_by_the_plan(options, key, c
         {"enable-fault-tolerance": False, "ray-workers-use-nsight": False, "nnodes": 1, "grpc": False},
         {"ubatch-size": 1, "enable-dbo": False, "prefill-context-parallel-size": 1, "decode-context-parallel-size": 1},
         {"disable-sliding-window": False, "enable-expert-parallel": False, "enable-eplb": False},
-        {"kv-transfer-config": {"kv_connector": "OffloadingConnector", "kv_role": "kv_both"}},
+        {"kv-transfer-config": {"kv_connector": "DecodeBenchConnector", "kv_role": "kv_both"}},
     ],
     ids=json.dumps,
 )

@@ -99,7 +99,7 @@ def test_offloaded_weights_move_to_the_host_and_are_read_over_its_link(settings)
 
 
 def test_an_offloaded_cache_is_mapped_at_the_start_and_the_host_must_hold_it(settings):
-    stay, moved = (settings("/mnt/models/qat", *L4_QAT, f"--kv-offloading-size={size}").memory for size in (0, 10))
+    stay, moved = (settings("/mnt/models/qat", *L4_QAT, *words).memory for words in ((), ("--kv-offloading-size=10",)))
     assert moved.host_peak > stay.host_peak
     with pytest.raises(StartError) as caught:
         settings("/mnt/models/qat", *L4_QAT, "--kv-offloading-size=64")

@@ -77,8 +77,9 @@ def test_limits_of_media_are_judged_as_by_vllm(started, limits: str, said: str |
 
 @pytest.mark.parametrize(("name", "said"), CONNECTORS.items())
 def test_a_connector_is_one_of_the_factory_whose_package_is_there(started, name: str, said: str | None) -> None:
-    inner = {"kv_connector": "MultiConnector", "kv_connector_extra_config": {"connectors": [{"kv_connector": name}]}}
-    for transfer in (TRANSFER | {"kv_connector": name}, TRANSFER | inner):
+    one = TRANSFER | {"kv_connector": name, "kv_connector_extra_config": {"cpu_bytes_to_use": 1 << 30}}
+    several = {"kv_connector": "MultiConnector", "kv_connector_extra_config": {"connectors": [one]}}
+    for transfer in (one, TRANSFER | several):
         option = f"--kv-transfer-config={json.dumps(transfer)}"
         if said is None:
             assert started(option)
