@@ -13,7 +13,6 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
-from bezel.catalog import closest
 from bezel.console import note
 from bezel.errors import NOT_SET, Problem, UserError
 from bezel.leases.clock import PlatformClock, clock_of
@@ -129,6 +128,8 @@ class Context:
         state = None if is_hidden else read_state(self.folder, self.project.name, stack, self.environ)
         if state is None:
             held = self.stacks()
+            from bezel.catalog import closest  # a list of tools needs no catalogue
+
             near = closest(stack, held)
             hint = f"did you mean {near}? " if near else ""
             own = (

@@ -32,7 +32,7 @@ PULUMI_WORDS = ("up", "refresh", "destroy", "preview", "cancel", "import", "conf
 VLLM = vllm_options(str(Settings.model_fields["vllm_version"].default))
 # Settings that the plan puts together to vLLM's `speculative-config`, and keys of its options that are maps.
 SPECULATION = {"spec-method", "spec-model", "spec-tokens"}
-WITHIN_OPTIONS = {"num_speculative_tokens", "kv_connector"}
+WITHIN_OPTIONS = {"num_speculative_tokens", "kv_connector", "kv_role", "ec_connector", "ec_role"}
 # Commands that change nothing but what they print, or measure, and the first words of those that do.
 READS = (
     "bezel advise",
@@ -51,6 +51,7 @@ READS = (
     "bezel memory",
     "bezel metrics",
     "bezel model-files",
+    "bezel models",
     "bezel plan",
     "bezel proxy",
     "bezel query",

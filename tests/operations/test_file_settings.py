@@ -29,7 +29,7 @@ VALUES = (
     True, False, 7, 3, 77, 0.5, "12Gi", "45m", "prod", "always", "gated", "hub", "other-text", "2026-11-24T12:00:00Z",
     ["a@b.co"], ["serviceAccount:a@b.iam.gserviceaccount.com"], [{"cron": "0 8 * * *", "min_instances": 1}],
     [{"zone": "us-east5-a", "patience": "10m"}], [{"start": "0 8 * * *", "end": "0 18 * * *"}], {"a": "b"}, {"n": 3},
-    "internal", "all-traffic", "spot", "queued_resource", "012345-6789AB-CDEF01", "EUR",
+    "internal", "all-traffic", "spot", "queued_resource", "tcp", "012345-6789AB-CDEF01", "EUR",
     [{"item": "vcpu", "region": "us-east4", "usd_per_unit": 0.1, "as_of": "2026-11", "source": "our invoice"}],
 )  # fmt: skip
 
