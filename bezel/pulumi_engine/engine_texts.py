@@ -42,7 +42,7 @@ def cause_first(text: str) -> str:
     """An explained failure with cause, consequence and repair right after its head; any other text as it is."""
     if not _EXPLAINED.search(text):
         return text
-    head, *lines = text.splitlines()
+    head, *lines = text.split("\n")
     led = [line for line in lines if line.lstrip().startswith(_LED_BY)]
     at = next((number for number, line in enumerate(lines) if line.lstrip().startswith(_REPAIR)), len(lines))
     repair = lines[at:]  # it is the last part, of one line or several

@@ -191,9 +191,10 @@ def _found_notes(needs: Needs) -> list[str]:
 
 
 def _state_warnings(seen: _Seen) -> Iterator[str]:
-    stack = quoted(seen.deployment.stack)
+    stack = seen.deployment.stack
     if seen.deployment.is_pending:
-        yield f"a run of the engine ended in the middle of an operation: `bezel recover {stack}` after the rollback"
+        recover = f"`bezel recover {quoted(stack)}`"
+        yield f"a run of the engine ended in the middle of an operation: {recover} after the rollback"
     if seen.live.get("reconciling"):
         yield "Cloud Run is still working on an earlier change of the service"
     if seen.pin is not None:
@@ -228,7 +229,7 @@ def _moved(context: Context, plan: Plan, seen: _Seen, arguments: RollbackArgumen
         verdict = "cancelled" if context.cancelled.is_set() else "failed"
         problems = plain_all([one_line(error)])
         return Outcome(operation=plan.operation, target=plan.target, verdict=verdict, problems=problems)
-    stack = quoted(arguments.stack)
+    stack = arguments.stack
     return Outcome(
         operation=plan.operation,
         target=plan.target,
@@ -238,8 +239,8 @@ def _moved(context: Context, plan: Plan, seen: _Seen, arguments: RollbackArgumen
         url=seen.deployment.url or None,
         details=(
             f"{rollback.revision} has all traffic, pinned since {since} until the next deploy",
-            f"back: `bezel rollback {stack} --to {origin[0]}`",
-            f"for good: correct Pulumi.{arguments.stack}.yaml, then `bezel deploy {stack}`",
+            f"back: `bezel rollback {quoted(stack)} --to {quoted(origin[0])}`",
+            f"for good: correct Pulumi.{arguments.stack}.yaml, then `bezel deploy {quoted(stack)}`",
         ),
     )
 
