@@ -149,12 +149,12 @@ async def _change_at_once(call: Call, kind: str, values: Mapping[str, Value]) ->
                     service["template"]["scaling"] = scaling
                     (await client.patch(f"/run/v2/{name}", json=service)).raise_for_status()
             except httpx.HTTPStatusError as error:
-                raise _refused(error.response, kind, values, name, struck) from None
+                raise _refusal(error.response, kind, values, name, struck) from None
             struck.append(name)
     return struck
 
 
-def _refused(
+def _refusal(
     response: httpx.Response, kind: str, values: Mapping[str, Value], name: str, struck: Sequence[str]
 ) -> ApiError:
     """Why a fault could not take effect on a service: value, Cloud Run's words, what was done before, repair."""

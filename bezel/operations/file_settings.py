@@ -128,9 +128,9 @@ def differences(
         found.append(
             UndeployedSetting(
                 setting=cleaned(path, _TEXT),
-                file=_shown(wanted),
-                deployed=_shown(there),
-                cloud=None if cloud is None else _shown(cloud),
+                file=_value_text(wanted),
+                deployed=_value_text(there),
+                cloud=None if cloud is None else _value_text(cloud),
             )
         )
     return found
@@ -168,7 +168,7 @@ def _read(config: Mapping[str, Any], project: str) -> dict[str, Any] | None:
 def _as_written(config: Mapping[str, Any], project: str) -> dict[str, Any]:
     """Each setting by its path, as text."""
     found = {key.partition(":")[2] if _is_own(key, project) else key: value for key, value in config.items()}
-    return {path: _shown(value) for path, value in _leaves(_without_secrets(found), "")}
+    return {path: _value_text(value) for path, value in _leaves(_without_secrets(found), "")}
 
 
 def _is_own(key: str, project: str) -> bool:
@@ -223,10 +223,10 @@ def _argument(text: str) -> tuple[str, str]:
 def _is_in_place(setting: UndeployedSetting, state: Mapping[str, Any] | None) -> bool:
     """Whether a deploy that failed has brought the file's value about before."""
     there = None if state is None else _field(state, setting.setting)
-    return there is not None and _shown(there) == setting.file
+    return there is not None and _value_text(there) == setting.file
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False) if isinstance(value, list | Mapping) and value else text_of(value)
     return cleaned(text, _TEXT)
 

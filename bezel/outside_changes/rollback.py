@@ -52,7 +52,7 @@ class Rollback:
         return f"pinned to {self.revision} since {self.since} by a rollback from {' and '.join(self.origin)}"
 
     @property
-    def left(self) -> tuple[str, ...]:
+    def revisions_left(self) -> tuple[str, ...]:
         """Short names of all revisions that this and earlier rollbacks have left, the last ones first."""
         names = dict.fromkeys((*self.origin, *self.earlier))
         return tuple(name for name in names if name != self.revision)[:_MOST_LEFT]
@@ -87,7 +87,7 @@ def recorded(service: Mapping[str, Any]) -> Rollback | None:
 def left_by(service: Mapping[str, Any]) -> tuple[str, ...]:
     """Short names of the revisions that rollbacks have left, each for a fault."""
     if (found := recorded(service)) is not None:
-        return found.left
+        return found.revisions_left
     ended = _ENDED.fullmatch(_value(service))
     return tuple(ended[1].split(",")) if ended else ()
 
@@ -113,7 +113,7 @@ def ended_text(service: Mapping[str, Any] | None) -> str:
         return ""
     found = recorded(service)
     if found is not None:
-        return f"ended {found.since}, from {','.join(found.left or found.origin)}"
+        return f"ended {found.since}, from {','.join(found.revisions_left or found.origin)}"
     return kept_text(service)
 
 

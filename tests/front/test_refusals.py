@@ -1,4 +1,4 @@
-"""Refusals of a front end: told from the server's own answers, each with a cause and a command, and never as a page."""
+"""Refusals of a front end: known from the server's own answers, each with cause and command, and never a page."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Rollback at the wire: which revision gets the traffic, what is told of it, and what faults leave."""
+"""Rollback at the wire: which revision gets the traffic, what its plan says, and what faults leave."""
 
 import json
 import threading
@@ -285,7 +285,7 @@ def test_an_image_that_is_pulled_again_is_not_judged(stack: RolledStack) -> None
     assert any("pulls it from upstream again" in text for text in plan.warnings)
 
 
-def test_settings_that_differ_are_told_without_values_of_variables(stack: RolledStack) -> None:
+def test_settings_that_differ_are_named_without_values_of_variables(stack: RolledStack) -> None:
     for number, value in ((2, "hush"), (3, "hush-hush")):
         container = {**stack.revision(number)["containers"][0], "args": [f"--max-num-seqs={number}"]}
         stack.revision(number)["containers"] = [{**container, "env": [{"name": "KEY", "value": value}]}]
@@ -384,7 +384,7 @@ def test_a_caller_who_gives_up_changes_nothing(stack: RolledStack) -> None:
     assert stack.bodies == []
 
 
-def test_an_interrupted_deploy_is_no_obstacle_and_is_told(stack: RolledStack) -> None:
+def test_an_interrupted_deploy_is_no_obstacle_and_is_named(stack: RolledStack) -> None:
     file = stack.cloud.folder / f"state/.pulumi/stacks/bezel/{STACK}.json"
     state = json.loads(file.read_text())
     state["checkpoint"]["latest"]["pending_operations"] = [{"type": "updating"}]
@@ -412,7 +412,7 @@ def test_leases_have_no_revisions_and_are_refused(stack: RolledStack) -> None:
         stack.plan()
 
 
-def test_a_schedule_of_instances_is_told(stack: RolledStack) -> None:
+def test_a_schedule_of_instances_is_named(stack: RolledStack) -> None:
     stack.passed(1, 2, 3, others=(stack.entry("pulumi-python:dynamic/components:ScheduledMinimum", {}),))
     assert any("its schedule of minimum instances continues" in note for note in stack.plan().notes)
 

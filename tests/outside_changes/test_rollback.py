@@ -64,7 +64,7 @@ def test_what_rollbacks_have_left_is_remembered_over_deploys() -> None:
     back = new_rollback(service(second.text()), "llm-2", LATER, ["llm-1"])
     assert left_by(service(back.text())) == ("llm-1", "llm-3")
     # A share of the traffic is not left by a move of all of it.
-    assert Rollback("llm-1", T, ("llm-1", "llm-2")).left == ("llm-2",)
+    assert Rollback("llm-1", T, ("llm-1", "llm-2")).revisions_left == ("llm-2",)
 
 
 def test_the_record_keeps_which_declaration_has_ended_it() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from bezel.catalog import model
 from bezel.planner import LeasePlan, make_plan
-from bezel.planner.vllm.multimodal_checks import check_longest_item, item_tokens
+from bezel.planner.vllm.model.multimodal_checks import check_longest_item, item_tokens
 from bezel.pulumi_engine.project import Project
 from tests.support.planner.l4_stack import ROOT, check_refused, with_changes
 

@@ -13,11 +13,11 @@ import pytest
 
 from bezel.catalog import model
 from bezel.catalog.vllm.attention_backends import attention_backends
-from bezel.planner.vllm.attention_checks import check_attention
-from bezel.simulated_vllm.configuration import attention
+from bezel.planner.vllm.device.attention_checks import check_attention
 from bezel.simulated_vllm.configuration.checkpoint import read_checkpoint
 from bezel.simulated_vllm.configuration.failures import StartError
 from bezel.simulated_vllm.configuration.options import parse
+from bezel.simulated_vllm.configuration.relations import attention
 from bezel.simulated_vllm.synthetic_weights import model_files
 from tests.support.start_relations.cases import FIXTURES
 

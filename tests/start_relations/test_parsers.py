@@ -11,7 +11,7 @@ import pytest
 from bezel.catalog import vllm_options
 from bezel.catalog.loader import DATA
 from bezel.catalog.vllm.parsers import parser_verdicts
-from bezel.planner.vllm.parser_checks import BUILT_IN
+from bezel.planner.vllm.model.parser_checks import BUILT_IN
 from tests.support.start_relations.cases import Case, plan_case, seed_models, start_case
 
 ROOT = Path(__file__).parents[2]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.measure.blind_faults import COLUMNS, ROWS, BlindFault, Told, first_screen, names_cause, table
+from tools.measure.blind_faults import COLUMNS, ROWS, BlindFault, Trial, first_screen, names_cause, table
 
 FAULT = BlindFault("x", "rate-limited", "requests", ("429", "free instance|busy"))
 
@@ -41,10 +41,10 @@ def test_a_cause_is_named_by_all_of_its_patterns_across_the_end_of_a_row() -> No
     ],
 )
 def test_a_verdict_is_held_to_what_callers_got(callers: list[str], verdict: str, is_true: bool) -> None:
-    assert Told(FAULT, callers=callers, verdict=verdict).is_status_true is is_true
+    assert Trial(FAULT, callers=callers, verdict=verdict).is_status_true is is_true
 
 
 def test_a_verdict_is_not_judged_where_no_log_shows_what_callers_got() -> None:
     unseen = BlindFault("x", "truncated-streams", "requests", ("stream",), unseen="cut on the way")
-    assert Told(unseen, callers=["incomplete stream"], verdict="ready").is_status_true
-    assert not Told(FAULT, callers=["incomplete stream"], verdict="ready").is_status_true
+    assert Trial(unseen, callers=["incomplete stream"], verdict="ready").is_status_true
+    assert not Trial(FAULT, callers=["incomplete stream"], verdict="ready").is_status_true

@@ -13,7 +13,7 @@ import sys
 from bezel.bench.metrics.definitions import DEFINITIONS
 from bezel.bench.result.document import SCHEMA, Result
 from bezel.bench.result.sample_file import COLUMNS
-from tools.docs.generated_sections import ROOT, put
+from tools.docs.generated_sections import ROOT, put, table
 
 DOCUMENT = ROOT / "docs" / "metrics.md"
 SCHEMA_FILE = ROOT / "docs" / "bench-result.schema.json"
@@ -26,9 +26,9 @@ def tables() -> str:
     return "\n".join(
         [
             "### Figures\n",
-            _table(("figure", "unit", "formula", "needs"), figures),
+            table(("figure", "unit", "formula", "needs"), figures),
             "### Columns of the samples\n",
-            _table(("column", "what it holds"), columns),
+            table(("column", "what it holds"), columns),
         ]
     )
 
@@ -38,11 +38,6 @@ def schema() -> str:
     schema = Result.model_json_schema(by_alias=True, mode="serialization")
     whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA, **schema}
     return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
-
-
-def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    lines = [header, ("---",) * len(header), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def main(flags: list[str]) -> None:

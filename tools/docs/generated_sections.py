@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 ROOT = Path(__file__).resolve().parents[2]
 END = "<!-- end -->"
@@ -20,3 +24,8 @@ def put(document: Path, tool: str, text: str) -> None:
     if not begun or not ended:
         raise SystemExit(f"{document.name} has no section between {mark.strip()} and {END}: put both lines in.")
     document.write_text(before + mark + text + END + after, encoding="utf-8")
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table; cells are Markdown already."""
+    return "".join(f"| {' | '.join(row)} |\n" for row in (head, ("---",) * len(head), *rows))

@@ -13,7 +13,7 @@ from pathlib import Path
 from bezel.localcloud import clients
 from bezel.localcloud.core.paths import Endpoint
 from bezel.localcloud.http.methods import served
-from tools.docs.generated_sections import ROOT, put
+from tools.docs.generated_sections import ROOT, put, table
 
 BASE = "http://127.0.0.1:8085"
 SAMPLE = Endpoint(Path("/home/me/cloud"), 1, BASE, "sim", 60.0, emulator="http://127.0.0.1:8086")
@@ -47,7 +47,7 @@ def served_table() -> str:
         for api in sorted({api for api, _ in resources})
         for first, resource in _firsts(sorted(resource for name, resource in resources if name == api))
     ]
-    return _table(("API", "resource", "methods"), rows)
+    return table(("API", "resource", "methods"), rows)
 
 
 def variables_table() -> str:
@@ -61,15 +61,11 @@ def variables_table() -> str:
         (", ".join(f"`{name}`" for name in names), READERS[pattern])
         for pattern, names in sorted(by_reader.items(), key=lambda item: list(READERS).index(item[0]))
     ]
-    return _table(("variables", "read by"), rows)
+    return table(("variables", "read by"), rows)
 
 
 def _firsts(values: list[str]) -> list[tuple[bool, str]]:
     return [(index == 0, value) for index, value in enumerate(values)]
-
-
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    return "".join(f"| {' | '.join(row)} |\n" for row in (head, ("---",) * len(head), *rows))
 
 
 def main(flags: list[str]) -> None:

@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 from bezel.operations.registry import OPERATIONS, Operation, operation
-from tools.docs.generated_sections import ROOT, put
+from tools.docs.generated_sections import ROOT, put, table
 
 SCHEMAS = ROOT / "bezel" / "operations" / "schemas"
 POLICIES = ROOT / "bezel" / "operations" / "explanation" / "policies.json"
@@ -85,18 +85,13 @@ def counterparts() -> str:
             module = each.function.partition(":")[0].rpartition(".")[2]
             test = TESTS.get(tool, f"tests/operations/test_{module}.py")
             rows.append((tool, f"`{own or f'bezel {each.command}'}`", f"`{each.name}`", f"`{test}`"))
-    return _table(("tool of the seed systems", "command", "MCP tool", "test"), rows)
+    return table(("tool of the seed systems", "command", "MCP tool", "test"), rows)
 
 
 def operations() -> str:
     """Rows of operations: command, kind, what it does."""
     rows = [(f"`bezel {each.command}`", each.kind, each.help) for each in OPERATIONS]
-    return _table(("command", "kind", "what it does"), rows)
-
-
-def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    lines = [header, tuple("---" for _ in header), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return table(("command", "kind", "what it does"), rows)
 
 
 def tables() -> dict[str, str]:

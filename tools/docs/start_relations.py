@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from bezel.catalog.vllm.attention_backends import attention_backends
 from bezel.catalog.vllm.start_relations import start_relations
-from tools.docs.generated_sections import ROOT, put
+from tools.docs.generated_sections import ROOT, put, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from bezel.catalog.vllm.start_relations import StartRelation
 
@@ -28,14 +28,14 @@ def tables() -> str:
     return "\n".join(
         [
             f"{len(refused)} relations are refused by the plan and by the simulated server:\n",
-            _table(
+            table(
                 ("a start fails where", "options", "compared with", "place"),
                 [(row.rule, _options(row), ", ".join(row.reads), _place(row)) for row in refused],
             ),
             "Not checked, and said in the plan where the option is set:\n",
-            _table(("options", "not checked", "place"), unchecked),
+            table(("options", "not checked", "place"), unchecked),
             'Attention backends of Gemma 4 by compute capability; "images" are 12B, 26B-A4B and 31B with images on:\n',
-            _table(
+            table(
                 ("backend", "8.9, text", "8.9, images", "12.0, text", "12.0, images", "types of the cache"), backends
             ),
         ]
@@ -60,10 +60,6 @@ def _options(row: StartRelation) -> str:
 
 def _place(row: StartRelation) -> str:
     return f"`{row.package}` {row.release}, `{row.place}`"
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    return "".join(f"| {' | '.join(row)} |\n" for row in (head, ("---",) * len(head), *rows))
 
 
 def main(flags: list[str]) -> None:

@@ -14,11 +14,9 @@ from bezel.planner.base.money import figure
 from bezel.planner.base.quantities import GIB
 from bezel.planner.vllm.loading import LOADINGS, MOUNT_FLAGS
 from bezel.pulumi_engine.project import Project
-from tools.docs.generated_sections import ROOT, put
+from tools.docs.generated_sections import ROOT, put, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from bezel.planner import Plan
 
 STACK = "l4-qat"
@@ -32,13 +30,13 @@ def tables() -> str:
     flags = [(f"`{flag}`", why) for flag, why in MOUNT_FLAGS.items()]
     return "\n".join(
         [
-            _table(("`weights.loading`", "what happens", "options of `vllm serve`"), loadings),
+            table(("`weights.loading`", "what happens", "options of `vllm serve`"), loadings),
             f"For `{STACK}` ({plans['fuse'].model} on {plans['fuse'].service.accelerator}), estimated, not measured:\n",
-            _table(
+            table(
                 ("", "model argument", "host memory", "cold start", "USD per cold start", "the speed rests on"), figures
             ),
             "A mount has these flags of GCS FUSE:\n",
-            _table(("flag", "why"), flags),
+            table(("flag", "why"), flags),
         ]
     )
 
@@ -63,10 +61,6 @@ def _figures(plan: Plan) -> tuple[str, ...]:
         f"{low:.0f} to {high:.0f} s",
         f"{costs[0]} to {costs[1]}",
     )
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    return "".join(f"| {' | '.join(row)} |\n" for row in (head, ("---",) * len(head), *rows))
 
 
 def main(flags: list[str]) -> None:

@@ -57,7 +57,7 @@ class BlindFault:
 
 
 @dataclass
-class Told:
+class Trial:
     """What the commands of an operator say under one fault."""
 
     fault: BlindFault
@@ -135,27 +135,27 @@ def main() -> int:
         for number, fault in enumerate(drawn):
             print(f"{number + 1} of {len(drawn)}: {fault.name}", file=sys.stderr, flush=True)
             try:
-                told = ask(fault, grounds, Path(folder) / str(number))
+                result = ask(fault, grounds, Path(folder) / str(number))
             except AssertionError as error:  # a command or a request of the harness itself failed
                 print(f"{fault.name}: not tried: {error}", flush=True)
-                told = Told(fault)
-                results.append(told)
+                result = Trial(fault)
+                results.append(result)
                 continue
-            results.append(told)
-            print("\n".join(row_lines([told], header=number == 0)), flush=True)
+            results.append(result)
+            print("\n".join(row_lines([result], header=number == 0)), flush=True)
             if options.show:
-                for command, screen in told.screens.items():
+                for command, screen in result.screens.items():
                     print(f"--- {command}\n{screen}\n", flush=True)
-    missed = [told.fault.name for told in results if not told.is_named]
-    false = [told.fault.name for told in results if not told.is_status_true]
+    missed = [result.fault.name for result in results if not result.is_named]
+    false = [result.fault.name for result in results if not result.is_status_true]
     print(f"\ncause named: {len(results) - len(missed)} of {len(results)}{_list(missed)}")
     print(f"status true: {len(results) - len(false)} of {len(results)}{_list(false)}")
     return int(bool(missed or false))
 
 
-def ask(fault: BlindFault, grounds: KillHarness, folder: Path) -> Told:
+def ask(fault: BlindFault, grounds: KillHarness, folder: Path) -> Trial:
     """Inject a fault on a stack of its own, and run what an operator runs."""
-    told = Told(fault)
+    result = Trial(fault)
     stack = LEASED if fault.stack == "lease" else SERVICE
     with deployed(fault, grounds, folder) as stage:
         variables = stage.rehearsal.variables()
@@ -169,18 +169,18 @@ def ask(fault: BlindFault, grounds: KillHarness, folder: Path) -> Told:
             stage.up("--", "--refresh")
         end = time.monotonic() + (LOOP_SECONDS if fault.how == "loop" else 0)
         while True:
-            told.callers = [_outcome(url, headers, model) for _ in range(REQUESTS)]
+            result.callers = [_outcome(url, headers, model) for _ in range(REQUESTS)]
             if time.monotonic() >= end:
                 break
             time.sleep(0.5)
         for command in COMMANDS:
             began = time.monotonic()
             text = stage.rehearsal.bezel(*command, stack, **variables).text
-            told.seconds[command[0]] = time.monotonic() - began
-            told.screens[command[0]] = screen = first_screen(text)
-            told.named_by[command[0]] = names_cause(fault, screen)
-        told.verdict = _verdict(stage.rehearsal.bezel("status", stack, "--json", **variables).text)
-    return told
+            result.seconds[command[0]] = time.monotonic() - began
+            result.screens[command[0]] = screen = first_screen(text)
+            result.named_by[command[0]] = names_cause(fault, screen)
+        result.verdict = _verdict(stage.rehearsal.bezel("status", stack, "--json", **variables).text)
+    return result
 
 
 @contextlib.contextmanager
@@ -195,18 +195,18 @@ def deployed(fault: BlindFault, grounds: KillHarness, folder: Path) -> Iterator[
             yield stage
 
 
-def row_lines(results: Sequence[Told], *, header: bool) -> list[str]:
+def row_lines(results: Sequence[Trial], *, header: bool) -> list[str]:
     """The rows of the printed table."""
     rows = [
         (
-            told.fault.name,
-            *("yes" if told.named_by[name] else "no" for (name,) in COMMANDS),
-            " ".join(f"{told.seconds[name]:.0f}" for (name,) in COMMANDS),
-            f"{told.failures}/{len(told.callers)}",
-            told.verdict,
-            "not judged" if told.fault.unseen else "true" if told.is_status_true else "FALSE",
+            result.fault.name,
+            *("yes" if result.named_by[name] else "no" for (name,) in COMMANDS),
+            " ".join(f"{result.seconds[name]:.0f}" for (name,) in COMMANDS),
+            f"{result.failures}/{len(result.callers)}",
+            result.verdict,
+            "not judged" if result.fault.unseen else "true" if result.is_status_true else "FALSE",
         )
-        for told in results
+        for result in results
     ]
     names = ("fault".ljust(30), *(name for (name,) in COMMANDS), "seconds", "failed", "verdict", "status")
     lines = aligned(

@@ -61,7 +61,7 @@ def choose(
             Problem(f"stack {stack}", None, "no revision serves, so there is none to roll back from.", _deploy(stack))
         )
     if to is not None:
-        return _named(stack, by_name, serving, passed, to)
+        return _choice_by_name(stack, by_name, serving, passed, to)
     if pin is not None:
         further = f"`bezel rollback {quoted(stack)} --to REVISION` moves it to another one"
         return Choice("", f"nothing to do, the traffic is {pin.sentence()} already; {further}")
@@ -82,9 +82,9 @@ def choose(
     skipped = older[older.index(able[-1]) + 1 :]
     again = [name for name in skipped if name in left]
     unknown = [name for name in skipped if name not in left]
-    told = [f"passed over, as an earlier rollback has left them: {_some(again)}"] if again else []
-    told += [f"passed over, as no check that they passed is known: {_some(unknown)}"] if unknown else []
-    return Choice(able[-1], f"{_moves(serving)} to {able[-1]}, the last revision that passed its check", tuple(told))
+    notes = [f"passed over, as an earlier rollback has left them: {_some(again)}"] if again else []
+    notes += [f"passed over, as no check that they passed is known: {_some(unknown)}"] if unknown else []
+    return Choice(able[-1], f"{_moves(serving)} to {able[-1]}, the last revision that passed its check", tuple(notes))
 
 
 def is_ready(revision: Mapping[str, Any]) -> bool:
@@ -100,7 +100,7 @@ def short(name: object) -> str:
     return str(name or "").rpartition("/")[2]
 
 
-def _named(
+def _choice_by_name(
     stack: str, by_name: Mapping[str, Mapping[str, Any]], serving: Mapping[str, int], passed: Sequence[str], to: str
 ) -> Choice:
     able = [name for name in by_name if is_ready(by_name[name]) and serving.get(name) != 100]

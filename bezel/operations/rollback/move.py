@@ -63,12 +63,12 @@ def move(
                 continue
             said = str(error)
             if error.status < 500:
-                raise NotMovedError(_refused(name, rollback, error)) from None
+                raise NotMovedError(_refusal(name, rollback, error)) from None
         except RestError as error:
             said = one_line(error)
         else:
             said = _ended(context, operation, say)
-        return _found(context, url, rollback, said)
+        return _moved_service(context, url, rollback, said)
     raise AssertionError("the last attempt returns or raises")
 
 
@@ -116,7 +116,7 @@ def _ended(context: Context, operation: Mapping[str, Any], say: Callable[[str], 
     return str((operation.get("error") or {}).get("message") or "")
 
 
-def _found(context: Context, url: str, rollback: Rollback, said: str) -> Mapping[str, Any]:
+def _moved_service(context: Context, url: str, rollback: Rollback, said: str) -> Mapping[str, Any]:
     """The service after the attempt.
 
     Raises:
@@ -136,7 +136,7 @@ def _found(context: Context, url: str, rollback: Rollback, said: str) -> Mapping
     raise NotMovedError(Problem(what, None, consequence, again))
 
 
-def _refused(name: str, rollback: Rollback, error: ApiError) -> Problem:
+def _refusal(name: str, rollback: Rollback, error: ApiError) -> Problem:
     repair = "run the same command again."
     if error.status == 403:
         repair = "roll back as an account with roles/run.developer; in a protected environment its pipeline has it."

@@ -45,12 +45,12 @@ from bezel.planner.rules.storage_checks import bucket_of, check_own_copy, check_
 from bezel.planner.vllm.adapter_modules import check_modules
 from bezel.planner.vllm.argument_conflicts import check_conflicts, check_served
 from bezel.planner.vllm.arguments import MOUNT_PATH, default_options, merge
-from bezel.planner.vllm.device_checks import check_device
+from bezel.planner.vllm.device.device_checks import check_device
 from bezel.planner.vllm.engine_args import EngineArgs, read_engine, served_names
 from bezel.planner.vllm.loading import HUB, LOADINGS, Loading, loading_of, loading_options
 from bezel.planner.vllm.loading_checks import check_loading
-from bezel.planner.vllm.model_relations import check_model_relations
-from bezel.planner.vllm.multimodal_checks import check_longest_item
+from bezel.planner.vllm.model.model_relations import check_model_relations
+from bezel.planner.vllm.model.multimodal_checks import check_longest_item
 from bezel.planner.vllm.option_checks import check_fields, check_options, check_spellings
 from bezel.planner.vllm.risk_checks import check_risks
 from bezel.planner.vllm.serving_checks import check_serving

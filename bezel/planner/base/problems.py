@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 NAMESPACE = "bezel"
+EXITS = "vLLM exits while it starts."
+"""The consequence of most options that do not fit, as the end of a sentence."""
 
 
 class PlanError(UserError):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bezel.catalog import models
 from bezel.errors import Problem
 from bezel.planner.base.option_values import as_float, as_int, human_int
-from bezel.planner.base.problems import of_option, setting
+from bezel.planner.base.problems import EXITS, of_option, setting
 from bezel.planner.vllm.arguments import MOUNT_PATH
 from bezel.planner.vllm.late_values import check_values
 from bezel.planner.vllm.speculation_checks import check_speculation
@@ -40,7 +40,6 @@ _TRANSFER = ("kv_connector", "kv_role")
 _OVERLAPPING = ("deepep_low_latency", "deepep_high_throughput", "nixl_ep")
 _TENSOR = "tensor-parallel-size"
 _PARALLEL = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size", "prefill-context-parallel-size")
-_EXITS = "vLLM exits while it starts."
 _QUANTIZATION = {"w4a16": "compressed-tensors", "fp8": "compressed-tensors"}
 
 
@@ -156,7 +155,7 @@ def _parallelism(values: Mapping[str, Any], accelerator: str, devices: int) -> I
         size, limit = as_int(values.get(name)), devices if name == _TENSOR else 1
         if size is not None and size > limit:
             consequence = (
-                f"the options ask for {needed} devices, and {there}: {_EXITS}"
+                f"the options ask for {needed} devices, and {there}: {EXITS}"
                 if needed > devices
                 else "memory and speed are planned for one model that all devices share: they would not be known."
             )
@@ -164,7 +163,7 @@ def _parallelism(values: Mapping[str, Any], accelerator: str, devices: int) -> I
     size = as_int(values.get("tensor-parallel-size", 1))
     parts = as_int(values.get("decode-context-parallel-size"))
     if parts and size and size % parts:
-        consequence = f"tensor-parallel-size={size}, which divides the cache, is not a multiple of it; {_EXITS}"
+        consequence = f"tensor-parallel-size={size}, which divides the cache, is not a multiple of it; {EXITS}"
         yield of_option("decode-context-parallel-size", parts, consequence, "remove it.")
     used = size and math.prod(max(1, as_int(values.get(name)) or 1) for name in _PARALLEL if name != _TENSOR) * size
     if devices > 1 and size is not None and used is not None and 0 < used < devices:
@@ -193,25 +192,25 @@ def _needs(values: Mapping[str, Any]) -> Iterator[Problem]:
 def _without(values: Mapping[str, Any], model: Model) -> Iterator[Problem]:
     """Options for a capability that the model lacks, or whose name is empty."""
     if values.get("enable-expert-parallel") is True and not model.architecture.experts:
-        yield of_option("enable-expert-parallel", True, f"{model.id} has no experts; {_EXITS}", "remove it.")
+        yield of_option("enable-expert-parallel", True, f"{model.id} has no experts; {EXITS}", "remove it.")
     if values.get("disable-sliding-window") is True:
-        consequence = f"Gemma 4 cannot be configured without its window; {_EXITS}"
+        consequence = f"Gemma 4 cannot be configured without its window; {EXITS}"
         yield of_option("disable-sliding-window", True, consequence, "remove it.")
     if values.get("config-format") == "mistral":
-        consequence = f"{model.id} has a config.json and no params.json; {_EXITS}"
+        consequence = f"{model.id} has a config.json and no params.json; {EXITS}"
         yield of_option("config-format", "mistral", consequence, "remove it.")
     halves = "enable-dbo" if values.get("enable-dbo") is True else "ubatch-size"
     if (halves == "enable-dbo" or (as_int(values.get(halves)) or 0) > 1) and (
         values.get("all2all-backend") not in _OVERLAPPING
     ):
-        consequence = f"a batch is computed in parts only with all2all-backend {' or '.join(_OVERLAPPING)}; {_EXITS}"
+        consequence = f"a batch is computed in parts only with all2all-backend {' or '.join(_OVERLAPPING)}; {EXITS}"
         yield of_option(halves, values[halves], consequence, "remove it.")
     transfer = values.get("kv-transfer-config")
     if isinstance(transfer, dict) and (missing := [key for key in _TRANSFER if not transfer.get(key)]):
         yield of_option(
             "kv-transfer-config",
             transfer,
-            f"{' and '.join(missing)} must be set; {_EXITS}",
+            f"{' and '.join(missing)} must be set; {EXITS}",
             f"add {' and '.join(missing)} to it, or remove it.",
         )
 

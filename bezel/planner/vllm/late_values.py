@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 from bezel.catalog import closest
 from bezel.errors import NOT_SHOWN
 from bezel.planner.base.option_values import as_int
-from bezel.planner.base.problems import of_option, one_of, setting
+from bezel.planner.base.problems import EXITS, of_option, one_of, setting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from bezel.errors import Problem
 
-_EXITS = "vLLM exits while it starts."
 _BLOCK_TOKENS = 16  # of Gemma 4's attention on GPUs, where block-size is not set
 _SIZES = {"image": ("width", "height"), "video": ("num_frames", "width", "height"), "audio": ("length",)}
 CONNECTORS = (
@@ -63,7 +62,7 @@ def check_values(values: Mapping[str, Any], *, on_tpu: bool, own_image: bool) ->
     """
     yield from _characters(values)
     yield from _media(values.get("limit-mm-per-prompt"))
-    if not on_tpu:  # the plugin has connectors of its own (bezel.planner.vllm.device_checks)
+    if not on_tpu:  # the plugin has connectors of its own (bezel.planner.vllm.device.device_checks)
         yield from _connector(values.get("kv-transfer-config"), own_image=own_image)
         yield from _prefix_unit(values)
 
@@ -73,7 +72,7 @@ def _characters(values: Mapping[str, Any]) -> Iterator[Problem]:
     for name in names if isinstance(names, list) else [names]:
         if name == "":
             yield of_option(
-                "served-model-name", '""', f"vLLM takes no empty name: {_EXITS}", "write a name, or remove it."
+                "served-model-name", '""', f"vLLM takes no empty name: {EXITS}", "write a name, or remove it."
             )
         elif isinstance(name, str) and not name.isprintable():
             consequence = (
@@ -98,10 +97,10 @@ def _media(limits: object) -> Iterator[Problem]:
             number = int(value) if isinstance(value, bool) else as_int(value)
             if key not in known:
                 repair = one_of(known, closest(str(key), known))
-                yield of_option(name, value, f"vLLM does not know this key: {_EXITS}", repair)
+                yield of_option(name, value, f"vLLM does not know this key: {EXITS}", repair)
             elif number is None or (number < least and (key == "count" or medium in _SIZES)):
                 expected = f"a whole number of at least {least}"
-                yield of_option(name, value, f"vLLM expects {expected}: {_EXITS}", f"write {expected}.")
+                yield of_option(name, value, f"vLLM expects {expected}: {EXITS}", f"write {expected}.")
 
 
 def _connectors(transfer: object) -> Iterator[str]:
@@ -120,13 +119,13 @@ def _connector(transfer: object, *, own_image: bool) -> Iterator[Problem]:
     for name in filter(None, _connectors(transfer)):
         if name not in CONNECTORS:
             repair = one_of(CONNECTORS, closest(name, CONNECTORS))
-            yield of_option(key, name, f"vLLM has no such connector: {_EXITS}", repair)
+            yield of_option(key, name, f"vLLM has no such connector: {EXITS}", repair)
         elif name in _NOT_IN_IMAGE and not own_image:
             package, repair = (
                 _NOT_IN_IMAGE[name],
                 f"choose another connector, or set `{setting('image')}` to one with it.",
             )
-            yield of_option(key, name, f"vLLM's image lacks the package {package}: {_EXITS}", repair)
+            yield of_option(key, name, f"vLLM's image lacks the package {package}: {EXITS}", repair)
         elif name in _ONE_GROUP:
             consequence = (
                 "vLLM turns the hybrid cache manager off for it: the cache would have another size than the plan "
@@ -147,5 +146,5 @@ def _prefix_unit(values: Mapping[str, Any]) -> Iterator[Problem]:
     unit, block = as_int(values.get("prefix-match-unit")), as_int(values.get("block-size")) or _BLOCK_TOKENS
     hashed = values.get("enable-prefix-caching") is not False or values.get("kv-transfer-config")
     if unit and unit > 0 and hashed and block % unit:
-        consequence = f"blocks of the cache have {block} tokens, which it does not divide: {_EXITS}"
+        consequence = f"blocks of the cache have {block} tokens, which it does not divide: {EXITS}"
         yield of_option("prefix-match-unit", unit, consequence, f"write a divisor of {block}, or remove it.")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.catalog import tpu_variables, vllm_options
 from bezel.simulated_vllm.configuration.failures import StartError, refusal
-from bezel.simulated_vllm.configuration.loader import check_loader
 from bezel.simulated_vllm.configuration.options import VERSION
+from bezel.simulated_vllm.configuration.relations.loader import check_loader
 
 if TYPE_CHECKING:
     import argparse

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from bezel.catalog import vllm_options
 from bezel.simulated_vllm.configuration.adapters import parse_modules
-from bezel.simulated_vllm.configuration.option_classes import configuration_error
+from bezel.simulated_vllm.configuration.relations.option_classes import configuration_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -11,19 +11,20 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from bezel.simulated_vllm.configuration import checks, option_relations, parsers, start_values, transfers
-from bezel.simulated_vllm.configuration.adapter_options import check_adapters
-from bezel.simulated_vllm.configuration.attention import check_attention, check_attention_options
-from bezel.simulated_vllm.configuration.draft_options import check_draft_options
-from bezel.simulated_vllm.configuration.encoder import check_longest_item, longest_item
+from bezel.simulated_vllm.configuration import checks
 from bezel.simulated_vllm.configuration.failures import refusal
 from bezel.simulated_vllm.configuration.fields import check_fields
 from bezel.simulated_vllm.configuration.hub import is_hub_id
-from bezel.simulated_vllm.configuration.kernels import check_kernels
 from bezel.simulated_vllm.configuration.memory import MemoryUse, memory_use
 from bezel.simulated_vllm.configuration.options import VERSION
-from bezel.simulated_vllm.configuration.processor import check_processor
-from bezel.simulated_vllm.configuration.relations import check_captured_sizes, check_lengths, check_relations
+from bezel.simulated_vllm.configuration.relations import option_relations, parsers, start_values, transfers
+from bezel.simulated_vllm.configuration.relations.adapter_options import check_adapters
+from bezel.simulated_vllm.configuration.relations.attention import check_attention, check_attention_options
+from bezel.simulated_vllm.configuration.relations.devices import check_captured_sizes, check_lengths, check_relations
+from bezel.simulated_vllm.configuration.relations.draft_options import check_draft_options
+from bezel.simulated_vllm.configuration.relations.encoder import check_longest_item, longest_item
+from bezel.simulated_vllm.configuration.relations.kernels import check_kernels
+from bezel.simulated_vllm.configuration.relations.processor import check_processor
 from bezel.simulated_vllm.configuration.speculation import Speculation, read_model, speculation
 
 if TYPE_CHECKING:

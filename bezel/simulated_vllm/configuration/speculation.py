@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.catalog import vllm_options
 from bezel.simulated_vllm.configuration.checkpoint import read_checkpoint
-from bezel.simulated_vllm.configuration.drafts import check_drafts
 from bezel.simulated_vllm.configuration.failures import refusal
 from bezel.simulated_vllm.configuration.options import VERSION
+from bezel.simulated_vllm.configuration.relations.drafts import check_drafts
 
 if TYPE_CHECKING:
     import argparse

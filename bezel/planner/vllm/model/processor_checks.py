@@ -1,7 +1,7 @@
 """Options of multimodal input against Gemma 4's processor and against each other.
 
-Owns the processor, its cache and the encoder. Leaves the tokens of items to bezel.planner.vllm.multimodal_checks and
-limits to bezel.planner.vllm.late_values. Sources: vLLM 0.32.0's config/multimodal.py, config/vllm.py and
+Owns the processor, its cache and the encoder. Leaves the tokens of items to multimodal_checks, limits
+to bezel.planner.vllm.late_values. Sources: vLLM 0.32.0's config/multimodal.py, config/vllm.py and
 model_executor/models/gemma4_mm.py, transformers' image_processing_gemma4.py.
 """
 
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.catalog.vllm.multimodal import multimodal_tokens
 from bezel.planner.base.option_values import as_int
-from bezel.planner.base.problems import of_option
-from bezel.planner.vllm.multimodal_checks import item_tokens
+from bezel.planner.base.problems import EXITS, of_option
+from bezel.planner.vllm.model.multimodal_checks import item_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from bezel.catalog import Model
     from bezel.errors import Problem
 
-_EXITS = "vLLM exits while it starts."
 _DEVICE = re.compile(r"(cpu|cuda|xpu|xla|tpu|meta|mps|hip|hpu|mtia)(:\d+)?")
 _KWARGS = "mm-processor-kwargs"
 _SCALES = ("mm-encoder-fp8-scale-path", "mm-encoder-fp8-scale-save-path")
@@ -51,7 +50,7 @@ def check_processor(
     if values.get("mm-processor-cache-type") != "shm":
         size = as_int(values.get("mm-shm-cache-max-object-size-mb"))
         if size not in (None, _SHM_MIB):
-            consequence = f"it is a size of the cache in shared memory, and mm-processor-cache-type is lru; {_EXITS}"
+            consequence = f"it is a size of the cache in shared memory, and mm-processor-cache-type is lru; {EXITS}"
             yield of_option(
                 "mm-shm-cache-max-object-size-mb", size, consequence, "remove it, or set mm-processor-cache-type: shm."
             )
@@ -66,10 +65,10 @@ def _soft_tokens(kwargs: Mapping[str, Any], *, profiled: bool, made: bool) -> It
     fails = "every request with an image fails."
     if top is not None:
         if not _is_choice(top, choices):
-            consequence = f"Gemma 4's image processor cannot be made with it; {_EXITS if made else fails}"
+            consequence = f"Gemma 4's image processor cannot be made with it; {EXITS if made else fails}"
             yield of_option(f"{_KWARGS}.max_soft_tokens", top, consequence, repair)
     elif inner is not None and not _is_choice(inner, choices):
-        ends = f"the longest item is processed at start; {_EXITS}" if profiled else fails
+        ends = f"the longest item is processed at start; {EXITS}" if profiled else fails
         yield of_option(f"{_KWARGS}.images_kwargs.max_soft_tokens", inner, f"no image has this size: {ends}", repair)
 
 
@@ -80,21 +79,21 @@ def _is_choice(value: object, choices: Collection[int]) -> bool:
 def _device(kwargs: Mapping[str, Any], accelerator: str) -> Iterator[Problem]:
     device, repair = kwargs.get("device"), "remove it: images are prepared on the CPU."
     if isinstance(device, str) and not _DEVICE.fullmatch(device):
-        yield of_option(f"{_KWARGS}.device", device, f"torch has no such device; {_EXITS}", repair)
+        yield of_option(f"{_KWARGS}.device", device, f"torch has no such device; {EXITS}", repair)
     elif isinstance(device, int) or (isinstance(device, str) and device.partition(":")[0] == accelerator):
-        consequence = f"the accelerator also runs the language model, so it may not prepare images; {_EXITS}"
+        consequence = f"the accelerator also runs the language model, so it may not prepare images; {EXITS}"
         yield of_option(f"{_KWARGS}.device", device, consequence, repair)
 
 
 def _encoder(values: Mapping[str, Any], backends: Collection[str]) -> Iterator[Problem]:
     scales = [name for name in _SCALES if values.get(name) is not None]
     if scales and values.get("mm-encoder-attn-dtype") != "fp8":
-        consequence = f"it needs mm-encoder-attn-dtype: fp8; {_EXITS}"
+        consequence = f"it needs mm-encoder-attn-dtype: fp8; {EXITS}"
         yield of_option(scales[0], values[scales[0]], consequence, "add it, or remove the path.")
     elif len(scales) > 1:
-        consequence = f"scales are either read or saved, and {_SCALES[0]} is set too; {_EXITS}"
+        consequence = f"scales are either read or saved, and {_SCALES[0]} is set too; {EXITS}"
         yield of_option(scales[1], values[scales[1]], consequence, "remove one of them.")
     backend = values.get("mm-encoder-attn-backend")
     if isinstance(backend, str) and backends and backend.upper() not in backends:
-        consequence = f"vLLM has no such attention backend; {_EXITS}"
+        consequence = f"vLLM has no such attention backend; {EXITS}"
         yield of_option("mm-encoder-attn-backend", backend, consequence, "remove it: vLLM chooses one.")

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bezel.planner.base.problems import of_option
-from bezel.planner.vllm.attention_checks import check_attention
-from bezel.planner.vllm.bound_checks import check_bounds, check_kinds
-from bezel.planner.vllm.compilation_checks import check_compilation
-from bezel.planner.vllm.draft_relations import check_draft_relations
-from bezel.planner.vllm.kernel_checks import check_kernels
-from bezel.planner.vllm.parallel_checks import check_parallel
+from bezel.planner.base.problems import EXITS, of_option
+from bezel.planner.vllm.device.attention_checks import check_attention
+from bezel.planner.vllm.device.bound_checks import check_bounds, check_kinds
+from bezel.planner.vllm.device.compilation_checks import check_compilation
+from bezel.planner.vllm.device.draft_relations import check_draft_relations
+from bezel.planner.vllm.device.kernel_checks import check_kernels
+from bezel.planner.vllm.device.parallel_checks import check_parallel
+from bezel.planner.vllm.device.transfer_checks import check_transfers
 from bezel.planner.vllm.speculation_checks import drafting
-from bezel.planner.vllm.transfer_checks import check_transfers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,7 +32,6 @@ _OF_GPUS = {
 }
 # Methods without a drafter in tpu-inference 0.32.0 (runner/tpu_runner.py: _init_speculative_decoding).
 _DRAFTS_OF_GPUS = ("ngram_gpu", "suffix", "draft_model")
-_EXITS = "vLLM exits while it starts."
 
 
 def check_device(
@@ -60,14 +59,14 @@ def check_device(
     method, _, _ = drafting(values)
     if method in _DRAFTS_OF_GPUS:
         where = "spec-method" if "spec-method" in values else "speculative-config"
-        consequence = f"tpu-inference has no drafts of this method: {_EXITS}"
+        consequence = f"tpu-inference has no drafts of this method: {EXITS}"
         yield of_option(where, method, consequence, "write spec-method: ngram, or remove it.")
     for name, reason in _OF_GPUS.items():
         if values.get(name) is True:
-            yield of_option(name, True, f"{reason}: {_EXITS}", "remove it.")
+            yield of_option(name, True, f"{reason}: {EXITS}", "remove it.")
     transfer = values.get("kv-transfer-config")
     connector = transfer.get("kv_connector") if isinstance(transfer, dict) else None
     if connector and connector not in TPU_CONNECTORS:
-        consequence = f"tpu-inference does not have it: {_EXITS}"
+        consequence = f"tpu-inference does not have it: {EXITS}"
         repair = f"choose one of {', '.join(TPU_CONNECTORS)}."
         yield of_option("kv-transfer-config.kv_connector", connector, consequence, repair)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from bezel.catalog import closest
 from bezel.catalog.vllm.attention_backends import attention_backends
 from bezel.planner.base.option_values import as_int
-from bezel.planner.base.problems import of_option, one_of
-from bezel.planner.vllm.multimodal_checks import item_tokens
+from bezel.planner.base.problems import EXITS, of_option, one_of
+from bezel.planner.vllm.model.multimodal_checks import item_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -48,7 +48,6 @@ _WORDS = {
     "sliding window not supported": "it has no sliding window",
     "non-MLA not supported": "it is made for another kind of attention (MLA)",
 }
-_EXITS = "vLLM exits while it starts."
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ def check_attention(
     config = values.get(_CONFIG)
     config = config if isinstance(config, dict) else {}
     if values.get(_OPTION) is not None and config.get("backend") is not None:
-        consequence = f"attention-config sets backend too; vLLM refuses both together (mutually exclusive). {_EXITS}"
+        consequence = f"attention-config sets backend too; vLLM refuses both together (mutually exclusive). {EXITS}"
         yield of_option(_OPTION, values[_OPTION], consequence, "remove one of them.")
         return
     known = attention_backends()
@@ -99,33 +98,33 @@ def _unknown(config: Mapping[str, Any]) -> Iterator[Problem]:
     for kind, name in kinds.items():
         where = f"{_CONFIG}.backend_per_kind.{kind}"
         if kind not in KINDS:
-            consequence = f"vLLM knows no layers of this kind: {_EXITS}"
+            consequence = f"vLLM knows no layers of this kind: {EXITS}"
             yield of_option(where, name, consequence, one_of(KINDS, closest(str(kind), KINDS)))
         named[where] = name
     for where, name in named.items():
         if isinstance(name, str) and name.upper() not in (*known, "AUTO"):
-            consequence = f"vLLM does not know this backend: {_EXITS}"
+            consequence = f"vLLM does not know this backend: {EXITS}"
             yield of_option(where, name, consequence, one_of(known, closest(name.upper(), known)))
 
 
 def _choices(values: Mapping[str, Any], config: Mapping[str, Any], capability: str) -> dict[str, _Choice]:
     """The backend of each kind of layer; none where vLLM looks for one that fits."""
     option = _OPTION if values.get(_OPTION) is not None else f"{_CONFIG}.backend"
-    name = _named(values.get(_OPTION) or config.get("backend"))
+    name = _backend_name(values.get(_OPTION) or config.get("backend"))
     if name is None and not capability.startswith(_OPEN):
         name, option = DEFAULT, ""
     kinds = config.get("backend_per_kind")
     kinds = kinds if isinstance(kinds, dict) else {}
     choices = {
         layer: _Choice(named, f"{_CONFIG}.backend_per_kind.{kind}")
-        if (named := _named(kinds.get(kind)))
+        if (named := _backend_name(kinds.get(kind)))
         else (_Choice(name, option) if name else None)
         for kind, layer in _LAYERS.items()
     }
     return {layer: choice for layer, choice in choices.items() if choice}
 
 
-def _named(value: object) -> str | None:
+def _backend_name(value: object) -> str | None:
     name = value.upper() if isinstance(value, str) else None
     return None if name == "AUTO" else name
 
@@ -142,14 +141,14 @@ def _problems(
     shape = model.architecture
     default = f"remove it: vLLM then chooses {DEFAULT}."
     if reason := _unserved(backend, values, model, capability, layer):
-        yield of_option(choice.option, backend.name, f"{reason}: {_EXITS}", default)
+        yield of_option(choice.option, backend.name, f"{reason}: {EXITS}", default)
         return
     if backend.name == "FLEX_ATTENTION" and shape.shared_kv_layers:
         reason = f"it cannot read the KV cache of another layer, as {shape.shared_kv_layers} layers of {model.id} do"
-        yield of_option(choice.option, backend.name, f"{reason}: {_EXITS}", default)
+        yield of_option(choice.option, backend.name, f"{reason}: {EXITS}", default)
         return
     if environment.get("VLLM_BATCH_INVARIANT") == "1" and choice.option and not backend.batch_invariant:
-        consequence = f"it has no mode for VLLM_BATCH_INVARIANT=1, which bezel:variables sets: {_EXITS}"
+        consequence = f"it has no mode for VLLM_BATCH_INVARIANT=1, which bezel:variables sets: {EXITS}"
         yield of_option(choice.option, backend.name, consequence, default)
         return
     if not backend.kv_cache_dtypes:
@@ -157,20 +156,20 @@ def _problems(
     serves = f"{backend.name}, which serves {model.id} on this GPU, does not take it"
     dtype = str(values.get("kv-cache-dtype", "auto"))
     if dtype not in (taken := backend.kv_cache_dtypes[capability][_inputs(values, model)]):
-        yield of_option("kv-cache-dtype", dtype, f"{serves}: {_EXITS}", f"choose one of {', '.join(taken)}.")
+        yield of_option("kv-cache-dtype", dtype, f"{serves}: {EXITS}", f"choose one of {', '.join(taken)}.")
     block = as_int(values.get("block-size"))
     if block and all(block % size for size in backend.block_sizes):
         least = min(backend.block_sizes)
-        yield of_option("block-size", block, f"{serves}: {_EXITS}", f"write a multiple of {least}.")
+        yield of_option("block-size", block, f"{serves}: {EXITS}", f"write a multiple of {least}.")
     number = {"half": "float16", "float": "float32"}.get(str(values.get("dtype")), str(values.get("dtype")))
     if number in ("float16", "bfloat16", "float32") and number not in backend.dtypes:
-        yield of_option("dtype", number, f"{serves}: {_EXITS}", f"choose one of {', '.join(backend.dtypes)}.")
+        yield of_option("dtype", number, f"{serves}: {EXITS}", f"choose one of {', '.join(backend.dtypes)}.")
     for option, runs in (
         ("decode-context-parallel-size", backend.dcp),
         ("prefill-context-parallel-size", backend.pcp),
     ):
         if (as_int(values.get(option)) or 1) > 1 and not runs:
-            consequence = f"{backend.name} cannot divide one context between GPUs: {_EXITS}"
+            consequence = f"{backend.name} cannot divide one context between GPUs: {EXITS}"
             yield of_option(option, values[option], consequence, "remove it.")
 
 

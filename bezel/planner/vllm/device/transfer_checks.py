@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.catalog import closest
 from bezel.planner.base.option_values import as_float, as_int
-from bezel.planner.base.problems import of_option, one_of
+from bezel.planner.base.problems import EXITS, of_option, one_of
 from bezel.planner.sizing.kv_cache import block_sizes
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ _OFFLOADING, _MULTI = "OffloadingConnector", "MultiConnector"
 _EC_CONNECTORS = ("ECCPUConnector", "ECExampleConnector", "ECMooncakeConnector")
 _SPECS = ("CPUOffloadingSpec", "TieringOffloadingSpec")
 _BYTES = "kv_connector_extra_config.cpu_bytes_to_use"
-_EXITS = "vLLM exits while it starts."
 
 
 def check_transfers(
@@ -52,11 +51,11 @@ def _groups(values: Mapping[str, Any]) -> Iterator[Problem]:
     if size is None or number is None or not (values.get("offload-backend") == "prefetch" or size > 0):
         return
     if number > size:
-        consequence = f"{number} layers of each group are offloaded, and a group has {size}: {_EXITS}"
+        consequence = f"{number} layers of each group are offloaded, and a group has {size}: {EXITS}"
         yield of_option("offload-group-size", size, consequence, f"set it to {number} or more, or remove it.")
     ahead = as_int(values.get("offload-prefetch-step", 1))
     if size > 0 and ahead is not None and ahead < 1:
-        consequence = f"layers that are offloaded in groups are fetched at least one step ahead: {_EXITS}"
+        consequence = f"layers that are offloaded in groups are fetched at least one step ahead: {EXITS}"
         yield of_option("offload-prefetch-step", ahead, consequence, "write 1 or more, or remove it.")
 
 
@@ -66,10 +65,10 @@ def _encoders(transfer: object) -> Iterator[Problem]:
     name = transfer.get("ec_connector")
     if name is None:
         repair = f"add ec_connector, one of {', '.join(_EC_CONNECTORS)}, or remove it."
-        yield of_option(_EC, "", f"it names no connector of encoders: {_EXITS}", repair)
+        yield of_option(_EC, "", f"it names no connector of encoders: {EXITS}", repair)
     elif isinstance(name, str) and name not in _EC_CONNECTORS and not transfer.get("ec_connector_module_path"):
         repair = one_of(_EC_CONNECTORS, closest(name, _EC_CONNECTORS))
-        yield of_option(f"{_EC}.ec_connector", name, f"vLLM has no such connector: {_EXITS}", repair)
+        yield of_option(f"{_EC}.ec_connector", name, f"vLLM has no such connector: {EXITS}", repair)
 
 
 def _offloading(values: Mapping[str, Any], environment: Mapping[str, str]) -> Iterator[Problem]:
@@ -78,7 +77,7 @@ def _offloading(values: Mapping[str, Any], environment: Mapping[str, str]) -> It
         native = values.get("kv-offloading-backend", "native") == "native"
         simple = environment.get("VLLM_USE_SIMPLE_KV_OFFLOAD", "0") == "1"
         if as_float(size) == 0 and native and not simple:
-            yield of_option(_SIZE, size, f"a cache of 0 bytes cannot be offloaded to: {_EXITS}", "remove it.")
+            yield of_option(_SIZE, size, f"a cache of 0 bytes cannot be offloaded to: {EXITS}", "remove it.")
         return
     yield from _connector(values.get(_KV))
 
@@ -92,7 +91,7 @@ def _connector(transfer: object) -> Iterator[Problem]:
     if transfer.get("kv_connector") == _MULTI:
         yield from _connectors(extra.get("connectors"))
     if transfer.get("kv_connector") == "ExampleHiddenStatesConnector":
-        consequence = f"it needs a group of the cache of its own, which Gemma 4 does not have: {_EXITS}"
+        consequence = f"it needs a group of the cache of its own, which Gemma 4 does not have: {EXITS}"
         yield of_option(f"{_KV}.kv_connector", transfer["kv_connector"], consequence, "choose another connector.")
     if transfer.get("kv_connector") != _OFFLOADING:
         return
@@ -100,10 +99,10 @@ def _connector(transfer: object) -> Iterator[Problem]:
     if spec not in _SPECS:
         if not extra.get("spec_module_path"):
             repair = one_of(_SPECS, closest(str(spec), _SPECS))
-            consequence = f"vLLM has no such kind of offloading: {_EXITS}"
+            consequence = f"vLLM has no such kind of offloading: {EXITS}"
             yield of_option(f"{_KV}.kv_connector_extra_config.spec_name", spec, consequence, repair)
     elif not as_int(extra.get("cpu_bytes_to_use")):
-        consequence = f"it keeps the cache in host memory, and {_BYTES} does not say how much: {_EXITS}"
+        consequence = f"it keeps the cache in host memory, and {_BYTES} does not say how much: {EXITS}"
         repair = f"add {_BYTES}, or write {_SIZE} instead."
         yield of_option(f"{_KV}.kv_connector", _OFFLOADING, consequence, repair)
 
@@ -113,12 +112,12 @@ def _connectors(inner: object) -> Iterator[Problem]:
     key = f"{_KV}.kv_connector"
     if not inner:
         consequence = "it is made of the connectors of its list, and has none: "
-        consequence += "the cache would have another layout than the planned one." if inner == [] else _EXITS
+        consequence += "the cache would have another layout than the planned one." if inner == [] else EXITS
         repair = "write them as kv_connector_extra_config.connectors, or choose one connector."
         yield of_option(key, _MULTI, consequence, repair)
     for each in inner if isinstance(inner, list) else ():
         if isinstance(each, dict) and each.get("kv_connector") and not each.get("kv_role"):
-            consequence = f"it is within {_MULTI} and has no kv_role: {_EXITS}"
+            consequence = f"it is within {_MULTI} and has no kv_role: {EXITS}"
             yield of_option(key, each["kv_connector"], consequence, "add kv_role to it, e.g. kv_both.")
         yield from _connector(each)
 
@@ -132,5 +131,5 @@ def _interval(values: Mapping[str, Any], model: Model) -> Iterator[Problem]:
     sizes = block_sizes(model.architecture, as_int(values.get("block-size")), shards=shards)
     unit = math.lcm(*sizes)
     if interval < 0 or interval % unit:
-        consequence = f"blocks of the cache of {model.id} end together every {unit} tokens only: {_EXITS}"
+        consequence = f"blocks of the cache of {model.id} end together every {unit} tokens only: {EXITS}"
         yield of_option(name, interval, consequence, f"write a multiple of {unit}, or remove it.")

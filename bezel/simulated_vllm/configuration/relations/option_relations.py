@@ -1,7 +1,7 @@
 """Validators of the engine's configuration over several options and the model, in the words of vLLM 0.32.0.
 
 Source: vllm 0.32.0, entrypoints/launchers/cli_args.py, engine/arg_utils.py and config/*.py; each was tried on the
-real classes. Leaves devices, graphs and connectors to `relations.py`, drafting to `drafts.py`, multimodal input to
+real classes. Leaves devices, graphs and connectors to `devices.py`, drafting to `drafts.py`, multimodal input to
 `processor.py`, adapters to `adapters.py`.
 """
 

@@ -1,7 +1,7 @@
 """Speculative decoding beside options outside of its own configuration.
 
 Owns what vLLM 0.32.0 refuses in config/vllm.py and config/speculative.py, each tried on the real classes. Leaves the
-keys of `speculative-config` beside each other to bezel.planner.vllm.draft_relations.
+keys of `speculative-config` beside each other to bezel.planner.vllm.device.draft_relations.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bezel.planner.base.option_values import human_int
-from bezel.planner.base.problems import of_option
+from bezel.planner.base.problems import EXITS, of_option
 from bezel.planner.vllm.speculation_checks import DRAFTLESS, drafting
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from bezel.errors import Problem
 
-_EXITS = "vLLM exits while it starts."
 _CONFIG = "speculative-config"
 
 
@@ -44,7 +43,7 @@ def check_draft_options(values: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _refusal(option: str, value: object, cause: str, repair: str) -> Problem:
-    return of_option(option, value, f"{cause}; {_EXITS}", repair)
+    return of_option(option, value, f"{cause}; {EXITS}", repair)
 
 
 def _watermark(values: Mapping[str, Any], config: Mapping[str, Any], method: object) -> Iterator[Problem]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bezel.errors import Problem
 
 _LAYERS = {"moe-backend": "experts", "linear-backend": "layers"}
-_OF_DEEPSEEK = "flashinfer_moe_ep_mega_deep_gemm"  # refused by bezel.planner.vllm.parallel_checks
+_OF_DEEPSEEK = "flashinfer_moe_ep_mega_deep_gemm"  # refused by bezel.planner.vllm.device.parallel_checks
 
 
 def check_kernels(values: Mapping[str, Any], model: Model, capability: str) -> Iterator[Problem]:

@@ -8,16 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bezel.planner.base.option_values import as_int, human_int
-from bezel.planner.base.problems import of_option
-from bezel.planner.vllm.multimodal_checks import media_are_off
+from bezel.planner.base.problems import EXITS, of_option
+from bezel.planner.vllm.model.multimodal_checks import media_are_off
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from bezel.catalog import Model
     from bezel.errors import Problem
-
-_EXITS = "vLLM exits while it starts."
 
 
 def check_bounds(values: Mapping[str, Any], model: Model) -> Iterator[Problem]:
@@ -35,11 +33,11 @@ def check_bounds(values: Mapping[str, Any], model: Model) -> Iterator[Problem]:
     for name, other, bound in bounds:
         number = human_int(values.get(name))
         if number is not None and bound is not None and 0 < bound < number:
-            consequence = f"it is above {other}={bound}: {_EXITS}"
+            consequence = f"it is above {other}={bound}: {EXITS}"
             yield of_option(name, number, consequence, f"set it to {bound} or less, or remove it.")
     adapters, kept = as_int(values.get("max-loras", 1)), as_int(values.get("max-cpu-loras"))
     if values.get("enable-lora") is True and adapters is not None and kept is not None and kept < adapters:
-        consequence = f"it is below max-loras={adapters}, of which each needs its place in host memory: {_EXITS}"
+        consequence = f"it is below max-loras={adapters}, of which each needs its place in host memory: {EXITS}"
         yield of_option("max-cpu-loras", kept, consequence, f"set it to {adapters} or more, or remove it.")
 
 
@@ -55,15 +53,15 @@ def check_kinds(
         tpu: whether tpu-inference serves the model.
     """
     if values.get("model-impl") == "terratorch":
-        consequence = f"TerraTorch does not have {model.id}: {_EXITS}"
+        consequence = f"TerraTorch does not have {model.id}: {EXITS}"
         yield of_option("model-impl", "terratorch", consequence, "remove it.")
     elif values.get("model-impl") == "transformers" and not tpu and not media_are_off(values):
-        consequence = f"transformers' model does not say how long the clips of {model.id} are: {_EXITS}"
+        consequence = f"transformers' model does not say how long the clips of {model.id} are: {EXITS}"
         repair = "remove it, or set language-model-only: true."
         yield of_option("model-impl", "transformers", consequence, repair)
     kda, only = values.get("kda-prefill-backend"), {"fused": "AMD GPUs", **({"flashkda": "NVIDIA GPUs"} if tpu else {})}
     if isinstance(kda, str) and kda in only:
-        yield of_option("kda-prefill-backend", kda, f"it runs on {only[kda]} only: {_EXITS}", "remove it.")
+        yield of_option("kda-prefill-backend", kda, f"it runs on {only[kda]} only: {EXITS}", "remove it.")
     if values.get("enable-return-routed-experts") is True:
         yield from _routed_experts(values, model, environment, tpu=tpu)
     yield from _transfer(values, model, environment, tpu=tpu)
@@ -85,7 +83,7 @@ def _outputs(values: Mapping[str, Any]) -> Iterator[Problem]:
         ("disable_additional_properties", ("guidance",)),
     ):
         if config.get(key) is True and backend not in backends:
-            consequence = f"the backend {backend} does not have it: {_EXITS}"
+            consequence = f"the backend {backend} does not have it: {EXITS}"
             repair = f"set backend to {' or '.join(backends)}, or remove it."
             yield of_option(f"structured-outputs-config.{key}", True, consequence, repair)
 
@@ -95,12 +93,12 @@ def _routed_experts(
 ) -> Iterator[Problem]:
     name = "enable-return-routed-experts"
     if not model.architecture.experts:
-        yield of_option(name, True, f"{model.id} has no experts: {_EXITS}", "remove it.")
+        yield of_option(name, True, f"{model.id} has no experts: {EXITS}", "remove it.")
     elif not tpu and environment.get("VLLM_USE_V2_MODEL_RUNNER") == "0":
-        consequence = f"the model runner of VLLM_USE_V2_MODEL_RUNNER=0 does not return them: {_EXITS}"
+        consequence = f"the model runner of VLLM_USE_V2_MODEL_RUNNER=0 does not return them: {EXITS}"
         yield of_option(name, True, consequence, "remove the variable from bezel:variables.")
     elif values.get("enable-prefix-caching") is False:
-        yield of_option(name, True, f"it needs enable-prefix-caching: {_EXITS}", "remove one of them.")
+        yield of_option(name, True, f"it needs enable-prefix-caching: {EXITS}", "remove one of them.")
 
 
 def _transfer(
@@ -112,11 +110,11 @@ def _transfer(
         return
     name = "kv-transfer-config.kv_connector"
     if connector == "HiSparseConnector":
-        consequence = f"{model.id} has no index of sparse attention: {_EXITS}"
+        consequence = f"{model.id} has no index of sparse attention: {EXITS}"
         yield of_option(name, connector, consequence, "choose another connector, or remove it.")
         return
     moves = "expandable_segments:True" in environment.get("PYTORCH_CUDA_ALLOC_CONF", "")
     if moves and not (values.get("enable-cumem-allocator") or values.get("enable-sleep-mode")):
         consequence = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True moves the memory that a connector has "
-        consequence += f"registered: {_EXITS}"
+        consequence += f"registered: {EXITS}"
         yield of_option(name, connector, consequence, "remove the variable from bezel:variables.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.catalog import closest
 from bezel.planner.base.option_values import as_int, human_int
-from bezel.planner.base.problems import of_option, one_of
+from bezel.planner.base.problems import EXITS, of_option, one_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,7 +22,6 @@ _MODES = {
     "cudagraph_mode": ("NONE", "PIECEWISE", "FULL", "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE"),
 }
 _ITEMS = ("encoder_cudagraph_max_vision_items_per_batch", "encoder_cudagraph_max_frames_per_batch")
-_EXITS = "vLLM exits while it starts."
 
 
 def check_compilation(values: Mapping[str, Any]) -> Iterator[Problem]:
@@ -39,13 +38,13 @@ def check_compilation(values: Mapping[str, Any]) -> Iterator[Problem]:
             yield of_option(
                 f"{_CONFIG}.{key}",
                 name,
-                f"vLLM does not know this mode: {_EXITS}",
+                f"vLLM does not know this mode: {EXITS}",
                 one_of(known, closest(name.upper(), known)),
             )
     yield from _operations(config.get("custom_ops"))
     yield from _numbers(config)
     if values.get("language-model-only") is True and config.get("cudagraph_mm_encoder") is True:
-        consequence = f"language-model-only leaves no encoder whose graphs could be captured: {_EXITS}"
+        consequence = f"language-model-only leaves no encoder whose graphs could be captured: {EXITS}"
         yield of_option(f"{_CONFIG}.cudagraph_mm_encoder", True, consequence, "remove one of the two.")
     yield from _sizes(values, config)
 
@@ -56,14 +55,14 @@ def _numbers(config: Mapping[str, Any]) -> Iterator[Problem]:
     if config.get("cudagraph_mm_encoder") is True:
         least |= dict.fromkeys(_ITEMS, 0)
     for key, bound in least.items():
-        for number in (as_int(one) for one in _listed(config.get(key))):
+        for number in (as_int(one) for one in _as_list(config.get(key))):
             if number is not None and number < bound:
                 repair = f"write {bound} or more."
-                yield of_option(f"{_CONFIG}.{key}", number, f"vLLM expects at least {bound}: {_EXITS}", repair)
-    for size in _listed(config.get("compile_sizes")):
+                yield of_option(f"{_CONFIG}.{key}", number, f"vLLM expects at least {bound}: {EXITS}", repair)
+    for size in _as_list(config.get("compile_sizes")):
         if isinstance(size, str) and size != "cudagraph_capture_sizes":
             repair = "write numbers, or cudagraph_capture_sizes."
-            yield of_option(f"{_CONFIG}.compile_sizes", size, f"vLLM does not know this size: {_EXITS}", repair)
+            yield of_option(f"{_CONFIG}.compile_sizes", size, f"vLLM does not know this size: {EXITS}", repair)
 
 
 def _operations(custom: object) -> Iterator[Problem]:
@@ -74,12 +73,12 @@ def _operations(custom: object) -> Iterator[Problem]:
     key = f"{_CONFIG}.custom_ops"
     for word in words:
         if word not in ("all", "none") and (len(word) < 2 or word[0] not in "+-"):
-            yield of_option(key, word, f"vLLM cannot read it: {_EXITS}", "write all, none, +NAME or -NAME.")
+            yield of_option(key, word, f"vLLM cannot read it: {EXITS}", "write all, none, +NAME or -NAME.")
     if {"all", "none"} <= set(words):
-        yield of_option(key, words, f"vLLM takes one of all and none: {_EXITS}", "remove one of them.")
+        yield of_option(key, words, f"vLLM takes one of all and none: {EXITS}", "remove one of them.")
     twice = sorted({word[1:] for word in words if word[0] == "+"} & {word[1:] for word in words if word[0] == "-"})
     if twice:
-        yield of_option(key, words, f"{', '.join(twice)} would be both on and off: {_EXITS}", "remove one of them.")
+        yield of_option(key, words, f"{', '.join(twice)} would be both on and off: {EXITS}", "remove one of them.")
 
 
 def _sizes(values: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[Problem]:
@@ -95,22 +94,22 @@ def _sizes(values: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[Pro
     largest = as_int(values.get(_LARGEST, config.get("max_cudagraph_capture_size")))
     if largest is not None and largest < 1:
         option = _LARGEST if values.get(_LARGEST) is not None else f"{_CONFIG}.max_cudagraph_capture_size"
-        yield of_option(option, largest, f"vLLM needs a size of at least 1: {_EXITS}", "write 1 or more.")
+        yield of_option(option, largest, f"vLLM needs a size of at least 1: {EXITS}", "write 1 or more.")
         return
-    sizes = [size for size in (as_int(one) for one in _listed(written)) if size is not None]
-    if written is not None and not _listed(written):
-        yield of_option(where, written, f"vLLM needs a size: {_EXITS}", "write e.g. [1, 2, 4, 8], or remove it.")
+    sizes = [size for size in (as_int(one) for one in _as_list(written)) if size is not None]
+    if written is not None and not _as_list(written):
+        yield of_option(where, written, f"vLLM needs a size: {EXITS}", "write e.g. [1, 2, 4, 8], or remove it.")
         return
     batched = human_int(values.get("max-num-batched-tokens"))
     if sizes and largest is not None:
         valid = max((size for size in sizes if batched is None or size <= batched), default=0)
         if largest != valid:
-            consequence = f"the largest of the sizes that fit a step is {valid}, and vLLM takes no other: {_EXITS}"
+            consequence = f"the largest of the sizes that fit a step is {valid}, and vLLM takes no other: {EXITS}"
             option = _LARGEST if values.get(_LARGEST) is not None else f"{_CONFIG}.max_cudagraph_capture_size"
             yield of_option(option, largest, consequence, "remove it.")
     elif sizes and batched is not None and min(sizes) > batched and _whole_steps(values, config):
         consequence = f"a step holds {batched} tokens, so no size is left, and the graphs of whole steps need one: "
-        consequence += _EXITS
+        consequence += EXITS
         yield of_option(where, written, consequence, f"write a size of at most {batched}, or remove it.")
 
 
@@ -128,5 +127,5 @@ def _without_graphs(values: Mapping[str, Any], config: Mapping[str, Any]) -> boo
     return values.get("enforce-eager") is True or (isinstance(mode, str) and mode.upper() == "NONE")
 
 
-def _listed(value: object) -> list[object]:
+def _as_list(value: object) -> list[object]:
     return value if isinstance(value, list) else ([] if value is None else [value])

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bezel.catalog import vllm_options
-from bezel.simulated_vllm.configuration.encoder import longest_item
 from bezel.simulated_vllm.configuration.failures import refusal
 from bezel.simulated_vllm.configuration.options import VERSION
+from bezel.simulated_vllm.configuration.relations.encoder import longest_item
 
 if TYPE_CHECKING:
     import argparse

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bezel.catalog.vllm.parsers import ParserVerdict, parser_verdicts
-from bezel.planner.base.problems import of_option, one_of
+from bezel.planner.base.problems import EXITS, of_option, one_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 _REASONING, _TOOL, _MODE, _TEMPLATE = "reasoning-parser", "tool-call-parser", "tokenizer-mode", "chat-template"
 _MAPS, _KEY = ("structured-outputs-config", "reasoning-config"), "reasoning_parser"
 _HF = "hf"  # reads what the tokenizer's configuration says, which no plan sees
-_EXITS = "vLLM exits while it starts."
 _PACKAGE = "it needs a package that vLLM does not bring (cohere_melody)"
 _TURN = "<|turn>"  # the mark of a turn of Gemma 4
 _OUTCOMES = {
@@ -56,10 +55,10 @@ def check_parsers(values: Mapping[str, Any]) -> Iterator[Problem]:
     names = {name for name in (reasoning[1] if reasoning else "", named) if name}
     if _HF in names and len(names) > 1:
         option = _TOOL if named == _HF else _REASONING
-        consequence = f"it cannot be combined with another parser, here {', '.join(names - {_HF})}; {_EXITS}"
+        consequence = f"it cannot be combined with another parser, here {', '.join(names - {_HF})}; {EXITS}"
         yield of_option(option, _HF, consequence, "write gemma4.")
     elif not tool and _needs_package(named):
-        consequence = f"{_PACKAGE}, even where tool calls are off; {_EXITS}"
+        consequence = f"{_PACKAGE}, even where tool calls are off; {EXITS}"
         yield of_option(_TOOL, named, consequence, "remove it, or write gemma4.")
     elif values.get("tokenizer") is None:
         own = values.get(_TEMPLATE) is not None
@@ -105,7 +104,7 @@ def _parser(option: str, kind: str, name: str, *, own_format: bool) -> Iterator[
     if verdict is None or name == _HF:
         return
     if verdict.error:
-        yield of_option(option, name, f"{_cause(verdict)}; {_EXITS}", "write gemma4.")
+        yield of_option(option, name, f"{_cause(verdict)}; {EXITS}", "write gemma4.")
     elif (outcome := _OUTCOMES.get((kind, verdict.reads))) and not own_format:
         consequence = f"it is made for another family: the server starts and is healthy, and {outcome}."
         yield of_option(option, name, consequence, f"write gemma4, or add the {_TEMPLATE} that asks for its format.")
@@ -131,7 +130,7 @@ def _unknown_reasoning(values: Mapping[str, Any]) -> Iterator[Problem]:
         hidden = option == "reasoning-config" and values.get(_REASONING)
         plugin = values.get("reasoning-parser-plugin")
         if isinstance(name, str) and name and name not in known and not hidden and not plugin:
-            consequence = f"vLLM does not know this parser; {_EXITS}"
+            consequence = f"vLLM does not know this parser; {EXITS}"
             yield of_option(f"{option}.{_KEY}", name, consequence, one_of(known, None))
 
 
@@ -144,7 +143,7 @@ def _mode(values: Mapping[str, Any]) -> Iterator[Problem]:
         yield of_option(_MODE, mode, consequence, "remove it.")
         return
     cause = _LACKING_MODES.get(mode, "vLLM has no tokenizer of this mode")
-    yield of_option(_MODE, mode, f"{cause}; {_EXITS}", f"remove it, or write {' or '.join(_MODES)}.")
+    yield of_option(_MODE, mode, f"{cause}; {EXITS}", f"remove it, or write {' or '.join(_MODES)}.")
 
 
 def _template(values: Mapping[str, Any]) -> Iterator[Problem]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bezel.planner.base.option_values import as_int, human_int
-from bezel.planner.base.problems import of_option
+from bezel.planner.base.problems import EXITS, of_option
 from bezel.planner.vllm.speculation_checks import drafting
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from bezel.errors import Problem
 
-_EXITS = "vLLM exits while it starts."
 _UPDATING = "VLLM_ALLOW_RUNTIME_LORA_UPDATING"
 _ON = ("1", "true")
 
@@ -33,7 +32,7 @@ def check_lora(values: Mapping[str, Any], environment: Mapping[str, str]) -> Ite
         yield from _step(values)
     servers = as_int(values.get("api-server-count")) or 1
     if servers > 1 and environment.get(_UPDATING, "").strip().lower() in _ON:
-        consequence = f"{_UPDATING} loads adapters in one API server only; {_EXITS}"
+        consequence = f"{_UPDATING} loads adapters in one API server only; {EXITS}"
         yield of_option("api-server-count", servers, consequence, "remove one of them.")
 
 
@@ -45,5 +44,5 @@ def _step(values: Mapping[str, Any]) -> Iterator[Problem]:
         return
     needed = seqs * (drafted + 1)
     if batched < needed:
-        consequence = f"with adapters, {seqs} sequences of {drafted} drafted tokens each must fit one step; {_EXITS}"
+        consequence = f"with adapters, {seqs} sequences of {drafted} drafted tokens each must fit one step; {EXITS}"
         yield of_option("max-num-batched-tokens", batched, consequence, f"set it to {needed} or more.")

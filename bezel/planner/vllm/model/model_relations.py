@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bezel.planner.vllm.draft_options import check_draft_options
-from bezel.planner.vllm.loader_checks import check_loader
-from bezel.planner.vllm.lora_checks import check_lora
-from bezel.planner.vllm.option_relations import check_relations
-from bezel.planner.vllm.parser_checks import check_parsers
-from bezel.planner.vllm.processor_checks import check_processor
+from bezel.planner.vllm.model.draft_options import check_draft_options
+from bezel.planner.vllm.model.loader_checks import check_loader
+from bezel.planner.vllm.model.lora_checks import check_lora
+from bezel.planner.vllm.model.option_relations import check_relations
+from bezel.planner.vllm.model.parser_checks import check_parsers
+from bezel.planner.vllm.model.processor_checks import check_processor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -1,7 +1,7 @@
 """Relations between options of vLLM's engine, and of options with the model: each ends the start.
 
 Owns the front end's options and the validators of vLLM 0.32.0's config/*.py that need no device, each tried on the real
-classes. Leaves devices, graphs and connectors to bezel.planner.vllm.device_checks, drafting to draft_relations,
+classes. Leaves devices, graphs and connectors to bezel.planner.vllm.device.device_checks, drafting to draft_relations,
 adapters to lora_checks, multimodal input to processor_checks, parsers to parser_checks.
 """
 
@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from bezel.planner.base.option_values import as_float, as_int, human_int
-from bezel.planner.base.problems import of_option
+from bezel.planner.base.problems import EXITS, of_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from bezel.catalog import Model
     from bezel.errors import Problem
 
-_EXITS = "vLLM exits while it starts."
 # Options of models that Gemma 4 is not: their layers, or their architecture.
 _OF_OTHER_MODELS = {
     "use-replayssm": "it replays states of Mamba layers, which Gemma 4 has not",
@@ -61,7 +60,7 @@ def check_relations(
 
 
 def _refusal(option: str, value: object, cause: str, repair: str) -> Problem:
-    return of_option(option, value, f"{cause}; {_EXITS}", repair)
+    return of_option(option, value, f"{cause}; {EXITS}", repair)
 
 
 def _map(values: Mapping[str, Any], option: str) -> Mapping[str, Any]:

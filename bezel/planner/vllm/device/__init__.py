@@ -1,0 +1,1 @@
+"""Options of vLLM against the device that serves the model."""

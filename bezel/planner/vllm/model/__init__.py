@@ -1,0 +1,1 @@
+"""Options of vLLM against each other and the model, its processor and its tokenizer."""
