@@ -46,5 +46,5 @@ def test_a_verdict_is_held_to_what_callers_got(callers: list[str], verdict: str,
 
 def test_a_verdict_is_not_judged_where_no_log_shows_what_callers_got() -> None:
     unseen = BlindFault("x", "truncated-streams", "requests", ("stream",), unseen="cut on the way")
-    assert Trial(unseen, callers=["incomplete stream"], verdict="ready").is_status_true
-    assert not Trial(FAULT, callers=["incomplete stream"], verdict="ready").is_status_true
+    assert Trial(unseen, callers=["incomplete stream"], verdict="ready").is_status_true is None
+    assert Trial(FAULT, callers=["incomplete stream"], verdict="ready").is_status_true is False

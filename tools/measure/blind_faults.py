@@ -78,10 +78,10 @@ class Trial:
         return sum(outcome != "200" for outcome in self.callers)
 
     @property
-    def is_status_true(self) -> bool:
-        """Whether the verdict fits what the callers got, or nothing that it can read shows that."""
+    def is_status_true(self) -> bool | None:
+        """Whether the verdict fits what the callers got; None (not judged) where nothing that it can read shows that."""
         if self.fault.unseen:
-            return True
+            return None
         if not self.callers:
             return False
         if not self.failures:
@@ -147,9 +147,11 @@ def main() -> int:
                 for command, screen in result.screens.items():
                     print(f"--- {command}\n{screen}\n", flush=True)
     missed = [result.fault.name for result in results if not result.is_named]
-    false = [result.fault.name for result in results if not result.is_status_true]
+    false = [result.fault.name for result in results if result.is_status_true is False]
+    unjudged = [result.fault.name for result in results if result.is_status_true is None]
     print(f"\ncause named: {len(results) - len(missed)} of {len(results)}{_list(missed)}")
-    print(f"status true: {len(results) - len(false)} of {len(results)}{_list(false)}")
+    print(f"status true: {len(results) - len(false) - len(unjudged)} of {len(results)}{_list(false)}")
+    print(f"status not judged: {len(unjudged)}{_list(unjudged)}")
     return int(bool(missed or false))
 
 
@@ -204,7 +206,7 @@ def row_lines(results: Sequence[Trial], *, header: bool) -> list[str]:
             " ".join(f"{result.seconds[name]:.0f}" for (name,) in COMMANDS),
             f"{result.failures}/{len(result.callers)}",
             result.verdict,
-            "not judged" if result.fault.unseen else "true" if result.is_status_true else "FALSE",
+            {None: "not judged", True: "true", False: "FALSE"}[result.is_status_true],
         )
         for result in results
     ]
