@@ -79,7 +79,7 @@ class Trial:
 
     @property
     def is_status_true(self) -> bool | None:
-        """Whether the verdict fits what the callers got; None (not judged) where nothing that it can read shows that."""
+        """Whether the verdict fits what the callers got; None where nothing that it reads shows that."""
         if self.fault.unseen:
             return None
         if not self.callers:
@@ -150,8 +150,8 @@ def main() -> int:
     false = [result.fault.name for result in results if result.is_status_true is False]
     unjudged = [result.fault.name for result in results if result.is_status_true is None]
     print(f"\ncause named: {len(results) - len(missed)} of {len(results)}{_list(missed)}")
-    print(f"status true: {len(results) - len(false) - len(unjudged)} of {len(results)}{_list(false)}")
-    print(f"status not judged: {len(unjudged)}{_list(unjudged)}")
+    print(f"status true: {len(results) - len(false) - len(unjudged)} of {len(results)}{_list([*false, *unjudged])}")
+    print(f"status not judged: {', '.join(unjudged) or 'none'}")
     return int(bool(missed or false))
 
 
