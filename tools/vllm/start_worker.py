@@ -37,7 +37,8 @@ class Executor:
                 self.model = loader.initialize_model(config)
                 if draft := _draft(config):
                     loader.initialize_model(config, model_config=draft, prefix="draft_model")
-            if config.lora_config:
+            # Kernels of experts, which adapters wrap, are made of the weights.
+            if config.lora_config and not config.model_config.is_moe:
                 mixin = module("v1.worker.lora_model_runner_mixin").LoRAModelRunnerMixin()
                 self.model = mixin.load_lora_model(self.model, config, torch.device("meta"))
             module("platforms").current_platform.update_block_size_for_backend(config)

@@ -216,6 +216,10 @@ def _without(values: Mapping[str, Any], model: Model) -> Iterator[Problem]:
 
 
 def _quantization(values: Mapping[str, Any], model: Model) -> Iterator[Problem]:
+    unplanned = "weights that are quantized while they load need an amount of memory that cannot be planned."
+    stored = "remove it, or choose a checkpoint that is stored so."
+    if (config := values.get("quantization-config")) is not None:
+        yield of_option("quantization-config", config, unplanned, stored)
     written, own = values.get("quantization"), _QUANTIZATION.get(model.encoding)
     if written is None or written == own:
         return
@@ -224,8 +228,8 @@ def _quantization(values: Mapping[str, Any], model: Model) -> Iterator[Problem]:
     elif written in _QUANTIZATION.values():
         consequence = f"{model.id} is not quantized: the engine looks for a scheme that it does not have and crashes."
     else:
-        consequence = "weights that are quantized while they load need an amount of memory that cannot be planned."
-    yield of_option("quantization", written, consequence, "remove it, or choose a checkpoint that is stored so.")
+        consequence = unplanned
+    yield of_option("quantization", written, consequence, stored)
 
 
 def named_models(values: Mapping[str, Any]) -> dict[str, str]:

@@ -13,6 +13,7 @@ from bezel.catalog import tpu_variables, vllm_options
 from bezel.simulated_vllm.configuration.failures import StartError, refusal
 from bezel.simulated_vllm.configuration.options import VERSION
 from bezel.simulated_vllm.configuration.relations.loader import check_loader
+from bezel.simulated_vllm.configuration.relations.quantisation import check_online
 
 if TYPE_CHECKING:
     import argparse
@@ -119,11 +120,12 @@ def check_quantisation(options: argparse.Namespace, model: Checkpoint, *, tpu: b
         raise refusal("plain-compressed-tensors")
     if name in _STORED and own is None:
         raise refusal("no-quantization-config", name=name)
-    if name in _ARGUMENTS and own is None:
+    if name in _ARGUMENTS and own is None and not (name == "online" and options.quantization_config):
         kind, argument = _ARGUMENTS[name]
         raise refusal("plain-quantization", name=kind, argument=argument)
     if name and own and name not in (own, "humming"):
         raise refusal("other-quantization", own=own, name=name)
+    check_online(options, model)
     if tpu and own == "compressed-tensors" and model.bits_per_weight < _PACKED_BITS:
         raise refusal("tpu-scheme")
 

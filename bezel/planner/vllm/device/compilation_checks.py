@@ -21,6 +21,11 @@ _MODES = {
     "mode": ("NONE", "STOCK_TORCH_COMPILE", "DYNAMO_TRACE_ONCE", "VLLM_COMPILE"),
     "cudagraph_mode": ("NONE", "PIECEWISE", "FULL", "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE"),
 }
+_AT_LEAST_ONE = (
+    "encoder_cudagraph_token_budgets",
+    "decoder_replay_cudagraph_capture_sizes",
+    "compile_ranges_endpoints",
+)
 _ITEMS = ("encoder_cudagraph_max_vision_items_per_batch", "encoder_cudagraph_max_frames_per_batch")
 
 
@@ -41,6 +46,10 @@ def check_compilation(values: Mapping[str, Any]) -> Iterator[Problem]:
                 f"vLLM does not know this mode: {EXITS}",
                 one_of(known, closest(name.upper(), known)),
             )
+    mode = config.get("mode")
+    if isinstance(mode, int) and not 0 <= mode < len(_MODES["mode"]):
+        repair = f"write one of {', '.join(_MODES['mode'])}."
+        yield of_option(f"{_CONFIG}.mode", mode, f"vLLM's modes are 0 to 3: {EXITS}", repair)
     yield from _operations(config.get("custom_ops"))
     yield from _numbers(config)
     if values.get("language-model-only") is True and config.get("cudagraph_mm_encoder") is True:
@@ -51,7 +60,7 @@ def check_compilation(values: Mapping[str, Any]) -> Iterator[Problem]:
 
 def _numbers(config: Mapping[str, Any]) -> Iterator[Problem]:
     """Sizes and budgets of graphs, each within its bound."""
-    least = {"encoder_cudagraph_token_budgets": 1, "decoder_replay_cudagraph_capture_sizes": 1}
+    least = dict.fromkeys(_AT_LEAST_ONE, 1)
     if config.get("cudagraph_mm_encoder") is True:
         least |= dict.fromkeys(_ITEMS, 0)
     for key, bound in least.items():
@@ -99,6 +108,10 @@ def _sizes(values: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[Pro
     sizes = [size for size in (as_int(one) for one in _as_list(written)) if size is not None]
     if written is not None and not _as_list(written):
         yield of_option(where, written, f"vLLM needs a size: {EXITS}", "write e.g. [1, 2, 4, 8], or remove it.")
+        return
+    if sizes and min(sizes) < 1:
+        consequence = f"no step has {min(sizes)} tokens, and vLLM cannot make its graph."
+        yield of_option(where, written, consequence, "write sizes of 1 or more.")
         return
     batched = human_int(values.get("max-num-batched-tokens"))
     if sizes and largest is not None:

@@ -80,6 +80,10 @@ def _front_end(values: Mapping[str, Any], environment: Mapping[str, str]) -> Ite
     if servers is not None and servers < 1:
         consequence = "no server listens at the port: it would never become ready."
         yield of_option("api-server-count", servers, consequence, "remove it, or write 1 or more.")
+    workers = as_int(values.get("renderer-num-workers"))
+    if workers is not None and workers < 1:
+        cause = "no thread would read prompts"
+        yield _refusal("renderer-num-workers", workers, cause, "remove it, or write 1 or more.")
     served = values.get("served-model-name")
     if served == "" or (isinstance(served, list) and "" in served):
         yield _refusal("served-model-name", "", "the model has no name then", "write one, or remove it.")
@@ -107,6 +111,9 @@ def _other_models(values: Mapping[str, Any]) -> Iterator[Problem]:
         yield _refusal(
             rounding, True, "it needs mamba-ssm-cache-dtype: float16", "remove it: Gemma 4 has no such cache."
         )
+    mode, whole = "mamba-cache-mode", "disable-chunked-mm-input"
+    if values.get(mode) == "align" and values.get(whole) is True:
+        yield _refusal(mode, "align", f"{whole} is set", "remove it: Gemma 4 has no Mamba layers.")
     size = as_int(values.get("mamba-block-size"))
     own = size is not None and size != human_int(values.get("max-model-len"))
     if own and values.get("enable-prefix-caching") is False:
@@ -130,10 +137,25 @@ def _configurations(values: Mapping[str, Any]) -> Iterator[Problem]:
         yield _refusal("pooler-config.pooling_type", pooling["pooling_type"], f"{twin} is set too", "keep one of them.")
     if as_float(pooling.get("logit_sigma")) == 0:
         yield _refusal("pooler-config.logit_sigma", 0, "scores are divided by it", "write another number.")
+    yield from _events(_map(values, "kv-events-config"))
     transfer = _map(values, "ec-transfer-config")
     if transfer.get("ec_connector") and not transfer.get("ec_role"):
         connector = transfer["ec_connector"]
         yield _refusal("ec-transfer-config.ec_connector", connector, "it needs ec_role", "add ec_role to it.")
+
+
+def _events(config: Mapping[str, Any]) -> Iterator[Problem]:
+    if config.get("enable_kv_cache_events") is not True or config.get("publisher", "zmq") != "zmq":
+        return
+    for key in ("buffer_steps", "hwm"):
+        number = as_int(config.get(key))
+        if number is not None and number < 0:
+            yield _refusal(f"kv-events-config.{key}", number, "it is below 0", "write 0 or more, or remove it.")
+    for key in ("endpoint", "replay_endpoint"):
+        address = config.get(key)
+        if isinstance(address, str) and "://" not in address:
+            cause = "ZeroMQ cannot read this address"
+            yield _refusal(f"kv-events-config.{key}", address, cause, "write e.g. tcp://*:5557.")
 
 
 def _metrics(values: Mapping[str, Any]) -> Iterator[Problem]:

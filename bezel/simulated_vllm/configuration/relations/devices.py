@@ -194,6 +194,9 @@ def _check_compilation(options: argparse.Namespace) -> None:
     for name in ("cudagraph_capture_sizes", "max_cudagraph_capture_size"):
         if getattr(options, name) is not None and config.get(name) is not None:
             raise refusal("two-graph-options", name=name)
+    for endpoint in config.get("compile_ranges_endpoints") or ():
+        if endpoint <= 0:
+            raise refusal("compile-range", endpoint=endpoint)
     if options.language_model_only and config.get("cudagraph_mm_encoder"):
         raise refusal("no-encoder-graphs")
     if options.enforce_eager or (isinstance(mode, str) and mode.upper() == "NONE"):
@@ -227,7 +230,7 @@ def check_captured_sizes(options: argparse.Namespace, batched: int) -> None:
         batched: tokens of a step; sizes above it are left out.
 
     Raises:
-        StartError: every size is left out.
+        StartError: every size is left out, or none is a number of tokens.
     """
     config: dict[str, Any] = options.compilation_config if isinstance(options.compilation_config, dict) else {}
     sizes = options.cudagraph_capture_sizes or config.get("cudagraph_capture_sizes")
@@ -238,6 +241,8 @@ def check_captured_sizes(options: argparse.Namespace, batched: int) -> None:
         return
     if min(sizes) > batched:
         raise refusal("no-captured-sizes")
+    if max(sizes) < 0:
+        raise refusal("graph-sizes-negative", size=max(sizes))
 
 
 def _check_offloading(options: argparse.Namespace) -> None:

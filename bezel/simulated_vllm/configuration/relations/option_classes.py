@@ -1,8 +1,8 @@
 """Options whose configuration class the parser itself makes: what the class refuses is an error of the parser.
 
-Source: vllm 0.32.0, engine/arg_utils.py (parse_dataclass), config/compilation.py, config/attention.py,
-config/structured_outputs.py, config/profiler.py, config/pooler.py and config/ec_transfer.py. Leaves types and unknown
-keys to `fields.py`.
+Source: vllm 0.32.0, engine/arg_utils.py (parse_dataclass) and config/: compilation.py, attention.py,
+structured_outputs.py, profiler.py, pooler.py, ec_transfer.py and quantization.py. Leaves types and unknown keys to
+`fields.py`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bezel.catalog.vllm.attention_backends import attention_backends
+from bezel.simulated_vllm.configuration.relations.quantisation import quantisation_error
 
 if TYPE_CHECKING:
     import argparse
@@ -30,12 +31,14 @@ def configuration_error(options: argparse.Namespace) -> str:
         ("--profiler-config", "ProfilerConfig", _profiler),
         ("--pooler-config", "PoolerConfig", _pooler),
         ("--ec-transfer-config", "ECTransferConfig", _encoder_transfer),
+        ("--quantization-config", "QuantizationConfigArgs", quantisation_error),
     ):
         value = getattr(options, flags.partition("/")[0].removeprefix("--").replace("-", "_"))
         if isinstance(value, dict) and (refused := refuse(value)):
             field, _, text = refused.rpartition("\n")
             where = f"{field}\n" if field else ""
-            return f"argument {flags}: 1 validation error for {name}\n{where}  Value error, {text}"
+            said = text if "[type=" in text else f"Value error, {text}"
+            return f"argument {flags}: 1 validation error for {name}\n{where}  {said}"
     return ""
 
 
@@ -43,6 +46,8 @@ def _compilation(config: dict[str, Any]) -> str:
     mode, custom = config.get("mode"), config.get("custom_ops")
     if isinstance(mode, str) and mode.upper() not in _MODES:
         return f"mode\nInvalid compilation mode: {mode}. Valid modes are: {', '.join(_MODES)}"
+    if isinstance(mode, int) and not 0 <= mode < len(_MODES):
+        return f"mode\nInput should be 0, 1, 2 or 3 [type=enum, input_value={mode}, input_type=int]"
     words = [str(word) for word in custom] if isinstance(custom, list) else []
     for word in words:
         if word not in {"all", "none"} and (len(word) < 2 or word[0] not in "+-"):

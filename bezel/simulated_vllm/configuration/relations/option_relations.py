@@ -57,7 +57,10 @@ def check_engine(options: argparse.Namespace, model: Checkpoint, environment: Ma
     _check_twice(options)
     _check_devices(options)
     _check_metrics(options)
+    _check_events(_map(options.kv_events_config))
     _check_layers(options, model)
+    if options.renderer_num_workers < 1:
+        raise refusal("renderer-workers")
     if options.enable_hc_sp and options.tensor_parallel_size > 1:
         raise refusal("hc-sp")
     _check_runner(options, environment)
@@ -82,6 +85,19 @@ def _check_devices(options: argparse.Namespace) -> None:
         raise refusal("device-ids-twice", ids=ids)
     if len({isinstance(one, int) for one in ids}) > 1:
         raise refusal("device-ids-mixed")
+
+
+def _check_events(config: Mapping[str, Any]) -> None:
+    if not config.get("enable_kv_cache_events") or config.get("publisher", "zmq") != "zmq":
+        return
+    if (config.get("buffer_steps") or 0) < 0:
+        raise refusal("events-buffer")
+    if (config.get("hwm") or 0) < 0:
+        raise refusal("events-limit")
+    for key in ("endpoint", "replay_endpoint"):
+        address = config.get(key)
+        if isinstance(address, str) and "://" not in address:
+            raise refusal("events-address", address=address)
 
 
 def _check_metrics(options: argparse.Namespace) -> None:
@@ -109,6 +125,8 @@ def _check_layers(options: argparse.Namespace, model: Checkpoint) -> None:
         raise refusal("engram")
     if options.use_replayssm:
         raise refusal("replayssm", architecture=model.architecture)
+    if options.mamba_cache_mode == "align" and options.disable_chunked_mm_input:
+        raise refusal("mamba-align")
     block = options.mamba_block_size
     if block is not None and block != options.max_model_len and options.enable_prefix_caching is False:
         raise refusal("mamba-block")
