@@ -424,7 +424,7 @@ def _block(stack: StackStatus) -> str:
     scale = None if stack.min_instances is None else f"{stack.min_instances} to {stack.max_instances or 'any number'}"
     rows = [
         ("verdict", verdict_text(stack.verdict, stack.calls) + (" (simulated server)" if stack.simulated else "")),
-        *(("because", reason) for reason in stack.reasons),
+        *(("details" if reason.startswith("`") else "because", reason) for reason in stack.reasons),
         ("model", stack.model),
         ("url", stack.url),
         ("service", stack.service),

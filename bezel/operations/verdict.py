@@ -132,13 +132,14 @@ def _requests_verdict(calls: Calls, stack: str) -> Judgement:
             f"{failed_share(calls)} of {calls.period()} failed, {calls.recent_failed} of the newest {recent} ({kinds})"
         )
         words = f"Cloud Run's words: {calls.platform_says}" if calls.platform_says else ""
-        reasons = tuple(filter(None, (text, words, calls.shares(), look)))
+        unread = () if LOG in calls.read else _unread(calls, "requests that the platform refused are not among these")
+        reasons = tuple(filter(None, (text, words, calls.shares(), *unread, look)))
         return ("failing" if calls.recent_failed >= _FAILING * recent else "degraded"), reasons
     if calls.abandoned > answered:
         text = f"callers gave up {calls.abandoned} requests of {calls.period()}, {answered} were answered"
         return ("degraded" if answered else "failing"), (text, look)
     if LOG not in calls.read:
-        return "not-judged", _unread(calls, "whether the platform refuses requests is in the request log only")
+        return "not-judged", _not_judged(calls, "whether the platform refuses requests is in the request log only")
     if answered:
         return "ready", ()
     if calls.refused:
@@ -146,7 +147,7 @@ def _requests_verdict(calls: Calls, stack: str) -> Judgement:
         return "refused", (text, look)
     if calls.unread:
         text = f"no request of {calls.period()} is in the request log, which may be filtered"
-        return "not-judged", _unread(calls, text)
+        return "not-judged", _not_judged(calls, text)
     return "no-callers", (f"no callers in {calls.period()}: `bezel query {quoted(stack)}` sends a request",)
 
 
@@ -162,9 +163,13 @@ def short_name(name: object) -> str | None:
     return str(name).rpartition("/")[2] if name else None
 
 
-def _unread(calls: Calls, consequence: str) -> tuple[str, ...]:
+def _not_judged(calls: Calls, consequence: str) -> tuple[str, ...]:
     known = () if not calls.number else (f"requests that were counted: {calls.line()}",)
-    return (*(f"{consequence}: {each}" for each in calls.unread), *known)
+    return (*_unread(calls, consequence), *known)
+
+
+def _unread(calls: Calls, consequence: str) -> tuple[str, ...]:
+    return tuple(f"{consequence}: {each}" for each in calls.unread)
 
 
 def _platform_verdict(live: Mapping[str, Any]) -> Judgement:

@@ -114,7 +114,7 @@ def test_requests_decide_while_the_platform_says_ready(service: Cloud, requests:
 def test_a_failing_service_says_how_many_and_where_to_look(service: Cloud) -> None:
     found, text = service.status(*of(429, 3), *of(200, 1, ago=200))
     assert found.reasons[0] == "3 of 4 requests of 10 minutes failed, 3 of the newest 3 (3 x 429)"
-    assert "`bezel logs dev --source requests`" in found.reasons[1]
+    assert "details `bezel logs dev --source requests` lists them" in text
     assert "requests 4 in 10 minutes, 3 failed (3 x 429); newest 30 s ago (request log and Cloud Mon" in text
 
 
@@ -188,9 +188,14 @@ def test_a_log_that_may_not_be_read_is_not_judged(service: Cloud) -> None:
     assert "logging.logEntries.list" in stack.reasons[0]
     assert "7 in 10 minutes, none failed; newest 3 min ago (Cloud Monitoring)" in stack.reasons[1]
     assert "verdict not judged\n" in found.text().replace("verdict      ", "verdict ")
-    # That requests fail is certain without the log.
+    # That requests fail is certain without the log, and how many more were refused is not.
     service.counts = {("llm-00002-abc", 200): 7, ("llm-00002-abc", 500): 7}
-    assert status(service.held.context, StatusArguments(stack="dev")).stacks[0].verdict == "failing"
+    found = status(service.held.context, StatusArguments(stack="dev"))
+    assert found.stacks[0].verdict == "failing"
+    assert "requests that the platform refused are not among these: " in found.text()
+    assert "logging.logEntries.list" in found.text()
+    service.held.requests = of(500, 7)
+    assert "refused are not among" not in status(service.held.context, StatusArguments(stack="dev")).text()
 
 
 def test_monitoring_that_may_not_be_read_leaves_what_the_log_has(service: Cloud) -> None:
