@@ -29,6 +29,9 @@ if find_spec("sniffio") is None:
 # tests that interrupt something would wait for what never comes.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+# `nohup` does the same with SIGHUP.
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 WHOLE_ENGINE = Path(__file__).parent / "e2e"
 LONG = "long and not clients"
