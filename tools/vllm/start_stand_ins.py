@@ -103,6 +103,9 @@ def install(capability: tuple[int, int], name: str, memory_bytes: int, count: in
         def device_count(cls) -> int:
             return count
 
+        def is_cumem_allocator_available(self) -> bool:
+            return True  # a compiled module of the CUDA image
+
         @classmethod
         def is_integrated_gpu(cls, device_id: int = 0) -> bool:  # noqa: ARG003
             return False

@@ -51,6 +51,9 @@ _ENDED = {
     "said": f"it ended without a verdict, or not within {_SECONDS} s",
 }
 _MISSING = (ModuleNotFoundError, ImportError)
+_OF_NO_DEVICE = re.compile(
+    "Torch not compiled with CUDA|Found no NVIDIA driver|cudaGetDeviceCount|Cannot re-initialize CUDA"
+)
 
 
 class _Start:
@@ -150,7 +153,7 @@ def _is_of_the_stand_in(error: BaseException | None) -> bool:
     while error is not None:
         if isinstance(error, _MISSING) or type(error).__name__ == "NoKernelError":
             return True
-        if re.search(r"Torch not compiled with CUDA|Found no NVIDIA driver|cudaGetDeviceCount", str(error)):
+        if _OF_NO_DEVICE.search(str(error)):
             return True
         error = error.__cause__ or error.__context__
     return False

@@ -87,6 +87,9 @@ class Executor:
     def init_kv_output_aggregator(self, connector: Any) -> None:
         """Leave it: there is one rank."""
 
+    def init_ec_output_aggregator(self) -> None:
+        """Leave it: there is one rank."""
+
     def collective_rpc(self, *_: Any, **__: Any) -> list[Any]:
         """Return nothing of the workers."""
         return []

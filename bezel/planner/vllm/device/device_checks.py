@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from bezel.errors import Problem
 
 # tpu-inference 0.32.0, platforms/tpu_platform.py (check_and_update_config).
+_TPU_MODULE = "tpu_inference.distributed.tpu_connector"
 TPU_CONNECTORS = ("TPUConnector", "TPUConnectorHMA", "TPUOffloadConnector", "RaidenOffloadConnector")
 # vLLM 0.32.0, platforms/interface.py: what a TPU has nothing of.
 _OF_GPUS = {
@@ -69,4 +70,8 @@ def check_device(
     if connector and connector not in TPU_CONNECTORS:
         consequence = f"tpu-inference does not have it: {EXITS}"
         repair = f"choose one of {', '.join(TPU_CONNECTORS)}."
+        yield of_option("kv-transfer-config.kv_connector", connector, consequence, repair)
+    elif connector and isinstance(transfer, dict) and not transfer.get("kv_connector_module_path"):
+        consequence = f"vLLM finds a connector of tpu-inference by its module only: {EXITS}"
+        repair = f"add kv_connector_module_path, e.g. {_TPU_MODULE}."
         yield of_option("kv-transfer-config.kv_connector", connector, consequence, repair)

@@ -28,12 +28,10 @@ def check_longest_item(values: Mapping[str, Any], model: Model, *, tpu: bool) ->
     Args:
         values: of the options, by option name.
         model: the checkpoint.
-        tpu: whether tpu-inference serves it, which leaves the splitting to the option; on a GPU vLLM turns it off for
-            a model whose images attend in both directions.
+        tpu: whether tpu-inference serves it.
     """
     batched, items = human_int(values.get(_BATCHED)), item_tokens(values, model)
-    whole = values.get("disable-chunked-mm-input") is True or (model.architecture.bidirectional_images and not tpu)
-    if not whole or batched is None or batched <= 0 or not items:
+    if not takes_items_whole(values, model, tpu=tpu) or batched is None or batched <= 0 or not items:
         return
     kind, longest = max(items.items(), key=lambda item: item[1])
     if longest <= batched:
@@ -44,6 +42,19 @@ def check_longest_item(values: Mapping[str, Any], model: Model, *, tpu: bool) ->
         none = ", ".join(f"{name}: 0" for name, tokens in items.items() if tokens > batched)
         repair += f", or add `{none}` to {_LIMITS}: {shorter[-1]} tokens are then enough"
     yield of_option(_BATCHED, batched, consequence, f"{repair}.")
+
+
+def takes_items_whole(values: Mapping[str, Any], model: Model, *, tpu: bool) -> bool:
+    """Whether a multimodal item is read in one piece.
+
+    Args:
+        values: of the options, by option name.
+        model: the checkpoint.
+        tpu: whether tpu-inference serves it, which leaves the splitting to the option; on a GPU vLLM turns it off for
+            a model that takes items and whose images attend in both directions.
+    """
+    forced = model.architecture.bidirectional_images and not tpu and bool(item_tokens(values, model))
+    return values.get("disable-chunked-mm-input") is True or forced
 
 
 def item_tokens(values: Mapping[str, Any], model: Model) -> dict[str, int]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.planner.base.option_values import as_float, as_int, human_int
 from bezel.planner.base.problems import EXITS, of_option
+from bezel.planner.vllm.model.multimodal_checks import takes_items_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -51,7 +52,7 @@ def check_relations(
     """
     yield from _front_end(values, environment)
     yield from _twice(values)
-    yield from _other_models(values)
+    yield from _other_models(values, model, tpu=tpu)
     yield from _configurations(values)
     yield from _metrics(values)
     yield from _runner(values, environment, tpu=tpu)
@@ -102,7 +103,7 @@ def _twice(values: Mapping[str, Any]) -> Iterator[Problem]:
         yield _refusal("ir-op-priority", values["ir-op-priority"], cause, "keep one of them.")
 
 
-def _other_models(values: Mapping[str, Any]) -> Iterator[Problem]:
+def _other_models(values: Mapping[str, Any], model: Model, *, tpu: bool) -> Iterator[Problem]:
     for option, cause in _OF_OTHER_MODELS.items():
         if values.get(option) not in (None, False):
             yield _refusal(option, values[option], cause, "remove it.")
@@ -111,9 +112,10 @@ def _other_models(values: Mapping[str, Any]) -> Iterator[Problem]:
         yield _refusal(
             rounding, True, "it needs mamba-ssm-cache-dtype: float16", "remove it: Gemma 4 has no such cache."
         )
-    mode, whole = "mamba-cache-mode", "disable-chunked-mm-input"
-    if values.get(mode) == "align" and values.get(whole) is True:
-        yield _refusal(mode, "align", f"{whole} is set", "remove it: Gemma 4 has no Mamba layers.")
+    mode = "mamba-cache-mode"
+    if values.get(mode) == "align" and takes_items_whole(values, model, tpu=tpu):
+        cause = "images are read in one piece (disable-chunked-mm-input)"
+        yield _refusal(mode, "align", cause, "remove it: Gemma 4 has no Mamba layers.")
     size = as_int(values.get("mamba-block-size"))
     own = size is not None and size != human_int(values.get("max-model-len"))
     if own and values.get("enable-prefix-caching") is False:

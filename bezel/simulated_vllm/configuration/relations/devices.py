@@ -260,6 +260,8 @@ def _check_transfer(options: argparse.Namespace, environment: Mapping[str, str],
     if tpu:
         if connector not in _TPU_CONNECTORS:
             raise refusal("tpu-connector", name=connector, known=_TPU_CONNECTORS)
+        if not (options.kv_transfer_config or {}).get("kv_connector_module_path"):
+            raise refusal("tpu-connector-module", name=connector)
         return
     if connector == "HiSparseConnector":
         raise refusal("sparse-index")

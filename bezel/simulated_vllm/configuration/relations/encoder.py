@@ -50,9 +50,12 @@ def check_longest_item(options: argparse.Namespace, model: Checkpoint, batched: 
     """Check that a step holds the longest item where items are not divided.
 
     Raises:
-        StartError: it does not.
+        StartError: it does not, or Mamba layers' states are to end with blocks all the same.
     """
     longest = longest_item(options, model)
+    items_are_whole = options.disable_chunked_mm_input or (longest and not splits_items(options, model, tpu=tpu))
+    if options.mamba_cache_mode == "align" and items_are_whole:
+        raise refusal("mamba-align")
     if longest > batched and not splits_items(options, model, tpu=tpu):
         raise refusal("batch-below-item", longest=longest, batched=batched)
 

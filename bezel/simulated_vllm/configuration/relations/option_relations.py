@@ -125,8 +125,6 @@ def _check_layers(options: argparse.Namespace, model: Checkpoint) -> None:
         raise refusal("engram")
     if options.use_replayssm:
         raise refusal("replayssm", architecture=model.architecture)
-    if options.mamba_cache_mode == "align" and options.disable_chunked_mm_input:
-        raise refusal("mamba-align")
     block = options.mamba_block_size
     if block is not None and block != options.max_model_len and options.enable_prefix_caching is False:
         raise refusal("mamba-block")
