@@ -17,6 +17,7 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Literal
 
+from bezel import ending_signals
 from bezel.errors import Problem, UserError
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.locks import is_locked, locked
@@ -84,18 +85,21 @@ def launch(directory: Path, command: Sequence[str], required: tuple[str, float, 
             return running
         if running:
             _end(running)
-        with os.fdopen(os.open(layout.daemon_log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab") as log:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                env=_environment(),
-                cwd=layout.root,
-            )
-        ready = ended = None
+        ready = ended = process = None
         try:
+            with (
+                os.fdopen(os.open(layout.daemon_log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab") as log,
+                ending_signals.held_back(),  # an interrupt within Popen would leave a process that nobody knows
+            ):
+                process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                    env=_environment(),
+                    cwd=layout.root,
+                )
             deadline = time.monotonic() + _START_SECONDS
             while not ready and ended is None and time.monotonic() < deadline:
                 time.sleep(0.02)
@@ -105,7 +109,9 @@ def launch(directory: Path, command: Sequence[str], required: tuple[str, float, 
             if ready:
                 return ready
         finally:
-            if not ready:  # a caller that is interrupted meanwhile has no daemon's name, and could not end it
+            if (
+                process and not ready
+            ):  # a caller that is interrupted meanwhile has no daemon's name, and could not end it
                 process.kill()
                 process.wait()
         cause = f"exited with status {ended}" if ended is not None else f"was not ready after {_START_SECONDS:g} s"

@@ -163,6 +163,28 @@ def test_a_command_that_has_no_signal_keeps_its_code(capsys: pytest.CaptureFixtu
     capsys.readouterr()
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_that_is_held_back_comes_after_the_block(number: signal.Signals) -> None:
+    done = []
+
+    def work() -> None:
+        with ending_signals.held_back():
+            os.kill(os.getpid(), number)
+            done.append("block")
+        done.append("after")
+
+    with pytest.raises(KeyboardInterrupt), ending_signals.handled():
+        work()
+    assert done == ["block"]
+
+
+def test_a_block_without_an_interrupt_is_left_as_it_was_entered() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with ending_signals.held_back():
+        assert signal.getsignal(signal.SIGINT) is not before
+    assert signal.getsignal(signal.SIGINT) is before
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_a_block_as_an_interrupt_does(number: signal.Signals) -> None:
     with pytest.raises(KeyboardInterrupt), ending_signals.handled():
