@@ -89,7 +89,7 @@ def launch(directory: Path, command: Sequence[str], required: tuple[str, float, 
         try:
             with (
                 os.fdopen(os.open(layout.daemon_log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab") as log,
-                ending_signals.held_back(),  # an interrupt within Popen would leave a process that nobody knows
+                ending_signals.held_back(),  # an interrupt within Popen would leave a process without a name
             ):
                 process = subprocess.Popen(
                     command,

@@ -73,5 +73,5 @@ def check_device(
         yield of_option("kv-transfer-config.kv_connector", connector, consequence, repair)
     elif connector and isinstance(transfer, dict) and not transfer.get("kv_connector_module_path"):
         consequence = f"vLLM finds a connector of tpu-inference by its module only: {EXITS}"
-        repair = f"add kv_connector_module_path, e.g. {_TPU_MODULE}."
+        repair = f"name the module beside it, kv_connector_module_path: {_TPU_MODULE}."
         yield of_option("kv-transfer-config.kv_connector", connector, consequence, repair)
