@@ -1,9 +1,15 @@
 """Inputs are completed as the recorded provider completes them, and every mistake is named at once."""
 
-import pytest
+from typing import Any
 
+import pytest
+from pulumi.runtime.proto import provider_pb2 as pb
+
+from bezel.standin_providers.lifecycle.resource import ResourceType
 from bezel.standin_providers.lifecycle.values import SECRET, SIGNATURE, UNKNOWN, decode
+from bezel.standin_providers.resources import TYPES
 from tests.support.standin_providers.client import Provider
+from tests.support.standin_providers.programs import PROGRAMS, changed
 
 SERVICE = "gcp:cloudrunv2/service:Service"
 BUCKET = "gcp:storage/bucket:Bucket"
@@ -31,9 +37,28 @@ def test_a_nameless_bucket_gets_a_name_that_stays(gcp: Provider) -> None:
     assert decode(kept.inputs)["name"] == "thing-0000000"
 
 
-def test_a_name_of_the_programs_is_not_kept_once_it_is_gone(gcp: Provider) -> None:
-    olds = gcp.inputs(BUCKET, {"location": "US", "name": "mine"})
-    assert decode(gcp.check(BUCKET, {"location": "US"}, olds=olds).inputs)["name"] != "mine"
+NAMED = [kind for kind in TYPES.values() if kind.autoname]
+
+
+@pytest.mark.parametrize("kind", NAMED, ids=lambda kind: kind.pulumi_type)
+def test_a_name_that_the_program_no_longer_sets_stays(kind: ResourceType, gcp: Provider) -> None:
+    token, name = kind.pulumi_type, kind.autoname
+    named = {**PROGRAMS[token], name: "mine_1" if name == "roleId" else "mine-1"}
+    olds = gcp.inputs(token, named)
+    nameless = {key: value for key, value in named.items() if key != name}
+    kept = decode(gcp.check(token, nameless, olds=olds).inputs)
+    assert kept[name] == named[name]
+    assert name in kept["__defaults"], "it is no longer the program's"
+    forbidden = pb.CheckRequest.AutonamingOptions(mode=pb.CheckRequest.AutonamingOptions.DISABLE)
+    assert decode(gcp.check(token, nameless, olds=olds, autonaming=forbidden).inputs)[name] == named[name]
+
+
+@pytest.mark.parametrize("kind", NAMED, ids=lambda kind: kind.pulumi_type)
+def test_a_name_that_the_program_changes_does_not_stay(kind: ResourceType, gcp: Provider) -> None:
+    token, name = kind.pulumi_type, kind.autoname
+    olds = gcp.inputs(token, {**PROGRAMS[token], name: "mine_1" if name == "roleId" else "mine-1"})
+    other = {**PROGRAMS[token], name: "other_2" if name == "roleId" else "other-2"}
+    assert decode(gcp.check(token, other, olds=olds).inputs)[name] == other[name]
 
 
 def test_every_missing_property_is_named(gcp: Provider) -> None:
@@ -55,6 +80,37 @@ def test_a_value_of_another_kind_is_refused_without_being_shown(gcp: Provider) -
     (failure,) = gcp.check(VERSION, {"secret": "s", "secretData": ["planted"]}).failures
     assert "planted" not in failure.reason
     assert "text" in failure.reason
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "single"),
+    [
+        (SERVICE, "customAudiences", "https://a"),
+        (SERVICE, "template.containers.0.args", 7),
+        (SERVICE, "template.containers", {"image": "a"}),
+        ("gcp:compute/firewall:Firewall", "targetTags", "node"),
+        ("gcp:compute/firewall:Firewall", "allows", {"protocol": "tcp"}),
+        ("gcp:monitoring/alertPolicy:AlertPolicy", "notificationChannels", "projects/p/notificationChannels/1"),
+    ],
+)
+def test_a_single_value_is_a_list_of_one(kind: str, path: str, single: Any, gcp: Provider) -> None:
+    alone = gcp.inputs(kind, changed(PROGRAMS[kind], path, single))
+    assert alone == gcp.inputs(kind, changed(PROGRAMS[kind], path, [single]))
+
+
+@pytest.mark.parametrize("item", [{}, {"a": "b"}, ["a"], None], ids=str)
+@pytest.mark.parametrize("path", ["customAudiences", "template.containers.0.args", "template.containers.0.envs"])
+def test_an_item_of_another_kind_is_refused(path: str, item: Any, gcp: Provider) -> None:
+    items = [{"name": "A"}, [item]] if path.endswith("envs") else ["a", item]
+    failures = gcp.check(SERVICE, changed(PROGRAMS[SERVICE], path, items)).failures
+    assert [failure.property.rsplit(".", 1)[-1] for failure in failures] == [f"{path.rsplit('.', 1)[-1]}[1]"]
+
+
+def test_a_maps_value_of_another_kind_is_refused(gcp: Provider) -> None:
+    for value in ({}, ["a"]):
+        (failure,) = gcp.check(SERVICE, {**PROGRAMS[SERVICE], "labels": {"app": value}}).failures
+        assert failure.property == "labels.app"
+    assert not gcp.check(SERVICE, {**PROGRAMS[SERVICE], "labels": {"app": 7, "b": True, "c": UNKNOWN}}).failures
 
 
 @pytest.mark.parametrize(("given", "meant"), [("8", 8), (8.0, 8), ("true", True), (True, True)])

@@ -12,6 +12,11 @@ from tests.support.standin_providers.programs import PROGRAMS, changed
 
 SERVICE = "gcp:cloudrunv2/service:Service"
 BUCKET = "gcp:storage/bucket:Bucket"
+UPTIME = "gcp:monitoring/uptimeCheckConfig:UptimeCheckConfig"
+KEY = "gcp:kms/cryptoKey:CryptoKey"
+FIREWALL = "gcp:compute/firewall:Firewall"
+REPOSITORY = "gcp:artifactregistry/repository:Repository"
+ROLE = "gcp:projects/iAMCustomRole:IAMCustomRole"
 KINDS = pb.PropertyDiff.Kind
 
 
@@ -124,6 +129,89 @@ def test_what_means_the_same_is_no_change(kind: str, path: str, value: Any, gcp:
     answer = gcp.diff(kind, resource_id, made, changed(PROGRAMS[kind], path, value))
     assert detailed(answer) == {}
     assert answer.changes == pb.DiffResponse.DIFF_NONE
+
+
+FULL: dict[str, dict[str, Any]] = {
+    SERVICE: changed(
+        {
+            **PROGRAMS[SERVICE],
+            "scaling": {"minInstanceCount": 1, "maxInstanceCount": 3},
+            "traffics": [{"type": "TRAFFIC_TARGET_ALLOCATION_TYPE_LATEST", "percent": 100}],
+        },
+        f"{CONTAINER}.readinessProbe",
+        {"httpGet": {"path": "/ready"}, "periodSeconds": 5, "timeoutSeconds": 2, "successThreshold": 2},
+    ),
+    UPTIME: PROGRAMS[UPTIME],
+    KEY: {**PROGRAMS[KEY], "skipInitialVersionCreation": True},
+    FIREWALL: PROGRAMS[FIREWALL],
+    REPOSITORY: {**PROGRAMS[REPOSITORY], "mavenConfig": {}},
+    ROLE: PROGRAMS[ROLE],
+}
+ENVS = [{"name": "A", "value": "2"}, {"name": "B", "value": "1"}]
+TCP = {"protocol": "tcp", "ports": ["8000"]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value", "verdict"),
+    [
+        # Optional and chosen by Google where the program says nothing: what is removed stays as it is.
+        (SERVICE, f"{CONTAINER}.resources.limits.cpu", None, "same"),
+        (SERVICE, "template.scaling.maxInstanceCount", None, "same"),
+        (SERVICE, "scaling.minInstanceCount", None, "same"),
+        (SERVICE, "scaling.maxInstanceCount", None, "same"),
+        (SERVICE, "traffics.0.percent", None, "same"),
+        (SERVICE, f"{CONTAINER}.readinessProbe.periodSeconds", None, "same"),
+        (SERVICE, f"{CONTAINER}.readinessProbe.timeoutSeconds", None, "same"),
+        (SERVICE, f"{CONTAINER}.readinessProbe.successThreshold", None, "same"),
+        (SERVICE, f"{CONTAINER}.readinessProbe.httpGet.path", None, "same"),
+        (SERVICE, f"{CONTAINER}.ports", None, "same"),
+        (UPTIME, "monitoredResource.labels.project_id", None, "same"),
+        # The same property with another value, and what lies beside it and is not chosen by Google.
+        (SERVICE, f"{CONTAINER}.resources.limits.cpu", "8", "update"),
+        (SERVICE, f"{CONTAINER}.resources.limits", {"cpu": "4"}, "update"),
+        (SERVICE, "template.scaling.maxInstanceCount", 2, "update"),
+        (SERVICE, "scaling.minInstanceCount", 2, "update"),
+        (SERVICE, "traffics.0.percent", 50, "update"),
+        (SERVICE, f"{CONTAINER}.readinessProbe.periodSeconds", 6, "update"),
+        (SERVICE, f"{CONTAINER}.readinessProbe", None, "update"),
+        (SERVICE, f"{CONTAINER}.startupProbe.periodSeconds", 11, "update"),
+        (SERVICE, f"{CONTAINER}.ports.containerPort", None, "update"),
+        (UPTIME, "monitoredResource.labels.project_id", "another", "replace"),
+        (UPTIME, "monitoredResource.labels.host", None, "replace"),
+        # A removed block: what returns to its default has not changed.
+        (UPTIME, "httpCheck", None, "update"),
+        (UPTIME, "httpCheck.requestMethod", "POST", "replace"),
+        (REPOSITORY, "mavenConfig", None, "update"),
+        # Sets have each member once.
+        (SERVICE, f"{CONTAINER}.envs", [*ENVS, ENVS[0]], "same"),
+        (SERVICE, f"{CONTAINER}.envs", [*ENVS, {"name": "A", "value": "3"}], "update"),
+        (FIREWALL, "allows", [TCP, TCP], "same"),
+        (FIREWALL, "allows", [TCP, {**TCP, "protocol": "udp"}], "update"),
+        (FIREWALL, "targetTags", ["bezel-node", "bezel-node"], "same"),
+        (FIREWALL, "sourceRanges", ["10.80.0.0/24", "10.79.0.0/24", "10.79.0.0/24"], "same"),
+        (FIREWALL, "sourceRanges", ["10.80.0.0/24", "10.80.0.0/24"], "update"),
+        (ROLE, "permissions", ["compute.networks.get", "run.services.get", "run.services.get"], "same"),
+        # What counts at a creation alone does not make another key.
+        (KEY, "skipInitialVersionCreation", False, "update"),
+        (KEY, "purpose", "MAC", "replace"),
+    ],
+)
+def test_a_single_change_has_the_providers_verdict(
+    kind: str, path: str, value: Any, verdict: str, gcp: Provider
+) -> None:
+    program = FULL[kind]
+    resource_id, made = gcp.create(kind, program)
+    answer = gcp.diff(kind, resource_id, made, changed(program, path, value))
+    assert ("replace" if answer.replaces else "update" if answer.diffs else "same") == verdict
+
+
+def test_a_removed_block_replaces_where_it_had_more_than_its_default(gcp: Provider) -> None:
+    posted = changed(PROGRAMS[UPTIME], "httpCheck.requestMethod", "POST")
+    resource_id, made = gcp.create(UPTIME, posted)
+    assert gcp.diff(UPTIME, resource_id, made, changed(posted, "httpCheck", None)).replaces
+    without = changed(PROGRAMS[UPTIME], "httpCheck", None)
+    resource_id, made = gcp.create(UPTIME, without)
+    assert gcp.diff(UPTIME, resource_id, made, PROGRAMS[UPTIME]).replaces, "a new one has the default, which is a change"
 
 
 def test_what_is_in_a_block_says_for_itself_what_its_change_takes(gcp: Provider) -> None:

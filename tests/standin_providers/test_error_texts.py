@@ -12,6 +12,7 @@ from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, plugin_pb2
 
 from bezel.standin_providers.plugin.fast_import import sdk_version
 from bezel.standin_providers.plugin.google_plugin import GooglePlugin
+from bezel.standin_providers.resources import TYPES
 from tests.support.standin_providers.client import FailedError, Provider, ServedProvider, urn
 from tests.support.standin_providers.google import DROPPED, FakeGoogle
 from tests.support.standin_providers.programs import PROGRAMS, UPDATES, changed
@@ -195,6 +196,42 @@ def test_an_error_is_logged_as_the_sdks_line_beside_it(
         "  sdk-v2/provider2.go:571: sdk.helper_schema: Error when reading or editing SecretManagerSecret "
         f'"projects/bezel-local/secrets/hf": {REFUSED}: provider=google-beta@{sdk_version("pulumi_gcp")}'
     )
+
+
+IGNORING = [(token, name) for token, kind in TYPES.items() for name in {"create", "update"} - kind.timeouts]
+
+
+@pytest.mark.parametrize("preview", [True, False])
+@pytest.mark.parametrize(("kind", "operation"), sorted(IGNORING))
+def test_a_limit_that_a_type_ignores_is_warned_of(
+    kind: str, operation: str, preview: bool, engine: tuple[Engine, str], attached: Provider
+) -> None:
+    if operation == "update":
+        resource_id, made = attached.create(kind, PROGRAMS[kind])
+        attached.update(kind, resource_id, made, PROGRAMS[kind], preview=preview, timeout=5400)
+    else:
+        attached.create(kind, PROGRAMS[kind], preview=preview, timeout=5400)
+    (logged,) = engine[0].logged
+    assert (logged.severity, logged.urn) == (engine_pb2.WARNING, urn(kind))
+    assert logged.message == f"Resource does not support customTimeouts, ignoring: {operation}=1h30m0s"
+
+
+@pytest.mark.parametrize("kind", sorted(TYPES))
+def test_no_limit_is_warned_of_that_is_kept_or_not_set(
+    kind: str, engine: tuple[Engine, str], attached: Provider
+) -> None:
+    kept = {name: 5400.0 if name in TYPES[kind].timeouts else 0.0 for name in ("create", "update")}
+    attached.create(kind, PROGRAMS[kind], preview=True, timeout=kept["create"])
+    resource_id, made = attached.create(kind, PROGRAMS[kind])
+    attached.update(kind, resource_id, made, PROGRAMS[kind], preview=True, timeout=kept["update"])
+    assert engine[0].logged == []
+
+
+def test_an_ignored_limit_bounds_nothing(google: FakeGoogle, attached: Provider) -> None:
+    google.fail("PUT .*", 409, NO)  # one more round of reading and writing the policy
+    attached.create(MEMBER, PROGRAMS[MEMBER], timeout=0.001)
+    google.polls = 1000
+    assert "timeout" in text_of(attached.create, SERVICE, PROGRAMS[SERVICE], timeout=0.001)
 
 
 def test_a_create_that_is_refused_logs_no_advice_and_no_prefix(engine: tuple[Engine, str], attached: Provider) -> None:

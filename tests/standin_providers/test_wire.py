@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from bezel.standin_providers.plugin.google_plugin import GooglePlugin
+from bezel.standin_providers.resources import TYPES
 from tests.support.standin_providers.client import Provider, ServedProvider
 from tests.support.standin_providers.google import FakeGoogle
 from tests.support.standin_providers.programs import PROGRAMS, changed
@@ -18,6 +19,9 @@ ENABLED = "gcp:projects/service:Service"
 FIREWALL = "gcp:compute/firewall:Firewall"
 ROUTER = "gcp:compute/router:Router"
 NETWORK = "gcp:compute/network:Network"
+SUBNETWORK = "gcp:compute/subnetwork:Subnetwork"
+REPOSITORY = "gcp:artifactregistry/repository:Repository"
+JOB = "gcp:cloudscheduler/job:Job"
 PLAIN_BUCKET = {"name": "plain", "location": "us-east4"}
 
 
@@ -54,12 +58,42 @@ def test_a_protection_alone_is_sent_with_the_whole_service(google: FakeGoogle, g
     assert "deletionProtection" not in body(google, "PATCH")
 
 
-@pytest.mark.parametrize("kind", [SERVICE, SECRET, BUCKET, FIREWALL])
+WITH_A_POLICY = [token for token, kind in TYPES.items() if any(item.name == "deletionPolicy" for item in kind.fields)]
+
+
+@pytest.mark.parametrize("kind", WITH_A_POLICY)
 def test_a_deletion_policy_alone_is_not_sent(kind: str, google: FakeGoogle, gcp: Provider) -> None:
     resource_id, made = gcp.create(kind, PROGRAMS[kind])
     google.requests.clear()
-    gcp.update(kind, resource_id, made, {**PROGRAMS[kind], "deletionPolicy": "ABANDON"})
-    assert {item.method for item in google.requests} == {"GET"}
+    updated = gcp.update(kind, resource_id, made, {**PROGRAMS[kind], "deletionPolicy": "ABANDON"})
+    assert updated["deletionPolicy"] == "ABANDON"
+    assert {item.method for item in google.requests} <= {"GET"}
+    google.requests.clear()
+    gcp.delete(kind, resource_id, updated)
+    assert google.requests == [], "it stays at Google"
+
+
+@pytest.mark.parametrize("name", ["disableOnDestroy", "disableDependentServices", "checkIfServiceHasUsageOnDestroy"])
+@pytest.mark.parametrize("value", [True, False])
+def test_an_apis_own_settings_change_the_state_alone(
+    name: str, value: bool, google: FakeGoogle, gcp: Provider
+) -> None:
+    program = {**PROGRAMS[ENABLED], name: not value}
+    resource_id, made = gcp.create(ENABLED, program)
+    google.requests.clear()
+    updated = gcp.update(ENABLED, resource_id, made, {**program, name: value})
+    assert google.requests == []
+    assert updated == {**made, name: value}
+
+
+def test_an_api_is_disabled_as_it_was_last_set(google: FakeGoogle, gcp: Provider) -> None:
+    program = {**PROGRAMS[ENABLED], "disableOnDestroy": False}
+    resource_id, made = gcp.create(ENABLED, program)
+    updated = gcp.update(ENABLED, resource_id, made, {**program, "disableOnDestroy": True})
+    gcp.delete(ENABLED, resource_id, made)
+    assert program["service"] in google.enabled, "as it was made"
+    gcp.delete(ENABLED, resource_id, updated)
+    assert program["service"] not in google.enabled
 
 
 @pytest.mark.slow
@@ -171,6 +205,107 @@ def test_the_rules_of_a_firewall_are_sent_in_the_order_of_their_hashes(google: F
     assert [rule["IPProtocol"] for rule in orders[0]] == ["icmp", "udp", "tcp", "TCP"]
 
 
+MIXED = "serviceAccount:Runtime@Bezel-Local.iam.gserviceaccount.com"
+POLICIES = {
+    "gcp:projects/iAMMember:IAMMember": "/crm/v1/projects/bezel-local",
+    "gcp:storage/bucketIAMMember:BucketIAMMember": "/storage/v1/b/models",
+}
+
+
+@pytest.mark.parametrize("kind", POLICIES)
+def test_a_members_name_is_sent_in_lower_case(kind: str, google: FakeGoogle, gcp: Provider) -> None:
+    program = {**PROGRAMS[kind], "member": MIXED}
+    resource_id, made = gcp.create(kind, program)
+    (binding,) = google.policies[POLICIES[kind]]["bindings"]
+    assert binding["members"] == [f"serviceAccount:{MIXED.partition(':')[2].lower()}"]
+    assert resource_id.endswith(binding["members"][0])
+    assert not gcp.diff(kind, resource_id, made, program).diffs
+    assert gcp.read(kind, resource_id, made, gcp.inputs(kind, program)).id == resource_id
+    gcp.delete(kind, resource_id, made)
+    assert not google.policies[POLICIES[kind]].get("bindings")
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        "allUsers",
+        "allAuthenticatedUsers",
+        "principal://iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/a/subject/Sub",
+        "principalSet://iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/a/attribute.x/Y",
+    ],
+)
+def test_a_name_whose_case_matters_is_sent_as_it_is(member: str, google: FakeGoogle, gcp: Provider) -> None:
+    program = {**PROGRAMS[MEMBER], "member": member}
+    resource_id, made = gcp.create(MEMBER, program)
+    assert google.policies["/storage/v1/b/models"]["bindings"][0]["members"] == [member]
+    other = {**program, "member": member.swapcase().replace("PRINCIPAL", "principal")}
+    if ":" in member:
+        assert list(gcp.diff(MEMBER, resource_id, made, other).replaces) == ["member"]
+
+
+def test_a_cleanup_policy_has_its_id_as_its_key_alone(google: FakeGoogle, gcp: Provider) -> None:
+    policies = [{"id": "old", "action": "DELETE", "condition": {"olderThan": "86400s"}}]
+    program = {**PROGRAMS[REPOSITORY], "cleanupPolicies": policies}
+    resource_id, made = gcp.create(REPOSITORY, program)
+    sent = {"old": {"action": "DELETE", "condition": {"olderThan": "86400s", "tagState": "ANY"}}}
+    assert body(google, "POST")["cleanupPolicies"] == sent
+    assert not gcp.diff(REPOSITORY, resource_id, made, program).diffs
+    gcp.update(REPOSITORY, resource_id, made, changed(program, "cleanupPolicies.0.condition.tagState", "TAGGED"))
+    assert body(google, "PATCH")["cleanupPolicies"]["old"]["condition"]["tagState"] == "TAGGED"
+
+
+@pytest.mark.parametrize(("config", "sent"), [({}, {}), ({"immutableTags": False}, {}), (None, None)])
+def test_a_docker_configuration_is_sent_where_the_program_has_one(
+    config: dict[str, Any] | None, sent: dict[str, Any] | None, google: FakeGoogle, gcp: Provider
+) -> None:
+    gcp.create(REPOSITORY, PROGRAMS[REPOSITORY] | ({"dockerConfig": config} if config is not None else {}))
+    assert body(google, "POST").get("dockerConfig") == sent
+
+
+@pytest.mark.parametrize(("deadline", "sent"), [(None, None), ("180s", None), ("30s", "30s")])
+def test_a_jobs_default_deadline_is_left_out_at_its_creation(
+    deadline: str | None, sent: str | None, google: FakeGoogle, gcp: Provider
+) -> None:
+    program = PROGRAMS[JOB] | ({"attemptDeadline": deadline} if deadline else {})
+    resource_id, made = gcp.create(JOB, program)
+    created = next(item for item in google.sent("POST") if item.path.endswith("/jobs"))
+    assert created.body.get("attemptDeadline") == sent
+    assert not gcp.diff(JOB, resource_id, made, program).diffs
+
+
+@pytest.mark.parametrize(("before", "after", "sent"), [(True, False, {}), (False, True, {"privateIpGoogleAccess": True})])
+def test_a_switched_private_access_is_sent_where_it_is_on(
+    before: bool, after: bool, sent: dict[str, Any], google: FakeGoogle, gcp: Provider
+) -> None:
+    program = PROGRAMS[SUBNETWORK] | {"privateIpGoogleAccess": before}
+    resource_id, made = gcp.create(SUBNETWORK, program)
+    gcp.update(SUBNETWORK, resource_id, made, program | {"privateIpGoogleAccess": after})
+    assert body(google, "POST") == sent
+    assert google.sent("POST")[-1].path.endswith("/setPrivateIpGoogleAccess")
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "mask"),
+    [
+        ("gcp:serviceaccount/account:Account", {"displayName": "a", "description": "b"}, "description,display_name"),
+        (
+            "gcp:kms/cryptoKey:CryptoKey",
+            {"labels": {"a": "b"}, "rotationPeriod": "90000s"},
+            "rotationPeriod,nextRotationTime,labels",
+        ),
+        (REPOSITORY, {"labels": {"a": "b"}, "description": "c"}, "description,labels"),
+        (SECRET, {"labels": {"a": "b"}, "annotations": {"c": "d"}, "ttl": "90000s"}, "ttl,labels,annotations"),
+    ],
+)
+def test_a_mask_has_labels_and_annotations_last(
+    kind: str, more: dict[str, Any], mask: str, google: FakeGoogle, gcp: Provider
+) -> None:
+    resource_id, made = gcp.create(kind, PROGRAMS[kind])
+    gcp.update(kind, resource_id, made, PROGRAMS[kind] | more)
+    patch = google.sent("PATCH")[-1]
+    assert (patch.query.get("updateMask") or patch.body["updateMask"]) == mask
+
+
 def test_a_router_without_bgp_is_sent_with_null(google: FakeGoogle, gcp: Provider) -> None:
     resource_id, made = gcp.create(ROUTER, PROGRAMS[ROUTER])
     assert body(google, "POST")["bgp"] is None
@@ -179,7 +314,7 @@ def test_a_router_without_bgp_is_sent_with_null(google: FakeGoogle, gcp: Provide
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [NETWORK, SERVICE, "gcp:artifactregistry/repository:Repository"])
+@pytest.mark.parametrize("kind", [NETWORK, SERVICE, REPOSITORY])
 def test_polls_ask_for_json_and_nothing_else(kind: str, google: FakeGoogle, gcp: Provider) -> None:
     google.polls = 2
     gcp.create(kind, PROGRAMS[kind])

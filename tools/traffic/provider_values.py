@@ -3,7 +3,8 @@
     python -m tools.traffic.provider_values [--write]
 
 The provider's generator writes "Possible values are: ..." for exactly the properties whose schema allows one of a list
-(`verify.ValidateEnum`, which also allows the empty text). `--write` puts them into
+(`verify.ValidateEnum`; the empty text is one of them unless the property is required), and "Each value may be one of:
+..." for those whose schema allows it of the items of a list, never with the empty text. `--write` puts them into
 bezel/standin_providers/resources/validations/enums.json; without it they are compared with that file, and the exit
 status is 1 where they differ. Corrections of the documentation are in rules.json beside it.
 """
@@ -15,11 +16,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from bezel.standin_providers.lifecycle.fields import Field, Fields, Mark
 from bezel.standin_providers.resources import TYPES
 from tests.support.standin_providers.sdk import documentation
 
 FILE = Path(__file__).parents[2] / "bezel" / "standin_providers" / "resources" / "validations" / "enums.json"
-_VALUES = re.compile(r"Possible values are: ((?:`[^`]+`(?:, )?)+)\.")
+_VALUES = re.compile(r"(?:Possible values are|(?P<each>Each value may be one of)): (?P<listed>(?:`[^`]+`(?:, )?)+)\.")
 
 
 def documented() -> dict[str, dict[str, Any]]:
@@ -28,8 +30,17 @@ def documented() -> dict[str, dict[str, Any]]:
     for token in sorted(TYPES):
         for path, words in documentation(token).items():
             if match := _VALUES.search(words):
-                found.setdefault(token, {})[path] = {"one_of": [*re.findall(r"`([^`]+)`", match[1]), ""]}
+                required = bool(_field(TYPES[token].fields, path).marks & Mark.REQUIRED)
+                empty = [] if required or match["each"] else [""]
+                found.setdefault(token, {})[path] = {"one_of": [*re.findall(r"`([^`]+)`", match["listed"]), *empty]}
     return found
+
+
+def _field(fields: Fields, path: str) -> Field:
+    """The property at a dotted path."""
+    name, _, rest = path.partition(".")
+    found = next(item for item in fields if item.name == name)
+    return _field(found.fields, rest) if rest else found
 
 
 def text(values: dict[str, dict[str, Any]]) -> str:

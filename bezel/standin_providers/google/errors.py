@@ -63,6 +63,14 @@ class ExistsError(ProviderError):
     """A create that Google refuses because a resource of that name exists (409); nothing was created."""
 
 
+class PlanError(ProviderError):
+    """Inputs that pass Check and whose plan is refused, in a preview as well."""
+
+
+class UnreadableError(ProviderError):
+    """A file of the program's that cannot be read."""
+
+
 class GoneError(ProviderError):
     """A resource that does not exist right after it was created or changed: there is no state of it to store."""
 

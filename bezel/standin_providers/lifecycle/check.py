@@ -54,7 +54,7 @@ class _Check:
             if name == DEFAULTS or value is None:
                 continue
             declared = known.get(name)
-            if declared is None or declared.marks & (Mark.OUTPUT | Mark.REFUSED):
+            if declared is None or declared.marks & (Mark.OUTPUT | Mark.ECHOED | Mark.REFUSED):
                 output = declared is not None and not declared.marks & Mark.REFUSED
                 self.failures.append((path + name, self._unsupported(name, output=output)))
             else:
@@ -85,21 +85,38 @@ class _Check:
             case (Kind.BLOCK, Mapping()):
                 return self.object(field.fields, value, path + ".")
             case (Kind.BLOCKS, list()):
-                return [
-                    self.object(field.fields, item, f"{path}[{index}].") if isinstance(item, Mapping) else item
-                    for index, item in enumerate(value)
-                ]
+                return [self._member(field, item, f"{path}[{index}]") for index, item in enumerate(value)]
+            case (Kind.BLOCKS, Mapping()):
+                return [self._member(field, value, f"{path}[0]")]  # the provider takes a single value for a list of one
             case (Kind.TABLE, Mapping()):
-                return {key: _text(item) for key, item in value.items() if item is not None and key != DEFAULTS}
+                given = {key: item for key, item in value.items() if item is not None and key != DEFAULTS}
+                return {key: self._item(item, f"{path}.{key}") for key, item in given.items()}
             case (Kind.ITEMS, list()):
-                return [_text(item) for item in value]
+                return [self._item(item, f"{path}[{index}]") for index, item in enumerate(value)]
+            case (Kind.ITEMS, str() | bool() | int() | float()):
+                return [_text(value)]
         scalar = _scalar(field.kind, value)
-        if scalar is None:
-            # The message does not show the value: it may be a secret of the program.
-            word, given = _WORDS[field.kind], type(value).__name__
-            self.failures.append((path, f"{path} of {self.token} is a {word}, not a {given}. Write it as a {word}."))
-            return value
-        return scalar
+        return self._refuse(value, _WORDS[field.kind], path) if scalar is None else scalar
+
+    def _member(self, field: Field, item: Any, path: str) -> Any:
+        """Check one object of a list."""
+        if unknown(item):
+            return item
+        if isinstance(item, Mapping):
+            return self.object(field.fields, item, path + ".")
+        return self._refuse(item, _WORDS[Kind.BLOCK], path)
+
+    def _item(self, item: Any, path: str) -> Any:
+        """Check one text of a list or a map."""
+        return self._refuse(item, _WORDS[Kind.TEXT], path) if isinstance(item, (Mapping, list)) or item is None else (
+            _text(item)
+        )
+
+    def _refuse(self, value: Any, word: str, path: str) -> Any:
+        """Note a value of another kind; the message does not show it, since it may be a secret of the program."""
+        given = "null" if value is None else f"a {type(value).__name__}"
+        self.failures.append((path, f"{path} of {self.token} is a {word}, not {given}. Write it as a {word}."))
+        return value
 
 
 def _scalar(kind: Kind, value: Any) -> str | bool | int | float | None:

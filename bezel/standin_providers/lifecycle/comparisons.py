@@ -119,11 +119,29 @@ def _restricted(old: Any, new: Any) -> Any:
     return old
 
 
+def attempt_deadline(left: object, right: object) -> bool:
+    """Whether two deadlines of a job's attempts are equal: none is Google's default."""
+    return (left or "180s") == (right or "180s")
+
+
+def case_matters(member: str) -> bool:
+    """Whether the name of a policy's member has upper and lower case, as the principals of federated identities do."""
+    return member in ("allUsers", "allAuthenticatedUsers") or member.startswith(
+        ("principal:", "principalSet:", "principalHierarchy:")
+    )
+
+
+def member(left: object, right: object) -> bool:
+    """Whether two members of a policy are the same one."""
+    one, other = str(left), str(right)
+    return one == other if case_matters(one) or case_matters(other) else one.lower() == other.lower()
+
+
 COMPARISONS: dict[str, Callable[[object, object], bool]] = {
     function.__name__: function
     for function in (
         *(last_segment, letters, link, state, month, asset, shrinks, document, key_path, launch_stage),
-        *(reducer, slash, last_slash, default_scope, default_audience, known_part),
+        *(reducer, slash, last_slash, default_scope, default_audience, known_part, attempt_deadline, member),
     )
 }
 KEPT = (known_part,)

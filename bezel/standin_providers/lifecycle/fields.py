@@ -54,6 +54,7 @@ class Mark(enum.Flag):
     PROJECT = enum.auto()  # filled in from the provider's project, in preview too
     INPUT_ONLY = enum.auto()  # sent, and unchanged where the response lacks it
     NULL = enum.auto()  # stays null where the response lacks it
+    ECHOED = enum.auto()  # set by Google only, though a body carries it back as it was read: Check refuses it
     REFUSED = enum.auto()  # a property of the published provider that the stand-in does not support: Check refuses it
 
 
@@ -75,6 +76,7 @@ class Field:
     renews: Same | None = None  # whether a change from the first value to the second replaces the resource
     terraform: str = ""  # the published provider's name, where it follows neither from `name` nor from `wire`
     hashed: str = ""  # the provider's own hash of a set's member, which gives the order in a request
+    kept: str = ""  # the key of a map that stays where the program leaves it out; "*" is every key
 
     @property
     def path(self) -> list[str]:
@@ -100,8 +102,8 @@ Fields = tuple[Field, ...]
 def read_fields(table: Mapping[str, Any], groups: Mapping[str, Any]) -> Fields:
     """Return the fields of a table of properties.
 
-    A property is a text: its kind and marks, then `same=` and `renews=` with a comparison's name, `hash=`, `wire=`,
-    `name=` with the published provider's name, and last `default=`. An object is a table that has this text as "@".
+    A property is a text: its kind and marks, then `same=` and `renews=` with a comparison's name, `hash=`, `kept=`,
+    `wire=`, `name=` with the published provider's name, and last `default=`. An object is a table that has this text as "@".
 
     Args:
         table: The properties by name; "@groups" names tables of `groups` to insert.
@@ -134,4 +136,5 @@ def _field(name: str, row: Mapping[str, Any], groups: Mapping[str, Any]) -> Fiel
         COMPARISONS[options["renews"]] if "renews" in options else None,
         options.get("name", ""),
         options.get("hash", ""),
+        options.get("kept", ""),
     )

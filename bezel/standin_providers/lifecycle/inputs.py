@@ -76,7 +76,7 @@ def imported(fields: Fields, actual: Mapping[str, Any]) -> Properties:
         value = actual.get(field.name)
         if (
             value is None
-            or field.marks & (Mark.OUTPUT | Mark.REFUSED)
+            or field.marks & (Mark.OUTPUT | Mark.ECHOED | Mark.REFUSED)
             or zero(value)
             or (value == field.default and field.name != "deletionPolicy")
         ):

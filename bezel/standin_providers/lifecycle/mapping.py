@@ -61,7 +61,7 @@ def _sent(field: Field, value: Any, *, updating: bool) -> Any:
     if field.kind is Kind.BLOCKS:
         inners = [body(field.fields, item, updating=updating) for item in value]
         if field.marks & Mark.KEYED:
-            return {inner["id"]: inner for inner in inners}
+            return {inner.pop("id"): inner for inner in inners}
         return inners[0] if field.marks & Mark.WRAPPED and inners else inners
     return str(value) if field.kind is Kind.BIG else value
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from bezel.standin_providers.lifecycle.fields import Field, Fields, Kind, Mark
 from bezel.standin_providers.lifecycle.mapping import zero
-from bezel.standin_providers.lifecycle.sets import in_state_order
+from bezel.standin_providers.lifecycle.sets import in_state_order, without_repeats
 from bezel.standin_providers.lifecycle.values import UNKNOWN, Properties, unknown
 
 
@@ -65,7 +65,7 @@ def _planned_value(field: Field, value: Any, before: Any, *, creating: bool) -> 
         return planned
     if field.kind is Kind.BLOCKS:
         befores = before if isinstance(before, list) else []
-        members = in_state_order(field, value) if field.marks & Mark.SET else value
+        members = in_state_order(field, without_repeats(field, value)) if field.marks & Mark.SET else value
         return [
             UNKNOWN
             if unknown(item)
@@ -74,7 +74,11 @@ def _planned_value(field: Field, value: Any, before: Any, *, creating: bool) -> 
             )
             for index, item in enumerate(members)
         ]
-    return in_state_order(field, value) if field.kind is Kind.ITEMS and field.marks & Mark.SET else value
+    if field.kind is Kind.ITEMS and field.marks & Mark.SET:
+        return in_state_order(field, without_repeats(field, value))
+    if field.kept and isinstance(value, Mapping) and isinstance(before, Mapping):
+        return {name: item for name, item in before.items() if field.kept in ("*", name)} | dict(value)
+    return value
 
 
 def _member(
@@ -175,7 +179,7 @@ def _field(field: Field, old: Any, new: Any, path: str, *, replaces: bool) -> It
         yield from _list(field, old or [], new or [], path, replaces=replaces)
     elif not _same(field, old, new):
         replaces = replaces or bool(field.renews and field.renews(old, new))
-        yield Difference(path, _kind(old, new), replaces or _needs_new(field, new if old is None else old))
+        yield Difference(path, _kind(old, new), replaces or _needs_new(field, old, new))
 
 
 def _secondary(field: Field, old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[Difference]:
@@ -193,12 +197,21 @@ def _replaced(field: Field, old: Mapping[str, Any], new: Mapping[str, Any], path
             yield Difference(f"{path}.{inner.name}", _kind(before, after), bool(inner.marks & Mark.NEW))
 
 
-def _needs_new(field: Field, value: Any) -> bool:
-    """Whether an object that is added or removed sets a property that requires a new resource (NEW)."""
+def _needs_new(field: Field, old: Any, new: Any) -> bool:
+    """Whether an object that is added or removed sets a property that requires a new resource (NEW).
+
+    A property of a removed object returns to its default, so that one which has it has not changed.
+    """
+    value = new if old is None else old
     if not isinstance(value, Mapping):
         return False
-    values = [(inner, value.get(inner.name)) for inner in field.fields if not zero(value.get(inner.name))]
-    return any(inner.marks & Mark.NEW or _needs_new(inner, inner_value) for inner, inner_value in values)
+    for inner in field.fields:
+        had = value.get(inner.name)
+        if zero(had) or (new is None and had == inner.default):
+            continue
+        if inner.marks & Mark.NEW or (_needs_new(inner, None, had) if old is None else _needs_new(inner, had, None)):
+            return True
+    return False
 
 
 def _same(field: Field, old: Any, new: Any) -> bool:
@@ -222,8 +235,7 @@ def _list(field: Field, old: list[Any], new: list[Any], path: str, *, replaces: 
         if isinstance(before, Mapping) and isinstance(after, Mapping):
             yield from differences(field.fields, before, after, where + ".")
         elif before != after:
-            needs_new = _needs_new(field, after if before is None else before)
-            yield Difference(where, _kind(before, after), replaces or needs_new)
+            yield Difference(where, _kind(before, after), replaces or _needs_new(field, before, after))
 
 
 def _kind(old: Any, new: Any) -> str:

@@ -51,6 +51,7 @@ class ResourceType:
         validations: The values that Check refuses.
         imports: Further forms of the id that an import may have, templates like `id`.
         waits: The operations (create, update, delete) for which Google returns a long-running operation.
+        timeouts: The operations whose limit a program can set; the provider ignores one of another, with a warning.
         masked: Updates name the changed properties (`updateMask`).
         keeps_failed: A create whose operation fails leaves the resource in the state, as with the published provider.
         partial: A failed update leaves the formerly known properties in the state, not the requested ones: the provider
@@ -76,6 +77,7 @@ class ResourceType:
     validations: Validations = field(default_factory=Validations)
     imports: tuple[str, ...] = ()
     waits: frozenset[str] = frozenset()
+    timeouts: frozenset[str] = frozenset({"create", "update", "delete"})
     masked: bool = False
     keeps_failed: bool = False
     partial: bool = False
@@ -193,6 +195,7 @@ class Operations:
         sent = [item for item in kind.fields if item.name in changed and item.changeable]
         # Without a mask the provider sends the resource whatever has changed, its own properties included.
         if sent if kind.masked else set(changed) - LOCAL:
+            sent.sort(key=lambda item: item.name.startswith("effective"))  # labels and annotations stand last
             paths = dict.fromkeys(path for item in sent for path in self.mask(item))
             mask = {"updateMask": ",".join(paths)} if kind.masked else {}
             with failing(f"Error updating {kind.title} {quoted(resource_id)}"):

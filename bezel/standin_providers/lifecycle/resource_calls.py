@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bezel.standin_providers.google.cloud import DEFAULT_TIMEOUT, Cloud
-from bezel.standin_providers.google.errors import GoneError, PartlyDoneError, ProviderError
+from bezel.standin_providers.google.errors import GoneError, PartlyDoneError, PlanError, ProviderError
 from bezel.standin_providers.lifecycle.check import DEFAULTS, RANDOM, Checked, autoname, check
 from bezel.standin_providers.lifecycle.fields import Fields, Mark
 from bezel.standin_providers.lifecycle.inputs import imported, refreshed
@@ -18,7 +18,7 @@ from bezel.standin_providers.lifecycle.labels import add_labels, show_labels
 from bezel.standin_providers.lifecycle.mapping import Nulls, outputs, sealed
 from bezel.standin_providers.lifecycle.plan import Difference, differences, plan, without_ignored
 from bezel.standin_providers.lifecycle.resource import Operations, ResourceType, parse
-from bezel.standin_providers.lifecycle.validations import refused_values
+from bezel.standin_providers.lifecycle.validations import refused_plan, refused_values
 from bezel.standin_providers.lifecycle.values import UNKNOWN, Properties, unknown
 
 
@@ -62,19 +62,21 @@ class ResourceCalls:
         """
         name_field = kind.autoname
         inputs = dict(news)
-        auto = bool(name_field) and news.get(name_field) is None and proposed != ""
+        # A name that the program no longer sets stays, whoever gave it: the bridge completes it from the state.
+        state = olds.get(name_field)
+        auto = bool(name_field) and news.get(name_field) is None and (isinstance(state, str) or proposed != "")
         own = name.lower() if kind.lowercase else name
         if auto:
-            state = olds.get(name_field) if name_field in (olds.get(DEFAULTS) or []) else None
             inputs[name_field] = state or proposed or autoname(own, seed)
         checked = check(kind.fields, inputs, kind.pulumi_type)
         if auto:
             checked.inputs[DEFAULTS].append(name_field)
-        if auto and not proposed and len(own) + 1 + RANDOM > kind.longest:
+        if auto and not state and not proposed and len(own) + 1 + RANDOM > kind.longest:
             text = f"name '{own}-' plus {RANDOM} random chars is longer than maximum length {kind.longest}"
             checked.failures.append((name_field, f"could not make instance of '{kind.pulumi_type}': {text}"))
         else:
-            checked.failures += refused_values(kind.fields, checked.inputs, kind.validations, name)
+            dropped = [where for where, _ in checked.failures]
+            checked.failures += refused_values(kind.fields, checked.inputs, kind.validations, name, dropped)
         try:
             (kind.operations or Operations).look(checked.inputs)
         except ProviderError as error:
@@ -82,7 +84,13 @@ class ResourceCalls:
         return checked
 
     def planned(self, kind: ResourceType, news: Mapping[str, Any], known: Mapping[str, Any] | None) -> Properties:
-        """Return all planned properties, labels included."""
+        """Return all planned properties, labels included.
+
+        Raises:
+            PlanError: The provider refuses the plan.
+        """
+        if refused := refused_plan(kind.fields, news, known, kind.validations):
+            raise PlanError(refused[0])
         result = plan(kind.fields, news, known, self.cloud.project)
         add_labels(result, known, self.cloud.default_labels, self.cloud.attribution)
         (kind.operations or Operations).derive(result, known)

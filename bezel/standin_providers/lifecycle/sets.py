@@ -27,6 +27,14 @@ def in_state_order(field: Field, members: list[Any]) -> list[Any]:
     return sorted(members, key=lambda member: (unknown(member), _content(field, kind, member).encode()))
 
 
+def without_repeats(field: Field, members: list[Any]) -> list[Any]:
+    """Return the members of a set once each, in their order; what is not known yet may be one of its own."""
+    kind = Kind.TEXT if field.kind is Kind.ITEMS else Kind.BLOCK
+    text_of: Callable[[Any], str] = _HASHED.get(field.hashed, lambda member: _content(field, kind, member))
+    known = {text_of(member): index for index, member in reversed(list(enumerate(members))) if not unknown(member)}
+    return [member for index, member in enumerate(members) if unknown(member) or known[text_of(member)] == index]
+
+
 _ZEROS: dict[Kind, Any] = {Kind.TEXT: "", Kind.FLAG: False, Kind.ITEMS: [], Kind.BLOCKS: [], Kind.TABLE: {}}
 
 

@@ -5,13 +5,16 @@ written from the provider's source, which each entry names. Owns the rules and t
 provider's. Leaves kinds and required properties to check.py.
 """
 
+import base64
+import binascii
 import ipaddress
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from bezel.standin_providers.lifecycle.check import DEFAULTS
 from bezel.standin_providers.lifecycle.fields import Field, Fields, Kind
 from bezel.standin_providers.lifecycle.values import unknown
 
@@ -25,14 +28,17 @@ class Validations:
     Attributes:
         values: Property (dotted, without indexes) -> one rule: its name in `_RULES`, and what it allows.
         together: Rules about several properties of one object: `of` is the object ("" for the resource), and one of
-            `exactly_one`, `at_least_one`, `conflict` and `requires` lists the properties.
+            `exactly_one`, `at_least_one`, `conflict` and `requires` lists the properties. With `planned` it is not
+            Check's: the provider refuses the plan.
     """
 
     values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     together: Sequence[Mapping[str, Any]] = ()
 
 
-def refused_values(fields: Fields, inputs: Mapping[str, Any], validations: Validations, name: str) -> list[Failure]:
+def refused_values(
+    fields: Fields, inputs: Mapping[str, Any], validations: Validations, name: str, dropped: Collection[str] = ()
+) -> list[Failure]:
     """Return what the published provider refuses in checked inputs; values that are not known yet pass.
 
     Args:
@@ -40,9 +46,25 @@ def refused_values(fields: Fields, inputs: Mapping[str, Any], validations: Valid
         inputs: The checked inputs.
         validations: The type's rules.
         name: The resource's name in the program, for the messages.
+        dropped: Paths of properties that Check has refused already: a rule about one of them says nothing more.
     """
-    found = _object(_Object(fields, inputs, "", "", ""), validations)
+    found = _object(_Object(fields, inputs, "", "", "", frozenset(dropped)), validations, planned=False)
     return [(path, f"{reason}. Examine values at '{name}.{path}'.") for path, reason in found]
+
+
+def refused_plan(
+    fields: Fields, inputs: Mapping[str, Any], known: Mapping[str, Any] | None, validations: Validations
+) -> list[str]:
+    """Return why the published provider refuses a plan whose inputs pass Check: in a preview, but not before.
+
+    Args:
+        fields: The type's properties.
+        inputs: The checked inputs.
+        known: The outputs so far, or None on a create; they stand for what the program leaves out.
+        validations: The type's rules.
+    """
+    left = {key: value for key, value in (known or {}).items() if value and key not in inputs}
+    return [reason for _, reason in _object(_Object(fields, left | dict(inputs), "", "", ""), validations, planned=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,25 +76,41 @@ class _Object:
     key: str  # as in the rules
     path: str  # Pulumi's, with indexes
     wire: str  # the published provider's
+    dropped: frozenset[str] = frozenset()
 
 
-def _object(item: _Object, validations: Validations) -> Iterator[Failure]:
+def _object(item: _Object, validations: Validations, *, planned: bool) -> Iterator[Failure]:
     for declared in item.fields:
         value = item.values.get(declared.name)
         if value is None or unknown(value):
             continue
         key, path, wire = item.key + declared.name, item.path + declared.name, item.wire + declared.provider_name
-        yield from ((path, reason) for reason in _reasons(validations.values.get(key), wire, value))
+        if not planned:
+            yield from _refused(declared, validations.values.get(key), path, wire, value)
         if declared.kind is Kind.BLOCK and isinstance(value, Mapping):
-            yield from _object(_Object(declared.fields, value, f"{key}.", f"{path}.", f"{wire}.0."), validations)
+            inner = _Object(declared.fields, value, f"{key}.", f"{path}.", f"{wire}.0.", item.dropped)
+            yield from _object(inner, validations, planned=planned)
         elif declared.kind is Kind.BLOCKS and isinstance(value, list):
             for index, member in enumerate(value):
                 if isinstance(member, Mapping):
-                    place = _Object(declared.fields, member, f"{key}.", f"{path}[{index}].", f"{wire}.{index}.")
-                    yield from _object(place, validations)
+                    at = f"{path}[{index}]."
+                    place = _Object(declared.fields, member, f"{key}.", at, f"{wire}.{index}.", item.dropped)
+                    yield from _object(place, validations, planned=planned)
     for rule in validations.together:
-        if item.key == (f"{rule['of']}." if rule["of"] else ""):
+        if item.key == (f"{rule['of']}." if rule["of"] else "") and planned is rule.get("planned", False):
             yield from _together(rule, item)
+
+
+def _refused(
+    declared: Field, rule: Mapping[str, Any] | None, path: str, wire: str, value: Any
+) -> Iterator[Failure]:
+    """Check a value by its rule; what is one of some values in a list is each of its items."""
+    if declared.kind is Kind.ITEMS and isinstance(value, list) and rule and "one_of" in rule:
+        for index, member in enumerate(value):
+            if not unknown(member):
+                yield from ((f"{path}[{index}]", reason) for reason in _reasons(rule, f"{wire}.{index}", member))
+    else:
+        yield from ((path, reason) for reason in _reasons(rule, wire, value))
 
 
 def _reasons(rule: Mapping[str, Any] | None, wire: str, value: Any) -> Iterator[str]:
@@ -86,8 +124,12 @@ def _together(rule: Mapping[str, Any], item: _Object) -> Iterator[Failure]:
     """Check several properties of one object: an unknown value may be set or not, so it passes."""
     (kind,) = rule.keys() & _GROUPS.keys()
     names = rule[kind]
+    if not item.dropped.isdisjoint(item.path + name for name in names):
+        return
     provider_names = {declared.name: item.wire + declared.provider_name for declared in item.fields}
-    given = [name for name in names if item.values.get(name) is not None]
+    # Where one of some is wanted, a default that Check has filled in is none that the program gives.
+    filled = item.values.get(DEFAULTS, ()) if kind == "at_least_one" else ()
+    given = [name for name in names if item.values.get(name) is not None and name not in filled]
     sure = [name for name in given if not unknown(item.values[name])]
     reason = _GROUPS[kind](provider_names, names, given, sure)
     if reason:
@@ -224,6 +266,35 @@ def _rotation_period(wire: str, value: Any, allowed: object) -> str:
     return "; ".join(reasons)
 
 
+def _base64(wire: str, value: Any, allowed: object) -> str:
+    del wire, allowed
+    try:
+        base64.b64decode(re.sub(r"[\r\n]", "", str(value)), validate=True)  # Go passes over line ends
+    except (binascii.Error, ValueError):
+        functions = "base64encode() or filebase64() to supply a valid base64 string"
+        text = f"could not decode {json.dumps(value)} as a valid base64 value. Please use the terraform base64 functions"
+        return f"{text} such as {functions}"
+    return ""
+
+
+def _json(wire: str, value: Any, allowed: object) -> str:
+    del allowed
+    try:
+        json.loads(str(value), parse_constant=_no_json)
+    except (ValueError, RecursionError) as error:
+        return f"{json.dumps(wire)} contains an invalid JSON: {error}"
+    return ""
+
+
+def _no_json(text: str) -> float:
+    raise ValueError(f"invalid character {text[0]!r} looking for beginning of value")
+
+
+def _http_headers(wire: str, value: Any, pattern: str) -> str:
+    named = [key for key in value if key == "Content-Length" or re.search(pattern, key)]
+    return "; ".join(f"Cannot set the {key} header on {wire}" for key in named)
+
+
 def _service(wire: str, value: Any, banned: Sequence[str]) -> str:
     if value in banned:
         return f"expected {wire} to not match any of [{' '.join(banned)}], got {value}"
@@ -242,6 +313,9 @@ _RULES: dict[str, Callable[[str, Any, Any], str]] = {
     "pool_id": _pool_id,
     "rotation_period": _rotation_period,
     "service": _service,
+    "base64": _base64,
+    "json": _json,
+    "http_headers": _http_headers,
 }
 
 

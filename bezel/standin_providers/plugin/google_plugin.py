@@ -14,7 +14,14 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2 as pb
 
 from bezel.standin_providers.google.cloud import VARIABLES, Cloud
-from bezel.standin_providers.google.errors import ExistsError, PartlyDoneError, ProviderError, one_error
+from bezel.standin_providers.google.errors import (
+    ExistsError,
+    PartlyDoneError,
+    PlanError,
+    ProviderError,
+    go_duration,
+    one_error,
+)
 from bezel.standin_providers.lifecycle.invokes import invoke
 from bezel.standin_providers.lifecycle.resource import ResourceType
 from bezel.standin_providers.lifecycle.resource_calls import ResourceCalls
@@ -89,7 +96,7 @@ class GooglePlugin(Plugin):
         kind = self._kind(request.urn, context)
         changes = self._try(
             context,
-            "",
+            f"diffing {request.urn}",
             lambda: self._engine.diff(kind, decode(request.news), decode(request.olds), list(request.ignoreChanges)),
         )
         some = pb.DiffResponse.DIFF_SOME if changes.differing else pb.DiffResponse.DIFF_NONE
@@ -111,10 +118,11 @@ class GooglePlugin(Plugin):
         """Create a resource."""
         kind = self._kind(request.urn, context)
         news = decode(request.properties)
+        limit = self._limit(kind, "create", request)
         resource_id, found = self._try(
             context,
             f"creating {request.urn}",
-            lambda: self._engine.create(kind, news, request.timeout, preview=request.preview),
+            lambda: self._engine.create(kind, news, limit, preview=request.preview),
             request.properties,
         )
         return pb.CreateResponse(id=resource_id, properties=encode(found))
@@ -123,10 +131,11 @@ class GooglePlugin(Plugin):
         """Change a resource in place."""
         kind = self._kind(request.urn, context)
         news, known = decode(request.news), decode(request.olds)
+        limit = self._limit(kind, "update", request)
         found = self._try(
             context,
             f"updating {request.urn}",
-            lambda: self._engine.update(kind, request.id, news, known, request.timeout, preview=request.preview),
+            lambda: self._engine.update(kind, request.id, news, known, limit, preview=request.preview),
             request.news,
         )
         return pb.UpdateResponse(properties=encode(found))
@@ -146,9 +155,8 @@ class GooglePlugin(Plugin):
         """Delete a resource."""
         kind = self._kind(request.urn, context)
         known = decode(request.properties)
-        self._try(
-            context, f"deleting {request.urn}", lambda: self._engine.delete(kind, request.id, known, request.timeout)
-        )
+        limit = request.timeout if "delete" in kind.timeouts else 0.0  # ignored in silence, as the bridge does
+        self._try(context, f"deleting {request.urn}", lambda: self._engine.delete(kind, request.id, known, limit))
         return empty_pb2.Empty()
 
     def Invoke(self, request: pb.InvokeRequest, context: Context) -> pb.InvokeResponse:
@@ -157,6 +165,17 @@ class GooglePlugin(Plugin):
             context, f"invoking {request.tok}", lambda: invoke(self._engine.cloud, request.tok, decode(request.args))
         )
         return _invoke_response(found)
+
+    def _limit(self, kind: ResourceType, operation: str, request: pb.CreateRequest | pb.UpdateRequest) -> float:
+        """Return the time limit in seconds that the program sets for an operation; 0 for none, or for an ignored one.
+
+        The published provider warns of a limit that it ignores, in a preview as well.
+        """
+        if not request.timeout or operation in kind.timeouts:
+            return request.timeout
+        text = f"Resource does not support customTimeouts, ignoring: {operation}={go_duration(request.timeout)}"
+        self.log(request.urn, text, "WARNING")
+        return 0.0
 
     def _kind(self, urn: str, context: Context) -> ResourceType:
         token = urn.split("::")[2].rsplit("$", 1)[-1]
@@ -179,6 +198,9 @@ class GooglePlugin(Plugin):
                 detail.inputs.CopyFrom(inputs)  # type: ignore[arg-type]
             self._diagnose(operation, error)
             refuse(context, text, detail)
+        except PlanError as error:
+            self._diagnose(operation, error)
+            refuse(context, f"diffing {operation.partition(' ')[2]}: {one_error(str(error))}")
         except ExistsError as error:
             self._diagnose(operation, error)
             refuse(context, one_error(str(error)) + adoption_advice(operation))

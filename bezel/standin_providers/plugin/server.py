@@ -49,13 +49,19 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         self.engine = request.address
         return empty_pb2.Empty()
 
-    def log(self, urn: str, message: str) -> None:
-        """Show an error in the row of a resource; without an engine, or with one that is gone, do nothing."""
+    def log(self, urn: str, message: str, severity: str = "ERROR") -> None:
+        """Show an error or a warning in the row of a resource; without an engine, or with one that is gone, do nothing.
+
+        Args:
+            urn: The resource.
+            message: The text.
+            severity: ERROR or WARNING.
+        """
         if not self.engine:
             return
         from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc  # late: only a failure needs them
 
-        request = engine_pb2.LogRequest(severity=engine_pb2.ERROR, message=message, urn=urn)
+        request = engine_pb2.LogRequest(severity=engine_pb2.LogSeverity.Value(severity), message=message, urn=urn)
         with grpc.insecure_channel(self.engine) as channel, contextlib.suppress(grpc.RpcError):
             engine_pb2_grpc.EngineStub(channel).Log(request, timeout=_LOGGED)
 

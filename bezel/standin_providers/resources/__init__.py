@@ -68,6 +68,7 @@ def read_type(token: str, row: Mapping[str, Any], operations: type[Operations] |
         "fields": read_fields(row["fields"], _GROUPS),
         "imports": tuple(row.get("imports", ())),
         "waits": frozenset(row.get("waits", ())),
+        "timeouts": frozenset(row.get("timeouts", ("create", "update", "delete"))),
         "validations": _validations(token),
     }
     if "parent" in row:

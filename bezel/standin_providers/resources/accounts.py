@@ -8,7 +8,7 @@ from bezel.standin_providers.lifecycle.resource import GO_CLIENT, Operations, fi
 from bezel.standin_providers.lifecycle.values import Properties
 
 _ACCOUNT = "projects/{project}/serviceAccounts/{email}"
-_CHANGEABLE = {"displayName": "display_name", "description": "description"}
+_CHANGEABLE = {"description": "description", "displayName": "display_name"}  # in the order of an update's mask
 
 
 class Account(Operations):

@@ -114,13 +114,6 @@ class Channel(Numbered):
         """Return the JSON of the channel: labels are always there."""
         return {"labels": {}, **super().body(planned, updating=updating)}
 
-    def update(
-        self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
-    ) -> Properties:
-        """Change the channel, unless only the provider's own properties have changed."""
-        own = LOCAL | {"forceDelete"}
-        return super().update(resource_id, planned, known, set(changed) - own)
-
     def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
         """Delete the channel."""
         force = "true" if known.get("forceDelete") else "false"

@@ -14,6 +14,8 @@ from typing import Any
 from bezel.standin_providers.google.cloud import Cloud
 from bezel.standin_providers.google.errors import ProviderError, RequestError, failing, prefixed
 from bezel.standin_providers.google.retries import POLICY_SECONDS
+from bezel.standin_providers.lifecycle.comparisons import case_matters
+from bezel.standin_providers.lifecycle.comparisons import member as same_member
 from bezel.standin_providers.lifecycle.resource import Operations, ResourceType, fill, parse, quoted
 from bezel.standin_providers.lifecycle.values import Properties
 
@@ -84,7 +86,9 @@ class Member(Operations):
         bindings = self._policy(path, POLICY_SECONDS).get("bindings", [])
         for binding in bindings:
             condition = binding.get("condition") or {}
-            if (binding.get("role"), condition.get("title", "")) == (role, title) and member in binding["members"]:
+            if (binding.get("role"), condition.get("title", "")) == (role, title) and any(
+                same_member(item, member) for item in binding["members"]
+            ):
                 self._imported["condition"] = condition or None
                 return self._id(path, self._imported)
         where = quoted(self._described(path))
@@ -103,7 +107,7 @@ class Member(Operations):
     def _id(self, path: str, values: Mapping[str, Any]) -> str:
         condition = values.get("condition")
         parts = [condition.get(name) or "" for name in ("title", "description", "expression")] if condition else []
-        return "/".join([self._whole(path), values["role"], values["member"], *parts])
+        return "/".join([self._whole(path), values["role"], lowered(values["member"]), *parts])
 
     def read(self, resource_id: str, values: Mapping[str, Any]) -> Properties | None:
         """Read the member from the policy; None where it is not in it."""
@@ -118,9 +122,11 @@ class Member(Operations):
         with failing(f"Error when reading or editing {where}", unless_absent=True):
             policy = self._policy(path, POLICY_SECONDS)
         binding = next((item for item in policy.get("bindings", []) if _is(item, values)), None)
-        if binding is None or values.get("member") not in binding.get("members", []):
+        members = binding.get("members", []) if binding else []
+        written = next((item for item in members if same_member(item, values.get("member"))), None)
+        if binding is None or written is None:
             return None
-        own = {name: values.get(name) for name in ("role", "member")}
+        own = {"role": values.get("role"), "member": written}
         answer = {**own, "etag": policy.get("etag"), "condition": binding.get("condition")}
         for item in self.kind.fields:
             answer.setdefault(item.name, named.get(item.name))
@@ -193,6 +199,12 @@ class Member(Operations):
         return path.rsplit("/", 1)[-1] if self.kind.parent == "project" else path
 
 
+def lowered(member: str) -> str:
+    """Return a member as the provider writes it: its name in lower case, unless its case has a meaning."""
+    kind, mark, name = member.partition(":")
+    return member if case_matters(member) else f"{kind}{mark}{name.lower()}"
+
+
 def _is(binding: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
     ours, theirs = values.get("condition") or {}, binding.get("condition") or {}
     same = all((ours.get(name) or "") == (theirs.get(name) or "") for name in ("title", "description", "expression"))
@@ -208,6 +220,8 @@ def _bindings(bindings: list[Properties], values: Mapping[str, Any], *, add: boo
         if values.get("condition"):
             target["condition"] = {name: value for name, value in values["condition"].items() if value}
         result.append(target)
-    members = set(target["members"]) - {values["member"]} | ({values["member"]} if add else set())
-    target["members"] = sorted(members)
+    own = lowered(values["member"])
+    for item in result:
+        item["members"] = sorted({lowered(member) for member in item["members"]})
+    target["members"] = sorted({*target["members"], own} if add else {*target["members"]} - {own})
     return sorted((item for item in result if item["members"]), key=lambda item: str(item["role"]))

@@ -30,7 +30,8 @@ class Subnetwork(ComputeOperations):
         for name, verb in _CHANGED_BY_VERB.items():
             if name in changed:
                 with failing(f"Error updating {self.kind.title} {quoted(resource_id)}"):
-                    answer = self.call("POST", f"{resource_id}/{verb}", self.kind.query, {name: planned[name]})
+                    content = {name: planned[name]} if planned[name] else {}  # a false is left out, as everywhere
+                    answer = self.call("POST", f"{resource_id}/{verb}", self.kind.query, content)
                 self.finished(answer, f"Updating {self.kind.title}")
         return self.expect(resource_id, planned)
 

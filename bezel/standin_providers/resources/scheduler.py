@@ -15,6 +15,7 @@ from bezel.standin_providers.lifecycle.values import Properties
 
 # Headers that Google adds, and the provider leaves out of the state.
 _ADDED = {"User-Agent": "Google-Cloud-Scheduler", "Content-Type": "application/octet-stream"}
+_DEADLINE = "180s"  # Google's default, which a create leaves out
 _GOOGLES = re.compile(r"(X-Google-|X-AppEngine-|Content-Length).*")
 
 
@@ -25,6 +26,8 @@ class Job(Operations):
         """Create the job, then pause or resume it."""
         resource_id = fill(self.kind.id, planned)
         content = {"name": resource_id, **self.body(planned)}
+        if content.get("attemptDeadline") == _DEADLINE:
+            del content["attemptDeadline"]
         try:
             self.call("POST", fill(self.kind.collection, planned), self.kind.query, content)
         except RequestError as error:

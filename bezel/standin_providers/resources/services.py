@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 from bezel.standin_providers.google.errors import ProviderError, failing
@@ -85,6 +85,13 @@ class Enabled(Operations):
             state = self.cloud.call("GET", "RESOURCE_MANAGER", f"projects/{project}", GO_CLIENT, until=self.until)
         alive = state.get("lifecycleState", "ACTIVE") == "ACTIVE"
         return {"service": name} if alive and name in self._enabled(project, resource_id) else None
+
+    def update(
+        self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
+    ) -> Properties:
+        """Send nothing: every property that changes in place concerns the provider only, and only the state changes."""
+        del resource_id, known, changed
+        return {"service": planned["service"]}
 
     def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
         """Disable the API where `disableOnDestroy` is set."""
