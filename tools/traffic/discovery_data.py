@@ -196,6 +196,9 @@ _WITHOUT_DOCUMENT = {
     "storage-component.googleapis.com": "Cloud Storage",
     "telemetry.googleapis.com": "Telemetry API",
 }
+# Fields that no document has and the published provider sends all the same, with a value that is not empty: Google
+# takes them. Source: google-beta services/compute/resource_compute_network.go (expandComputeNetworkRoutingConfig).
+_UNDOCUMENTED = {"compute.NetworkRoutingConfig": {"deleteBgpAlwaysCompareMed": "bool"}}
 # Results of operations, by API: messages that no method returns itself.
 _RESULTS = {
     "iam": ("WorkloadIdentityPool", "WorkloadIdentityPoolProvider"),
@@ -244,6 +247,8 @@ def request_messages() -> Json:
         definitions = document(source.document)
         roots = [m["request"]["$ref"] for m in methods_of(definitions) if m["id"] in source.serves and "request" in m]
         messages |= condensed(definitions, roots, source.api)
+    for name, fields in _UNDOCUMENTED.items():
+        messages[name] = dict(sorted((messages[name] | fields).items()))
     return {"source": _told(), "messages": messages}
 
 

@@ -90,6 +90,27 @@ def test_what_is_read_is_what_was_sent_with_full_links_and_the_defaults(made):
         assert (listed["kind"], len(listed["items"])) == (f"compute#{kind}", 1)
 
 
+SENT_BY_THE_PROVIDER = {"routingMode": "GLOBAL", "bgpBestPathSelectionMode": "STANDARD", "bgpAlwaysCompareMed": True}
+
+
+@pytest.mark.parametrize("name", ["deleteBgpAlwaysCompareMed", "delete_bgp_always_compare_med"])
+@pytest.mark.parametrize("deletes", [True, False])
+def test_a_networks_routing_is_taken_as_the_provider_sends_it(project, name, deletes):
+    routing = {**SENT_BY_THE_PROVIDER, name: deletes}
+    project.ok("POST", NETWORKS, {**SENT["networks"], "routingConfig": routing})
+    kept = dict(SENT_BY_THE_PROVIDER)
+    if deletes:
+        del kept["bgpAlwaysCompareMed"]
+    assert project.ok("GET", f"{NETWORKS}/net")["routingConfig"] == kept
+    project.ok("PATCH", f"{NETWORKS}/net", {"routingConfig": {name: True}})
+    assert "bgpAlwaysCompareMed" not in project.ok("GET", f"{NETWORKS}/net")["routingConfig"]
+
+
+def test_a_networks_routing_of_another_name_or_kind_is_refused(project):
+    for routing in ({"deleteBgpAlwaysCompareMeds": False}, {"deleteBgpAlwaysCompareMed": "x"}):
+        project.refused(400, "POST", NETWORKS, {**SENT["networks"], "routingConfig": routing})
+
+
 def test_a_name_that_is_taken_is_refused_and_the_same_request_is_not(project):
     again = {"requestId": "11111111-2222-3333-4444-555555555555"}
     first = project.ok("POST", NETWORKS, SENT["networks"], **again)

@@ -29,6 +29,10 @@ STATUSES = {
 }  # fmt: skip
 # The documents whose requests may say null anywhere: "remove this".
 NULL_REMOVES = {"storage.v1", "compute.beta"}
+# What no document has and the published provider sends, by document and schema.
+UNDOCUMENTED: dict[tuple[str, str], Json] = {
+    ("compute.beta", "NetworkRoutingConfig"): {"deleteBgpAlwaysCompareMed": {"type": "boolean"}}
+}
 # What an operation or an error may hold as google.protobuf.Any: type -> (document, schema) or its fields.
 ANYTHING = {
     "google.cloud.run.v2.Service": ("run.v2", "GoogleCloudRunV2Service"),
@@ -192,6 +196,8 @@ def problems(value: object, schema: Json, name: str, where: str, *, answers: boo
 
 def _object_problems(value: Json, schema: Json, name: str, where: str, *, answers: bool) -> list[str]:
     found, fields = [], schema.get("properties", {})
+    if not answers:
+        fields = fields | UNDOCUMENTED.get((name, schema.get("id", "")), {})
     for key, item in value.items():
         inner = fields.get(key if answers or key in fields else _camel(key), schema.get("additionalProperties"))
         if inner is None and not answers and (item is None or item == []):
