@@ -244,23 +244,54 @@ def test_an_ignored_change_is_none_and_others_beside_it_show(gcp: Provider) -> N
     wanted = changed(PROGRAMS[SERVICE], "template.containers.0.args.1", "--seed=1")
     wanted["description"] = "new"
     answer = gcp.diff(SERVICE, resource_id, made, wanted, ignoreChanges=["template.containers"])
-    assert list(answer.diffs) == ["description"]
+    assert detailed(answer) == {"description": "UPDATE", **NEVER_READ}
 
 
-def test_a_map_that_was_never_read_shows_beside_a_change_in_its_object_and_nowhere_else(gcp: Provider) -> None:
+NEVER_READ = {"template.annotations": "ADD", "template.labels": "ADD"}
+
+
+def test_a_map_that_was_never_read_shows_beside_any_change(gcp: Provider) -> None:
     resource_id, made = gcp.create(SERVICE, PROGRAMS[SERVICE])
     assert made["template"]["labels"] is None
     wanted = changed(PROGRAMS[SERVICE], "template.containers.0.args.1", "--seed=1")
     assert detailed(gcp.diff(SERVICE, resource_id, made, wanted)) == {
         "template.containers[0].args[1]": "UPDATE",
-        "template.annotations": "ADD",
-        "template.labels": "ADD",
+        **NEVER_READ,
     }
     updated = gcp.update(SERVICE, resource_id, made, wanted)
     assert updated["template"]["labels"] == {}
     assert updated["annotations"] is None, "that stays null until the first refresh"
     elsewhere = changed(PROGRAMS[SERVICE], "description", "new")
-    assert detailed(gcp.diff(SERVICE, resource_id, made, elsewhere)) == {"description": "UPDATE"}
+    assert detailed(gcp.diff(SERVICE, resource_id, made, elsewhere)) == {"description": "UPDATE", **NEVER_READ}
+    assert detailed(gcp.diff(SERVICE, resource_id, made, PROGRAMS[SERVICE])) == {}, "alone they are no change"
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after", "found"),
+    [
+        ("customAudiences", None, ["a", "b"], {"customAudiences": "ADD"}),
+        ("customAudiences", ["a"], ["a", "b"], {"customAudiences[1]": "ADD"}),
+        ("customAudiences", ["a", "b"], ["a"], {"customAudiences[1]": "DELETE"}),
+        ("customAudiences", ["a", "b"], None, {"customAudiences": "DELETE"}),
+        ("customAudiences", ["a", "b"], [], {"customAudiences": "DELETE"}),
+        ("annotations", None, {"a": "b", "c": "d"}, {"annotations": "ADD"}),
+        ("annotations", {"a": "b"}, {"a": "b", "c": "d"}, {"annotations.c": "ADD"}),
+        ("annotations", {"a": "b"}, None, {"annotations.a": "DELETE"}),
+        ("template.containers.0.volumeMounts", [{"name": "m", "mountPath": "/m"}], [], {
+            "template.containers[0].volumeMounts": "DELETE",
+        }),
+    ],
+)  # fmt: skip
+def test_a_whole_list_or_map_is_named_as_such(
+    path: str, before: Any, after: Any, found: dict[str, str], gcp: Provider
+) -> None:
+    def with_value(value: Any) -> dict[str, Any]:
+        return PROGRAMS[SERVICE] if value is None else changed(PROGRAMS[SERVICE], path, value)
+
+    resource_id, made = gcp.create(SERVICE, with_value(before))
+    shown = detailed(gcp.diff(SERVICE, resource_id, made, with_value(after)))
+    followers = {name for name in shown if name.startswith("effective")} | NEVER_READ.keys()
+    assert {name: how for name, how in shown.items() if name not in followers} == found
 
 
 def test_an_unknown_value_is_a_change_until_it_is_known(gcp: Provider) -> None:

@@ -112,10 +112,8 @@ def without_ignored(found: Iterable["Difference"], ignored: Collection[str]) -> 
         ignored: Paths of properties whose changes the program ignores.
     """
     left = [difference for difference in found if not any(_within(difference.path, path) for path in ignored)]
-    for difference in left:
-        parent = difference.path.rpartition(".")[0]
-        if not difference.secondary or any(_within(other.path, parent) for other in left if not other.secondary):
-            yield difference
+    if not all(difference.secondary for difference in left):
+        yield from left
 
 
 def _within(path: str, parent: str) -> bool:
@@ -130,7 +128,7 @@ class Difference:
         path: Path of the value.
         kind: ADD, DELETE or UPDATE.
         replaces: Whether it requires a new resource.
-        secondary: Whether it is reported only together with another difference in the same object.
+        secondary: Whether it is reported only together with another difference of the resource.
     """
 
     path: str
@@ -171,19 +169,19 @@ def _field(field: Field, old: Any, new: Any, path: str, *, replaces: bool) -> It
     elif field.kind is Kind.BLOCK and isinstance(old, Mapping) and isinstance(new, Mapping):
         found = list(differences(field.fields, old, new, path + "."))
         yield from _replaced(field, old, new, path) if found and field.marks & Mark.SET else found
-        if found and not field.marks & Mark.SET:
+        if not field.marks & Mark.SET:
             yield from _secondary(field, old, new, path)
     elif field.kind is Kind.TABLE and not (zero(old) and zero(new)):
-        yield from _table(old or {}, new or {}, path, replaces=replaces)
+        yield from _table(old, new or {}, path, replaces=replaces)
     elif field.kind in (Kind.BLOCKS, Kind.ITEMS) and not (zero(old) and zero(new)):
-        yield from _list(field, old or [], new or [], path, replaces=replaces)
+        yield from _list(field, old, new or [], path, replaces=replaces)
     elif not _same(field, old, new):
         replaces = replaces or bool(field.renews and field.renews(old, new))
         yield Difference(path, _kind(old, new), replaces or _needs_new(field, old, new))
 
 
 def _secondary(field: Field, old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[Difference]:
-    """Report maps that were never read as added where another value of their object changes, as recorded."""
+    """Report the maps of an object that were never read as added, wherever else the resource changes, as recorded."""
     for inner in field.fields:
         if inner.kind is Kind.TABLE and old.get(inner.name) is None and zero(new.get(inner.name)):
             yield Difference(f"{path}.{inner.name}", "ADD", replaces=False, secondary=True)
@@ -220,14 +218,25 @@ def _same(field: Field, old: Any, new: Any) -> bool:
     return old == new or (zero(old) and zero(new)) or bool(field.same and field.same(old, new))
 
 
-def _table(old: Mapping[str, Any], new: Mapping[str, Any], path: str, *, replaces: bool) -> Iterator[Difference]:
+def _table(
+    old: Mapping[str, Any] | None, new: Mapping[str, Any], path: str, *, replaces: bool
+) -> Iterator[Difference]:
+    if old is None:
+        yield Difference(path, "ADD", replaces)
+        return
     for key in sorted(old.keys() | new.keys()):
         if old.get(key) != new.get(key):
             where = f"{path}.{key}" if key.replace("_", "a").isalnum() else f'{path}["{key}"]'
             yield Difference(where, _kind(old.get(key), new.get(key)), replaces)
 
 
-def _list(field: Field, old: list[Any], new: list[Any], path: str, *, replaces: bool) -> Iterator[Difference]:
+def _list(field: Field, old: list[Any] | None, new: list[Any], path: str, *, replaces: bool) -> Iterator[Difference]:
+    if old is None or not new:  # the whole list is added or removed
+        kind, renewed = ("DELETE", any(_needs_new(field, item, None) for item in old)) if old else (
+            "ADD", any(_needs_new(field, None, item) for item in new)
+        )
+        yield Difference(path, kind, replaces or renewed)
+        return
     for index in range(max(len(old), len(new))):
         before = old[index] if index < len(old) else None
         after = new[index] if index < len(new) else None

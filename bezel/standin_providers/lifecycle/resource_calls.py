@@ -143,7 +143,7 @@ class ResourceCalls:
             ProviderError: The resource is gone.
         """
         planned = self.planned(kind, news, known)
-        changed = {item.top for item in differences(kind.fields, known, planned)}
+        changed = {item.top for item in differences(kind.fields, known, planned) if not item.secondary}
         if preview:
             # What Google computes stays known and old: the bridge's preview cannot tell what an update changes there.
             return self.seal(kind, {**planned, "id": resource_id})
