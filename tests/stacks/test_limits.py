@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from bezel.planner import make_plan
-from stacks.dispatch import deploy
 from bezel.standin_providers.resources import TYPES
+from stacks.dispatch import deploy
 from stacks.limits import CHANGE_SECONDS, DELETE_SECONDS, limited_operations
 from tests.stacks.test_every_stack import PROJECT, STACKS
 from tests.support.components.fake_engine import Declared, declare

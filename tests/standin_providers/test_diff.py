@@ -211,7 +211,9 @@ def test_a_removed_block_replaces_where_it_had_more_than_its_default(gcp: Provid
     assert gcp.diff(UPTIME, resource_id, made, changed(posted, "httpCheck", None)).replaces
     without = changed(PROGRAMS[UPTIME], "httpCheck", None)
     resource_id, made = gcp.create(UPTIME, without)
-    assert gcp.diff(UPTIME, resource_id, made, PROGRAMS[UPTIME]).replaces, "a new one has the default, which is a change"
+    assert gcp.diff(UPTIME, resource_id, made, PROGRAMS[UPTIME]).replaces, (
+        "a new one has the default, which is a change"
+    )
 
 
 def test_what_is_in_a_block_says_for_itself_what_its_change_takes(gcp: Provider) -> None:

@@ -129,6 +129,27 @@ def test_a_policy_is_named_as_the_provider_describes_its_resource(google: FakeGo
     assert text_of(gcp.create, MEMBER, member) == one(applying)
 
 
+@pytest.mark.parametrize(
+    ("kind", "described", "batched"),
+    [("gcp:projects/iAMMember:IAMMember", 'project "bezel-local"', True), (MEMBER, 'storage bucket "b/models"', False)],
+)
+def test_a_change_of_a_projects_policy_is_named_in_the_words_of_the_batch(
+    kind: str, described: str, batched: bool, google: FakeGoogle, gcp: Provider
+) -> None:
+    program = PROGRAMS[kind]
+    request = f"{program['role']} {program['member']}"
+    resource_id, made = gcp.create(kind, program)
+    why = f"Error applying IAM policy for {described}: Error setting IAM policy for {described}: {REFUSED}"
+    google.fail("(POST .*setIamPolicy|PUT .*/iam)", 403, NO)
+    head = f"Request `Create IAM Members {request} for {described}` returned error: " if batched else ""
+    assert text_of(gcp.create, kind, program) == one(f"{head}{why}")
+    google.fail("(POST .*setIamPolicy|PUT .*/iam)", 403, NO)
+    text = text_of(gcp.delete, kind, resource_id, made)
+    quoted = described.replace('"', r"\"")
+    head = f'Request `Delete IAM Members {request} for "{quoted}"` returned error: '
+    assert text.endswith(f": {head if batched else ''}{why}\n\n")
+
+
 @pytest.mark.slow
 def test_an_api_that_cannot_be_enabled_is_named_in_the_words_of_the_batch(google: FakeGoogle, gcp: Provider) -> None:
     name = PROGRAMS[ENABLED]["service"]

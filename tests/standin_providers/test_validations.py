@@ -112,7 +112,13 @@ CASES: list[tuple[str, str, Any, Any, str]] = [  # type, property, accepted, ref
         for refused in ({}, {"creditTypes": ["a"]})
     ],
     *[
-        (JOB, "retryConfig", {name: value}, {}, "one of `retry_config.0.max_backoff_duration,retry_config.0.max_doublings")
+        (
+            JOB,
+            "retryConfig",
+            {name: value},
+            {},
+            "one of `retry_config.0.max_backoff_duration,retry_config.0.max_doublings",
+        )
         for name, value in {"retryCount": 1, "maxRetryDuration": "1s", "maxDoublings": 1}.items()
     ],
     (JOB, "retryConfig", {"minBackoffDuration": "1s"}, {}, "must be specified"),

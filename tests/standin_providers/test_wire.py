@@ -75,9 +75,7 @@ def test_a_deletion_policy_alone_is_not_sent(kind: str, google: FakeGoogle, gcp:
 
 @pytest.mark.parametrize("name", ["disableOnDestroy", "disableDependentServices", "checkIfServiceHasUsageOnDestroy"])
 @pytest.mark.parametrize("value", [True, False])
-def test_an_apis_own_settings_change_the_state_alone(
-    name: str, value: bool, google: FakeGoogle, gcp: Provider
-) -> None:
+def test_an_apis_own_settings_change_the_state_alone(name: str, value: bool, google: FakeGoogle, gcp: Provider) -> None:
     program = {**PROGRAMS[ENABLED], name: not value}
     resource_id, made = gcp.create(ENABLED, program)
     google.requests.clear()
@@ -273,7 +271,9 @@ def test_a_jobs_default_deadline_is_left_out_at_its_creation(
     assert not gcp.diff(JOB, resource_id, made, program).diffs
 
 
-@pytest.mark.parametrize(("before", "after", "sent"), [(True, False, {}), (False, True, {"privateIpGoogleAccess": True})])
+@pytest.mark.parametrize(
+    ("before", "after", "sent"), [(True, False, {}), (False, True, {"privateIpGoogleAccess": True})]
+)
 def test_a_switched_private_access_is_sent_where_it_is_on(
     before: bool, after: bool, sent: dict[str, Any], google: FakeGoogle, gcp: Provider
 ) -> None:

@@ -64,6 +64,17 @@ def test_the_table_of_the_rules_is_current() -> None:
                     "evidence": "google-beta transport/batcher.go",
                 },
                 {
+                    "what": "an API that does not exist",
+                    "why": "the published provider says `failed to enable services: failed on request preconditions` "
+                    "before Google's words, the stand-in `failed to send enable services request`",
+                    "evidence": "driven",
+                },
+                {
+                    "what": "a secret whose ttl changes with something else",
+                    "why": "the same paths are in the updateMask in another order, which means nothing to Google",
+                    "evidence": "driven",
+                },
+                {
                     "what": "requests after the limit",
                     "why": "where the limit passes during a request, the published provider reports the failure and "
                     "may send that request again in the background; the stand-in sends nothing more",

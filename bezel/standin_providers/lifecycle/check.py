@@ -108,8 +108,10 @@ class _Check:
 
     def _item(self, item: Any, path: str) -> Any:
         """Check one text of a list or a map."""
-        return self._refuse(item, _WORDS[Kind.TEXT], path) if isinstance(item, (Mapping, list)) or item is None else (
-            _text(item)
+        return (
+            self._refuse(item, _WORDS[Kind.TEXT], path)
+            if isinstance(item, (Mapping, list)) or item is None
+            else (_text(item))
         )
 
     def _refuse(self, value: Any, word: str, path: str) -> Any:

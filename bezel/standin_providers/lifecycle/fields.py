@@ -103,7 +103,8 @@ def read_fields(table: Mapping[str, Any], groups: Mapping[str, Any]) -> Fields:
     """Return the fields of a table of properties.
 
     A property is a text: its kind and marks, then `same=` and `renews=` with a comparison's name, `hash=`, `kept=`,
-    `wire=`, `name=` with the published provider's name, and last `default=`. An object is a table that has this text as "@".
+    `wire=`, `name=` with the published provider's name, and last `default=`. An object is a table that has this text
+    as "@".
 
     Args:
         table: The properties by name; "@groups" names tables of `groups` to insert.

@@ -218,9 +218,7 @@ def _same(field: Field, old: Any, new: Any) -> bool:
     return old == new or (zero(old) and zero(new)) or bool(field.same and field.same(old, new))
 
 
-def _table(
-    old: Mapping[str, Any] | None, new: Mapping[str, Any], path: str, *, replaces: bool
-) -> Iterator[Difference]:
+def _table(old: Mapping[str, Any] | None, new: Mapping[str, Any], path: str, *, replaces: bool) -> Iterator[Difference]:
     if old is None:
         yield Difference(path, "ADD", replaces)
         return
@@ -232,8 +230,10 @@ def _table(
 
 def _list(field: Field, old: list[Any] | None, new: list[Any], path: str, *, replaces: bool) -> Iterator[Difference]:
     if old is None or not new:  # the whole list is added or removed
-        kind, renewed = ("DELETE", any(_needs_new(field, item, None) for item in old)) if old else (
-            "ADD", any(_needs_new(field, None, item) for item in new)
+        kind, renewed = (
+            ("DELETE", any(_needs_new(field, item, None) for item in old))
+            if old
+            else ("ADD", any(_needs_new(field, None, item) for item in new))
         )
         yield Difference(path, kind, replaces or renewed)
         return

@@ -62,7 +62,7 @@ class ResourceCalls:
         """
         name_field = kind.autoname
         inputs = dict(news)
-        # A name that the program no longer sets stays, whoever gave it: the bridge completes it from the state.
+        # A name that the program no longer sets stays, generated or not: the bridge completes it from the state.
         state = olds.get(name_field)
         auto = bool(name_field) and news.get(name_field) is None and (isinstance(state, str) or proposed != "")
         own = name.lower() if kind.lowercase else name

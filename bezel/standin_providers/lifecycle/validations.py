@@ -64,7 +64,9 @@ def refused_plan(
         validations: The type's rules.
     """
     left = {key: value for key, value in (known or {}).items() if value and key not in inputs}
-    return [reason for _, reason in _object(_Object(fields, left | dict(inputs), "", "", ""), validations, planned=True)]
+    return [
+        reason for _, reason in _object(_Object(fields, left | dict(inputs), "", "", ""), validations, planned=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +103,7 @@ def _object(item: _Object, validations: Validations, *, planned: bool) -> Iterat
             yield from _together(rule, item)
 
 
-def _refused(
-    declared: Field, rule: Mapping[str, Any] | None, path: str, wire: str, value: Any
-) -> Iterator[Failure]:
+def _refused(declared: Field, rule: Mapping[str, Any] | None, path: str, wire: str, value: Any) -> Iterator[Failure]:
     """Check a value by its rule; what is one of some values in a list is each of its items."""
     if declared.kind is Kind.ITEMS and isinstance(value, list) and rule and "one_of" in rule:
         for index, member in enumerate(value):
@@ -272,7 +272,9 @@ def _base64(wire: str, value: Any, allowed: object) -> str:
         base64.b64decode(re.sub(r"[\r\n]", "", str(value)), validate=True)  # Go passes over line ends
     except (binascii.Error, ValueError):
         functions = "base64encode() or filebase64() to supply a valid base64 string"
-        text = f"could not decode {json.dumps(value)} as a valid base64 value. Please use the terraform base64 functions"
+        text = (
+            f"could not decode {json.dumps(value)} as a valid base64 value. Please use the terraform base64 functions"
+        )
         return f"{text} such as {functions}"
     return ""
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from bezel.standin_providers.google.errors import RequestError, failing, not_created
-from bezel.standin_providers.lifecycle.resource import LOCAL, Operations, fill, quoted
+from bezel.standin_providers.lifecycle.resource import Operations, fill, quoted
 from bezel.standin_providers.lifecycle.values import Properties
 
 _FILTER = "budgetFilter"

@@ -4,10 +4,11 @@ The policy's etag guards against two writers; after a conflict it is read again,
 the path of the policy and the name of its parent; everything else is the same for all of them.
 """
 
+import contextlib
 import itertools
 import random
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +39,7 @@ class MemberType(ResourceType):
         put: HTTP method that writes it.
         suffixes: The suffixes of the resource's path to read and to write its policy.
         mask: The `updateMask` of a write.
+        batched: The provider collects the changes of one policy, and names each in its errors.
     """
 
     parent: str = ""
@@ -48,6 +50,7 @@ class MemberType(ResourceType):
     put: str = "POST"
     suffixes: Sequence[str] = (":getIamPolicy", ":setIamPolicy")
     mask: str = ""
+    batched: bool = False
 
 
 class Member(Operations):
@@ -63,7 +66,8 @@ class Member(Operations):
         """Add the member to the policy."""
         values = self._named(planned)
         path = fill(self.kind.id, values)
-        self._change(path, planned, add=True)
+        with self._collected("Create", planned, self._described(path)):
+            self._change(path, planned, add=True)
         return self.made(self._id(path, planned), planned)
 
     def identify(self, resource_id: str, values: Mapping[str, Any]) -> str:
@@ -139,7 +143,8 @@ class Member(Operations):
         own_name = f"role {quoted(str(known['member']))}, {quoted(str(known['role']))}"  # in this order, as there
         where = f"Resource {self._whole(path)} for IAM Member ({own_name})"
         with failing(f"Error when reading or editing {where}", unless_absent=True):
-            self._change(path, known, add=False)
+            with self._collected("Delete", known, quoted(self._described(path))):
+                self._change(path, known, add=False)
             self._policy(path)  # as the provider does, which reads until the change shows
 
     def update(
@@ -148,6 +153,13 @@ class Member(Operations):
         """Read the member: no property of it changes in place, and a repeated update only reads."""
         del known, changed
         return self.expect(resource_id, planned)
+
+    @contextlib.contextmanager
+    def _collected(self, verb: str, values: Mapping[str, Any], described: str) -> Iterator[None]:
+        """Put the request of a batch before its error, where the provider makes batches of changes."""
+        request = f"`{verb} IAM Members {values['role']} {values['member']} for {described}`"
+        with failing(f"Request {request} returned error") if self.kind.batched else contextlib.nullcontext():
+            yield
 
     def _change(self, path: str, values: Mapping[str, Any], *, add: bool) -> None:
         kind, described = self.kind, self._described(path)
