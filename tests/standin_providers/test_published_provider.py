@@ -7,6 +7,7 @@ itself, with the source that shows the behaviour; the last test compares the tab
 import functools
 import inspect
 import json
+import tomllib
 from collections.abc import Callable
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -362,38 +363,8 @@ def test_the_table_of_the_published_providers_behaviour() -> None:
         "https://github.com/zclconf/go-cty: cty/set_internals.go",
         "test_mapping.py",
     )
-    elsewhere = [
-        (
-            "check",
-            "a name that the program no longer sets stays, generated or not",
-            f"{BRIDGE}: pkg/tfbridge, ComputeAutoNameDefault (PriorValue); recordings: Diff without `name`",
-            "test_check.py: test_a_name_that_the_program_no_longer_sets_stays",
-        ),
-        (
-            "check",
-            "a default that is filled in does not count where one of some properties is needed: `httpCheck: {}`",
-            f"{SEEN}; AtLeastOneOf in {GOOGLE}: services/billing, cloudscheduler, monitoring",
-            "test_validations.py",
-        ),
-        (
-            "check",
-            "a single value is taken for a list of one",
-            "recordings: accepted values of a Service",
-            "test_check.py: test_a_single_value_is_a_list_of_one",
-        ),
-        (
-            "preview",
-            "some plans are refused whose inputs pass Check: a firewall without a source, a job with two tokens",
-            f"{GOOGLE}: resourceComputeFirewallSourceFieldsCustomizeDiff; {MODULES}: validateAuthHeaders",
-            "test_validations.py: test_a_plan_is_refused_in_the_preview_and_not_by_check",
-        ),
-        (
-            "preview",
-            "a property that Google chooses where the program sets none keeps its value when the program removes it",
-            "recordings: 137 single changes of a Service; terraform-plugin-sdk: helper/schema, finalizeDiff",
-            "test_diff.py: test_a_single_change_has_the_providers_verdict; test_recorded_verdicts.py",
-        ),
-    ]
+    elsewhere = tomllib.loads(Path(__file__).with_name("published_elsewhere.toml").read_text())
+    tested = [(row["area"], row["behaviour"], row["evidence"], row["test"]) for row in elsewhere["row"]]
     check_results(
         "provider-published",
         {
@@ -406,43 +377,7 @@ def test_the_table_of_the_published_providers_behaviour() -> None:
             "command": "pytest tests/standin_providers/test_published_provider.py",
             "stamp": None,
             "columns": ["area", "behaviour", "source", "test"],
-            "rows": [list(item) for item in sorted([*ROWS, *elsewhere, refusals, sets], key=lambda item: item[:2])],
-            "notes": [
-                {
-                    "what": "the preview of an update",
-                    "why": "absent values are an empty text, false, 0 or an empty list with the published provider, "
-                    "and null with the stand-in",
-                    "evidence": SEEN,
-                },
-                {
-                    "what": "a label that is deleted by hand",
-                    "why": "the published provider keeps its key with an empty value in the state after a refresh; the "
-                    "stand-in leaves it out, and both add it at the next update",
-                    "evidence": SEEN,
-                },
-                {
-                    "what": "a location after a refresh of a bucket",
-                    "why": "the inputs have it as Google spells it with the stand-in (`US-EAST4`), and as the program "
-                    "does with the published provider",
-                    "evidence": SEEN,
-                },
-                {
-                    "what": "a list from which an item before the last is taken",
-                    "why": "the published provider names the item that is gone, the stand-in every place that differs; "
-                    "the verdict is the same",
-                    "evidence": "recordings: multiRegionSettings.regions",
-                },
-                {
-                    "what": "an import of a policy's member by its id",
-                    "why": "the stand-in also takes the id that a state has (`.../roles/...`), with which a state is "
-                    "repaired after a kill",
-                    "evidence": f"{GOOGLE}: tpgiamresource, iamMemberImport",
-                },
-                {
-                    "what": "the time limit of a delete",
-                    "why": "the bridge drops it for every type; the stand-in keeps it where the type has one",
-                    "evidence": f"{BRIDGE}: pkg/tfshim/sdk-v2, NewDestroyDiff",
-                },
-            ],
+            "rows": [list(item) for item in sorted([*ROWS, *tested, refusals, sets], key=lambda item: item[:2])],
+            "notes": elsewhere["note"],
         },
     )
