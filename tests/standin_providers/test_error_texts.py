@@ -248,11 +248,15 @@ def test_no_limit_is_warned_of_that_is_kept_or_not_set(
     assert engine[0].logged == []
 
 
-def test_an_ignored_limit_bounds_nothing(google: FakeGoogle, attached: Provider) -> None:
-    google.fail("PUT .*", 409, NO)  # one more round of reading and writing the policy
-    attached.create(MEMBER, PROGRAMS[MEMBER], timeout=0.001)
-    google.polls = 1000
-    assert "timeout" in text_of(attached.create, SERVICE, PROGRAMS[SERVICE], timeout=0.001)
+def test_an_ignored_limit_bounds_nothing(google: FakeGoogle) -> None:
+    quick = ServedProvider(GooglePlugin({**google.environment(), "BEZEL_SPEED": "1000"}))
+    try:
+        google.fail("PUT .*", 503, NO, times=9)  # for longer than the half minute that a limit of nothing leaves
+        quick.create(MEMBER, PROGRAMS[MEMBER], timeout=0.001)
+        google.fail("POST .*/secrets", 503, NO, times=9)
+        assert "timeout: 0s" in text_of(quick.create, SECRET, PROGRAMS[SECRET], timeout=0.001)
+    finally:
+        quick.close()
 
 
 def test_a_create_that_is_refused_logs_no_advice_and_no_prefix(engine: tuple[Engine, str], attached: Provider) -> None:
