@@ -138,6 +138,26 @@ def _member(bucket: str) -> dict[str, str]:
     return {"bucket": bucket, "role": "roles/storage.objectViewer", "member": "user:a@example.com"}
 
 
+LABELLED = [token for token, kind in TYPES.items() if any(item.name == "effectiveLabels" for item in kind.fields)]
+
+
+@row("state", "a label that is deleted by hand stays as a key without a value", f"{GOOGLE}: tpgresource, SetLabels")
+@pytest.mark.parametrize("kind", LABELLED)
+def test_a_label_that_is_deleted_by_hand_stays_without_a_value(kind: str, google: FakeGoogle, gcp: Provider) -> None:
+    program = {**PROGRAMS[kind], "labels": {"app": "vllm", "tier": "a"}}
+    resource_id, made = gcp.create(kind, program)
+    thing = next(item for item in google.things.values() if item.get("labels", {}).get("app"))
+    del thing["labels"]["app"]
+    again = gcp.read(kind, resource_id, made, gcp.inputs(kind, program))
+    found = decode(again.properties)
+    assert found["labels"] == {"app": "", "tier": "a"}
+    assert "app" not in found["effectiveLabels"]
+    assert list(gcp.diff(kind, resource_id, found, program).diffs), "the next update adds it"
+    thing["labels"].clear()
+    bare = decode(gcp.read(kind, resource_id, made, gcp.inputs(kind, program)).properties)
+    assert bare["labels"] == {}
+
+
 @row("state", "the id of a conditional member: title, description and expression", f"{GOOGLE}: tpgiamresource, String")
 def test_the_id_of_a_conditional_member_has_the_whole_condition(google: FakeGoogle, gcp: Provider) -> None:
     program = {**PROGRAMS[MEMBER], "condition": {"title": "soon a", "expression": "request.time < b"}}

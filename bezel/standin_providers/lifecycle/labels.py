@@ -51,5 +51,6 @@ def show_labels(outputs: Properties, prior: Mapping[str, Any], *, fresh: bool) -
         for part in parts if every in outputs else ():
             before = prior.get(part)
             keys = before if isinstance(before, Mapping) else {}
-            shown = {key: outputs[every][key] for key in keys if key in outputs[every]}
+            # A key that was deleted at Google stays with an empty value, unless no label is left there.
+            shown = {key: outputs[every].get(key, "") for key in keys} if outputs[every] else {}
             outputs[part] = None if fresh and not shown and before is None else shown
