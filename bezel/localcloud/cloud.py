@@ -33,6 +33,8 @@ from bezel.localcloud.core.store import Store
 from bezel.localcloud.faults.platform import FaultyAccess, FaultyOperations, FaultyTokens
 from bezel.localcloud.faults.registry import Faults
 from bezel.localcloud.faults.wire import FaultMiddleware
+from bezel.localcloud.http.client_forms import ClientForms
+from bezel.localcloud.http.request_bodies import LARGEST_MESSAGE, LARGEST_OBJECT
 from bezel.localcloud.http.request_log import Breakpoints, WireLog
 from bezel.localcloud.machines.node_spec import NodeHost
 from bezel.localcloud.processes.sockets import Sockets
@@ -46,7 +48,7 @@ from bezel.localcloud.services.monitoring.quota_use import QuotaUse
 from bezel.localcloud.services.monitoring.service_use import ServiceUse
 from bezel.localcloud.services.scheduler.dispatcher import Scheduler
 
-_TOKEN_REQUEST, _MESSAGE, _OBJECT = 64 << 10, 10 << 20, 5 << 40  # bytes; the last two are Google's limits
+_TOKEN_REQUEST = 64 << 10  # bytes
 
 
 def largest_body(path: str) -> int:
@@ -56,7 +58,7 @@ def largest_body(path: str) -> int:
     from bezel.localcloud.services.storage.xml.routes import bucket_path
 
     blob = path.startswith("/v2/") and "/blobs/uploads" in path
-    return _OBJECT if blob or path.startswith("/upload/") or bucket_path(path) else _MESSAGE
+    return LARGEST_OBJECT if blob or path.startswith("/upload/") or bucket_path(path) else LARGEST_MESSAGE
 
 
 class Cloud:
@@ -194,7 +196,7 @@ class Cloud:
         app = Starlette(routes=places, exception_handlers={404: not_found, 405: not_found})
         app.router.redirect_slashes = False
         logged = WireLog(FaultMiddleware(app, self.faults, "api"), self.layout.wire_log, self.holds)
-        return BarePaths(logged, apis)
+        return ClientForms(BarePaths(logged, apis))
 
 
 def _policy(grants: frozenset[tuple[str, str]]) -> Json:

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.clients]
 COMPUTE = f"/compute/v1/projects/{PROJECT}"
 JOBS = f"/run/v2/projects/{PROJECT}/locations/{REGION}/jobs"
 METADATA = ("GCE_METADATA_HOST", "GCE_METADATA_IP")  # a container's variables
-# Calls that localcloud answers with 501, by program.
+# Calls that localcloud refuses as not served, by program.
 NOT_SERVED = {
     "google_secrets": {"list_locations"},
     "google_kms": {"create_crypto_key to sign", "generate_random_bytes"},

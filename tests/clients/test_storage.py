@@ -49,7 +49,7 @@ def test_the_library_of_cloud_storage_works_unmodified(variables, kms_key):
         71,
         "google-cloud-storage from PyPI, unmodified but for `api_endpoint`, with the key file of `bezel local env`: "
         "every public method of clients, buckets, objects, transfers and batches that calls a server, and signed URLs "
-        "and forms, sent by requests. What is not served is answered with 501, naming the method.",
+        "and forms, sent by requests. What is not served is refused with its name.",
         "tests/clients/test_storage.py",
         calls,
     )

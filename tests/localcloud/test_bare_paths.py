@@ -51,7 +51,7 @@ def test_a_path_without_a_prefix_is_that_of_its_api(verb, path, prefix):
 def test_a_bare_path_is_served_as_the_prefixed_one_and_a_registrys_path_stays(cloud):
     assert cloud.get(f"/v1/{PARENT}/secrets").json() == cloud.get(f"/secretmanager/v1/{PARENT}/secrets").json()
     assert cloud.get(f"/v1/{PARENT}/secrets/absent").status_code == 404
-    assert cloud.post(f"/v1/{PARENT}/serviceAccounts/x:signBlob").status_code == 501
+    assert cloud.post(f"/v1/{PARENT}/serviceAccounts/x:signBlob").status_code == 400
     assert "manifests" not in cloud.get("/v2/vllm/vllm-openai/tags/list").text
     assert cloud.get("/v2/vllm/vllm-openai/tags/list").json()["name"] == "vllm/vllm-openai"
     assert cloud.get("/v7/projects/x").status_code == 404

@@ -164,7 +164,7 @@ def test_a_budget_that_cannot_be_is_refused_with_its_reason(project, wrong, word
     ],
 )
 def test_what_a_budget_has_here_no_use_for_is_not_served(project, beyond, word):
-    assert word in project.refused(501, "POST", BUDGETS, {"amount": MONEY} | beyond)["message"]
+    assert word in project.refused(400, "POST", BUDGETS, {"amount": MONEY} | beyond)["message"]
 
 
 def test_a_channel_is_made_changed_and_deleted(project):
@@ -191,7 +191,7 @@ def test_a_channel_is_made_changed_and_deleted(project):
         (MAIL | {"labels": {"email_address": "a@b.de", "password": "p"}}, 400, "no label password"),
         (MAIL | {"displayName": "x" * 513}, 400, "displayName"),
         (MAIL | {"userLabels": {"Team": "a"}}, 400, "userLabels"),
-        ({"type": "slack", "labels": {"auth_token": "t"}}, 501, "notification channels of the type slack"),
+        ({"type": "slack", "labels": {"auth_token": "t"}}, 400, "notification channels of the type slack"),
     ],
 )
 def test_a_channel_that_cannot_be_is_refused(project, wrong, status, word):
@@ -202,5 +202,5 @@ def test_a_channel_that_cannot_be_is_refused(project, wrong, status, word):
 @pytest.mark.parametrize("verb", ["sendVerificationCode", "getVerificationCode", "verify"])
 def test_verification_is_refused_by_its_name(project, verb):
     made = project.ok("POST", CHANNELS, MAIL)
-    refusal = project.refused(501, "POST", f"/monitoring/v3/{made['name']}:{verb}", {})
+    refusal = project.refused(400, "POST", f"/monitoring/v3/{made['name']}:{verb}", {})
     assert f"monitoring.projects.notificationChannels.{verb}" in refusal["message"]

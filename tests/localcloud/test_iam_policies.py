@@ -172,7 +172,7 @@ def test_conditions_are_read_and_written_in_version_3_only(cloud, guarded):
     [
         ({"version": 2}, {}, 400, "none of 0, 1 and 3"),
         ({"version": 3, "bindings": [conditional("")]}, {}, 400, "needs an expression"),
-        ({"version": 3, "bindings": [conditional("true")]}, {}, 501, "does not evaluate this part"),
+        ({"version": 3, "bindings": [conditional("true")]}, {}, 400, "does not evaluate this part"),
         ({}, {"updateMask": "members"}, 400, "a field that a policy does not have"),
         (None, {}, 400, "Policy is required"),
     ],

@@ -77,7 +77,7 @@ def test_rings_and_keys_are_made_once_listed_and_never_deleted(kms):
     kms.refused(400, "POST", RINGS, {}, keyRingId="no good")
     kms.refused(403, "POST", RINGS.replace("global", "moon"), {}, keyRingId="x")
     for path in (RING, KEY):
-        assert "cloudkms.projects.locations.keyRings" in kms.refused(501, "DELETE", path)["message"]
+        assert "cloudkms.projects.locations.keyRings" in kms.refused(400, "DELETE", path)["message"]
 
 
 def test_only_the_key_and_its_additional_data_decrypt(kms):
@@ -194,14 +194,14 @@ def test_labels_are_changed_by_the_mask_and_fixed_fields_are_not(kms):
     ("body", "status", "words"),
     [
         ({}, 400, "purpose must be set"),
-        ({"purpose": "ASYMMETRIC_SIGN"}, 501, "purpose ASYMMETRIC_SIGN"),
-        (SYMMETRIC | {"versionTemplate": {"protectionLevel": "HSM"}}, 501, "protection level HSM"),
+        ({"purpose": "ASYMMETRIC_SIGN"}, 400, "purpose ASYMMETRIC_SIGN"),
+        (SYMMETRIC | {"versionTemplate": {"protectionLevel": "HSM"}}, 400, "protection level HSM"),
         (SYMMETRIC | {"versionTemplate": {"algorithm": "HMAC_SHA256"}}, 400, "HMAC_SHA256 is not valid"),
         (SYMMETRIC | {"rotationPeriod": f"{DAY}s"}, 400, "next_rotation_time must also be set"),
         (SYMMETRIC | {"rotationPeriod": "60s", "nextRotationTime": "2100-01-01T00:00:00Z"}, 400, "at least 24 hours"),
         (SYMMETRIC | {"nextRotationTime": "2000-01-01T00:00:00Z"}, 400, "must be in the future"),
         (SYMMETRIC | {"destroyScheduledDuration": "60s"}, 400, "at least 24 hours and at most 120 days"),
-        (SYMMETRIC | {"importOnly": True}, 501, "importOnly"),
+        (SYMMETRIC | {"importOnly": True}, 400, "importOnly"),
     ],
 )
 def test_a_key_that_google_or_localcloud_refuses_is_not_made(empty, body, status, words):

@@ -89,7 +89,7 @@ def test_an_empty_value_of_an_unserved_field_counts_as_absent_and_any_other_is_r
     refuse_unserved({"kmsKeyName": empty, "name": "r"}, {"kmsKeyName", "tags"}, "a repository")
     with pytest.raises(ApiError, match="localcloud does not serve kmsKeyName, tags of a repository") as caught:
         refuse_unserved({"kmsKeyName": "k", "tags": {"a": empty}}, {"tags", "kmsKeyName"}, "a repository")
-    assert caught.value.status == 501
+    assert caught.value.status == 400
 
 
 def test_names_in_either_spelling_numbers_and_url_safe_bytes_have_one_normal_form():

@@ -172,9 +172,9 @@ def test_billable_time_is_a_delta_whose_sum_is_aligned_to_the_end_of_the_interva
 @pytest.mark.parametrize(
     ("status", "metric", "query", "said"),
     [
-        (501, INSTANCES, {"aggregation.perSeriesAligner": "ALIGN_SUM"}, "ALIGN_SUM of the metric"),
-        (501, BILLABLE, {"aggregation.perSeriesAligner": "ALIGN_RATE"}, "ALIGN_RATE"),
-        (501, BILLABLE, {"aggregation.crossSeriesReducer": "REDUCE_SUM"}, "crossSeriesReducer"),
+        (400, INSTANCES, {"aggregation.perSeriesAligner": "ALIGN_SUM"}, "ALIGN_SUM of the metric"),
+        (400, BILLABLE, {"aggregation.perSeriesAligner": "ALIGN_RATE"}, "ALIGN_RATE"),
+        (400, BILLABLE, {"aggregation.crossSeriesReducer": "REDUCE_SUM"}, "crossSeriesReducer"),
         (400, BILLABLE, {"aggregation.perSeriesAligner": "ALIGN_SUM"}, "at least 60 seconds"),
         (
             400,

@@ -209,7 +209,7 @@ def test_a_change_keeps_the_times_of_a_job_whose_schedule_it_leaves(project, tar
 @pytest.mark.parametrize(
     ("wrong", "status", "word"),
     [
-        ({"schedule": "every 5 minutes"}, 501, "unix-cron"),
+        ({"schedule": "every 5 minutes"}, 400, "unix-cron"),
         ({"schedule": "0 * * *"}, 400, "Schedule or time zone is invalid."),
         ({"schedule": "0 0 30 2 *"}, 400, "Schedule or time zone is invalid."),
         ({"timeZone": "Mars/Base"}, 400, "Schedule or time zone is invalid."),
@@ -218,7 +218,7 @@ def test_a_change_keeps_the_times_of_a_job_whose_schedule_it_leaves(project, tar
         ({"httpTarget": {"uri": "ftp://x"}}, 400, "Invalid url"),
         ({"httpTarget": {"uri": "http://x", "httpMethod": "GET", "body": "e30="}}, 400, "body"),
         ({"httpTarget": {}}, 400, "target"),
-        ({"pubsubTarget": {"topicName": "x"}}, 501, "pubsubTarget"),
+        ({"pubsubTarget": {"topicName": "x"}}, 400, "pubsubTarget"),
         ({"name": f"{PARENT}/locations/us-east1/jobs/x"}, 400, "must be formatted"),
         ({"httpTarget": {"uri": "http://x", "oauthToken": {"serviceAccountEmail": "no@x"}}}, 403, "actAs"),
     ],

@@ -216,8 +216,8 @@ def test_what_is_not_deleted_counts_in_the_quota_whatever_became_of_it(project):
             "region",
         ),
         (403, {"serviceAccount": {"email": "nobody@x"}}, "actAs"),
-        (501, {"bootDiskConfig": {"diskSizeGb": "200"}}, "bootDiskConfig"),
-        (501, {"model": "RESERVATION_BOUND"}, "RESERVATION_BOUND"),
+        (400, {"bootDiskConfig": {"diskSizeGb": "200"}}, "bootDiskConfig"),
+        (400, {"model": "RESERVATION_BOUND"}, "RESERVATION_BOUND"),
     ],
 )
 def test_what_cannot_be_had_is_refused_at_once(refusing, status, change, says):
@@ -436,6 +436,6 @@ def test_a_patch_needs_a_mask_of_what_can_be_changed_and_a_node_that_is_ready(pr
     project.passes(25)
     assert patch(project, {"metadata": {}}).json()["error"]["status"] in {"NOT_FOUND", "FAILED_PRECONDITION"}
     project.passes(120)
-    for mask, status in ((None, 400), ("acceleratorType", 400), ("nonsense", 400), ("tags", 501)):
+    for mask, status in ((None, 400), ("acceleratorType", 400), ("nonsense", 400), ("tags", 400)):
         assert patch(project, {"metadata": {}}, mask).status_code == status
     assert project.ok("GET", f"{EAST}/nodes/lease")["metadata"] == {"bezel-port": "8000"}

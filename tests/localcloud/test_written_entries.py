@@ -57,7 +57,7 @@ WRONG = {
     "another severity": ({"entries": [ENTRY | {"severity": "LOUD"}]}, 400, "severity"),
     "too large": ({"entries": [ENTRY | {"jsonPayload": {"x": "y" * 262_144}}]}, 400, "exceeds maximum size"),
     "another project": ({"entries": [ENTRY | {"logName": "projects/other/logs/x"}]}, 403, "logging.logEntries.create"),
-    "a message of protobuf": ({"entries": [{**ENTRY, "protoPayload": {}, "jsonPayload": None}]}, 501, "jsonPayload"),
+    "a message of protobuf": ({"entries": [{**ENTRY, "protoPayload": {}, "jsonPayload": None}]}, 400, "jsonPayload"),
 }
 
 

@@ -226,18 +226,39 @@ def methods_of(part: Json) -> Iterator[Json]:
 
 
 def served_methods() -> Json:
-    """The content of methods.json."""
+    """The content of methods.json: the served methods, and the APIs by the beginnings of their paths."""
     served: list[Json] = []
-    others: Json = {}
+    services: Json = {}
     for source in SOURCES:
         definitions = document(source.document)
-        for method in methods_of(definitions):
+        services[source.prefix.split("/")[1]] = urlsplit(definitions["rootUrl"]).hostname
+        served += [_method(source, m, definitions) for m in methods_of(definitions) if m["id"] in source.serves]
+    return {"source": _told(), "services": dict(sorted(services.items())), "served": served}
+
+
+def other_methods() -> Json:
+    """The content of other_methods.json: of every version of the served APIs, the methods that are not served."""
+    served = {f"{method['http']} {method['path']}" for method in served_methods()["served"]}
+    others: Json = {}
+    for source in all_versions():
+        for method in methods_of(document(source.document)):
             line = f"{method['httpMethod']} {path_of(source, method)}"
-            if method["id"] in source.serves:
-                served.append(_method(source, method, definitions))
-            else:
-                others[line] = method["id"]
-    return {"source": _told(), "served": served, "others": dict(sorted(others.items()))}
+            if line not in served:
+                others.setdefault(line, method["id"])
+    return {"source": _told(all_versions()), "others": dict(sorted(others.items()))}
+
+
+@cache
+def all_versions() -> tuple[Source, ...]:
+    """Every document of the served APIs: first those of `SOURCES`, then their other versions, which serve nothing."""
+    used = {source.document for source in SOURCES}
+    found = {source.api: source for source in SOURCES}
+    others = []
+    for source in {source.document.partition(".")[0]: source for source in found.values()}.values():
+        name = source.document.partition(".")[0]
+        files = sorted(path.stem for path in DOCUMENTS.glob(f"{name}.*.json"))
+        others += [Source(source.api, file, source.prefix, ()) for file in files if file not in used]
+    return (*SOURCES, *others)
 
 
 def request_messages() -> Json:
@@ -367,8 +388,8 @@ def _method(source: Source, method: Json, definitions: Json) -> Json:
     return fields_of
 
 
-def _told() -> str:
-    revisions = [f"{source.document} revision {document(source.document)['revision']}" for source in SOURCES]
+def _told(sources: tuple[Source, ...] = SOURCES) -> str:
+    revisions = [f"{source.document} revision {document(source.document)['revision']}" for source in sources]
     return "Google's discovery documents: " + ", ".join(revisions)
 
 
@@ -381,6 +402,7 @@ def main() -> None:
     """Write the files."""
     (DATA / "messages.json").write_text(written(request_messages()))
     (DATA / "methods.json").write_text(written(served_methods()))
+    (DATA / "other_methods.json").write_text(written(other_methods()))
     (DATA / "responses.json").write_text(written(response_messages()))
     (DATA / "services.json").write_text(written(services()))
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from bezel.localcloud.core.json_types import Json
 
+NOT_SERVED = "notServedByLocalcloud"
+"""Reason of a refusal of something that Google has and localcloud does not serve."""
 ERRORS: Json = tomllib.loads((Path(__file__).parents[1] / "data" / "errors.toml").read_text())
 
 
@@ -31,17 +33,19 @@ class ApiError(Exception):
         self.reason = reason
 
     def body(self, *, legacy: bool = False) -> Json:
-        """The JSON body; `legacy` is the shape of Cloud Storage and Compute Engine."""
-        if legacy:
-            entry = {
-                "message": self.message,
-                "domain": "global",
-                "reason": self.reason or ERRORS["legacy_reasons"].get(str(self.status), "backendError"),
-            }
-            return {"error": {"code": self.status, "message": self.message, "errors": [entry]}}
-        error: Json = {"code": self.status, "message": self.message, "status": self.code}
-        if self.details:
-            error["details"] = list(self.details)
+        """The JSON body; `legacy` is the shape of Cloud Storage and Compute Engine.
+
+        What is not served is told in both shapes at once: a client shows the reason whichever it reads.
+        """
+        both = self.reason == NOT_SERVED
+        error: Json = {"code": self.status, "message": self.message}
+        if legacy or both:
+            reason = self.reason or ERRORS["legacy_reasons"].get(str(self.status), "backendError")
+            error["errors"] = [{"message": self.message, "domain": "global", "reason": reason}]
+        if not legacy or both:
+            error["status"] = self.code
+            if self.details:
+                error["details"] = list(self.details)
         return {"error": error}
 
     def rpc_status(self) -> Json:
@@ -109,9 +113,35 @@ def service_disabled(api: str, title: str, project: str) -> ApiError:
     return ApiError("PERMISSION_DENIED", text, [error_info("SERVICE_DISABLED", metadata)])
 
 
-def unserved(what: str, instead: str = "leave it out") -> ApiError:
-    """501 for a feature of Google's that localcloud does not support."""
-    return ApiError("UNIMPLEMENTED", f"localcloud does not serve {what}: {instead}.")
+class NotServedError(ApiError):
+    """400 for something of Google's that localcloud does not serve.
+
+    A status from 500 on would be repeated by Google's clients until their deadline, which looks like a hang.
+    """
+
+    def __init__(self, message: str, method: str = "", service: str = "") -> None:
+        """Describe a refusal.
+
+        Args:
+            message: Text for the reader.
+            method: Google's name of the called method, "" where it is not known yet.
+            service: Name of its API, such as "run.googleapis.com".
+        """
+        named = {key: value for key, value in {"method": method, "service": service}.items() if value}
+        detail = error_info(NOT_SERVED, named) | {"domain": "localcloud"}
+        super().__init__("FAILED_PRECONDITION", message, [detail], reason=NOT_SERVED)
+        self._named = bool(named)
+
+    def during(self, method: str, service: str) -> "NotServedError":
+        """The same refusal with the method that was called and its API, where they are not named yet."""
+        if self._named or not method:
+            return self
+        return NotServedError(f"{self.message} (Called: {method} of {service}.)", method, service)
+
+
+def unserved(what: str, instead: str = "leave it out") -> NotServedError:
+    """400 for a feature of Google's that localcloud does not serve."""
+    return NotServedError(f"localcloud does not serve {what}: {instead}.")
 
 
 def refuse_unserved(body: Json, fields: Iterable[str], of: str) -> None:
@@ -120,7 +150,7 @@ def refuse_unserved(body: Json, fields: Iterable[str], of: str) -> None:
     An empty value is as good as an absent field, as in proto's JSON: Google's provider sends `"kmsKeyName": ""`.
 
     Raises:
-        ApiError: UNIMPLEMENTED with the names of those that it sets.
+        NotServedError: With the names of those that it sets.
     """
     if refused := [field for field in sorted(fields) if body.get(field)]:
         raise unserved(f"{', '.join(refused)} of {of}")

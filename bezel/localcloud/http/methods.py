@@ -1,7 +1,8 @@
 """Methods of Google's APIs: which are served here, and their query parameters.
 
-The table (data/methods.json) is trimmed from Google's discovery documents by `tools.traffic.discovery_data`. Owns the
-look-up of a method and the check of a query against it, not the handlers (`bezel.localcloud.services`).
+The tables (data/methods.json, and data/other_methods.json of what is not served) are trimmed from Google's discovery
+documents by `tools.traffic.discovery_data`. Owns the look-up of a method and the check of a query against it, not the
+handlers (`bezel.localcloud.services`).
 """
 
 import json
@@ -11,21 +12,25 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from bezel.localcloud.core.errors import ApiError, invalid
+from bezel.localcloud.core.errors import NotServedError, invalid
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.http.messages import NotOfKindError, camel, scalar, shown_kind, snake
 
+_DATA = Path(__file__).parents[1] / "data"
 # Parameters of every method, as each discovery document lists them. Some may begin with "$".
 # Source: cloud.google.com/apis/docs/system-parameters.
 _WITH_DOLLAR = frozenset({"alt", "callback", "fields", "key", "prettyPrint", "quotaUser"})
 _OF_EVERY_METHOD = _WITH_DOLLAR | {
     *("uploadType", "upload_protocol", "userIp", "access_token", "oauth_token", "$.xgafv"),
+    *("$apiFormat", "$apiVersion", "$ct", "$httpMethod", "$outputDefaults", "$unique"),
     *(f"${name}" for name in _WITH_DOLLAR),
 }
 NUMBERS = "json;enum-encoding=int"
 """Value of `alt` for responses with enum values as numbers."""
 # Values that are as good as no parameter: of a text, and of a bool.
 _ABSENT = (frozenset({""}), frozenset({"", "false"}))
+# The places of uploads and downloads, before an API's prefix or after it.
+_MEDIA = re.compile("^(?P<api>(?:/(?!upload/|resumable/|download/)[^/]+)?)/(?:(?:resumable/)?upload|download)/")
 _LONGEST_NUMBER = 12  # digits of an enum value, which is an int32
 # These parameters of Cloud Storage have no effect here: there is no billing, there are no access control lists and no
 # folders, and an object has one generation.
@@ -61,7 +66,7 @@ class Method:
 
 @cache
 def _table() -> Json:
-    content: Json = json.loads((Path(__file__).parents[1] / "data" / "methods.json").read_text())
+    content: Json = json.loads((_DATA / "methods.json").read_text())
     return content
 
 
@@ -87,11 +92,18 @@ def unserved(http: str, path: str) -> str | None:
 
     Args:
         http: GET, POST, ...
-        path: Path of a request, still encoded.
+        path: Path of a request, still encoded; that of an upload or a download too.
     """
-    path = _one_version(path)
-    slashes = path.count("/")
-    return next((name for form, name in _others().get((http, slashes), ()) if _fits(form, path)), None)
+    path = re.sub("/compute/(?:alpha|beta)/", "/compute/v1/", _MEDIA.sub(r"\g<api>/", path, count=1))
+    fitting = _others().get((http, path.count("/")), ())
+    # A name may have a colon of its own, as `example.com:project` has.
+    return next((name for strict in (True, False) for form, name in fitting if _fits(form, path, strict=strict)), None)
+
+
+def service_of(path: str) -> str:
+    """Name of the API that a path belongs to, such as "run.googleapis.com"; "" for none."""
+    path = _MEDIA.sub(r"\g<api>/", path, count=1)
+    return str(_table()["services"].get(path.split("/")[1], "")) if path.startswith("/") else ""
 
 
 def _one_version(path: str) -> str:
@@ -109,16 +121,16 @@ def check_query(method: Method, given: Iterable[tuple[str, str]], heeded: frozen
 
     Raises:
         ApiError: INVALID_ARGUMENT for an unknown name, a value of the wrong type, a required one that is missing;
-            UNIMPLEMENTED for one that Google has and localcloud does not support.
+            NotServedError for one that Google has and localcloud does not serve.
     """
     values: dict[str, str] = {}
     problems = []
     for name, value in given:
         known = name if name in method.query else camel(name)
         if name in _OF_EVERY_METHOD:
-            plain = name.removeprefix("$") if name != "$.xgafv" else name
+            plain = name.removeprefix("$") if name.removeprefix("$") in _WITH_DOLLAR else name
             if (plain == "alt" and value not in {"", "json", "media", NUMBERS}) or (plain == "callback" and value):
-                raise ApiError("UNIMPLEMENTED", f"localcloud responds in JSON only: leave {name}={value} out.")
+                raise _not_served(method, f"localcloud responds in JSON only: leave {name}={value} out.")
             values[plain] = value
             continue
         kind = method.query.get(known, "").removeprefix("[]")
@@ -130,7 +142,7 @@ def check_query(method: Method, given: Iterable[tuple[str, str]], heeded: frozen
             if value.lower() in _ABSENT[kind == "bool"]:  # gcloud sends enableObjectRetention=False
                 continue
             text = f"localcloud does not serve the query parameter '{name}' of {method.id}: leave it out."
-            raise ApiError("UNIMPLEMENTED", text)
+            raise _not_served(method, text)
         else:
             try:
                 values[known] = _normal(value, kind)
@@ -141,6 +153,10 @@ def check_query(method: Method, given: Iterable[tuple[str, str]], heeded: frozen
     if problems:
         raise invalid("\n".join(text for _, text in problems), *problems)
     return values
+
+
+def _not_served(method: Method, text: str) -> NotServedError:
+    return NotServedError(text, method.id, service_of(method.path))
 
 
 def _normal(value: str, kind: str) -> str:
@@ -156,9 +172,10 @@ def _normal(value: str, kind: str) -> str:
 
 @cache
 def _others() -> dict[tuple[str, int], list[tuple[str, str]]]:
-    """Templates and names of the methods that are not served, by verb and number of slashes."""
+    """Templates and names of the methods that are not served, by verb and number of slashes; read when first needed."""
     found: dict[tuple[str, int], list[tuple[str, str]]] = {}
-    for line, name in _table()["others"].items():
+    lines: dict[str, str] = json.loads((_DATA / "other_methods.json").read_text())["others"]
+    for line, name in lines.items():
         verb, _, template = line.partition(" ")
         found.setdefault((verb, template.count("/")), []).append((template, name))
     return found
@@ -167,12 +184,11 @@ def _others() -> dict[tuple[str, int], list[tuple[str, str]]]:
 @cache
 def api_prefixes() -> frozenset[str]:
     """First segments of the paths of all known methods."""
-    lines = [f"GET {method.path}" for method in served().values()] + list(_table()["others"])
-    return frozenset(line.split("/")[1] for line in lines)
+    return frozenset(_table()["services"])
 
 
-def _fits(template: str, path: str) -> bool:
-    return _form(template).fullmatch(path) is not None
+def _fits(template: str, path: str, *, strict: bool = True) -> bool:
+    return _form(template, strict).fullmatch(path) is not None
 
 
 # A parameter of a path. A colon begins a custom method, except in a digest.
@@ -180,5 +196,5 @@ _SEGMENT = "(?:[^/:]+:[0-9a-f]{64,}|[^/:]+)"
 
 
 @cache
-def _form(template: str) -> re.Pattern[str]:
-    return re.compile(re.escape(template).replace(r"\{\}", _SEGMENT))
+def _form(template: str, strict: bool) -> re.Pattern[str]:
+    return re.compile(re.escape(template).replace(r"\{\}", _SEGMENT if strict else "[^/]+"))

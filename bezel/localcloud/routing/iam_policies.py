@@ -8,7 +8,7 @@ from collections.abc import Callable
 from bezel.localcloud.access.conditions import ConditionError, parsed
 from bezel.localcloud.access.permissions import ROLE, roles
 from bezel.localcloud.access.principals import POOL, pool_name, pool_of
-from bezel.localcloud.core.errors import ApiError, invalid, permission_denied
+from bezel.localcloud.core.errors import ApiError, NotServedError, invalid, permission_denied
 from bezel.localcloud.core.json_types import Json, b64
 from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel.localcloud.core.store import Store
@@ -233,7 +233,7 @@ def _check_condition(condition: Json) -> None:
         text += (
             "api.getAttribute('iam.googleapis.com/modifiedGrantsByRole', []).hasOnly([...]), joined by &&, || and !."
         )
-        raise ApiError("UNIMPLEMENTED", text) from None
+        raise NotServedError(text) from None
 
 
 def _check_member(store: Store, member: str) -> None:

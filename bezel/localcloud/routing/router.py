@@ -20,6 +20,7 @@ from starlette.routing import Route, request_response
 from bezel.localcloud.access.keys import TokenError
 from bezel.localcloud.core.errors import (
     ApiError,
+    NotServedError,
     anonymous_denied,
     invalid,
     permission_denied,
@@ -31,15 +32,18 @@ from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel.localcloud.core.store import is_full, storage_full
 from bezel.localcloud.http.enums import with_numbers
 from bezel.localcloud.http.messages import checked_message, json_object
-from bezel.localcloud.http.methods import NUMBERS, Method, check_query, method_of, served, unserved
+from bezel.localcloud.http.methods import NUMBERS, Method, check_query, method_of, served, service_of, unserved
 from bezel.localcloud.http.paging import Items, page_of
 from bezel.localcloud.http.partial_response import picked
+from bezel.localcloud.http.request_bodies import LARGEST_MESSAGE, LARGEST_OBJECT, unpacked
 from bezel.localcloud.routing.context import Context
 from bezel.localcloud.routing.raw_routes import RawRoute
 
 Answer = Json | Response
 Handler = Callable[["Call"], Answer | Awaitable[Answer]]
 H = TypeVar("H", bound=Handler)
+
+_UPLOADS = ("/upload/", "/resumable/")
 
 log = logging.getLogger(__name__)
 
@@ -76,6 +80,12 @@ class Call:
     caller: str
     arguments: dict[str, str] = field(default_factory=dict)
     body: Json = field(default_factory=dict)
+
+    @property
+    def base(self) -> str:
+        """Address of the APIs as the client wrote it, `http://HOST:PORT`: links lead back to where they were read."""
+        host = self.request.headers.get("host", "")
+        return f"{self.request.url.scheme}://{host}" if host else self.cloud.base
 
     def param(self, name: str) -> str:
         """A part of the path."""
@@ -277,6 +287,8 @@ async def _no_handler(request: Request) -> Response:
 def _endpoint(cloud: Context, api: Api, rule: _Rule) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
         try:
+            uploads = rule.path.startswith(_UPLOADS)
+            request = unpacked(request, LARGEST_OBJECT if uploads else LARGEST_MESSAGE)
             call = _admit(cloud, api, rule, request)
             if rule.serves and rule.serves.request and not rule.reads_body:
                 given = json_object(await request.body())
@@ -288,7 +300,10 @@ def _endpoint(cloud: Context, api: Api, rule: _Rule) -> Callable[[Request], Awai
                 answer = await answer
             if not isinstance(answer, Response):
                 answer = _shaped(call, rule, answer)
-        except ApiError as error:
+        except ApiError as refused:
+            error = refused
+            if isinstance(error, NotServedError) and rule.serves:
+                error = error.during(rule.serves.id, service_of(rule.path))
             if error.status == 304:  # 304 has no body
                 return Response(status_code=304)
             return JSONResponse(error.body(legacy=api.legacy), error.status, _challenge(error))
@@ -370,13 +385,25 @@ def caller_of(cloud: Context, authorization: str | None, service: str = "") -> s
 
 
 def unknown_method(request: Request) -> Response:
-    """Response where no route matches: 501 for a method that only Google has, 404 for an unknown one."""
+    """Response where no route matches: "not served" for a method that only Google has, 404 for an unknown one."""
     verb, path = request.method, request.scope["raw_path"].decode("ascii", "replace").partition("?")[0]
     prefix = path.split("/")[1]
+    error: ApiError
     if name := unserved(verb, path):
-        served_here = sorted({method.id for method in served().values() if method.path.startswith(f"/{prefix}/")})
-        known = f" Of this API it serves: {', '.join(served_here)}." if served_here else ""
-        error = ApiError("UNIMPLEMENTED", f"localcloud does not serve {name} ({verb} {path}).{known}")
+        service, known = service_of(path), _served_versions(name, path)
+        error = NotServedError(f"localcloud does not serve {name} of {service} ({verb} {path}).{known}", name, service)
     else:
         error = ApiError("NOT_FOUND", f"Method not found: {verb} {path}")
     return JSONResponse(error.body(legacy=prefix in {"storage", "compute"}), error.status)
+
+
+def _served_versions(name: str, path: str) -> str:
+    """A sentence on the versions that have a method of this name, or on the methods of the same resource."""
+    service = service_of(path)
+    here = [method for method in served().values() if service_of(method.path) == service]
+    if versions := sorted({method.version for method in here if method.id == name}):
+        return f" It serves {', '.join(versions)} of it."
+    resource = name.rpartition(".")[0]
+    near = sorted({method.id for method in here if method.id.rpartition(".")[0] == resource})
+    near = near or sorted({method.id for method in here})
+    return f" It serves: {', '.join(near)}." if near else ""

@@ -140,12 +140,12 @@ def project(trial):
     path = f"/crm/v1/{PARENT}"
     trial("GET", path)
     trial("GET", "/crm/v1/projects", filter="id:bezel-local")
-    trial.refused(501, "GET", "/crm/v1/projects", filter="labels.a:b", says="does not serve the filter")
+    trial.refused(400, "GET", "/crm/v1/projects", filter="labels.a:b", says="does not serve the filter")
     policies(trial, path, "", posts=True)
     newer = f"/crm/v3/{PARENT}"
     trial("GET", newer)
     trial("GET", "/crm/v3/projects:search", query="id:bezel-local", pageSize=1)
-    trial.refused(501, "GET", "/crm/v3/projects:search", query="labels.a:b", says="does not serve the filter")
+    trial.refused(400, "GET", "/crm/v3/projects:search", query="labels.a:b", says="does not serve the filter")
     policies(trial, newer, "", posts=True)
     trial("POST", "/logging/v2/entries:list", {"resourceNames": [PARENT], "pageSize": 1})
     entry = {"logName": f"{PARENT}/logs/tried", "resource": {"type": "global"}, "textPayload": "x"}
@@ -154,7 +154,7 @@ def project(trial):
     asked = {"filter": USED, "interval.endTime": "2026-11-23T00:00:00Z", "view": "FULL", "pageSize": 1}
     trial("GET", f"/monitoring/v3/{PARENT}/timeSeries", **asked)
     wrong = asked | {"filter": 'metric.type = starts_with("run")'}
-    trial.refused(501, "GET", f"/monitoring/v3/{PARENT}/timeSeries", says="does not serve", **wrong)
+    trial.refused(400, "GET", f"/monitoring/v3/{PARENT}/timeSeries", says="does not serve", **wrong)
 
 
 def accounts(trial):
@@ -183,7 +183,7 @@ def accounts(trial):
     trial("POST", f"{tokens}:generateAccessToken", scope, missing=f"{nobody}:generateAccessToken")
     for wrong in ({"lifetime": "7200s"}, {"lifetime": "-5s"}, {"scope": []}):
         trial.refused(400, "POST", f"{tokens}:generateAccessToken", scope | wrong)
-    trial.refused(501, "POST", f"{tokens}:generateAccessToken", scope | {"delegates": ["x"]}, says="delegates")
+    trial.refused(400, "POST", f"{tokens}:generateAccessToken", scope | {"delegates": ["x"]}, says="delegates")
     trial("POST", f"{tokens}:generateIdToken", {"audience": "x"}, missing=f"{nobody}:generateIdToken")
     trial.refused(400, "POST", f"{tokens}:generateIdToken", {})
 
@@ -254,14 +254,14 @@ def repositories(trial):
     trial("GET", f"/artifactregistry/v1/{operation['name']}", missing=f"{operations}/absent")
     trial.refused(409, "POST", REPOSITORIES, body, repositoryId="tried")
     trial.refused(400, "POST", REPOSITORIES, body, repositoryId="Not-An-Id")
-    trial.refused(501, "POST", REPOSITORIES, body | {"format": "MAVEN"}, repositoryId="maven")
-    trial.refused(501, "POST", REPOSITORIES, body | {"kmsKeyName": "k"}, repositoryId="kms", says="kmsKeyName")
+    trial.refused(400, "POST", REPOSITORIES, body | {"format": "MAVEN"}, repositoryId="maven")
+    trial.refused(400, "POST", REPOSITORIES, body | {"kmsKeyName": "k"}, repositoryId="kms", says="kmsKeyName")
     elsewhere = REPOSITORIES.replace(REGION, "nowhere1")
     trial.refused(403, "POST", elsewhere, body, repositoryId="x", says="locations/nowhere1")
     one, none = f"{REPOSITORIES}/tried", f"{REPOSITORIES}/absent"
     trial("GET", one, missing=none)
     trial("GET", REPOSITORIES, pageSize=1)
-    trial.refused(501, "GET", REPOSITORIES, orderBy="name", says="query parameter 'orderBy'")
+    trial.refused(400, "GET", REPOSITORIES, orderBy="name", says="query parameter 'orderBy'")
     trial("PATCH", one, {"description": "d"}, updateMask="description", missing=none)
     trial.refused(400, "PATCH", one, {}, updateMask="format", says="cannot be updated")
     policies(trial, one, none)
@@ -303,7 +303,7 @@ def secrets(trial):
     trial.refused(409, "POST", SECRETS, {"replication": {"automatic": {}}}, secretId="tried")
     trial.refused(400, "POST", SECRETS, {"replication": {"automatic": {}}}, secretId="no/id")
     unserved = {"replication": {"automatic": {}}, "rotation": {"rotationPeriod": "3600s"}}
-    trial.refused(501, "POST", SECRETS, unserved, secretId="x", says="rotation")
+    trial.refused(400, "POST", SECRETS, unserved, secretId="x", says="rotation")
     one, none = f"{SECRETS}/tried", f"{SECRETS}/absent"
     etag = trial("GET", one, missing=none)["etag"]
     trial("GET", SECRETS, pageSize=1)
@@ -347,7 +347,7 @@ def buckets(trial):
     trial("GET", f"{BUCKET}/storageLayout", missing=f"{none}/storageLayout")
     trial("GET", "/storage/v1/projects/bezel-local/serviceAccount")
     trial("PUT", BUCKET, {"labels": {"a": "c"}}, missing=none)
-    trial.refused(501, "PATCH", BUCKET, {"acl": [{"entity": "allUsers", "role": "READER"}]}, says="acl of a bucket")
+    trial.refused(400, "PATCH", BUCKET, {"acl": [{"entity": "allUsers", "role": "READER"}]}, says="acl of a bucket")
     objects(trial, none)
     generation = trial("GET", BUCKET)["generation"]
     trial("DELETE", BUCKET, missing=none)
@@ -420,7 +420,7 @@ def services(trial):
     service = trial("GET", one, missing=none)
     trial("GET", SERVICES, pageSize=1)
     trial.refused(400, "GET", SERVICES.replace(REGION, "-"), says="wildcard")
-    trial.refused(501, "GET", SERVICES, showDeleted="true", says="query parameter 'showDeleted'")
+    trial.refused(400, "GET", SERVICES, showDeleted="true", says="query parameter 'showDeleted'")
     trial("PATCH", one, body | {"labels": {"a": "b"}}, updateMask="labels", missing=none)
     trial.refused(409, "PATCH", one, body | {"etag": service["etag"]}, says="etag")
     trial.refused(400, "PATCH", one, body, updateMask="uri", says="cannot be updated")
@@ -442,7 +442,7 @@ def jobs(trial):
     trial("GET", f"/run/v2/{operation}", missing=f"{operations}/absent")
     trial.refused(409, "POST", jobs, body, jobId="tried")
     trial.refused(400, "POST", jobs, {"template": {}}, jobId="tried", says="at least one container")
-    trial.refused(501, "POST", jobs, body | {"startExecutionToken": "x"}, jobId="x", says="startExecutionToken")
+    trial.refused(400, "POST", jobs, body | {"startExecutionToken": "x"}, jobId="x", says="startExecutionToken")
     one, none = f"{jobs}/tried", f"{jobs}/absent"
     etag = trial("GET", one, missing=none)["etag"]
     trial("PATCH", one, body | {"labels": {"a": "b"}}, missing=none)
@@ -452,9 +452,9 @@ def jobs(trial):
     policies(trial, one, none)
     trial("GET", jobs, pageSize=1)
     trial.refused(400, "GET", jobs.replace(REGION, "-"), says="wildcard")
-    trial.refused(501, "GET", jobs, showDeleted="true", says="query parameter 'showDeleted'")
+    trial.refused(400, "GET", jobs, showDeleted="true", says="query parameter 'showDeleted'")
     trial.refused(409, "POST", f"{one}:run", {"etag": '"old"'}, says="etag")
-    trial.refused(501, "POST", f"{one}:run", {"overrides": {"delayExecution": True}}, says="delayExecution")
+    trial.refused(400, "POST", f"{one}:run", {"overrides": {"delayExecution": True}}, says="delayExecution")
     trial.refused(400, "POST", f"{one}:run", {"overrides": {"taskCount": -1}}, says="task_count")
     execution = trial("POST", f"{one}:run", {"etag": etag}, missing=f"{none}:run")["metadata"]["name"]
     trial("GET", f"{one}/executions", pageSize=1)
@@ -516,7 +516,7 @@ def test_every_served_method_answers_validly_and_refuses_what_is_wrong(trial):
                 told = (trial.requests[method], trial.answers[method])
                 rows.append([source.api, method, "yes", *told, " ".join(map(str, sorted(trial.errors[method])))])
         others = [m for m in methods_of(discovery(source.document)) if m["id"] not in source.serves]
-        rows.append([source.api, f"{len(others)} others of {source.document}", "no", 0, 0, "501"])
+        rows.append([source.api, f"{len(others)} others of {source.document}", "no", 0, 0, "400"])
     check_results("apis-methods", table(rows))
 
 
@@ -527,7 +527,7 @@ def table(rows):
         "order": 20,
         "about": "Each method that localcloud serves, called over HTTP: every accepted request and every response, "
         "refusals included, is valid under Google's discovery document of that API (google-api-python-client). A "
-        "method that is not served gets 501 with its name.",
+        "method that is not served gets 400 with the reason `notServedByLocalcloud`, its name and its API's.",
         "command": ".venv/bin/pytest tests/localcloud/api/test_methods.py",
         "stamp": None,
         "columns": ["API", "method", "served", "requests checked", "answers checked", "errors tried"],
@@ -570,7 +570,7 @@ def _is_taken(method, path):
 )
 def test_a_method_that_is_not_served_says_so_and_one_that_nobody_has_is_not_found(cloud, verb, path, name):
     answer = cloud.http.request(verb, path)
-    assert answer.status_code == 501
+    assert answer.status_code == 400
     assert f"localcloud does not serve {name}" in answer.json()["error"]["message"]
     assert cloud.get("/run/v2/nothing").status_code == 404
     assert cloud.http.put(SERVICES).status_code == 404

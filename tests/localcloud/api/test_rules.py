@@ -57,12 +57,12 @@ def test_the_table_of_rules_is_the_committed_one():
                 },
                 {
                     "what": "conditions: attributes and functions beyond time, name, type and service",
-                    "why": "refused with 501 when the policy is written, so that no grant is assumed",
+                    "why": "refused as not served when the policy is written, so that no grant is assumed",
                     "evidence": "iam.v1: schemas/Expr is the whole Common Expression Language",
                 },
                 {
                     "what": "fields of secrets, repositories and services without an effect on localcloud",
-                    "why": "refused with 501 and their name, or stored and shown (Cloud Run)",
+                    "why": "refused as not served, with their name, or stored and shown (Cloud Run)",
                     "evidence": "listed in secret_manager/api.py and artifact_registry/api.py",
                 },
                 {
@@ -102,7 +102,7 @@ def test_the_table_of_rules_is_the_committed_one():
                 {
                     "what": "Monitoring: metrics and filters",
                     "why": "only the use of quotas, and instances and billable time of Cloud Run services, filtered by "
-                    "equal labels, with ALIGN_SUM at most; anything else is refused with 501 instead of made up",
+                    "equal labels, with ALIGN_SUM at most; anything else is refused instead of made up",
                     "evidence": "localcloud's own; bezel/localcloud/services/monitoring/api.py",
                 },
                 {
@@ -121,7 +121,7 @@ def test_the_table_of_rules_is_the_committed_one():
                 {
                     "what": "Monitoring: alert policies, uptime checks and dashboards",
                     "why": "are stored and shown: no condition is evaluated, no check is sent, nothing is drawn. A "
-                    "metric of a Google service that the catalogue does not list is refused with 501",
+                    "metric of a Google service that the catalogue does not list is refused as not served",
                     "evidence": "localcloud's own; bezel/localcloud/services/monitoring/conditions.py",
                 },
                 {

@@ -185,14 +185,14 @@ def scheduling(**changes):
     ("status", "change", "says"),
     [
         (400, {"name": "Lease"}, "match of regex"),
-        (501, {"kind": "n1-standard-1"}, "does not serve machines of the type n1-standard-1"),
-        (501, {"kind": "e2-small", "scheduling": {}}, "does not serve machines of the type e2-small"),
+        (400, {"kind": "n1-standard-1"}, "does not serve machines of the type n1-standard-1"),
+        (400, {"kind": "e2-small", "scheduling": {}}, "does not serve machines of the type e2-small"),
         (400, {"kind": "nosuch-1"}, "'nosuch-1' does not exist in zone"),
         (400, {"kind": "g2-standard-96"}, "'g2-standard-96' does not exist in zone"),
         (400, {"machineType": "zones/us-east5-b/machineTypes/ct6e-standard-1t"}, "not of zone"),
         (400, scheduling(maxRunDuration={"seconds": 599}), "from 600 to 604800"),
         (400, scheduling(maxRunDuration=None), "maxRunDuration"),
-        (501, scheduling(instanceTerminationAction="STOP"), "use DELETE"),
+        (400, scheduling(instanceTerminationAction="STOP"), "use DELETE"),
         (400, scheduling(onHostMaintenance="MIGRATE"), "TERMINATE"),
         (400, {"params": {"requestValidForDuration": {"seconds": "7201"}}}, "90 to 7200"),
         (400, WAITS | scheduling(provisioningModel="SPOT"), "do not wait"),
@@ -200,7 +200,7 @@ def scheduling(**changes):
         (400, {"networkInterfaces": []}, "one network interface"),
         (404, {"networkInterfaces": [{"network": "global/networks/none"}]}, "networks/none"),
         (403, {"serviceAccounts": [{"email": "nobody@x"}]}, "actAs"),
-        (501, {"guestAccelerators": [{"acceleratorCount": 1}]}, "guestAccelerators"),
+        (400, {"guestAccelerators": [{"acceleratorCount": 1}]}, "guestAccelerators"),
     ],
 )
 def test_what_cannot_be_had_is_refused_at_once(refusing, status, change, says):
@@ -242,7 +242,7 @@ def test_instances_are_listed_by_zone_and_over_all_and_by_label(project):
         ("labels.app=other AND name=lease", ["zones/europe-west4-a"]),
     ):
         assert sorted(project.ok("GET", f"{COMPUTE}/aggregated/instances", filter=wanted)["items"]) == zones, wanted
-    assert "labels.KEY=VALUE" in project.refused(501, "GET", f"{EAST}/instances", filter="id > 5")["message"]
+    assert "labels.KEY=VALUE" in project.refused(400, "GET", f"{EAST}/instances", filter="id > 5")["message"]
 
 
 def test_an_instance_tells_what_it_has_written_and_what_its_console_showed(project):

@@ -243,9 +243,9 @@ def test_what_says_nothing_is_taken_in_a_create_and_not_kept(path, other, made):
 
 
 def test_what_nothing_here_would_act_upon_is_said_not_to_be_served(project):
-    assert "autoCreateSubnetworks" in project.refused(501, "POST", NETWORKS, {"name": "auto"})["message"]
+    assert "autoCreateSubnetworks" in project.refused(400, "POST", NETWORKS, {"name": "auto"})["message"]
     body = SENT["networks"] | {"IPv4Range": "10.0.0.0/8"}
-    assert "IPv4Range" in project.refused(501, "POST", NETWORKS, body)["message"]
+    assert "IPv4Range" in project.refused(400, "POST", NETWORKS, body)["message"]
 
 
 def test_a_region_and_its_zones_are_found_and_others_are_not(project):

@@ -116,7 +116,7 @@ WRONG = {
     ),
     "a function that is not served": (
         {"attributeCondition": "assertion.a.format(['x']) == 'x'"},
-        501,
+        400,
         "localcloud does not evaluate format()",
     ),
     "plain http": ({"oidc": {"issuerUri": "http://forge.example"}}, 400, "must be an HTTPS endpoint"),
@@ -142,7 +142,7 @@ WRONG = {
         400,
         "At most 10 audiences",
     ),
-    "a provider of another kind": ({"aws": {"accountId": "1"}}, 501, "aws"),
+    "a provider of another kind": ({"aws": {"accountId": "1"}}, 400, "aws"),
 }
 
 

@@ -2,7 +2,7 @@
 
 A program (`tests/clients/programs/`) calls an unmodified client library and prints a JSON object a line for each call:
 `{"call": "Bucket.create", "outcome": "passed", "text": ""}`, with an optional `client` where one program calls several.
-Outcomes are `passed`, `not served` (the response was a 501 that names the method) and `failed`.
+Outcomes are `passed`, `not served` (the response had the reason `notServedByLocalcloud`) and `failed`.
 """
 
 import json

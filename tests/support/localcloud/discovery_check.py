@@ -154,6 +154,9 @@ def error_problems(status: int, body: object, *, legacy: bool) -> list[str]:
         return [f"{status}: not an error: {body}"]
     found = [] if error.get("code") == status else [f"code {error.get('code')} in an answer with status {status}"]
     found += [] if isinstance(error.get("message"), str) and error["message"] else ["an error without a message"]
+    told = str(error.get("message")).startswith(("localcloud does not serve ", "localcloud serves "))
+    if told or any(entry.get("reason") == "notServedByLocalcloud" for entry in error.get("errors", [])):
+        return found + _not_served_problems(error)
     if legacy:
         entries = error.get("errors") or [{}]
         found += [] if set(error) == {"code", "message", "errors"} else [f"fields {sorted(error)}"]
@@ -164,6 +167,16 @@ def error_problems(status: int, body: object, *, legacy: bool) -> list[str]:
     for detail in error.get("details", []):
         found += _anything(detail, "error.details")
     return found
+
+
+def _not_served_problems(error: Json) -> list[str]:
+    """As `error_problems`, for localcloud's own refusal: both of Google's shapes, with the method and its API."""
+    found = [] if set(error) == {"code", "message", "errors", "status", "details"} else [f"fields {sorted(error)}"]
+    found += [] if str(error).count("notServedByLocalcloud") == 2 else ["no reason"]
+    named = error["details"][0].get("metadata", {}) if error.get("details") else {}
+    if (error.get("code"), error.get("status")) != (400, "FAILED_PRECONDITION"):
+        found.append(f"{error.get('code')} {error.get('status')} of a refusal as not served")
+    return found + ([] if set(named) == {"method", "service"} else [f"it names {sorted(named)}"])
 
 
 def problems(value: object, schema: Json, name: str, where: str, *, answers: bool = False) -> list[str]:

@@ -35,7 +35,7 @@ def _numbered(trial, collection, body):
     one, none = f"/monitoring/v3/{name}", f"{path}/0"
     trial("GET", one, missing=none)
     trial("GET", path, pageSize=1)
-    trial.refused(501, "GET", path, filter="x", says="query parameter 'filter'")
+    trial.refused(400, "GET", path, filter="x", says="query parameter 'filter'")
     trial("PATCH", one, {"displayName": "x"}, updateMask="displayName", missing=none)
     trial.refused(400, "PATCH", one, {}, updateMask="name", says="cannot be updated")
     trial("DELETE", one, missing=none)

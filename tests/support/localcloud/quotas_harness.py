@@ -20,7 +20,7 @@ def quotas(trial):
     one, none = f"{path}/tried", f"{path}/absent"
     trial("GET", one, missing=none)
     trial("GET", path, pageSize=1)
-    trial.refused(501, "GET", path, filter="reconciling=true", says="query parameter 'filter'")
+    trial.refused(400, "GET", path, filter="reconciling=true", says="query parameter 'filter'")
     more = {"quotaConfig": {"preferredValue": "350000"}}
     trial("PATCH", one, more, updateMask="quotaConfig.preferredValue", validateOnly="true", missing=none)
     trial.refused(409, "PATCH", one, more | {"etag": "old"}, says="etag")

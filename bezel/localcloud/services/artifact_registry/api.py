@@ -2,7 +2,7 @@
 
 import re
 
-from bezel.localcloud.core.errors import ApiError, invalid, refuse_unserved
+from bezel.localcloud.core.errors import NotServedError, invalid, refuse_unserved
 from bezel.localcloud.core.json_types import Json, timestamp
 from bezel.localcloud.core.operations import EMPTY
 from bezel.localcloud.core.paths import PROJECT
@@ -115,7 +115,7 @@ def _refuse_unserved(body: Json, mode: str = "STANDARD_REPOSITORY") -> None:
     refuse_unserved(body, _UNSERVED, "a repository")
     if body.get("format", "DOCKER") != "DOCKER" or mode not in {"STANDARD_REPOSITORY", "REMOTE_REPOSITORY"}:
         text = f"localcloud serves standard and remote repositories of format DOCKER, not {body.get('format')} {mode}."
-        raise ApiError("UNIMPLEMENTED", text)
+        raise NotServedError(text)
 
 
 def _repository(call: Call) -> Json:

@@ -1,7 +1,7 @@
 """Billing Budgets v1: budgets of the billing account, stored and shown.
 
 Owns what a budget may say and the values that Google fills in. Leaves out spending: nothing is charged here, so no
-threshold is ever crossed and no mail is sent. Pub/Sub topics and spend caps are refused with 501.
+threshold is ever crossed and no mail is sent. Pub/Sub topics and spend caps are refused as not served.
 
 Google answers a wrong budget with one sentence, whatever is wrong. The text here is the same; the reason stands in the
 error's details.
@@ -98,7 +98,7 @@ def _checked(store: Store, budget: Json) -> Json:
     """A budget with the values that Google fills in.
 
     Raises:
-        ApiError: INVALID_ARGUMENT for a budget that cannot be, UNIMPLEMENTED for parts that are not served.
+        ApiError: INVALID_ARGUMENT for a budget that cannot be; NotServedError for some parts.
     """
     rule = budget.get("notificationsRule") or {}
     if budget.get("spendCap"):

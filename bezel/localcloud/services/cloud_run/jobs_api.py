@@ -175,7 +175,7 @@ def _overridden(template: Json, overrides: Json) -> Json:
     """Apply the overrides of one execution to its ExecutionTemplate.
 
     Raises:
-        ApiError: UNIMPLEMENTED for an execution that may start later.
+        NotServedError: For an execution that may start later.
     """
     if overrides.get("delayExecution"):
         raise unserved("'delayExecution'", "it starts an execution at once")

@@ -82,7 +82,7 @@ def check_sold(machine_type: str) -> None:
     """Refuse a machine type that Google has and localcloud does not.
 
     Raises:
-        ApiError: UNIMPLEMENTED.
+        NotServedError: Localcloud has none of its type.
     """
     if _GOOGLES.fullmatch(machine_type):
         sold = ", ".join(sorted(kind.machine_type for kind in goods().values()))

@@ -18,7 +18,7 @@ _STATUSES = {8: (503, "SERVICE UNAVAILABLE"), 4: (504, "GATEWAY TIMEOUT"), 10: (
 def root(call: Call) -> str:
     """Base of all links of the version that was called."""
     version = call.request.url.path.split("/")[2]
-    return f"{call.cloud.base}/compute/{version}"
+    return f"{call.base}/compute/{version}"
 
 
 def metadata_of(call: Call, verb: str, target: str, target_id: str) -> Json:

@@ -7,7 +7,7 @@ import json
 from functools import partial
 
 from bezel.localcloud.access import keys
-from bezel.localcloud.core.errors import ApiError, invalid
+from bezel.localcloud.core.errors import ApiError, unserved
 from bezel.localcloud.core.json_types import Json, b64, timestamp
 from bezel.localcloud.core.paths import PROJECT
 from bezel.localcloud.routing.router import Api, Call
@@ -30,7 +30,7 @@ def create(call: Call) -> Json:
     account, store = account_of(call), call.cloud.store
     kind = call.body.get("privateKeyType") or _FILE
     if kind not in {_FILE, "TYPE_UNSPECIFIED"}:
-        raise invalid(f"localcloud makes no key of the type {kind}.", ("private_key_type", kind))
+        raise unserved(f"keys of the type {kind}", "use TYPE_GOOGLE_CREDENTIALS_FILE")
     email = account["email"]
     with store.transaction():
         if len(store.rows(KIND, f"{email}/")) >= _MOST:

@@ -8,8 +8,11 @@ from starlette.routing import Route
 
 from bezel.localcloud.access.keys import TokenError
 from bezel.localcloud.access.tokens import LIFETIME
+from bezel.localcloud.core.errors import ApiError
+from bezel.localcloud.http.request_bodies import unpacked
 from bezel.localcloud.routing.context import Context
 
+_LARGEST = 64 << 10  # bytes of a request
 _GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
 
@@ -17,7 +20,10 @@ def routes(cloud: Context) -> list[Route]:
     """Routes that require no token, since clients get their tokens here."""
 
     async def token(request: Request) -> JSONResponse:
-        form = parse_qs((await request.body()).decode("latin-1"))
+        try:
+            form = parse_qs((await unpacked(request, _LARGEST).body()).decode("latin-1"))
+        except ApiError as error:
+            return _refusal("invalid_request", error.message)
         if form.get("grant_type") != [_GRANT] or "assertion" not in form:
             return _refusal("unsupported_grant_type", f"Invalid grant_type: only {_GRANT} is served here")
         try:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from bezel.localcloud.access.cel import CelError, parsed
 from bezel.localcloud.access.issuer_keys import is_loopback
 from bezel.localcloud.access.subject_tokens import SUBJECT
-from bezel.localcloud.core.errors import ApiError, invalid
+from bezel.localcloud.core.errors import NotServedError, invalid
 from bezel.localcloud.core.json_types import Json
 
 _LONGEST = {"displayName": 32, "description": 256}
@@ -51,7 +51,7 @@ def check_provider(body: Json) -> None:
     """Check a provider as it is to be stored.
 
     Raises:
-        ApiError: INVALID_ARGUMENT; UNIMPLEMENTED for an expression that localcloud does not evaluate.
+        ApiError: INVALID_ARGUMENT; NotServedError for an expression that localcloud does not evaluate.
     """
     check_texts(body)
     if not body.get("oidc"):
@@ -115,5 +115,5 @@ def _check_expression(field: str, expression: str, roots: tuple[str, ...]) -> No
     except CelError as error:
         text = f"Failed to parse the expression {expression!r} of {field}: {error}."
         if "localcloud" in str(error):
-            raise ApiError("UNIMPLEMENTED", text) from None
+            raise NotServedError(text) from None
         raise invalid(text, (field, str(error))) from None

@@ -143,7 +143,7 @@ def _checked(body: Json) -> Json:
     """The stored fields of a new key.
 
     Raises:
-        ApiError: INVALID_ARGUMENT without a purpose; UNIMPLEMENTED for a kind of key that localcloud does not serve.
+        ApiError: INVALID_ARGUMENT without a purpose; NotServedError for a kind of key that localcloud does not serve.
     """
     purpose, template = body.get("purpose") or "", body.get("versionTemplate") or {}
     if purpose in {"", "CRYPTO_KEY_PURPOSE_UNSPECIFIED"}:

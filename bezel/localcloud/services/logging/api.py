@@ -3,7 +3,7 @@
 import asyncio
 
 from bezel.localcloud.access.permissions import PROJECT_NAME
-from bezel.localcloud.core.errors import ApiError, invalid, permission_denied
+from bezel.localcloud.core.errors import ApiError, NotServedError, invalid, permission_denied
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.paths import PROJECT_NUMBER
 from bezel.localcloud.http.paging import opened, sealed
@@ -34,7 +34,7 @@ async def list_entries(call: Call) -> Json:
     body = call.body
     names = body.get("resourceNames") or []
     if body.get("projectIds"):
-        raise ApiError("UNIMPLEMENTED", "localcloud does not serve project_ids (deprecated): use resource_names.")
+        raise NotServedError("localcloud does not serve project_ids (deprecated): use resource_names.")
     if not names:
         raise invalid("At least one resource name is required.", ("resource_names", "is required"))
     for name in names:

@@ -26,7 +26,7 @@ def written_entry(entry: Json, request: Json, now: float) -> Json:
     """An entry as it is stored: with the request's defaults, its time and its id.
 
     Raises:
-        ApiError: INVALID_ARGUMENT, PERMISSION_DENIED for another project's log, UNIMPLEMENTED for a protoPayload.
+        ApiError: INVALID_ARGUMENT, PERMISSION_DENIED for another project's log; NotServedError for a protoPayload.
     """
     parent, log = _log_of(entry.get("logName") or request.get("logName", ""))
     if parent not in _OWN:

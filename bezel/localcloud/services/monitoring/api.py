@@ -1,7 +1,7 @@
 """Monitoring v3: projects.timeSeries.list, for the use of quotas and the instances of Cloud Run services.
 
 The shape is that of Google's discovery document; filters compare labels for equality, joined by AND. The only served
-aggregation is ALIGN_SUM of a DELTA metric. Other metrics, comparisons and aggregations are refused with 501: no
+aggregation is ALIGN_SUM of a DELTA metric. Other metrics, comparisons and aggregations are refused as not served: no
 response is made up.
 """
 
@@ -61,7 +61,7 @@ def _period(call: Call, metric: Metric) -> float | None:
     """Seconds of the alignment period; None without an aggregation.
 
     Raises:
-        ApiError: INVALID_ARGUMENT for an aggregation that cannot be, UNIMPLEMENTED for one that is not served.
+        ApiError: INVALID_ARGUMENT for an aggregation that cannot be; NotServedError for another one.
     """
     aligner, period = call.query("aggregation.perSeriesAligner"), call.query("aggregation.alignmentPeriod")
     if aligner in ("", "ALIGN_NONE"):
@@ -112,7 +112,7 @@ def required_labels(text: str) -> dict[str, str]:
     """Return the labels and values that a filter requires.
 
     Raises:
-        ApiError: INVALID_ARGUMENT for a malformed filter, UNIMPLEMENTED for one that is not served.
+        ApiError: INVALID_ARGUMENT for a malformed filter; NotServedError for another one.
     """
     required: dict[str, str] = {}
     for term in _AND.split(text):

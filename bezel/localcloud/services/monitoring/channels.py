@@ -1,7 +1,7 @@
 """Monitoring v3: projects.notificationChannels of the type `email`, which budgets notify.
 
 Owns what a channel may say. Leaves out sending: no mail leaves this machine. Other types hold passwords and tokens of
-other companies' services; they are refused with 501, as is the verification that they need.
+other companies' services; they are refused as not served, as is the verification that they need.
 """
 
 import re
@@ -107,7 +107,7 @@ def _checked(channel: Json) -> Json:
     """A channel with the values that Google fills in.
 
     Raises:
-        ApiError: INVALID_ARGUMENT for a channel that cannot be, UNIMPLEMENTED for another type than `email`.
+        ApiError: INVALID_ARGUMENT for a channel that cannot be; NotServedError for another type than `email`.
     """
     kind, labels = channel.get("type", ""), channel.get("labels") or {}
     if kind in _OTHER_TYPES:

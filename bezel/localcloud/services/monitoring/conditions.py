@@ -2,8 +2,8 @@
 
 Google knows a metric when its first point is written, apart from its own services' metrics, which are always known. So
 a filter with a metric that nothing here writes is refused as Google refuses it, and one of a Google service that the
-catalogue does not list with 501. Queries in PromQL name metrics that need not exist; in other languages they are
-refused with 501.
+catalogue does not list as not served. Queries in PromQL name metrics that need not exist; in other languages they are
+refused as not served.
 """
 
 import re
@@ -52,7 +52,7 @@ def check_condition(condition: Json, where: str, *, alone: bool, rate_limited: b
         rate_limited: Whether the policy limits the rate of its notifications.
 
     Raises:
-        ApiError: INVALID_ARGUMENT, NOT_FOUND for an unknown metric, UNIMPLEMENTED for what is not served.
+        ApiError: INVALID_ARGUMENT, NOT_FOUND for an unknown metric; NotServedError for others.
     """
     for kind in _UNSERVED:
         if condition.get(kind):

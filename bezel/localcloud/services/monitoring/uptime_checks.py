@@ -1,7 +1,7 @@
 """Monitoring v3: projects.uptimeCheckConfigs over HTTP and TCP, stored and shown. No check is sent.
 
 Passwords and masked headers are kept out of every response, as Google keeps them. Synthetic monitors, groups of
-resources and checks inside of a network are refused with 501.
+resources and checks inside of a network are refused as not served.
 """
 
 import re
@@ -97,7 +97,7 @@ def _checked(check: Json) -> Json:
     """A check with the values that Google fills in.
 
     Raises:
-        ApiError: INVALID_ARGUMENT for a check that cannot be, UNIMPLEMENTED for parts that are not served.
+        ApiError: INVALID_ARGUMENT for a check that cannot be; NotServedError for some parts.
     """
     refuse_unserved(check, _BEYOND, "an uptime check")
     if check.get("checkerType", "STATIC_IP_CHECKERS") not in {"STATIC_IP_CHECKERS", "CHECKER_TYPE_UNSPECIFIED"}:

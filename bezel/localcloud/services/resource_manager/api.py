@@ -64,7 +64,7 @@ def _matches(query: str) -> bool:
     """Whether a filter is empty or names the project.
 
     Raises:
-        ApiError: UNIMPLEMENTED for a filter of something else.
+        NotServedError: For a filter of something else.
     """
     field, _, value = query.partition(":")
     if field not in {"", "id", "projectId", "name", "displayName"}:

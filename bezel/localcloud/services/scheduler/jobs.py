@@ -1,6 +1,6 @@
 """Jobs of Cloud Scheduler: what a job may say, the values that Google fills in, and when it is due. Pure.
 
-Targets of App Engine and Pub/Sub, and schedules in the English-like format, are refused with 501.
+Targets of App Engine and Pub/Sub, and schedules in the English-like format, are refused as not served.
 
 A job is due on the platform's clock: the time until its next run passes as much faster as the platform's other waits.
 So each row holds where the schedule's own time stood (`clock`) at an instant of this machine (`at`).
@@ -32,7 +32,7 @@ def checked(job: Json) -> Json:
     """A job's settable fields with the values that Google fills in.
 
     Raises:
-        ApiError: INVALID_ARGUMENT for a job that cannot be, UNIMPLEMENTED for parts that are not served.
+        ApiError: INVALID_ARGUMENT for a job that cannot be; NotServedError for some parts.
     """
     refuse_unserved(job, ("appEngineHttpTarget", "pubsubTarget"), "a job")
     target = job.get("httpTarget")

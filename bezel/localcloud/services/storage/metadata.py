@@ -96,8 +96,8 @@ def object_json(call: Call, row: Json) -> Json:
         shown["retentionExpirationTime"] = until
     return shown | {
         "id": f"{row['bucket']}/{row['name']}/{row['generation']}",
-        "selfLink": f"{call.cloud.base}/storage/v1/{path}",
-        "mediaLink": f"{call.cloud.base}/download/storage/v1/{path}?generation={row['generation']}&alt=media",
+        "selfLink": f"{call.base}/storage/v1/{path}",
+        "mediaLink": f"{call.base}/download/storage/v1/{path}?generation={row['generation']}&alt=media",
     }
 
 

@@ -75,7 +75,7 @@ def open_session(
     call.cloud.objects.forget_sessions(now)
     call.cloud.store.put(_KIND, identifier, session)
     query = "" if path else "uploadType=resumable&"
-    location = f"{call.cloud.base}{path or call.request.url.path}?{query}upload_id={identifier}"
+    location = f"{call.base}{path or call.request.url.path}?{query}upload_id={identifier}"
     return Response(status_code=status, headers={"Location": location, "X-GUploader-UploadID": identifier})
 
 

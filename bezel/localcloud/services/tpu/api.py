@@ -4,7 +4,7 @@ Both versions have the same handlers; only v2alpha1 has fields for flex-start. L
 see services/machines/reconciler.py.
 """
 
-from bezel.localcloud.core.errors import ApiError, invalid
+from bezel.localcloud.core.errors import ApiError, NotServedError, invalid
 from bezel.localcloud.core.json_types import Json, timestamp
 from bezel.localcloud.core.operations import EMPTY
 from bezel.localcloud.core.paths import PROJECT
@@ -141,7 +141,7 @@ def patch_node(call: Call) -> Json:
     if not (mask := call.mask()):
         raise invalid("update_mask is required.", ("update_mask", "must be set"))
     if unserved := sorted(set(mask) & {"tags", "networkConfig.enable_external_ips", "networkConfig.enableExternalIps"}):
-        raise ApiError("UNIMPLEMENTED", f"localcloud does not serve changes of a node's {', '.join(unserved)}.")
+        raise NotServedError(f"localcloud does not serve changes of a node's {', '.join(unserved)}.")
     if (state := row["life"]["state"]) != "ACTIVE":
         raise _unfit(f"Cannot update node '{name}' while its queued resource is in state {state}.")
     requested = row["request"]["tpu"]["nodeSpec"][0]["node"] | row.get("patched", {})

@@ -5,7 +5,7 @@ Leaves out several nodes or slices, reservations, and times of day instead of du
 
 import re
 
-from bezel.localcloud.core.errors import ApiError, invalid, refuse_unserved, unserved
+from bezel.localcloud.core.errors import ApiError, NotServedError, invalid, refuse_unserved, unserved
 from bezel.localcloud.core.json_types import Json, seconds_of
 from bezel.localcloud.core.paths import PROJECT
 from bezel.localcloud.machines.capacity import FLEXIBLE, Goods, goods, limits
@@ -32,7 +32,7 @@ def parse(body: Json, resource_id: str, zone: str) -> MachineRequest:
     if not ID.fullmatch(resource_id):
         raise invalid(f"Invalid queued_resource_id {resource_id!r}.", ("queued_resource_id", ID.pattern))
     if len(specs) != 1 or "multiNodeParams" in specs[0]:
-        raise ApiError("UNIMPLEMENTED", "localcloud serves queued resources with one node: give one nodeSpec.")
+        raise NotServedError("localcloud serves queued resources with one node: give one nodeSpec.")
     spec = specs[0]
     parent, node_id, node = spec.get("parent", ""), spec.get("nodeId", ""), spec.get("node", {})
     if last(parent) != zone:

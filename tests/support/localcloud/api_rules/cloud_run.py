@@ -127,7 +127,7 @@ RULES = [
         "either `error` or `response` is available",
     ),
     (
-        "a method that is not served gets 501 with its name",
+        "a method that is not served gets 400 with its name",
         [
             "api/methods.every_other_method_of_google_is_known_by_its_name",
             "api/methods.a_method_that_is_not_served_says_so_and_one_that_nobody_has_is_not_found",

@@ -173,7 +173,7 @@ def list_caches(call: Call) -> Json:
 
 
 def _shown(call: Call, bucket: Json) -> Json:
-    return soft_delete.shown(bucket) | {"selfLink": f"{call.cloud.base}/storage/v1/b/{bucket['name']}"}
+    return soft_delete.shown(bucket) | {"selfLink": f"{call.base}/storage/v1/b/{bucket['name']}"}
 
 
 def _check_project(call: Call) -> None:

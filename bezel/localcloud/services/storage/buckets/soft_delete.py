@@ -35,7 +35,7 @@ def restore(call: Call) -> Json:
         store.put("bucket", name, bucket)
         store.put_policy(POLICY.format(bucket=name), row[_POLICY])
         call.cloud.objects.bucket_folder(name).mkdir(exist_ok=True)
-    return bucket | {"selfLink": f"{call.cloud.base}/storage/v1/b/{name}"}
+    return bucket | {"selfLink": f"{call.base}/storage/v1/b/{name}"}
 
 
 def keep(cloud: Context, bucket: Json) -> bool:

@@ -5,7 +5,7 @@ from xml.etree import ElementTree as ET
 
 from starlette.responses import Response
 
-from bezel.localcloud.core.errors import ApiError, invalid
+from bezel.localcloud.core.errors import NOT_SERVED, ApiError, invalid
 
 _LISTS = "http://doc.s3.amazonaws.com/2006-03-01"
 UPLOADS = "http://s3.amazonaws.com/doc/2006-03-01/"
@@ -29,7 +29,6 @@ _CODES = {
     ),
     416: ("InvalidRange", "The requested range cannot be satisfied."),
     500: ("InternalError", "We encountered an internal error. Please try again."),
-    501: ("NotImplemented", "A header or query you provided requested a function that is not implemented."),
 }
 # Beginning of the JSON API's text -> code and text of the same error here.
 _TEXTS = {
@@ -72,6 +71,8 @@ def refusal(error: ApiError, *, anonymous: bool = False) -> Response:
     code, message = _CODES.get(status, _CODES[500 if status >= 500 else 400])
     if error.reason.startswith(("cloudKms", "customerEncryption", "resource")):  # the same words in both APIs
         code, message = error.reason[0].upper() + error.reason[1:], error.message
+    if error.reason == NOT_SERVED:
+        code, message = NOT_SERVED, error.message
     for beginning, named in _TEXTS.items():
         if error.message.startswith(beginning):
             code, message = named

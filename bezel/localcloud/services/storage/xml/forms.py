@@ -47,7 +47,7 @@ async def upload(call: Call) -> Response:
     if target := fields.get("success_action_redirect"):
         return RedirectResponse(target, 303)
     if fields.get("success_action_status") == "201":
-        nodes = [("Location", f"{call.cloud.base}/{bucket['name']}/{name}"), ("Bucket", bucket["name"]), ("Key", name)]
+        nodes = [("Location", f"{call.base}/{bucket['name']}/{name}"), ("Bucket", bucket["name"]), ("Key", name)]
         response = document("PostResponse", [*nodes, ("ETag", quoted_etag(row))])
         response.status_code = 201
         return response

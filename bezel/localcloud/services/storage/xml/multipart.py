@@ -103,7 +103,7 @@ async def complete(call: Call) -> Response:
         upload["done"] = row
         _forget_parts(call, identifier)
     row = revealed(upload["done"], call.request.headers)
-    location = f"{call.cloud.base}/{bucket['name']}/{row['name']}"
+    location = f"{call.base}/{bucket['name']}/{row['name']}"
     nodes = [("Location", location), ("Bucket", bucket["name"]), ("Key", row["name"]), ("ETag", quoted_etag(row))]
     response = document("CompleteMultipartUploadResult", nodes, UPLOADS)
     hashes = {"x-goog-hash": f"crc32c={row['crc32c']}"} if "crc32c" in row else {}

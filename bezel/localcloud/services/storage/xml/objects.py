@@ -57,7 +57,7 @@ def fields_of(headers: Mapping[str, str]) -> Json:
     """Fields of an object in the headers of its upload.
 
     Raises:
-        ApiError: UNIMPLEMENTED for an access control list.
+        NotServedError: For an access control list.
     """
     if "x-goog-acl" in headers:
         raise unserved("the header x-goog-acl")
