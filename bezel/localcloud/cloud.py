@@ -151,6 +151,7 @@ class Cloud:
     def application(self) -> ASGIApp:
         """The REST surface of all APIs, with the request log."""
         from bezel.localcloud import control_api
+        from bezel.localcloud.routing import batch
         from bezel.localcloud.services.artifact_registry import api as artifact_registry
         from bezel.localcloud.services.artifact_registry import artifacts_api, registry
         from bezel.localcloud.services.billing import accounts, budgets, catalog
@@ -185,7 +186,7 @@ class Cloud:
             *(module.api for module in (accounts, budgets, catalog)),
             control_api.api,
         ]
-        routes = [*oauth.routes(self), *registry.routes(self), *model_hub.routes()]
+        routes = [*oauth.routes(self), *registry.routes(self), *model_hub.routes(), *batch.routes(lambda: application)]
         routes += [route for api in apis for route in api.routes(self)]
 
         async def not_found(request: Request, _: Exception) -> Response:
@@ -196,7 +197,8 @@ class Cloud:
         app = Starlette(routes=places, exception_handlers={404: not_found, 405: not_found})
         app.router.redirect_slashes = False
         logged = WireLog(FaultMiddleware(app, self.faults, "api"), self.layout.wire_log, self.holds)
-        return ClientForms(BarePaths(logged, apis))
+        application = ClientForms(BarePaths(logged, apis))
+        return application
 
 
 def _policy(grants: frozenset[tuple[str, str]]) -> Json:

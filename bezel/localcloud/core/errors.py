@@ -32,12 +32,16 @@ class ApiError(Exception):
         self.status = status or ERRORS["codes"][code][1]
         self.reason = reason
 
-    def body(self, *, legacy: bool = False) -> Json:
-        """The JSON body; `legacy` is the shape of Cloud Storage and Compute Engine.
+    def body(self, *, legacy: bool = False, older: bool = False) -> Json:
+        """The JSON body.
 
         What is not served is told in both shapes at once: a client shows the reason whichever it reads.
+
+        Args:
+            legacy: Whether it has the shape of Cloud Storage and Compute Engine.
+            older: Whether it has the list of that shape too, as `$.xgafv=1` asks of the other APIs.
         """
-        both = self.reason == NOT_SERVED
+        both = self.reason == NOT_SERVED or (older and not legacy)
         error: Json = {"code": self.status, "message": self.message}
         if legacy or both:
             reason = self.reason or ERRORS["legacy_reasons"].get(str(self.status), "backendError")

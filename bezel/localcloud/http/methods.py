@@ -95,7 +95,7 @@ def unserved(http: str, path: str) -> str | None:
         path: Path of a request, still encoded; that of an upload or a download too.
     """
     path = re.sub("/compute/(?:alpha|beta)/", "/compute/v1/", _MEDIA.sub(r"\g<api>/", path, count=1))
-    fitting = _others().get((http, path.count("/")), ())
+    fitting = _others().get(_place(http, path), ())
     # A name may have a colon of its own, as `example.com:project` has.
     return next((name for strict in (True, False) for form, name in fitting if _fits(form, path, strict=strict)), None)
 
@@ -171,14 +171,19 @@ def _normal(value: str, kind: str) -> str:
 
 
 @cache
-def _others() -> dict[tuple[str, int], list[tuple[str, str]]]:
-    """Templates and names of the methods that are not served, by verb and number of slashes; read when first needed."""
-    found: dict[tuple[str, int], list[tuple[str, str]]] = {}
+def _others() -> dict[tuple[str, int, str], list[tuple[str, str]]]:
+    """Templates and names of the methods that are not served by their places; read when first needed."""
+    found: dict[tuple[str, int, str], list[tuple[str, str]]] = {}
     lines: dict[str, str] = json.loads((_DATA / "other_methods.json").read_text())["others"]
     for line, name in lines.items():
         verb, _, template = line.partition(" ")
-        found.setdefault((verb, template.count("/")), []).append((template, name))
+        found.setdefault(_place(verb, template), []).append((template, name))
     return found
+
+
+def _place(verb: str, path: str) -> tuple[str, int, str]:
+    """Verb, number of slashes, and the API's prefix with its version."""
+    return verb, path.count("/"), "/".join(path.split("/", 3)[:3])
 
 
 @cache

@@ -14,7 +14,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from bezel.localcloud.http.methods import unserved
 from bezel.localcloud.routing.router import Api
 
-_VERSIONED = re.compile(r"/v[0-9]+[a-z0-9]*/(projects|operations|entries|services|organizations|folders)(?![a-z])")
+# In version 2 the words are named: the registry's protocol begins with /v2/ too.
+_VERSIONED = re.compile(
+    r"(?:/(?:resumable/)?upload|/download)?/(?:(?:v(?!2/)[0-9]+[a-z0-9]*|apis?)[/:]|v2/"
+    r"(?:projects|operations|entries|services|organizations|folders|billingAccounts|policies"
+    r"|monitoredResourceDescriptors)(?![a-z]))"
+)
 _PARAMETER = re.compile(r"\{(?P<name>\w+)[^}]*\}")
 
 

@@ -306,7 +306,8 @@ def _endpoint(cloud: Context, api: Api, rule: _Rule) -> Callable[[Request], Awai
                 error = error.during(rule.serves.id, service_of(rule.path))
             if error.status == 304:  # 304 has no body
                 return Response(status_code=304)
-            return JSONResponse(error.body(legacy=api.legacy), error.status, _challenge(error))
+            body = error.body(legacy=api.legacy, older=request.query_params.get("$.xgafv") == "1")
+            return JSONResponse(body, error.status, _challenge(error))
         except Exception as error:
             log.exception("%s %s failed", request.method, request.url.path)
             full = is_full(error)
@@ -389,7 +390,8 @@ def unknown_method(request: Request) -> Response:
     verb, path = request.method, request.scope["raw_path"].decode("ascii", "replace").partition("?")[0]
     prefix = path.split("/")[1]
     error: ApiError
-    if name := unserved(verb, path):
+    place = method_of(verb, path)  # a served method at a place where it has no route here
+    if name := unserved(verb, path) or (place.id if place else ""):
         service, known = service_of(path), _served_versions(name, path)
         error = NotServedError(f"localcloud does not serve {name} of {service} ({verb} {path}).{known}", name, service)
     else:
@@ -399,11 +401,15 @@ def unknown_method(request: Request) -> Response:
 
 def _served_versions(name: str, path: str) -> str:
     """A sentence on the versions that have a method of this name, or on the methods of the same resource."""
-    service = service_of(path)
-    here = [method for method in served().values() if service_of(method.path) == service]
+    here = _served_of(service_of(path))
     if versions := sorted({method.version for method in here if method.id == name}):
         return f" It serves {', '.join(versions)} of it."
     resource = name.rpartition(".")[0]
     near = sorted({method.id for method in here if method.id.rpartition(".")[0] == resource})
     near = near or sorted({method.id for method in here})
     return f" It serves: {', '.join(near)}." if near else ""
+
+
+@functools.cache
+def _served_of(service: str) -> list[Method]:
+    return [method for method in served().values() if service_of(method.path) == service]

@@ -3,12 +3,11 @@
 import base64
 import json
 import time
-from collections import Counter
 
 import pytest
 
 from bezel.localcloud.core.paths import PROJECT_NUMBER
-from bezel.localcloud.http.methods import served, unserved
+from bezel.localcloud.http.methods import served
 from bezel.localcloud.services.artifact_registry import api as artifact_registry
 from bezel.localcloud.services.artifact_registry import artifacts_api
 from bezel.localcloud.services.billing import accounts as billing_accounts
@@ -36,7 +35,6 @@ from tests.support.gitops.issuer import public_key, signed
 from tests.support.localcloud.api_harness import ApiHarness
 from tests.support.localcloud.billing_harness import billing
 from tests.support.localcloud.client import DEPLOYER, PARENT, REGION, RUNTIME, SERVICES, Client
-from tests.support.localcloud.discovery_check import called
 from tests.support.localcloud.kms_harness import kms
 from tests.support.localcloud.machines_harness import machines, networks
 from tests.support.localcloud.observability_harness import observability
@@ -44,7 +42,7 @@ from tests.support.localcloud.quotas_harness import quotas
 from tests.support.localcloud.registry_harness import push_index
 from tests.support.localcloud.vertex_harness import vertex_models
 from tests.support.record_results import check_results
-from tools.traffic.discovery_data import SOURCES, methods_of, path_of
+from tools.traffic.discovery_data import SOURCES, methods_of
 from tools.traffic.discovery_data import document as discovery
 
 pytestmark = pytest.mark.slow
@@ -534,23 +532,6 @@ def table(rows):
         "rows": rows,
         "notes": [],
     }
-
-
-def test_every_other_method_of_google_is_known_by_its_name():
-    counted = Counter()
-    for source in SOURCES:
-        for method in methods_of(discovery(source.document)):
-            if method["id"] not in source.serves:
-                path = path_of(source, method).replace("{}", "x")
-                found = unserved(method["httpMethod"], path)
-                assert found == method["id"] or _is_taken(method, path), path
-                counted[source.document] += 1
-    assert counted.total() > 1500
-
-
-def _is_taken(method, path):
-    """Whether two methods of Google's have paths that only their parameters' forms tell apart."""
-    return called(method["httpMethod"], path).id != method["id"]
 
 
 @pytest.mark.parametrize(

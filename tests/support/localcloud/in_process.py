@@ -107,6 +107,7 @@ class Project:
     Attributes:
         clock: Moves only by hand, unless another one is given.
         nodes: What was asked of the machines.
+        application: The whole application.
     """
 
     def __init__(self, directory, speed=1.0, clock=None):
@@ -124,7 +125,7 @@ class Project:
         self.cloud.base = "http://127.0.0.1:1"
         self.cloud.prepare()
         self.cloud.store.put("api", "tpu.googleapis.com", {"state": "ENABLED"})
-        self._app = self.cloud.application()
+        self.application = self.cloud.application()
         self.token = self.cloud.tokens.access_token(DEPLOYER, SCOPE, 1e7)[0]
 
     def close(self):
@@ -134,7 +135,7 @@ class Project:
         """The answer to a request."""
 
         async def send():
-            transport = httpx.ASGITransport(self._app)
+            transport = httpx.ASGITransport(self.application)
             headers = {"Authorization": f"Bearer {self.token}"}
             async with httpx.AsyncClient(transport=transport, base_url=self.cloud.base, headers=headers) as client:
                 content = {} if body is None else {"json": body}
@@ -153,7 +154,7 @@ class Project:
         """The answer to a request as it is, with its path and query encoded by the caller."""
 
         async def send():
-            transport = httpx.ASGITransport(self._app, raise_app_exceptions=False)
+            transport = httpx.ASGITransport(self.application, raise_app_exceptions=False)
             async with httpx.AsyncClient(transport=transport, base_url=self.cloud.base) as client:
                 sent = ({"Authorization": f"Bearer {self.token}"} if token else {}) | (headers or {})
                 return await client.request(verb, path, content=content, headers=sent)

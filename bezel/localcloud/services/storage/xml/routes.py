@@ -31,7 +31,8 @@ _HOSTS = (".storage.localhost", ".storage.googleapis.com")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9_.-]{1,220}[a-z0-9]")
 # Paths of this server that no table of Google's methods lists.
 _OWN = frozenset(
-    {"localcloud", "huggingface", "token", "batch", "download", "upload", "oauth2", "robot", "computeMetadata"}
+    {"localcloud", "huggingface", "token", "batch", "download", "upload", "resumable", "oauth2", "robot"}
+    | {"computeMetadata"}
 )
 _UNSERVED = frozenset(
     {"acl", "billing", "cors", "defaultObjectAcl", "delete", "encryption", "encryptionConfig", "lifecycle", "logging",
