@@ -15,6 +15,7 @@ from bezel.localcloud.services.storage.api import BUCKET, OF_BUCKETS, POLICY, ap
 from bezel.localcloud.services.storage.buckets import soft_delete
 from bezel.localcloud.services.storage.buckets.names import is_bucket_name
 from bezel.localcloud.services.storage.buckets.policies import forget_object_policies, heed_uniform_access
+from bezel.localcloud.services.storage.buckets.uniform_access import bucket_json, under_one_name, with_lock
 from bezel.localcloud.services.storage.conditions import check_etags, check_preconditions
 from bezel.localcloud.services.storage.encryption.kms_keys import STORAGE_AGENT, check_key, default_of
 from bezel.localcloud.services.storage.generations import next_generation
@@ -59,11 +60,12 @@ def create(call: Call) -> Json:
         "storageClass": "STANDARD",
         "softDeletePolicy": {"retentionDurationSeconds": "604800", "effectiveTime": now},
     }
-    bucket = merged(bucket, {key: value for key, value in call.body.items() if key not in _THEIRS})
+    given = under_one_name(call.body, {})
+    bucket = merged(bucket, {key: value for key, value in given.items() if key not in _THEIRS})
     bucket["location"] = location
     if call.flag("enableObjectRetention"):
         bucket["objectRetention"] = {"mode": "Enabled"}
-    _complete(bucket, {}, now)
+    _complete(bucket, {}, call.cloud.pace.now())
     _check_default_key(call, bucket, {})
     with call.cloud.store.transaction():
         taken = "Your previous request to create the named bucket succeeded and you already own it."
@@ -75,7 +77,7 @@ def create(call: Call) -> Json:
         ]
         write_policy(call.cloud.store, POLICY.format(bucket=name), {"policy": {"bindings": bindings}})
         call.cloud.objects.bucket_folder(name).mkdir(exist_ok=True)
-    return _shown(call, bucket)
+    return bucket_json(call, bucket)
 
 
 @api.route("GET", "/storage/v1/b", needs="storage.buckets.list", on=_PROJECT, query=_LISTED)
@@ -84,7 +86,7 @@ def list_buckets(call: Call) -> Json:
     _check_project(call)
     prefix, store = call.query("prefix"), call.cloud.store
     found = soft_delete.listed(call.cloud, prefix) if call.flag("softDeleted") else store.rows("bucket", prefix)
-    buckets = [(name, _shown(call, body)) for name, body in found]
+    buckets = [(name, bucket_json(call, body)) for name, body in found]
     return {"kind": "storage#buckets"} | call.page(buckets, "items", default=1000)
 
 
@@ -93,13 +95,13 @@ def get(call: Call) -> Json:
     """One bucket, or with its generation one that was deleted softly."""
     if call.flag("softDeleted"):
         soft_delete.purge(call.cloud)
-        return _shown(call, soft_delete.find(call, call.param("bucket"), call.query("generation")))
+        return bucket_json(call, soft_delete.find(call, call.param("bucket"), call.query("generation")))
     bucket = bucket_of(call)
     if call.query("generation") not in {"", bucket.get("generation")}:
         raise ApiError("NOT_FOUND", "The specified bucket does not exist.")
     check_preconditions(call.arguments, bucket, reads=True)
     check_etags(call.request.headers, bucket["etag"], reads=True)
-    return _shown(call, bucket)
+    return bucket_json(call, bucket)
 
 
 @api.route("PATCH", BUCKET, needs="storage.buckets.update", on=POLICY, query=OF_BUCKETS)
@@ -172,10 +174,6 @@ def list_caches(call: Call) -> Json:
     return {"kind": "storage#anywhereCaches"} | call.page([], "items")
 
 
-def _shown(call: Call, bucket: Json) -> Json:
-    return soft_delete.shown(bucket) | {"selfLink": f"{call.base}/storage/v1/b/{bucket['name']}"}
-
-
 def _check_project(call: Call) -> None:
     if call.query("project") not in {PROJECT, PROJECT_NUMBER}:
         raise invalid("Unknown project id.", ("project", call.query("project")))
@@ -189,8 +187,8 @@ def _change(call: Call, *, replaces: bool) -> Json:
         check_preconditions(call.arguments, bucket)
         check_etags(call.request.headers, bucket["etag"], reads=False)
         kept = {key: bucket[key] for key in bucket if key in _THEIRS | _FIXED | _KEPT} if replaces else bucket
-        changed = merged(kept, given)
-        _complete(changed, bucket, timestamp(call.cloud.pace.now()))
+        changed = merged(kept, under_one_name(given, bucket))
+        _complete(changed, bucket, call.cloud.pace.now())
         _check_default_key(call, changed, bucket)
         heed_uniform_access(call.cloud.store, bucket, changed)
         return _stored(call, changed)
@@ -200,7 +198,7 @@ def _stored(call: Call, bucket: Json) -> Json:
     bucket["metageneration"] = str(int(bucket["metageneration"]) + 1)
     bucket["etag"], bucket["updated"] = b64(bucket["metageneration"].encode()), timestamp(call.cloud.pace.now())
     call.cloud.store.put("bucket", bucket["name"], bucket)
-    return _shown(call, bucket)
+    return bucket_json(call, bucket)
 
 
 def _check_default_key(call: Call, bucket: Json, before: Json) -> None:
@@ -226,12 +224,13 @@ def _check_settings(body: Json) -> None:
         raise invalid(text, ("retentionPolicy.retentionPeriod", str(period)))
 
 
-def _complete(bucket: Json, before: Json, now: str) -> None:
+def _complete(bucket: Json, before: Json, now: float) -> None:
     """Add what the platform derives from the settings.
 
     Raises:
-        ApiError: 403 for a shorter retention period than a locked one.
+        ApiError: 403 for a shorter retention period than a locked one, 400 for an end of locked uniform access.
     """
+    bucket["iamConfiguration"] = with_lock(bucket, before, now)
     old, new = (found.get("retentionPolicy") or {} for found in (before, bucket))
     shorter = int(new.get("retentionPeriod") or 0) < int(old.get("retentionPeriod") or 0)
     if old.get("isLocked") and shorter:
@@ -240,7 +239,4 @@ def _complete(bucket: Json, before: Json, now: str) -> None:
     if new:
         fixed = {key: old[key] for key in ("effectiveTime", "isLocked") if old.get(key)}
         period = {"retentionPeriod": new["retentionPeriod"]} if "retentionPeriod" in new else {}
-        bucket["retentionPolicy"] = {"effectiveTime": now} | fixed | period
-    configuration = bucket.get("iamConfiguration") or {}
-    if uniform := configuration.get("uniformBucketLevelAccess"):
-        bucket["iamConfiguration"] = configuration | {"bucketPolicyOnly": uniform}
+        bucket["retentionPolicy"] = {"effectiveTime": timestamp(now)} | fixed | period

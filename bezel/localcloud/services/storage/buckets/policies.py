@@ -9,6 +9,7 @@ from bezel.localcloud.http.update_mask import merged
 from bezel.localcloud.routing.iam_policies import check_limit, held_permissions, read_policy, write_policy
 from bezel.localcloud.routing.router import Call
 from bezel.localcloud.services.storage.api import ASIDE, BUCKET, OBJECT, OBJECT_NAME, POLICY, api, bucket_of
+from bezel.localcloud.services.storage.buckets.uniform_access import is_uniform
 from bezel.localcloud.services.storage.conditions import stale
 from bezel.localcloud.services.storage.objects import find_object
 
@@ -52,12 +53,6 @@ def set_object_policy(call: Call) -> Json:
 def test_object_permissions(call: Call) -> Json:
     """The requested permissions that the caller has on an object, by its policy and that of its bucket."""
     return _held(call, call.name(OBJECT_NAME))
-
-
-def is_uniform(bucket: Json) -> bool:
-    """Whether only the policy of a bucket counts, not those of its objects."""
-    configuration = bucket.get("iamConfiguration") or {}
-    return bool((configuration.get("uniformBucketLevelAccess") or {}).get("enabled"))
 
 
 def heed_uniform_access(store: Store, old: Json, new: Json) -> None:

@@ -10,6 +10,7 @@ from bezel.localcloud.core.objects import SOFT_DELETED
 from bezel.localcloud.routing.context import Context
 from bezel.localcloud.routing.router import Call
 from bezel.localcloud.services.storage.api import BUCKET, POLICY, api
+from bezel.localcloud.services.storage.buckets.uniform_access import bucket_json
 from bezel.localcloud.services.storage.generations import next_generation
 from bezel.localcloud.services.storage.retention import seconds
 
@@ -35,7 +36,7 @@ def restore(call: Call) -> Json:
         store.put("bucket", name, bucket)
         store.put_policy(POLICY.format(bucket=name), row[_POLICY])
         call.cloud.objects.bucket_folder(name).mkdir(exist_ok=True)
-    return bucket | {"selfLink": f"{call.base}/storage/v1/b/{name}"}
+    return bucket_json(call, bucket)
 
 
 def keep(cloud: Context, bucket: Json) -> bool:
@@ -71,11 +72,6 @@ def listed(cloud: Context, prefix: str) -> list[tuple[str, Json]]:
     """The soft-deleted buckets by their names and generations."""
     purge(cloud)
     return cloud.store.rows(_KIND, prefix)
-
-
-def shown(row: Json) -> Json:
-    """A soft-deleted bucket without what only its restoration needs."""
-    return {key: value for key, value in row.items() if key != _POLICY}
 
 
 def purge(cloud: Context) -> None:
