@@ -20,6 +20,9 @@ def main() -> int:
     parser.add_argument("--idle-seconds", type=float, default=900.0, help="seconds that an idle instance keeps running")
     parser.add_argument("--port", type=int, default=0, help="port of the APIs; 0 for the last one, or any")
     parser.add_argument("--emulator", action="store_true", help="a second port for clients that send no credentials")
+    parser.add_argument(
+        "--no-default-network", dest="default_network", action="store_false", help="no network of a new project"
+    )
     options = vars(parser.parse_args())
     try:
         run(options.pop("directory"), **options)

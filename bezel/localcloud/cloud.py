@@ -82,8 +82,11 @@ class Cloud:
         launcher: Callable[[Container], Command],
         timing: InstanceTiming,
         nodes: Callable[["Cloud"], NodeHost],
+        *,
+        default_network: bool = True,
     ) -> None:
         self.base = ""
+        self._default_network = default_network
         self.layout = layout
         self.pace = pace
         self.store = Store(layout.database)
@@ -121,6 +124,8 @@ class Cloud:
     def prepare(self) -> None:
         """Create the initial resources, repair the state after a kill, and write the key file with its address."""
         from bezel.localcloud.services.artifact_registry.names import images_of
+        from bezel.localcloud.services.compute.auto_mode import default_resources
+        from bezel.localcloud.services.compute.vpc_api import put_new
         from bezel.localcloud.services.iam.api import new_account
 
         with self.store.transaction():
@@ -131,6 +136,9 @@ class Cloud:
                 for email, title in ((DEPLOYER, "Deployer"), (DEFAULT_COMPUTE_ACCOUNT, "Compute Engine default")):
                     self.store.put("account", email, new_account(email, title))
                 self.store.put_policy(PROJECT_NAME, _policy(BUILT_IN_BINDINGS))
+                if self._default_network:
+                    for kind, name, body in default_resources():
+                        put_new(self.store, kind, name, body, self.pace.now())
             if self.store.policy(BILLING_ACCOUNT) is None:  # a directory of an earlier version has no account
                 self.store.put_policy(BILLING_ACCOUNT, _policy(BILLING_BINDINGS))
             self._write_key_file()

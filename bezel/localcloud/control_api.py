@@ -20,6 +20,7 @@ from bezel.localcloud.core.paths import BUILT_IN_ACCOUNTS, BUILT_IN_BINDINGS, DE
 from bezel.localcloud.faults.kinds import FaultError, Value, kind_of, parse_parameters, table
 from bezel.localcloud.http.request_log import Hold
 from bezel.localcloud.routing.router import Api, Call
+from bezel.localcloud.services.compute.auto_mode import is_built_in
 from bezel.localcloud.services.iam.pools_api import PROVIDER
 
 _HOLD, _FAULTS = "/localcloud/hold", "/localcloud/faults"
@@ -39,11 +40,14 @@ _change = partial(api.route, needs="resourcemanager.projects.update", on=PROJECT
 def resources(call: Call) -> Json:
     """Names of all created resources by kind, to check a clean teardown; kinds without resources are left out.
 
-    `enabledApis`, `accounts` and `projectRoles` hold only what a new project does not have; `identityPools` (with their
-    providers) and `roles` those that are not deleted.
+    `enabledApis`, `accounts`, `projectRoles` and the kinds of networks hold only what a new project does not have;
+    `identityPools` (with their providers) and `roles` those that are not deleted.
     """
     store = call.cloud.store
-    created = {f"{kind}s".replace("ys", "ies"): [name for name, _ in store.rows(kind)] for kind in _CREATED}
+    created = {
+        f"{kind}s".replace("ys", "ies"): [name for name, _ in store.rows(kind) if not is_built_in(name)]
+        for kind in _CREATED
+    }
     pools = [*store.rows(POOL), *store.rows(PROVIDER)]
     created["identityPools"] = [name for name, row in pools if row["state"] == "ACTIVE"]
     created["roles"] = [name for name, row in store.rows(ROLE) if not row.get("deleted")]

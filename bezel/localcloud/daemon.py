@@ -63,6 +63,7 @@ def run(
     idle_seconds: float = 900.0,
     port: int = 0,
     emulator: bool = False,
+    default_network: bool = True,
     hooks: Hooks | None = None,
 ) -> None:
     """Serve a directory with a simulated or a real vLLM behind each revision, until SIGTERM, SIGINT or SIGHUP.
@@ -74,6 +75,7 @@ def run(
         idle_seconds: Seconds that an idle instance keeps running.
         port: Port of the APIs; 0 for the directory's last one if it is free, else any.
         emulator: Whether a second port serves clients that send no credentials, as the deployer.
+        default_network: Whether a new directory's project has the network `default`.
         hooks: What is called once it serves.
 
     Raises:
@@ -84,7 +86,17 @@ def run(
         launcher, timing = simulated, InstanceTiming(speed, idle_seconds)
     else:  # only the simulated engine starts faster; a real one needs its own time
         launcher, timing = real, InstanceTiming(1.0, idle_seconds, machine_seconds=0.0)
-    serve(directory, launcher, server=server, speed=speed, timing=timing, port=port, emulator=emulator, hooks=hooks)
+    serve(
+        directory,
+        launcher,
+        server=server,
+        speed=speed,
+        timing=timing,
+        port=port,
+        emulator=emulator,
+        default_network=default_network,
+        hooks=hooks,
+    )
 
 
 def serve(
@@ -96,6 +108,7 @@ def serve(
     timing: InstanceTiming,
     port: int = 0,
     emulator: bool = False,
+    default_network: bool = True,
     hooks: Hooks | None = None,
 ) -> None:
     """As `run`, with the launcher, which turns a container into the command that is started for it, and the timing."""
@@ -119,6 +132,7 @@ def serve(
             launcher,
             timing,
             lambda cloud: Nodes(cloud, launcher, timing, cloud.services.subnetwork_of),
+            default_network=default_network,
         )
         listeners = [_listener(cloud, "port", port), *([_listener(cloud, "emulator port")] if emulator else [])]
         asyncio.run(_run(cloud, listeners, server, hooks or Hooks(), lock))

@@ -208,7 +208,7 @@ def test_what_is_not_deleted_counts_in_the_quota_whatever_became_of_it(project):
         (400, {"node": "Lease"}, "node_id"),
         (400, {"runtimeVersion": "v1"}, "Runtime version"),
         (400, {"zone": "us-east5-b"}, "not in the queued resource's zone"),
-        (404, {"networkConfig": {}}, "networks/default"),
+        (404, {"networkConfig": {"network": "absent"}}, "networks/absent"),
         (404, {"networkConfig": {"subnetwork": "none"}}, "subnetworks/none"),
         (
             400,

@@ -53,6 +53,7 @@ def run(options: argparse.Namespace) -> int:
                 idle_seconds=options.idle_seconds,
                 port=cloud.port,
                 emulator=options.emulator,
+                default_network=not options.no_default_network,
                 hooks=Hooks(prepare, announce),
             )
         if not options.json:

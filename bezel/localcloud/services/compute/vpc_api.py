@@ -1,7 +1,7 @@
 """Compute v1 and beta: networks, subnetworks, firewall rules and routers with their NATs.
 
-Every kind has the same methods, so one set of handlers serves all. Leaves out auto mode networks, IPv6, peering, and
-all parts of a router but its NATs.
+Every kind has the same methods, so one set of handlers serves all. Leaves out IPv6, peering, and all parts of a router
+but its NATs.
 """
 
 import ipaddress
@@ -17,11 +17,12 @@ from bezel.localcloud.core.regions import regions
 from bezel.localcloud.core.store import Store
 from bezel.localcloud.http.update_mask import merged
 from bezel.localcloud.routing.router import Api, Call, Handler
+from bezel.localcloud.services.compute.auto_mode import automatic_subnetworks, is_automatic
 from bezel.localcloud.services.compute.errors import already_exists, in_use, missing, not_found, wrong
 from bezel.localcloud.services.compute.links import fingerprint, full_name, with_links
 from bezel.localcloud.services.compute.operations import once, root, timed
 from bezel.localcloud.services.compute.vpc import users
-from bezel.localcloud.services.compute.vpc_kinds import KINDS, SUBNETWORK, Kind, checked
+from bezel.localcloud.services.compute.vpc_kinds import KINDS, NETWORK, SUBNETWORK, Kind, checked
 
 api = Api("compute.googleapis.com", "Compute Engine API", legacy=True)
 VERSIONS = ("v1", "beta")
@@ -58,9 +59,26 @@ def _inserted(kind: Kind, call: Call) -> str:
     if store.get(kind.name, name) is not None:
         raise already_exists(name)
     _check_placed(store, kind, name, body)
-    number = str(random.getrandbits(62))
-    store.put(kind.name, name, body | {"id": number, "creationTimestamp": timestamp(call.cloud.pace.now())})
+    number = put_new(store, kind, name, body, call.cloud.pace.now())
+    if kind is NETWORK and body["autoCreateSubnetworks"]:
+        for subnetwork, automatic in automatic_subnetworks(name):
+            put_new(store, SUBNETWORK, subnetwork, automatic, call.cloud.pace.now())
     return timed(call, "insert", name, number, _SECONDS)
+
+
+def put_new(store: Store, kind: Kind, name: str, body: Json, now: float) -> str:
+    """Store a new resource and return its number.
+
+    Args:
+        store: The store.
+        kind: Its kind.
+        name: Its full name.
+        body: Its checked body.
+        now: Unix seconds of its creation.
+    """
+    number = str(random.getrandbits(62))
+    store.put(kind.name, name, body | {"id": number, "creationTimestamp": timestamp(now)})
+    return number
 
 
 def _given(body: Json) -> Json:
@@ -150,10 +168,19 @@ def _delete(kind: Kind, call: Call) -> Json:
 
 def _deleted(kind: Kind, call: Call) -> str:
     name, old = _found(kind, call)
-    if kind.name in {"network", "subnetwork"}:
-        for user in users(call.cloud.store, name):
-            raise in_use(kind.name, name, user)
-    call.cloud.store.delete(kind.name, name)
+    store, automatic = call.cloud.store, []
+    if kind is NETWORK:
+        rows = store.rows(SUBNETWORK.name)
+        automatic = [user for user, row in rows if row["network"] == name and is_automatic(old, name, user)]
+    elif kind is SUBNETWORK and is_automatic(store.get(NETWORK.name, old["network"]), old["network"], name):
+        text = f"Cannot delete auto subnetwork from an auto subnet mode network: delete the network '{old['network']}'."
+        raise ApiError("FAILED_PRECONDITION", text, reason="invalid")
+    for own in (name, *automatic) if kind in {NETWORK, SUBNETWORK} else ():
+        for user in users(store, own):
+            if user not in automatic:
+                raise in_use(kind.name, name, user)
+    for own in (*automatic, name):
+        store.delete(kind.name if own == name else SUBNETWORK.name, own)
     return timed(call, "delete", name, old["id"], _SECONDS)
 
 

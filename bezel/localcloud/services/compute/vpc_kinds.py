@@ -66,13 +66,11 @@ def checked(kind: Kind, body: Json) -> Json:
 
 
 def _network(body: Json) -> Json:
-    if body.get("autoCreateSubnetworks", True):
-        raise unserved("auto mode networks", "set autoCreateSubnetworks to false")
     routing = {"routingMode": "REGIONAL", "bgpBestPathSelectionMode": "LEGACY"} | body.get("routingConfig", {})
     if routing.pop("deleteBgpAlwaysCompareMed", False):  # an instruction, which no answer shows
         routing.pop("bgpAlwaysCompareMed", None)
     order = {"networkFirewallPolicyEnforcementOrder": "AFTER_CLASSIC_FIREWALL"}
-    return order | body | {"routingConfig": routing, "autoCreateSubnetworks": False}
+    return order | body | {"routingConfig": routing, "autoCreateSubnetworks": body.get("autoCreateSubnetworks", True)}
 
 
 def _subnetwork(body: Json) -> Json:

@@ -1,0 +1,89 @@
+"""The network that a new project has, and other auto mode networks."""
+
+import ipaddress
+
+import pytest
+
+from bezel.localcloud.cloud import Cloud
+from bezel.localcloud.core.clock import InstanceTiming
+from bezel.localcloud.core.paths import Paths
+from bezel.localcloud.core.regions import regions
+from bezel.localcloud.services.compute.auto_mode import AUTO_BLOCK
+from tests.support.localcloud.in_process import COMPUTE, PARENT, Clock, Nodes, Project
+
+NETWORKS, FIREWALLS = f"{COMPUTE}/global/networks", f"{COMPUTE}/global/firewalls"
+EAST = f"{COMPUTE}/regions/us-east5/subnetworks"
+
+
+@pytest.fixture
+def project(tmp_path):
+    found = Project(tmp_path)
+    yield found
+    found.close()
+
+
+def subnetworks(project, network):
+    found = [project.ok("GET", f"{COMPUTE}/regions/{region}/subnetworks").get("items", []) for region in regions()]
+    return [row for rows in found for row in rows if row["network"].endswith(f"/networks/{network}")]
+
+
+def test_a_new_project_has_the_default_network_with_its_rules(project):
+    network = project.ok("GET", f"{NETWORKS}/default")
+    assert network["autoCreateSubnetworks"] is True
+    assert len(network["subnetworks"]) == len(regions())
+    own = subnetworks(project, "default")
+    ranges = [ipaddress.IPv4Network(row["ipCidrRange"]) for row in own]
+    assert {row["name"] for row in own} == {"default"}
+    assert len(set(ranges)) == len(regions())
+    assert all(each.subnet_of(AUTO_BLOCK) and each.prefixlen == 20 for each in ranges)
+    assert project.ok("GET", f"{COMPUTE}/regions/us-central1/subnetworks/default")["ipCidrRange"] == "10.128.0.0/20"
+    rules = {row["name"]: row for row in project.ok("GET", FIREWALLS)["items"]}
+    assert sorted(rules) == [f"default-allow-{name}" for name in ("icmp", "internal", "rdp", "ssh")]
+    assert {row["priority"] for row in rules.values()} == {65534}
+    assert rules["default-allow-internal"]["sourceRanges"] == ["10.128.0.0/9"]
+
+
+def test_an_auto_mode_network_is_made_and_deleted_with_its_subnetworks(project):
+    project.ok("POST", NETWORKS, {"name": "auto"})
+    assert len(subnetworks(project, "auto")) == len(regions())
+    assert "auto subnet" in project.refused(400, "DELETE", f"{EAST}/auto")["message"]
+    own = {"name": "own", "network": f"{PARENT}/global/networks/auto", "ipCidrRange": "10.9.0.0/24"}
+    project.ok("POST", EAST, own)
+    assert "own" in project.refused(400, "DELETE", f"{NETWORKS}/auto")["message"]
+    project.ok("DELETE", f"{EAST}/own")
+    project.ok("DELETE", f"{NETWORKS}/auto")
+    assert subnetworks(project, "auto") == []
+    assert len(subnetworks(project, "default")) == len(regions())
+
+
+def test_a_custom_network_gets_no_subnetworks(project):
+    project.ok("POST", NETWORKS, {"name": "custom", "autoCreateSubnetworks": False})
+    assert subnetworks(project, "custom") == []
+    assert project.ok("GET", f"{NETWORKS}/custom")["autoCreateSubnetworks"] is False
+
+
+def test_the_default_network_is_deleted_after_its_rules_and_stays_deleted(project):
+    assert "default-allow" in project.refused(400, "DELETE", f"{NETWORKS}/default")["message"]
+    for row in project.ok("GET", FIREWALLS)["items"]:
+        project.ok("DELETE", f"{FIREWALLS}/{row['name']}")
+    project.ok("DELETE", f"{NETWORKS}/default")
+    project.restart()
+    assert project.call("GET", f"{NETWORKS}/default").status_code == 404
+    assert subnetworks(project, "default") == []
+
+
+def test_the_inventory_of_created_resources_leaves_it_out(project):
+    project.ok("POST", NETWORKS, {"name": "custom", "autoCreateSubnetworks": False})
+    found = project.raw("GET", "/localcloud/resources").json()
+    assert found.get("networks") == [f"{PARENT}/global/networks/custom"]
+    assert found.keys().isdisjoint({"subnetworks", "firewalls"})
+
+
+def test_a_project_that_is_told_so_has_no_network(tmp_path):
+    layout = Paths(tmp_path)
+    layout.create()
+    timing = InstanceTiming(1, 900, 0.5, 1.0)
+    cloud = Cloud(layout, Clock(), None, timing, lambda _: Nodes(), default_network=False)
+    cloud.prepare()
+    assert [row for kind in ("network", "subnetwork", "firewall") for row in cloud.store.rows(kind)] == []
+    cloud.store.close()
