@@ -272,6 +272,40 @@ def test_a_streamed_response_numbers_its_events_and_ends_with_the_whole(parsing)
     assert last["usage"] == whole["usage"]
 
 
+FUNCTIONS = [{"type": "function", "name": name, "parameters": PARAMETERS} for name in ("look", "other")]
+NAMED_FUNCTION = {"type": "function", "name": "other"}
+
+
+@pytest.mark.parametrize(("choice", "name"), [("required", "look"), (NAMED_FUNCTION, "other")])
+def test_a_response_calls_the_function_that_it_must_call_as_chat_does(parsing, choice, name):
+    body = RESPONSE | {"tools": FUNCTIONS, "tool_choice": choice}
+    answer = parsing.post("/v1/responses", json=body).json()
+    (item,) = answer["output"]
+    assert (item["type"], item["name"], item["status"]) == ("function_call", name, "completed")
+    assert json.loads(item["arguments"]) == {"ok": False}
+    assert (item["id"][:3], item["call_id"][:14]) == ("fc_", "chatcmpl-tool-")
+    found = typed(parsing.post("/v1/responses", json=body | {"stream": True}).text)
+    deltas = [data["delta"] for kind, data in found if kind == "response.function_call_arguments.delta"]
+    assert "".join(deltas) == item["arguments"]
+    assert [kind.removeprefix("response.") for kind, _ in found if not kind.endswith("arguments.delta")] == [
+        *("created", "in_progress", "output_item.added", "function_call_arguments.done"),
+        *("output_item.done", "completed"),
+    ]
+    added, done, last = found[2][1]["item"], found[-2][1]["item"], found[-1][1]["response"]
+    assert (added["arguments"], added["status"]) == ("", "in_progress")
+    assert last["output"] == [done] == [added | {"arguments": item["arguments"], "status": "completed"}]
+    assert last["usage"] == answer["usage"]
+
+
+@pytest.mark.parametrize("choice", ["auto", "none", {"type": "function", "name": "absent"}])
+def test_a_response_with_another_choice_of_tools_is_a_text_or_refused(parsing, choice):
+    answer = parsing.post("/v1/responses", json=RESPONSE | {"tools": FUNCTIONS, "tool_choice": choice})
+    if isinstance(choice, dict):
+        assert answer.status_code == 400
+    else:
+        assert [item["type"] for item in answer.json()["output"]] == ["message"]
+
+
 @pytest.mark.slow
 def test_a_response_is_not_kept(parsing):
     name = parsing.post("/v1/responses", json=RESPONSE | {"max_output_tokens": 2}).json()["id"]

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from bezel.simulated_vllm.api.errors import TEMPLATES
+from bezel.simulated_vllm.api.structured import tool_call_id
 from bezel.simulated_vllm.scheduling.detokenize import chat_logprobs
 from bezel.simulated_vllm.scheduling.fake_text import THOUGHT
 from bezel.simulated_vllm.scheduling.tokenizer import decode
@@ -43,15 +44,18 @@ class ResponseObject:
         call: the call that the engine works on.
         body: what the recorded model made of the request.
         top: how many likely tokens are returned beside each token; None for no probabilities.
+        tool: the function that the answer calls; None for a text.
     """
 
-    def __init__(self, call: Call, body: Any, top: int | None) -> None:
+    def __init__(self, call: Call, body: Any, top: int | None, tool: dict[str, Any] | None = None) -> None:
         self.call = call
         self._body = body
         self.top = top
         self._id = body.request_id or f"resp_{secrets.token_hex(8)}"
         self.message_id = f"msg_{secrets.token_hex(8)}"
         self.thought_id = f"rs_{secrets.token_hex(8)}"
+        self.tool, self.call_id = tool, f"fc_{secrets.token_hex(8)}"
+        self._tool_call_id = tool_call_id()
         self._created = int(time.time())
 
     def whole(
@@ -87,7 +91,9 @@ class ResponseObject:
         choice = self.call.choices[0]
         thought = choice.thought[len(THOUGHT) :] if self._body.include_reasoning else ""
         output = [self.thought(thought)] if thought else []
-        if choice.text:
+        if choice.text and self.tool:
+            output.append(self.function_call(choice.text))
+        elif choice.text:
             output.append(self.message(choice.text, self.logprobs(0, choice.tokens)))
         if piece.finish == "length":
             return self.whole("incomplete", output, self._usage(), {"reason": "max_output_tokens"})
@@ -104,6 +110,11 @@ class ResponseObject:
         """Return the item with the text."""
         part: dict[str, Any] = {"annotations": [], "text": text, "type": "output_text", "logprobs": logprobs}
         return TEMPLATES["response_message"] | {"id": self.message_id, "content": [part]}
+
+    def function_call(self, arguments: str) -> dict[str, Any]:
+        """Return the item with the call of the function."""
+        named = {"name": (self.tool or {}).get("name", ""), "id": self.call_id, "call_id": self._tool_call_id}
+        return TEMPLATES["response_call"] | {"arguments": arguments, **named}
 
     def thought(self, text: str) -> dict[str, Any]:
         """Return the item with the thoughts."""

@@ -1,7 +1,7 @@
 """Handlers of /v1/responses: OpenAI's Responses API over the chat path, as in vLLM.
 
 Responses are not stored (vLLM does so only with VLLM_ENABLE_RESPONSES_API_STORE), so none can be fetched, cancelled or
-continued. Tools are echoed and not called: a call of one was never measured on the real server.
+continued. A function is called where the choice of tools prescribes it, as in chat; any other choice is a text.
 """
 
 from __future__ import annotations
@@ -13,9 +13,13 @@ from bezel.simulated_vllm.api.bodies import Body, ChatBody
 from bezel.simulated_vllm.api.chat import start_chat
 from bezel.simulated_vllm.api.errors import refused
 from bezel.simulated_vllm.api.response_object import ResponseObject, plain
+from bezel.simulated_vllm.api.structured import required_tool
+from bezel.simulated_vllm.api.validation.responses import SEPARATOR
 from bezel.simulated_vllm.scheduling.fake_text import THOUGHT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from starlette.responses import Response
     from starlette.types import Receive
 
@@ -64,14 +68,15 @@ async def answer_responses(engine: Engine, body: ResponsesBody, receive: Receive
     if asked.previous_response_id is not None:
         raise refused("unknown-response", name=asked.previous_response_id)
     top = asked.top_logprobs if _LOGPROBS in (asked.include or ()) else None
-    call = start_chat(engine, _chat(asked, top), "max_output_tokens")
+    chat = _chat(asked, top)
+    call = start_chat(engine, chat, "max_output_tokens")
     # The real server fails on null in these once it makes its response object.
     broken = next((name for name in ("background", "truncation") if getattr(asked, name) is None), None)
     if broken and not asked.stream:
         call.abort()
         kind, expected = _EXPECTED[broken]
         raise refused("response-field", name=broken, expected=expected, kind=kind)
-    answer = ResponseObject(call, asked, top)
+    answer = ResponseObject(call, asked, top, required_tool(chat))
 
     def response(pieces: list[Piece]) -> dict[str, Any]:
         call.count_parsed(pieces, ResponseStream.request_type)
@@ -108,7 +113,27 @@ def _chat(asked: Any, top: int | None) -> ChatBody:
         logprobs=top is not None,
         top_logprobs=top,
         truncate_prompt_tokens=-1 if asked.truncation != "disabled" else None,
+        **_prescribed(asked),
     )
+
+
+def _prescribed(asked: Any) -> dict[str, Any]:
+    """Return the tools and the choice of a chat body, where the choice prescribes the call of a function."""
+    choice, functions = plain(asked.tool_choice), list(_functions(plain(asked.tools) or []))
+    named = choice.get("name") if isinstance(choice, dict) and choice.get("type") == "function" else None
+    if not functions or (choice != "required" and named not in {function["name"] for function in functions}):
+        return {}
+    given = choice if named is None else {"type": "function", "function": {"name": named}}
+    return {"tools": [{"type": "function", "function": each} for each in functions], "tool_choice": given}
+
+
+def _functions(tools: list[Any], namespace: str = "") -> Iterator[dict[str, Any]]:
+    for tool in tools:
+        if tool.get("type") == "namespace":
+            yield from _functions(tool.get("tools") or [], f"{tool['name']}{SEPARATOR}")
+        elif tool.get("type") == "function":
+            kept = {key: tool[key] for key in ("description", "parameters") if tool.get(key) is not None}
+            yield {"name": f"{namespace}{tool['name']}", **kept}
 
 
 def _messages(asked: Any) -> list[dict[str, Any]]:
@@ -134,7 +159,7 @@ def _messages(asked: Any) -> list[dict[str, Any]]:
 
 
 class ResponseStream(streams.BlockStream):
-    """The events of a response: created, one item for the thoughts and one for the text, completed."""
+    """The events of a response: created, items for the thoughts and for the text or the call, completed."""
 
     request_type = "responses"
 
@@ -160,7 +185,11 @@ class ResponseStream(streams.BlockStream):
         if piece.thought:
             text += self.enter("thought")
             text += self._event("response.reasoning_text.delta", **self._place("thought"), delta=piece.thought)
-        if piece.text:
+        if piece.text and self._answer.tool:
+            text += self.enter("call")
+            place = {"item_id": self._answer.call_id, "output_index": self.index}
+            text += self._event("response.function_call_arguments.delta", **place, delta=piece.text)
+        elif piece.text:
             text += self.enter("text")
             place = self._place("text")
             logprobs = self._answer.logprobs(piece.produced - len(piece.tokens), piece.tokens, brief=True) or []
@@ -174,7 +203,10 @@ class ResponseStream(streams.BlockStream):
         return closed + self._event("response.completed", response=response)
 
     def open_block(self, block: str) -> str:
-        """Return the start of an item and of its one part."""
+        """Return the start of an item and of its one part; a call has none."""
+        if block == "call":
+            item = self._answer.function_call("") | {"status": "in_progress"}
+            return self._event("response.output_item.added", item=item, output_index=self.index)
         if block == "text":
             item = {**self._answer.message(""), "content": [], "status": "in_progress"}
             part: dict[str, Any] = {"annotations": [], "text": "", "type": "output_text", "logprobs": []}
@@ -187,6 +219,11 @@ class ResponseStream(streams.BlockStream):
     def close_block(self, block: str) -> str:
         """Return the whole text, part and item."""
         choice, place = self.call.choices[0], self._place(block)
+        if block == "call":
+            item = self._answer.function_call(choice.text)
+            about = {"item_id": item["id"], "name": item["name"], "output_index": self.index}
+            done = self._event("response.function_call_arguments.done", arguments=choice.text, **about)
+            return done + self._event("response.output_item.done", item=item, output_index=self.index)
         if block == "text":
             item = self._answer.message(choice.text, self._answer.logprobs(0, choice.tokens))
             done = self._event("response.output_text.done", **place, logprobs=[], text=choice.text)

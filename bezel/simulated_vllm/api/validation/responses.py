@@ -6,7 +6,7 @@ from typing import Any
 
 from bezel.simulated_vllm.api.errors import refused
 
-_SEPARATOR = "__"
+SEPARATOR = "__"
 
 
 def image_details(item: Any) -> Any:
@@ -102,7 +102,7 @@ def _resolved(name: Any, known: Any) -> Any:
                 return name
             for inner in tool["tools"]:
                 if isinstance(inner, dict) and isinstance(inner.get("name"), str):
-                    whole = f"{tool['name']}{_SEPARATOR}{inner['name']}"
+                    whole = f"{tool['name']}{SEPARATOR}{inner['name']}"
                     exact.add(whole)
                     local.setdefault(inner["name"], []).append(whole)
         elif isinstance(tool.get("name"), str):
