@@ -297,6 +297,13 @@ def test_a_response_calls_the_function_that_it_must_call_as_chat_does(parsing, c
     assert last["usage"] == answer["usage"]
 
 
+@pytest.mark.parametrize("choice", ["required", "auto", NAMED_FUNCTION])
+def test_a_response_of_a_server_without_a_tool_parser_is_a_text(plain, choice):
+    answer = plain.post("/v1/responses", json=RESPONSE | {"tools": FUNCTIONS, "tool_choice": choice})
+    assert answer.status_code == 200
+    assert [item["type"] for item in answer.json()["output"]] == ["message"]
+
+
 @pytest.mark.parametrize("choice", ["auto", "none", {"type": "function", "name": "absent"}])
 def test_a_response_with_another_choice_of_tools_is_a_text_or_refused(parsing, choice):
     answer = parsing.post("/v1/responses", json=RESPONSE | {"tools": FUNCTIONS, "tool_choice": choice})
