@@ -32,7 +32,7 @@ NOT_SERVED = {
     "google_auth": {"sign_blob", "sign_jwt", "list_sinks"},
     "google_discovery": {"monitoring: notificationChannels.verify"},
     "google_metadata": set(),
-    "google_node": set(),
+    "google_node": {"listWorkerPools"},
     "google_go": set(),
 }
 ABOUT = (

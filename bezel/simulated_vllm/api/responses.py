@@ -1,8 +1,8 @@
 """Handlers of /v1/responses: OpenAI's Responses API over the chat path, as in vLLM.
 
 Responses are not stored (vLLM does so only with VLLM_ENABLE_RESPONSES_API_STORE), so none can be fetched, cancelled or
-continued. A function is called where the choice of tools prescribes it, as in chat; any other choice is a text. A server
-without a parser of tool calls answers every choice with a text here, and refuses in chat: measured on 0.32.0.
+continued. A function is called where the choice of tools prescribes it, as in chat; any other choice is a text. A
+server without a parser of tool calls answers every choice with a text here, and refuses in chat: measured on 0.32.0.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ const parent = `projects/${process.env.GOOGLE_CLOUD_PROJECT}`;
 const location = `${parent}/locations/us-east4`;
 const secrets = new SecretManagerServiceClient(options);
 const services = new v2.ServicesClient(options);
+const pools = new v2.WorkerPoolsClient(options);
 const { State } = protos.google.cloud.run.v2.Condition;
 const name = `${parent}/secrets/tried-by-node`;
 
@@ -72,6 +73,9 @@ const withServices = {
     const [found] = await services.listServices({ parent: location });
     assert.ok(found.some((service) => service.name.endsWith("/by-node")));
   },
+  listWorkerPools: async () => {
+    await pools.listWorkerPools({ parent: location });
+  },
   deleteService: async () => {
     const [operation] = await services.deleteService({ name: `${location}/services/by-node` });
     await operation.promise();
@@ -86,7 +90,8 @@ async function main() {
       try {
         await action();
       } catch (error) {
-        [outcome, text] = ["failed", `${error.name}: ${error.message}`];
+        const refusal = /localcloud does not serve [^(]*[^ (]/.exec(error.message);
+        [outcome, text] = refusal ? ["not served", refusal[0]] : ["failed", `${error.name}: ${error.message}`];
       }
       console.log(JSON.stringify({ client: `${client} ${version}`, call, outcome, text }));
     }
