@@ -35,7 +35,7 @@ class ApiError(Exception):
     def body(self, *, legacy: bool = False, older: bool = False) -> Json:
         """The JSON body.
 
-        What is not served is told in both shapes at once: a client shows the reason whichever it reads.
+        What is not served is shown in both shapes at once: a client shows the reason whichever it reads.
 
         Args:
             legacy: Whether it has the shape of Cloud Storage and Compute Engine.

@@ -149,7 +149,7 @@ def rules() -> None:
         "firewalls.insert", done(lambda: firewalls.insert_unary(GLOBAL | {"firewall_resource": body})), finished
     )
     report.call("firewalls.get", lambda: firewalls.get(one), lambda got: got.allowed[0].ports == ["22", "8000-8010"])
-    report.call("firewalls.list", lambda: list(firewalls.list(project=PROJECT)), lambda found: len(found) == 1)
+    report.call("firewalls.list", lambda: list(firewalls.list(project=PROJECT)), lambda found: len(found) == 5)
     change = gce.Firewall(priority=7)
     report.call("firewalls.patch", done(lambda: firewalls.patch_unary(one | {"firewall_resource": change})), finished)
     report.call("firewalls.update", done(lambda: firewalls.update_unary(one | {"firewall_resource": body})), finished)
