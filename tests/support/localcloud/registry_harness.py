@@ -38,7 +38,7 @@ class Registry(Project):
             token_sent = self.token if token is None else token
             sent = {name.replace("_", "-"): value for name, value in headers.items()}
             sent |= {"Authorization": f"Bearer {token_sent}"} if token_sent and "authorization" not in sent else {}
-            transport = httpx.ASGITransport(self._app)
+            transport = httpx.ASGITransport(self.application)
             async with httpx.AsyncClient(transport=transport, base_url=self.cloud.base, headers=sent) as client:
                 return await client.request(verb, path, content=content)
 
