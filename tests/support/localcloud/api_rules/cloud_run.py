@@ -129,7 +129,7 @@ RULES = [
     (
         "a method that is not served gets 400 with its name",
         [
-            "api/methods.every_other_method_of_google_is_known_by_its_name",
+            "api/not_served.every_method_that_is_not_served_is_refused_by_its_name_and_api",
             "api/methods.a_method_that_is_not_served_says_so_and_one_that_nobody_has_is_not_found",
         ],
         RUN,
