@@ -49,6 +49,7 @@ from bezel.localcloud.services.monitoring.service_use import ServiceUse
 from bezel.localcloud.services.scheduler.dispatcher import Scheduler
 
 _TOKEN_REQUEST = 64 << 10  # bytes
+_UPLOADS = ("/upload/", "/resumable/upload/")
 
 
 def largest_body(path: str) -> int:
@@ -58,7 +59,7 @@ def largest_body(path: str) -> int:
     from bezel.localcloud.services.storage.xml.routes import bucket_path
 
     blob = path.startswith("/v2/") and "/blobs/uploads" in path
-    return LARGEST_OBJECT if blob or path.startswith("/upload/") or bucket_path(path) else LARGEST_MESSAGE
+    return LARGEST_OBJECT if blob or path.startswith(_UPLOADS) or bucket_path(path) else LARGEST_MESSAGE
 
 
 class Cloud:

@@ -12,6 +12,7 @@ only: it may be sent and means nothing.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -78,6 +79,8 @@ SOURCES = (
         *_under("storage.objects", _POLICIES),
         "storage.projects.serviceAccount.get",
         "storage.anywhereCaches.list",
+        "storage.folders.list",
+        "storage.managedFolders.list",
     )),
     Source("iam", "iam.v1", "/iam/", (
         *_under("iam.projects.serviceAccounts", f"create get list patch delete enable disable {_POLICIES}"),
@@ -244,7 +247,8 @@ def other_methods() -> Json:
         for method in methods_of(document(source.document)):
             line = f"{method['httpMethod']} {path_of(source, method)}"
             if line not in served:
-                others.setdefault(line, method["id"])
+                for each in (line, *_upload_lines(source, method)):
+                    others.setdefault(each, method["id"])
     return {"source": _told(all_versions()), "others": dict(sorted(others.items()))}
 
 
@@ -318,6 +322,21 @@ def path_of(source: Source, method: Json) -> str:
     """The path here with every parameter as {}: the API's prefix and Google's own path."""
     parts = method.get("flatPath", method["path"]).split("{")
     return source.prefix + parts[0] + "".join("{}" + part.partition("}")[2] for part in parts[1:])
+
+
+def upload_paths(method: Json) -> list[str]:
+    """Google's own paths of a method that takes a media body, with every parameter as {}; none for other methods."""
+    protocols = method.get("mediaUpload", {}).get("protocols", {})
+    flat = method.get("flatPath", method["path"])
+    paths = {protocol["path"].removesuffix(method["path"]) + flat for protocol in protocols.values()}
+    return sorted(re.sub(r"\{[^}]*\}", "{}", path) for path in paths)
+
+
+def _upload_lines(source: Source, method: Json) -> Iterator[str]:
+    """Verb and path of each upload, at the plain address and below the API's prefix."""
+    for path in upload_paths(method):
+        for prefix in ("", source.prefix.rstrip("/")):
+            yield f"{method['httpMethod']} {prefix}{path}"
 
 
 def condensed(definitions: Json, roots: list[str], api: str) -> dict[str, dict[str, str]]:

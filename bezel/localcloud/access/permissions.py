@@ -90,6 +90,9 @@ def _applies(binding: Json, resource: str, modified: frozenset[str]) -> bool:
 
 
 def _with_parents(resource: str) -> list[str]:
-    parts = resource.split("/")  # an object's name has slashes of its own, so parents are taken at every slash
+    bucket, inside, _ = resource.partition("/objects/")
+    if inside and bucket.startswith("projects/_/buckets/"):  # the slashes of an object's name are no parents
+        return [resource, bucket, PROJECT_NAME]
+    parts = resource.split("/")
     parents = ["/".join(parts[:end]) for end in range(len(parts), 1, -1)]
     return parents if parts[0] == "billingAccounts" else list(dict.fromkeys([*parents, PROJECT_NAME]))

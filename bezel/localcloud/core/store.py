@@ -107,10 +107,8 @@ class Store:
         self._connection.execute("INSERT OR REPLACE INTO resources VALUES (?, ?, ?)", (kind, name, json.dumps(body)))
 
     def delete(self, kind: str, name: str) -> None:
-        """Remove a resource and the policy of its name."""
-        with self.transaction():
-            self._connection.execute("DELETE FROM resources WHERE kind = ? AND name = ?", (kind, name))
-            self.delete_policy(name)
+        """Remove a resource. The policy of its name stays: another kind may have that name (`delete_policy`)."""
+        self._connection.execute("DELETE FROM resources WHERE kind = ? AND name = ?", (kind, name))
 
     def rows(self, kind: str, prefix: str = "", after: str = "", limit: int = -1) -> list[tuple[str, Json]]:
         """(name, body) of a kind in order of names, limited to those with `prefix` and after `after`."""

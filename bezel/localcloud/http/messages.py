@@ -56,8 +56,12 @@ def settable_fields(message: str) -> frozenset[str]:
     }
 
 
-def json_object(raw: bytes) -> Json:
+def json_object(raw: bytes, *, null_is_empty: bool = False) -> Json:
     """Return a body as a JSON object; an absent body is an empty one.
+
+    Args:
+        raw: The body.
+        null_is_empty: Whether `null` is an empty one too, as some clients of Cloud Storage write it.
 
     Raises:
         ApiError: INVALID_ARGUMENT for a body that is no JSON (NaN and half a surrogate pair are none) or no object.
@@ -68,6 +72,8 @@ def json_object(raw: bytes) -> Json:
             json.dumps(body, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         raise invalid("Invalid JSON payload received. Unable to parse the body.") from None
+    if body is None and null_is_empty:
+        return {}
     if not isinstance(body, dict):
         raise invalid("Invalid JSON payload received. Root element must be a message.")
     return body

@@ -35,6 +35,9 @@ _LONGEST_NUMBER = 12  # digits of an enum value, which is an int32
 # These parameters of Cloud Storage have no effect here: there is no billing, there are no access control lists and no
 # folders, and an object has one generation.
 _WITHOUT_EFFECT = frozenset({"userProject", "projection", "includeFoldersAsPrefixes", "versions"})
+_ACLS = frozenset({"predefinedAcl", "predefinedDefaultObjectAcl", "destinationPredefinedAcl"})
+# Lists that give nobody outside of the project a right; those of the project have theirs by roles.
+_OF_THE_PROJECT = frozenset({"private", "projectPrivate", "bucketOwnerRead", "bucketOwnerFullControl"})
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ def served() -> dict[tuple[str, str], Method]:
 
 def method_of(http: str, route: str) -> Method | None:
     """The method that a route such as "/crm/v1/projects/{project:id}" serves; None for localcloud's own."""
-    path = re.sub(r"\{[^}]*\}", "{}", route).removeprefix("/upload").removeprefix("/download").rstrip("/")
+    path = re.sub(r"^(/resumable)?/(upload|download)(?=/)", "", re.sub(r"\{[^}]*\}", "{}", route)).rstrip("/")
     path = _one_version(path)
     fitting = (method for (verb, template), method in served().items() if verb == http and _fits(template, path))
     return served().get((http, path)) or next(fitting, None)
@@ -134,6 +137,8 @@ def check_query(method: Method, given: Iterable[tuple[str, str]], heeded: frozen
             values[plain] = value
             continue
         kind = method.query.get(known, "").removeprefix("[]")
+        if _is_ignored(method, known, value):
+            continue
         if not kind:
             text = f'Invalid JSON payload received. Unknown name "{name}": Cannot bind query parameter.'
             text += f" Field '{name}' could not be found in request message."
@@ -157,6 +162,13 @@ def check_query(method: Method, given: Iterable[tuple[str, str]], heeded: frozen
 
 def _not_served(method: Method, text: str) -> NotServedError:
     return NotServedError(text, method.id, service_of(method.path))
+
+
+def _is_ignored(method: Method, name: str, value: str) -> bool:
+    """Whether Cloud Storage answers as if a parameter were not there: one that it does not know, or without effect."""
+    if not method.id.startswith("storage."):
+        return False
+    return name not in method.query or (name in _ACLS and value in _OF_THE_PROJECT)
 
 
 def _normal(value: str, kind: str) -> str:

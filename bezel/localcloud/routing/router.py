@@ -291,7 +291,7 @@ def _endpoint(cloud: Context, api: Api, rule: _Rule) -> Callable[[Request], Awai
             request = unpacked(request, LARGEST_OBJECT if uploads else LARGEST_MESSAGE)
             call = _admit(cloud, api, rule, request)
             if rule.serves and rule.serves.request and not rule.reads_body:
-                given = json_object(await request.body())
+                given = json_object(await request.body(), null_is_empty=api.legacy)
                 if not rule.field:
                     given = {key: value for key, value in given.items() if key not in rule.serves.bound}
                 call.body = checked_message(given, rule.serves.request, rule.field, keep_null=api.legacy)

@@ -101,6 +101,7 @@ def delete(call: Call) -> Json:
     with call.cloud.store.transaction():
         name = _repository(call)["name"]
         call.cloud.store.delete("repository", name)
+        call.cloud.store.delete_policy(name)
         images_of(call.cloud).drop_repository(name)
         return call.cloud.operations.timed(call.name(_PARENT), _METADATA, EMPTY, _DELETE_SECONDS)
 

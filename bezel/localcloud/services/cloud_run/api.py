@@ -100,6 +100,7 @@ def delete(call: Call) -> Json:
         for revision, _ in cloud.store.rows("revision", f"{name}/revisions/"):
             cloud.store.delete("revision", revision)
         cloud.store.delete("service", name)
+        cloud.store.delete_policy(name)
         cloud.store.set_setting(f"revisions {service['uid']}", None)
         response = status.typed("Service", service | {"deleteTime": timestamp(cloud.pace.now())})
         return cloud.operations.timed(call.name(resources.PARENT), _metadata(name), response, _DELETE_SECONDS)

@@ -100,6 +100,7 @@ def delete(call: Call) -> Json:
             return resources.validated(call, metadata, response)
         forget(cloud, f"{name}/executions/")
         cloud.store.delete("job", name)
+        cloud.store.delete_policy(name)
         return cloud.operations.timed(call.name(resources.PARENT), metadata, response, CHANGE_SECONDS)
 
 

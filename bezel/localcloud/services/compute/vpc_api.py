@@ -181,6 +181,7 @@ def _deleted(kind: Kind, call: Call) -> str:
                 raise in_use(kind.name, name, user)
     for own in (*automatic, name):
         store.delete(kind.name if own == name else SUBNETWORK.name, own)
+        store.delete_policy(own)
     return timed(call, "delete", name, old["id"], _SECONDS)
 
 

@@ -177,6 +177,7 @@ class MachineReconciler:
             ended = life.state == GONE or (kind == INSTANCE and life.state in {"FAILED", "SUSPENDED"})
             if ended:
                 self._cloud.store.delete(kind, name)
+                self._cloud.store.delete_policy(name)
             else:
                 self._cloud.store.put(kind, name, row)
             self._keep_node(kind, name, row, gone=ended)

@@ -54,6 +54,7 @@ def delete_secret(store: Store, name: str) -> None:
         store.delete("secretVersion", version)
         store.put_payload(version, None)
     store.delete("secret", name)
+    store.delete_policy(name)
 
 
 def _has_expired(secret: Json, now: float) -> bool:

@@ -14,6 +14,8 @@ OF_OBJECTS = f"ifGenerationMatch ifGenerationNotMatch {OF_BUCKETS}"
 OF_SOURCES = OF_OBJECTS.replace("if", "ifSource")
 BUCKET = "/storage/v1/b/{bucket:id}"
 OBJECT = BUCKET + "/o/{object:path}"
+UPLOAD, RESUMABLE = "/upload" + BUCKET + "/o", "/resumable/upload" + BUCKET + "/o"
+"""Paths of uploads. Some clients take the second one for resumable uploads, as the discovery document says."""
 # Names of the resources that permissions are needed on.
 POLICY = "projects/_/buckets/{bucket}"
 OBJECT_NAME = POLICY + "/objects/{object}"

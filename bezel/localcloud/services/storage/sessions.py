@@ -1,10 +1,10 @@
-"""Resumable uploads: a session whose address is the credential, and its content in one PUT or in chunks.
+"""Resumable uploads: a session whose address is the credential, and its content in one request or in chunks.
 
-Sessions and their bytes survive a restart of the daemon. Leaves out which requests open one (uploads.py, xml/).
+A chunk comes by PUT, or by POST as Google's Go client sends it. Sessions and their bytes survive a restart of the
+daemon. Leaves out which requests open one (uploads.py, xml/), and the forms of `Content-Range` (content_range.py).
 """
 
 import asyncio
-import re
 import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -13,18 +13,17 @@ from weakref import WeakValueDictionary
 from starlette.responses import Response
 
 from bezel.localcloud.core.checksums import Cipher, Hasher, hashed
-from bezel.localcloud.core.errors import ApiError, invalid
+from bezel.localcloud.core.errors import ApiError
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.routing.router import Call
-from bezel.localcloud.services.storage.api import OF_OBJECTS, api, bucket_of
+from bezel.localcloud.services.storage.api import OF_OBJECTS, RESUMABLE, UPLOAD, api, bucket_of
+from bezel.localcloud.services.storage.content_range import content_range
 from bezel.localcloud.services.storage.encryption.customer_keys import Lock, lock_of_session, session_fields
 from bezel.localcloud.services.storage.generations import Placed
 from bezel.localcloud.services.storage.metadata import object_json
 from bezel.localcloud.services.storage.writes import announced, check_permitted, place_object
 
-_PATH = "/upload/storage/v1/b/{bucket:id}/o"
 _KIND = "upload"
-_SMALLEST_CHUNK = 262_144  # bytes of every chunk but the last
 _CANCELLED = 499  # Google's status of a session that its client ended
 _HASHERS = 64  # sessions whose checksums are kept in memory; those of others are computed from their files
 
@@ -33,19 +32,26 @@ _locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 _hashers: dict[str, Hasher] = {}
 
 
-@api.route("PUT", _PATH)
+@api.route("PUT", UPLOAD)
+@api.route("PUT", RESUMABLE)
 async def resume(call: Call) -> Json | Response:
     """Receive the content of a session, whole or the next chunk; permission was checked when it was opened."""
     done = await receive_chunk(call)
     return done if isinstance(done, Response) else object_json(call, done)
 
 
-@api.route("DELETE", _PATH)
+@api.route("DELETE", UPLOAD)
+@api.route("DELETE", RESUMABLE)
 def cancel(call: Call) -> Response:
     """End a session."""
     _session(call)
-    call.cloud.objects.forget_session(call.query("upload_id"))
+    call.cloud.objects.forget_session(session_id(call))
     return Response(status_code=_CANCELLED)
+
+
+def session_id(call: Call) -> str:
+    """The id of the session that a request's address names, "" for none."""
+    return call.request.query_params.get("upload_id", "")
 
 
 def open_session(
@@ -85,7 +91,7 @@ async def receive_chunk(call: Call) -> Json | Response:
     Returns:
         The object's row when its content is whole, also if it is asked for again; else what is still missing.
     """
-    identifier = call.query("upload_id")
+    identifier = session_id(call)
     async with _locks.setdefault(identifier, asyncio.Lock()):
         session = _session(call)
         if "done" in session:
@@ -93,17 +99,15 @@ async def receive_chunk(call: Call) -> Json | Response:
         lock = lock_of_session(session, call.request.headers)
         path, cipher = call.cloud.objects.upload_path(identifier), lock.cipher if lock else None
         size = path.stat().st_size if path.exists() else 0
-        header = call.request.headers.get("content-range")
-        begin, total = _range(header, size)
-        _check_chunk(header)
-        if begin is not None and begin > size:
-            return _incomplete(size)
-        if begin is not None or header is None:
+        part = content_range(call.request.headers.get("content-range"), size)
+        if part.begin is not None:
+            if part.begin > size:
+                return _incomplete(call, size)
             hasher = await _hasher(identifier, path, size, cipher)
-            await call.cloud.objects.append(path, _after(call, size - (begin or 0)), hasher, cipher)
+            await call.cloud.objects.append(path, _after(call, size - part.begin), hasher, cipher)
             size = hasher.size
-        if (total is not None and size < total) or (header or "").endswith("/*"):
-            return _incomplete(size)
+        if not part.last or size < (part.total or 0):
+            return _incomplete(call, size)
         path.touch()
         upload = (await _hasher(identifier, path, size, cipher)).upload(path)
         _hashers.pop(identifier, None)
@@ -112,7 +116,7 @@ async def receive_chunk(call: Call) -> Json | Response:
 
 
 def _finish(call: Call, session: Json, placed: Placed) -> Json:
-    identifier, store, call.caller = call.query("upload_id"), call.cloud.store, session.get("caller", "")
+    identifier, store, call.caller = session_id(call), call.cloud.store, session.get("caller", "")
     sums = session.get("sums", {}) | announced(call.request.headers, {})
 
     def close(row: Json) -> None:  # with the object, in one step
@@ -127,7 +131,7 @@ def _finish(call: Call, session: Json, placed: Placed) -> Json:
 
 
 def _session(call: Call) -> Json:
-    session = call.cloud.store.get(_KIND, call.query("upload_id"))
+    session = call.cloud.store.get(_KIND, session_id(call))
     if session is None or session["bucket"] != call.param("bucket") or "metadata" not in session:
         raise ApiError("NOT_FOUND", "No such upload session.")
     return session
@@ -152,41 +156,9 @@ async def _after(call: Call, skipped: int) -> AsyncIterator[bytes]:
         skipped = max(0, skipped - len(chunk))
 
 
-def _range(header: str | None, received: int) -> tuple[int | None, int | None]:
-    """Return (first byte, total size) of a Content-Range; None for a part that it leaves open.
-
-    Raises:
-        ApiError: INVALID_ARGUMENT for a malformed range, or one beyond the total size.
-    """
-    if header is None:
-        return None, None
-    match = re.fullmatch(r"bytes (?:([0-9]{1,15})-([0-9]{1,15})|\*)/([0-9]{1,15}|\*)", header)
-    if match is None:
-        raise invalid(f"Failed to parse Content-Range header {header!r}.", ("Content-Range", header))
-    total, needed = None if match[3] == "*" else int(match[3]), max(received, int(match[2] or -1) + 1)
-    if total is not None and total < needed:
-        text = f"Content-Range {header!r} ends before byte {needed}, which it must hold."
-        raise invalid(text, ("Content-Range", header))
-    return (int(match[1]) if match[1] else None), total
-
-
-def _check_chunk(header: str | None) -> None:
-    """Check the size of a chunk that is not the last one.
-
-    Raises:
-        ApiError: INVALID_ARGUMENT, it is smaller than Google accepts.
-    """
-    match = re.fullmatch(r"bytes ([0-9]+)-([0-9]+)/([0-9]+|\*)", header or "")
-    if match is None or match[3] == str(int(match[2]) + 1):
-        return
-    if (size := int(match[2]) - int(match[1]) + 1) < _SMALLEST_CHUNK:
-        text = (
-            "Invalid request.  The number of bytes uploaded is required to be equal or greater than "
-            f"{_SMALLEST_CHUNK}, except for the final request (it's recommended to be the exact multiple of "
-            f"{_SMALLEST_CHUNK}).  The received request contained {size} bytes, which does not meet this requirement."
-        )
-        raise ApiError("INVALID_ARGUMENT", text)
-
-
-def _incomplete(size: int) -> Response:
-    return Response(status_code=308, headers={"Range": f"bytes=0-{size - 1}"} if size else None)
+def _incomplete(call: Call, size: int) -> Response:
+    """Response to a chunk that is not the last one: 308, which some clients cannot read and ask to get as a 200."""
+    headers = {"Range": f"bytes=0-{size - 1}"} if size else {}
+    if call.request.headers.get("x-guploader-no-308", "").lower() == "yes":
+        return Response(status_code=200, headers=headers | {"X-HTTP-Status-Code-Override": "308"})
+    return Response(status_code=308, headers=headers)

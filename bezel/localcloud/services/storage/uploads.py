@@ -10,21 +10,24 @@ from bezel.localcloud.core.errors import ApiError, invalid
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.http.messages import checked_message, json_object
 from bezel.localcloud.routing.router import Call
-from bezel.localcloud.services.storage.api import OF_OBJECTS, api, bucket_of
+from bezel.localcloud.services.storage.api import OF_OBJECTS, RESUMABLE, UPLOAD, api, bucket_of
 from bezel.localcloud.services.storage.encryption.customer_keys import key_of, new_lock
 from bezel.localcloud.services.storage.generations import Placed
 from bezel.localcloud.services.storage.metadata import object_json
-from bezel.localcloud.services.storage.sessions import open_session
+from bezel.localcloud.services.storage.sessions import open_session, resume, session_id
 from bezel.localcloud.services.storage.writes import announced, check_permitted, place_object
 
 _MULTIPART = 64 << 20  # bytes; Google's clients use another kind of upload for objects of more than 16 MiB
 _METADATA = 1 << 20
-PATH = "/upload/storage/v1/b/{bucket:id}/o"
+_USED = f"name contentEncoding kmsKeyName {OF_OBJECTS}"
 
 
-@api.route("POST", PATH, query=f"name contentEncoding kmsKeyName {OF_OBJECTS}", reads_body=True)
+@api.route("POST", UPLOAD, query=_USED, reads_body=True)
+@api.route("POST", RESUMABLE, query=_USED, reads_body=True)
 async def upload(call: Call) -> Json | Response:
-    """Upload an object, or with uploadType=resumable open a session for one."""
+    """Upload an object, or with uploadType=resumable open a session for one; with the address of one, resume it."""
+    if session_id(call):
+        return await resume(call)
     bucket, kind = bucket_of(call), call.query("uploadType")
     content: AsyncIterator[bytes] = call.request.stream()
     lock = new_lock(key_of(call.request.headers))
@@ -40,7 +43,7 @@ async def upload(call: Call) -> Json | Response:
         metadata, content = metadata | given, _once(data)
     elif kind == "resumable":
         metadata["contentType"] = call.request.headers.get("x-upload-content-type", "")
-        metadata |= _checked(json_object(await whole(call, _METADATA)))
+        metadata |= _checked(json_object(await whole(call, _METADATA), null_is_empty=True))
         return open_session(call, bucket, metadata, lock)
     else:
         raise invalid(f"Invalid upload type: {kind!r}; use media, multipart or resumable.")
@@ -78,7 +81,7 @@ def _parts(body: bytes, content_type: str) -> tuple[Json, bytes]:
         raise invalid("A multipart upload has a multipart/related body of two parts: metadata and content.")
     _, first = _split(pieces[1])
     second_head, second = _split(pieces[2])
-    metadata = _checked(json_object(first))
+    metadata = _checked(json_object(first, null_is_empty=True))
     content_line = re.search(r"(?im)^content-type:\s*(.+?)\s*$", second_head)
     metadata.setdefault("contentType", content_line.group(1) if content_line else "")
     return metadata, second

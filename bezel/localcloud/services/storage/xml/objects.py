@@ -38,6 +38,8 @@ _CONDITIONS = {
     for kind in ("generation", "metageneration")
 }
 _CUSTOM = "x-goog-meta-"
+# Predefined access control lists that have no effect, as in bezel/localcloud/http/methods.py.
+_OF_THE_PROJECT = frozenset({"private", "project-private", "bucket-owner-read", "bucket-owner-full-control"})
 _DOCUMENT = 1 << 20  # bytes
 
 
@@ -57,10 +59,10 @@ def fields_of(headers: Mapping[str, str]) -> Json:
     """Fields of an object in the headers of its upload.
 
     Raises:
-        NotServedError: For an access control list.
+        NotServedError: For an access control list of others than the project.
     """
-    if "x-goog-acl" in headers:
-        raise unserved("the header x-goog-acl")
+    if headers.get("x-goog-acl", "private") not in _OF_THE_PROJECT:
+        raise unserved(f"the header x-goog-acl: {headers['x-goog-acl']}")
     custom = {
         name.removeprefix("x-goog-meta-"): value for name, value in headers.items() if name.startswith("x-goog-meta-")
     }

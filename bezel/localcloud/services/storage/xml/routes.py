@@ -93,7 +93,7 @@ async def _answer(cloud: Context, request: Request) -> Response:
         caller = _caller(cloud, request)
         call = Call(cloud, request, caller, objects.conditions_of(request.headers))
         query = request.query_params
-        call.arguments |= {name: query[name] for name in ("generation", "upload_id") if query.get(name)}
+        call.arguments |= {"generation": query["generation"]} if query.get("generation") else {}
         answer = _handler(call)(call)
         return await answer if inspect.isawaitable(answer) else answer
     except XmlError as error:
@@ -135,6 +135,8 @@ def _handler(call: Call) -> Handler:
             known["POST"] = lambda call: multipart.initiate(call, objects.fields_of(headers))
         elif headers.get("x-goog-resumable") == "start":
             known["POST"] = objects.begin
+        elif "upload_id" in query:
+            known["POST"] = objects.write
     if method not in known:
         text = "The specified method is not allowed against this resource."
         raise XmlError(405, "MethodNotAllowed", text)

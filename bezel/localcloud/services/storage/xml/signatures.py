@@ -6,6 +6,7 @@ what the account may do, which its roles decide.
 
 import base64
 import binascii
+import contextlib
 import hashlib
 import re
 from collections.abc import Mapping
@@ -109,14 +110,23 @@ def _version_4(request: Signed, pairs: Pairs, query: Mapping[str, str], store: S
     unsigned = {name for name in request.headers if name.startswith("x-goog-")} - set(names) - {"x-goog-hash"}
     if "host" not in names or unsigned:
         raise _malformed(f"X-Goog-SignedHeaders: {', '.join(sorted(unsigned)) or 'host'} must be signed")
-    headers = "".join(f"{name}:{' '.join(request.headers.get(name, '').split())}\n" for name in names)
     rest = sorted(f"{_quoted(name)}={_quoted(value)}" for name, value in pairs if name.lower() != "x-goog-signature")
     payload = request.headers.get("x-goog-content-sha256", "UNSIGNED-PAYLOAD")
-    canonical = "\n".join([request.method, request.path, "&".join(rest), headers, ";".join(names), payload])
-    text = "\n".join([ALGORITHM, stamp, scope, hashlib.sha256(canonical.encode()).hexdigest()])
-    shown = (("StringToSign", text), ("CanonicalRequest", canonical))
-    _verify(store, email, _hexadecimal(query["x-goog-signature"]), text, *shown)
+    texts: dict[str, str] = {}
+    for host in _hosts(request.headers.get("host", "")):
+        values = {**request.headers, "host": host}
+        headers = "".join(f"{name}:{' '.join(values.get(name, '').split())}\n" for name in names)
+        canonical = "\n".join([request.method, request.path, "&".join(rest), headers, ";".join(names), payload])
+        texts["\n".join([ALGORITHM, stamp, scope, hashlib.sha256(canonical.encode()).hexdigest()])] = canonical
+    sent, canonical = next(iter(texts.items()))
+    shown = (("StringToSign", sent), ("CanonicalRequest", canonical))
+    _verify_any(store, email, _hexadecimal(query["x-goog-signature"]), list(texts), *shown)
     return email
+
+
+def _hosts(host: str) -> list[str]:
+    """A host as it was sent, and without its port: some libraries sign it without, which at Google is the same."""
+    return list(dict.fromkeys([host, re.sub(r":[0-9]*$", "", host)]))
 
 
 def _version_2(request: Signed, pairs: Pairs, store: Store, now: float, bucket: str) -> str:
@@ -141,15 +151,21 @@ def _version_2(request: Signed, pairs: Pairs, store: Store, now: float, bucket: 
     bare = sorted(name if not value else f"{name}={value}" for name, value in others if name in _SUBRESOURCES)
     candidates = [path, f"{path}?{urlencode(added)}", f"{path}?{'&'.join(bare)}"]
     texts = list(dict.fromkeys("\n".join([*beginning, *extension, resource]) for resource in candidates))
-    signature = _base64(query["Signature"])
-    for text in texts[:-1]:
-        try:
-            _verify(store, email, signature, text)
-        except XmlError:
-            continue
-        return email
-    _verify(store, email, signature, texts[-1], ("StringToSign", texts[0]))
+    _verify_any(store, email, _base64(query["Signature"]), texts, ("StringToSign", texts[0]))
     return email
+
+
+def _verify_any(store: Store, email: str, signature: bytes, texts: list[str], *shown: tuple[str, str]) -> None:
+    """Check that a signature is one of these texts.
+
+    Raises:
+        XmlError: It is of none of them, or there is no such account.
+    """
+    for text in texts[:-1]:
+        with contextlib.suppress(XmlError):
+            _verify(store, email, signature, text)
+            return
+    _verify(store, email, signature, texts[-1], *shown)
 
 
 def _verify(store: Store, email: str, signature: bytes, text: str, *shown: tuple[str, str]) -> None:

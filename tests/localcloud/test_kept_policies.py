@@ -1,0 +1,166 @@
+"""IAM policies: kept over everything that happens to their resource but its deletion, and not inherited by the next."""
+
+import pytest
+
+from bezel.leases.requests import ZoneChoice, instance_body, instance_in_zone
+from bezel.localcloud.access.permissions import Access
+from bezel.localcloud.core.store import Store
+from tests.support.localcloud.client import DEPLOYER, PARENT, REGION, SERVICES
+from tests.support.localcloud.in_process import COMPUTE, Project
+
+JOBS = f"/run/v2/{PARENT}/locations/{REGION}/jobs"
+MEMBER = f"serviceAccount:{DEPLOYER}"
+SECRETS = f"/secretmanager/v1/{PARENT}/secrets"
+REPOSITORIES = f"/artifactregistry/v1/{PARENT}/locations/{REGION}/repositories"
+ACCOUNTS = f"/iam/v1/{PARENT}/serviceAccounts"
+SUBNETWORKS = f"{COMPUTE}/regions/us-east5/subnetworks"
+BUCKETS = "/storage/v1/b"
+ID = PARENT.partition("/")[2]
+ZONE = ZoneChoice("us-east5-a", 600.0)
+MACHINE = instance_in_zone(
+    instance_body(
+        machine_type="ct6e-standard-1t", source_image="projects/i/global/images/family/f", labels={}, metadata={},
+        service_account=None, run_seconds=14_400,
+    ),
+    ZONE, project=ID, name="kept", subnetwork=f"{PARENT}/regions/us-east5/subnetworks/net-us-east5",
+)  # fmt: skip
+# Resources that are deleted: list, query and body that make one; its path below the list; the role, and a change.
+RESOURCES = {
+    "secret": (
+        *(SECRETS, {"secretId": "kept"}, {"replication": {"automatic": {}}}, "kept", "roles/secretmanager.viewer"),
+        ({"labels": {"a": "b"}}, {"updateMask": "labels"}),
+    ),
+    "repository": (
+        *(REPOSITORIES, {"repositoryId": "kept"}, {"format": "DOCKER"}, "kept", "roles/artifactregistry.reader"),
+        ({"description": "d"}, {"updateMask": "description"}),
+    ),
+    "service account": (
+        *(ACCOUNTS, {}, {"accountId": "kept-one"}, f"kept-one@{ID}.iam.gserviceaccount.com"),
+        "roles/iam.serviceAccountUser",
+        ({"serviceAccount": {"displayName": "d"}, "updateMask": "displayName"}, {}),
+    ),
+    "subnetwork": (
+        *(SUBNETWORKS, {}, {"name": "kept", "network": f"{PARENT}/global/networks/net", "ipCidrRange": "10.9.0.0/24"}),
+        *("kept", "roles/compute.networkUser", None),
+    ),
+    "instance": (
+        *(f"{COMPUTE}/zones/us-east5-a/instances", {}, MACHINE, "kept", "roles/compute.viewer"),
+        None,
+    ),
+    "bucket": (
+        *(BUCKETS, {"project": ID}, {"name": "kept"}, "kept", "roles/storage.objectViewer"),
+        ({"labels": {"a": "b"}}, {}),
+    ),
+}
+
+
+@pytest.fixture
+def project(tmp_path):
+    found = Project(tmp_path / "cloud")
+    for api in ("secretmanager", "artifactregistry", "iam"):
+        found.cloud.store.put("api", f"{api}.googleapis.com", {"state": "ENABLED"})
+    found.network()
+    yield found
+    found.close()
+
+
+def members(policy, role):
+    return {member for one in policy.get("bindings", []) if one["role"] == role for member in one["members"]}
+
+
+def policy_of(project, kind, path, policy=None):
+    """The policy of a resource, after it was set where one is given."""
+    if kind == "bucket":
+        return project.ok("PUT" if policy else "GET", f"{path}/iam", policy)
+    sign = "/" if kind in {"subnetwork", "instance"} else ":"
+    if policy:
+        return project.ok("POST", f"{path}{sign}setIamPolicy", {"policy": policy})
+    return project.ok("POST" if kind == "service account" else "GET", f"{path}{sign}getIamPolicy")
+
+
+@pytest.mark.parametrize("kind", RESOURCES)
+def test_a_change_keeps_a_policy_and_a_deletion_ends_it(project, kind):
+    parent, query, body, name, role, change = RESOURCES[kind]
+    project.ok("POST", parent, body, **query)
+    project.passes(120)
+    policy_of(project, kind, f"{parent}/{name}", {"bindings": [{"role": role, "members": [MEMBER]}]})
+    if change:
+        project.ok("PATCH", f"{parent}/{name}", change[0], **change[1])
+    assert members(policy_of(project, kind, f"{parent}/{name}"), role) == {MEMBER}
+    assert project.call("DELETE", f"{parent}/{name}").is_success
+    project.passes(120)
+    project.ok("POST", parent, body, **query)
+    project.passes(120)
+    assert members(policy_of(project, kind, f"{parent}/{name}"), role) == set()
+
+
+def test_a_new_revision_of_a_service_keeps_its_policy(cloud):
+    path, role = f"{SERVICES}/policied", "roles/run.invoker"
+    cloud.create("policied", cloud.template())
+    try:
+        cloud.grant(path, role, MEMBER)
+        assert "error" not in cloud.update("policied", cloud.template(env=[{"name": "A", "value": "1"}]))
+        assert members(cloud.get(f"{path}:getIamPolicy").json(), role) == {MEMBER}
+        failed = cloud.update("policied", cloud.template("--exit=1"))
+        assert "error" in failed
+        assert members(cloud.get(f"{path}:getIamPolicy").json(), role) == {MEMBER}
+    finally:
+        cloud.remove("policied")
+    cloud.create("policied", cloud.template())
+    try:
+        assert members(cloud.get(f"{path}:getIamPolicy").json(), role) == set()
+    finally:
+        cloud.remove("policied")
+
+
+def test_an_execution_of_a_job_keeps_its_policy(cloud):
+    path, role = f"{JOBS}/policied", "roles/run.invoker"
+    task = {"containers": [{"image": cloud.template()["containers"][0]["image"], "args": ["--exit=0"]}]}
+    made = {"template": {"template": task | {"serviceAccount": cloud.template()["serviceAccount"]}}}
+    for kept in (True, False):
+        cloud.done("run/v2", cloud.post(JOBS, made, jobId="policied"))
+        try:
+            assert members(cloud.get(f"{path}:getIamPolicy").json(), role) == set()
+            if kept:
+                cloud.grant(path, role, MEMBER)
+                cloud.done("run/v2", cloud.post(f"{path}:run"))
+                assert members(cloud.get(f"{path}:getIamPolicy").json(), role) == {MEMBER}
+        finally:
+            cloud.done("run/v2", cloud.delete(path))
+
+
+def test_an_object_with_the_name_of_a_secret_takes_nothing_of_it(project):
+    name = f"{PARENT.partition('/')[2]}/secrets/kept"
+    project.ok("POST", SECRETS, {"replication": {"automatic": {}}}, secretId="kept")
+    policy = {"bindings": [{"role": "roles/secretmanager.viewer", "members": [MEMBER]}]}
+    project.ok("POST", f"{SECRETS}/kept:setIamPolicy", {"policy": policy})
+    project.ok("POST", BUCKETS, {"name": "projects"}, project=ID)
+    encoded = name.replace("/", "%2F")
+    assert project.raw("POST", f"/upload/storage/v1/b/projects/o?uploadType=media&name={encoded}", b"x").is_success
+    assert project.raw("DELETE", f"/storage/v1/b/projects/o/{encoded}").status_code == 204
+    assert members(project.ok("GET", f"{SECRETS}/kept:getIamPolicy"), "roles/secretmanager.viewer") == {MEMBER}
+
+
+def test_a_row_of_any_kind_is_deleted_alone(tmp_path):
+    store = Store(tmp_path / "cloud.db")
+    store.put_policy("name", {"version": 1})
+    for kind in ("service", "deployment", "lateFill"):
+        store.put(kind, "name", {})
+    for kind in ("deployment", "lateFill", "service"):
+        store.delete(kind, "name")
+        assert store.policy("name") == {"version": 1}
+    assert store.rows("service") == store.rows("deployment") == []
+    store.close()
+
+
+def test_the_policy_of_an_object_is_not_one_of_longer_names(tmp_path):
+    store, bucket = Store(tmp_path / "cloud.db"), "projects/_/buckets/b"
+    access, wanted = Access(store), "storage.objects.get"
+    store.put_policy(
+        f"{bucket}/objects/a", {"bindings": [{"role": "roles/storage.legacyObjectReader", "members": ["allUsers"]}]}
+    )
+    assert access.allows(None, wanted, f"{bucket}/objects/a")
+    assert not access.allows(None, wanted, f"{bucket}/objects/a/b")
+    store.put_policy(bucket, {"bindings": [{"role": "roles/storage.objectViewer", "members": ["allUsers"]}]})
+    assert access.allows(None, wanted, f"{bucket}/objects/a/b")
+    store.close()
