@@ -13,6 +13,7 @@ import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from bezel.localcloud.http.http2_refusal import PREFACE, Http2Refusal
 from bezel.loopback.asgi_guard import LINGER, LINGER_SECONDS, OWN, Door
 from bezel.loopback.peer_uid import is_own
 
@@ -93,6 +94,8 @@ class _Protocol(H11Protocol):
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
+        self._first: bytes | None = b""
+        self._http2: Http2Refusal | None = None
         self._refused = False
         self._discarded = 0
         app = self.app
@@ -118,28 +121,48 @@ class _Protocol(H11Protocol):
 
         A close over unread bytes would reset the connection, and the client might never see the response.
         """
+        if self._first is not None:
+            self._begin(self._first + data)
+            return
         if not self._refused:
-            super().data_received(data)
+            (self._http2.receive if self._http2 else super().data_received)(data)
             return
         self._discarded += len(data)
         if self._discarded > LINGER:
             self.transport.close()
+
+    def _begin(self, data: bytes) -> None:
+        """Take a connection's first bytes: they show whether the client speaks HTTP/2."""
+        if len(data) < len(PREFACE) and PREFACE.startswith(data):
+            self._first = data
+            return
+        self._first = None
+        if data.startswith(PREFACE):
+            self._http2 = Http2Refusal(self.transport.write, self._hang_up)
+            data = data[len(PREFACE) :]
+        self.data_received(data)
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's text for input that it refuses
         """Respond to input that the parser refuses."""
         self._refuse()
 
     def _refuse(self) -> None:
-        self._refused = True
         begun = self.conn.our_state not in {h11.IDLE, h11.SEND_RESPONSE}
         if self.cycle is not None:  # the error may be in the body of a request that an application already handles
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         if begun or self.transport.is_closing():
+            self._refused = True
             self.transport.close()
             return
         self.transport.write(REFUSAL)
-        self.transport.write_eof()
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        """Close the connection once the client has had time to read what was written."""
+        self._refused = True
+        if self.transport.can_write_eof():  # not over TLS
+            self.transport.write_eof()
         self.flow.resume_reading()
         self.loop.call_later(LINGER_SECONDS, self.transport.close)
 

@@ -48,7 +48,7 @@ def test_an_object_is_written_read_described_and_deleted_by_its_path(project):
         ("GET", "/shelf/%FF", {}, (400, "InvalidArgument")),
         ("PUT", OBJECT, {"x-goog-if-generation-match": "1"}, (412, "PreconditionFailed")),
         ("PUT", OBJECT, {"Content-MD5": "AAAAAAAAAAAAAAAAAAAAAA=="}, (400, "BadDigest")),
-        ("PUT", OBJECT, {"x-goog-acl": "private"}, (400, "notServedByLocalcloud")),
+        ("PUT", OBJECT, {"x-goog-acl": "public-read"}, (400, "notServedByLocalcloud")),
         ("PUT", OBJECT, {"x-goog-encryption-key": "x"}, (400, "CustomerEncryptionAlgorithmIsInvalid")),
         ("GET", "/shelf?acl", {}, (400, "notServedByLocalcloud")),
         ("PATCH", OBJECT, {}, (405, "MethodNotAllowed")),
