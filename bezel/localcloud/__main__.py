@@ -23,6 +23,7 @@ def main() -> int:
     parser.add_argument(
         "--no-default-network", dest="default_network", action="store_false", help="no network of a new project"
     )
+    parser.add_argument("--tls", action="store_true", help="another port for clients that know only https")
     options = vars(parser.parse_args())
     try:
         run(options.pop("directory"), **options)

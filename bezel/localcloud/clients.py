@@ -78,6 +78,8 @@ def description(endpoint: Endpoint) -> dict[str, object]:
     return {
         "base": endpoint.base,
         "emulator": endpoint.emulator,
+        "tls": endpoint.tls,
+        "authority": str(endpoint.authority) if endpoint.tls else "",
         "project": endpoint.project,
         "credentials": str(endpoint.credentials),
         "directory": str(endpoint.directory),
@@ -97,6 +99,8 @@ def instructions(endpoint: Endpoint) -> str:
         "logs": f"{logs}/daemon.log, and wire.jsonl with a line for each request",
         "registry": endpoint.base.removeprefix("http://"),
     }
+    if endpoint.tls:
+        rows |= {"https": endpoint.tls, "authority": f"{endpoint.authority}, which clients of the https address trust"}
     return (
         "".join(f"  {name:<9} {value}\n" for name, value in rows.items())
         + f'\nPoint clients at it:\n\n  eval "$(bezel local env --dir {quoted(endpoint.directory)})"\n\n'

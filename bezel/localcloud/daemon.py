@@ -8,12 +8,13 @@ import os
 import signal
 import socket
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from bezel.errors import Problem, UserError
+from bezel.localcloud.access.certificates import server_certificate
 from bezel.localcloud.cloud import Cloud, largest_body
 from bezel.localcloud.core.clock import InstanceTiming, PlatformClock
 from bezel.localcloud.core.locks import locked
@@ -55,6 +56,21 @@ class Hooks:
     announce: Callable[[Endpoint], None] = lambda _: None
 
 
+@dataclass(frozen=True)
+class Ports:
+    """The ports of the APIs.
+
+    Attributes:
+        port: Port over http; 0 for the directory's last one if it is free, else any.
+        emulator: Whether there is one for clients that send no credentials.
+        tls: Whether there is one over https.
+    """
+
+    port: int = 0
+    emulator: bool = False
+    tls: bool = False
+
+
 def run(
     directory: Path,
     *,
@@ -64,6 +80,7 @@ def run(
     port: int = 0,
     emulator: bool = False,
     default_network: bool = True,
+    tls: bool = False,
     hooks: Hooks | None = None,
 ) -> None:
     """Serve a directory with a simulated or a real vLLM behind each revision, until SIGTERM, SIGINT or SIGHUP.
@@ -76,6 +93,7 @@ def run(
         port: Port of the APIs; 0 for the directory's last one if it is free, else any.
         emulator: Whether a second port serves clients that send no credentials, as the deployer.
         default_network: Whether a new directory's project has the network `default`.
+        tls: Whether another port serves the APIs over https.
         hooks: What is called once it serves.
 
     Raises:
@@ -86,14 +104,14 @@ def run(
         launcher, timing = simulated, InstanceTiming(speed, idle_seconds)
     else:  # only the simulated engine starts faster; a real one needs its own time
         launcher, timing = real, InstanceTiming(1.0, idle_seconds, machine_seconds=0.0)
+    ports = Ports(port, emulator=emulator, tls=tls)
     serve(
         directory,
         launcher,
         server=server,
         speed=speed,
         timing=timing,
-        port=port,
-        emulator=emulator,
+        ports=ports,
         default_network=default_network,
         hooks=hooks,
     )
@@ -106,8 +124,7 @@ def serve(
     server: str,
     speed: float,
     timing: InstanceTiming,
-    port: int = 0,
-    emulator: bool = False,
+    ports: Ports | None = None,
     default_network: bool = True,
     hooks: Hooks | None = None,
 ) -> None:
@@ -134,7 +151,11 @@ def serve(
             lambda cloud: Nodes(cloud, launcher, timing, cloud.services.subnetwork_of),
             default_network=default_network,
         )
-        listeners = [_listener(cloud, "port", port), *([_listener(cloud, "emulator port")] if emulator else [])]
+        wanted = ports or Ports()
+        listeners = {"port": _listener(cloud, "port", wanted.port)}
+        for setting, is_wanted in (("emulator port", wanted.emulator), ("tls port", wanted.tls)):
+            if is_wanted:
+                listeners[setting] = _listener(cloud, setting)
         asyncio.run(_run(cloud, listeners, server, hooks or Hooks(), lock))
 
 
@@ -164,7 +185,7 @@ def _listener(cloud: Cloud, setting: str, port: int = 0) -> socket.socket:
 
 
 async def _run(
-    cloud: Cloud, listeners: Sequence[socket.socket], server: str, hooks: Hooks, lock: os.stat_result
+    cloud: Cloud, listeners: Mapping[str, socket.socket], server: str, hooks: Hooks, lock: os.stat_result
 ) -> None:
     stop, code, layout = asyncio.Event(), fingerprint(), cloud.layout
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -173,13 +194,10 @@ async def _run(
     if ended := end_leftovers(layout.root):
         log.warning("ended %d processes of a killed daemon", ended)
     cloud.store.set_setting(FIRST_ADDRESS, str(zlib.crc32(str(layout.root).encode())))
-    cloud.base, *emulators = (f"http://127.0.0.1:{listener.getsockname()[1]}" for listener in listeners)
+    addresses = {name: f"127.0.0.1:{listener.getsockname()[1]}" for name, listener in listeners.items()}
+    cloud.base = f"http://{addresses['port']}"
     cloud.prepare()
-    application = cloud.application()
-    servers = [HttpServer(application, listeners[0], largest_body)]
-    if emulators:
-        token = partial(cloud.tokens.access_token, DEPLOYER, _SCOPE)
-        servers.append(HttpServer(EmulatorMiddleware(application, token), listeners[1], largest_body))
+    servers = _servers(cloud, listeners)
     await cloud.services.resume()
     cloud.jobs.resume()
     cloud.machines.resume()
@@ -189,7 +207,11 @@ async def _run(
     for http in servers:
         await http.start()
     speed = cloud.pace.speed
-    endpoint = Endpoint(layout.root, os.getpid(), cloud.base, server, speed, engine_of(server), code, *emulators)
+    emulator, tls = (
+        f"{scheme}://{addresses[name]}" if name in addresses else ""
+        for scheme, name in (("http", "emulator port"), ("https", "tls port"))
+    )
+    endpoint = Endpoint(layout.root, os.getpid(), cloud.base, server, speed, engine_of(server), code, emulator, tls)
     try:
         await asyncio.to_thread(hooks.prepare, endpoint)
         endpoint.write()
@@ -212,6 +234,19 @@ async def _run(
             await part.close()
         cloud.store.close()
         log.info("stopped")
+
+
+def _servers(cloud: Cloud, listeners: Mapping[str, socket.socket]) -> list[HttpServer]:
+    """One for each listener, by the setting of its port."""
+    application = cloud.application()
+    servers = [HttpServer(application, listeners["port"], largest_body)]
+    if listener := listeners.get("emulator port"):
+        token = partial(cloud.tokens.access_token, DEPLOYER, _SCOPE)
+        servers.append(HttpServer(EmulatorMiddleware(application, token), listener, largest_body))
+    if listener := listeners.get("tls port"):
+        _, chain, key = server_certificate(cloud.layout.certificates, cloud.pace.now())
+        servers.append(HttpServer(application, listener, largest_body, (chain, key)))
+    return servers
 
 
 async def _ended(stop: asyncio.Event, layout: Paths, lock: os.stat_result) -> None:

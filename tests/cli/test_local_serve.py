@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import socket
+import ssl
 import subprocess
 from pathlib import Path
 
@@ -208,6 +209,23 @@ def test_the_port_for_clients_without_credentials_refuses_another_user(serve):
         token = {"Authorization": "Bearer nonsense"}
         assert client.get(f"http://{address}{path}", headers=token).status_code == 401
     assert sent_by_other_user(address, request).startswith("HTTP/1.1 403 ")
+
+
+def test_the_port_over_https_asks_for_a_token_as_the_other_one(serve):
+    first = serve("--dir", "cloud", "--tls")
+    secure = ssl.create_default_context(cafile=first.report["authority"])
+    assert first.report["tls"].startswith("https://127.0.0.1:")
+    with httpx.Client(base_url=first.report["tls"], trust_env=False, verify=secure) as client:
+        assert client.get(BUCKETS, params={"project": "bezel-local"}).status_code == 401
+        printed = first.run("local", "token", "--dir", "cloud")
+        client.headers["Authorization"] = f"Bearer {printed.stdout.strip()}"
+        assert client.get(BUCKETS, params={"project": "bezel-local"}).status_code == 200
+    status = first.run("local", "status", "--dir", "cloud").stdout
+    assert f"https     {first.report['tls']}\n" in status
+    assert first.report["authority"] in status
+    first.end()
+    again = serve("--dir", "cloud")
+    assert (again.report["tls"], again.report["authority"]) == ("", "")
 
 
 def _free():

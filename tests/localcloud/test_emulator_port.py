@@ -65,7 +65,8 @@ def reached(raw):
 @pytest.mark.parametrize(
     "path",
     ["/b", "/b/shelf", "/b/shelf/o", "/b/shelf/o/a%2Fb", "/b/shelf/iam/testPermissions",
-     "/b/shelf/o/x/rewriteTo/b/s/o/y", "/projects/p/serviceAccount", "/projects/p/hmacKeys", "/projects/p/hmacKeys/k", "/b/shelf/notificationConfigs"],
+     "/b/shelf/o/x/rewriteTo/b/s/o/y", "/projects/p/serviceAccount",
+     "/projects/p/hmacKeys", "/projects/p/hmacKeys/k", "/b/shelf/notificationConfigs"],
 )  # fmt: skip
 def test_a_short_path_is_one_of_the_json_api(path):
     assert reached(path) == (f"/storage/v1{unquote(path)}", f"/storage/v1{path}")

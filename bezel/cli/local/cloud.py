@@ -38,7 +38,8 @@ def run(options: argparse.Namespace) -> int:
             endpoint = cloud.running()
             sys.stdout.write(f"{summary(endpoint)}\n\n{clients.instructions(endpoint)}")
         case "token":
-            sys.stdout.write(cloud.identity_token(options.url) + "\n")
+            token = cloud.identity_token(options.url) if options.url else control.access_token(cloud.running())
+            sys.stdout.write(f"{token}\n")
     return 0
 
 

@@ -54,6 +54,7 @@ def run(options: argparse.Namespace) -> int:
                 port=cloud.port,
                 emulator=options.emulator,
                 default_network=not options.no_default_network,
+                tls=options.tls,
                 hooks=Hooks(prepare, announce),
             )
         if not options.json:

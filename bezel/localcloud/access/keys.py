@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from bezel.atomic_write import write_whole
 from bezel.localcloud.access.claim_times import is_time
@@ -30,7 +30,7 @@ def new_key() -> rsa.RSAPrivateKey:
     return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
-def private_pem(key: rsa.RSAPrivateKey) -> str:
+def private_pem(key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey) -> str:
     """PKCS 8 text of a private key, as Google's key files hold it."""
     form = serialization.PrivateFormat.PKCS8
     return key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()).decode()

@@ -51,6 +51,7 @@ class Paths:
         blob_uploads: Uploads of blobs in progress; moved into `blobs` when complete and verified.
         daemon_log: Log of the daemon.
         wire_log: One JSON line a request.
+        certificates: Certificate of the https port, and the authority that clients trust.
         sockets: Socket files that instances listen on.
         endpoint: The endpoint file, written when the daemon is ready and removed when it stops.
         credentials: Service account key file of the deployer.
@@ -70,6 +71,7 @@ class Paths:
         self.blob_uploads = root / "registry" / "uploads"
         self.daemon_log = root / "logs" / "daemon.log"
         self.wire_log = root / "logs" / "wire.jsonl"
+        self.certificates = root / "certificates"
         self.sockets = root / "sockets"
         self.endpoint = root / "endpoint.json"
         self.credentials = root / "credentials.json"
@@ -120,6 +122,7 @@ class Endpoint:
         engine: Executable and model of a real server; "" for the simulated one.
         code: Fingerprint of the code that it runs.
         emulator: Address for clients that send no credentials; "" where there is none.
+        tls: Address for clients that know only https; "" where there is none.
     """
 
     directory: Path
@@ -130,12 +133,18 @@ class Endpoint:
     engine: str = ""
     code: str = ""
     emulator: str = ""
+    tls: str = ""
     project: str = PROJECT
 
     @property
     def credentials(self) -> Path:
         """Key file to log in with."""
         return Paths(self.directory).credentials
+
+    @property
+    def authority(self) -> Path:
+        """Certificate that clients of the https port trust."""
+        return Paths(self.directory).certificates / "authority.pem"
 
     @property
     def port(self) -> int:
@@ -164,7 +173,7 @@ class Endpoint:
         except (OSError, ValueError, KeyError, TypeError):
             return None
         server, speed = content.get("server", ""), content.get("speed", 0.0)
-        more = (str(content.get(name, "")) for name in ("engine", "code", "emulator"))
+        more = (str(content.get(name, "")) for name in ("engine", "code", "emulator", "tls"))
         return Endpoint(directory, process, base, server, speed, *more)
 
 

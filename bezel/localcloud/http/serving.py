@@ -5,6 +5,7 @@ import contextlib
 import re
 import socket
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -193,14 +194,22 @@ class _Server(uvicorn.Server):
 class HttpServer:
     """One listening socket and the application behind its guard."""
 
-    def __init__(self, app: ASGIApp, listener: socket.socket, max_body: Callable[[str], int]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        listener: socket.socket,
+        max_body: Callable[[str], int],
+        certificate: tuple[Path, Path] | None = None,
+    ) -> None:
         """Serve an application on a socket.
 
         Args:
             app: The served application.
             listener: Bound and listening.
             max_body: Path -> limit of a request's body there in bytes.
+            certificate: Files of the certificate and its key for https; None for http.
         """
+        chain, key = certificate or (None, None)
         config = uvicorn.Config(
             Door(app, max_body),
             http=_Protocol,
@@ -214,6 +223,8 @@ class HttpServer:
             h11_max_incomplete_event_size=LONGEST_HEAD,
             timeout_keep_alive=60,
             timeout_graceful_shutdown=1,
+            ssl_certfile=chain,
+            ssl_keyfile=key,
         )
         self._server = _Server(config)
         self._listener = listener

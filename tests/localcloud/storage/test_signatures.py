@@ -92,6 +92,20 @@ def test_headers_that_were_signed_must_be_sent_and_others_of_google_s_must_be_si
     assert send(project, "PUT", url, b"x", right).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("signed_host", "status"),
+    [("127.0.0.1", 200), (HOST, 200), ("127.0.0.1:2", 403), ("localhost", 403), ("127.0.0.1:", 403), ("", 403)],
+)
+def test_a_host_may_be_signed_without_its_port(project, put, signed_host, status):
+    put("a", b"signed")
+    url = signed_4(project, "GET", "/shelf/a", headers={"host": signed_host})
+    assert send(project, "GET", url).status_code == status
+    begun = signed_4(project, "POST", "/shelf/b", headers={"host": signed_host, "x-goog-resumable": "start"})
+    assert send(project, "POST", begun, headers={"x-goog-resumable": "start"}).status_code == (
+        201 if status == 200 else 403
+    )
+
+
 @pytest.mark.slow
 def test_a_url_counts_for_its_account_s_rights_only(project, put):
     put("a")

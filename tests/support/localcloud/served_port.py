@@ -15,14 +15,14 @@ class ServedPort:
         errors: What the event loop reported.
     """
 
-    def __init__(self):
+    def __init__(self, certificate=None):
         self.seen, self.errors = [], []
         self.loop = asyncio.new_event_loop()
         self.loop.set_exception_handler(lambda _, context: self.errors.append(context))
         threading.Thread(target=self.loop.run_forever, daemon=True).start()
         listener = listen(0)
         self.port = listener.getsockname()[1]
-        self.server = HttpServer(self.app, listener, lambda _: 1 << 20)
+        self.server = HttpServer(self.app, listener, lambda _: 1 << 20, certificate)
         self.call(self.server.start())
 
     def call(self, work):
