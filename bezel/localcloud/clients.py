@@ -58,6 +58,8 @@ def environment(endpoint: Endpoint, environ: Mapping[str, str] = os.environ) -> 
         "CLOUDSDK_CORE_PROJECT": endpoint.project,
         "CLOUDSDK_AUTH_CREDENTIAL_FILE_OVERRIDE": str(endpoint.credentials),
         "CLOUDSDK_AUTH_TOKEN_HOST": f"{endpoint.base}/token",
+        # gcsfs asks for the kind of each bucket by gRPC, and waits a minute for an answer.
+        "GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT": "false",
         # gcloud stores tokens by the name of the account, which is the same in every localcloud.
         "CLOUDSDK_CONFIG": str(endpoint.directory / "gcloud"),
     }

@@ -4,6 +4,7 @@ import socket
 import ssl
 import time
 
+import grpc
 import pytest
 
 from bezel.localcloud.access.certificates import server_certificate
@@ -94,3 +95,21 @@ def test_the_files_are_their_owner_s(tmp_path):
     found = server_certificate(tmp_path / "c", NOW)
     assert {path.stat().st_mode & 0o777 for path in found} == {0o600}
     assert found.key.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_client_of_both_protocols_gets_http_1(secured):
+    port, certificate = secured
+    for offered, chosen in ((["h2", "http/1.1"], "http/1.1"), (["http/1.1"], "http/1.1"), (["h2"], "h2")):
+        context = ssl.create_default_context(cafile=certificate.authority)
+        context.set_alpn_protocols(offered)
+        plain = socket.create_connection(("127.0.0.1", port.port), 20)
+        with plain, context.wrap_socket(plain, server_hostname="localhost") as client:
+            assert client.selected_alpn_protocol() == chosen
+
+
+def test_a_call_of_grpc_over_tls_ends_at_once(secured):
+    port, certificate = secured
+    trust = grpc.ssl_channel_credentials(certificate.authority.read_bytes())
+    with grpc.secure_channel(f"localhost:{port.port}", trust) as channel, pytest.raises(grpc.RpcError) as caught:
+        channel.unary_unary("/google.storage.control.v2.StorageControl/GetStorageLayout")(b"", timeout=60)
+    assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED

@@ -24,6 +24,7 @@ READERS = {
     r"GOOGLE_APPLICATION_CREDENTIALS": "every client that logs in by Google's default credentials",
     r"GOOGLE_(\w+)_CUSTOM_ENDPOINT": "the Terraform and Pulumi providers",
     r"CLOUDSDK_\w+": "gcloud",
+    r"GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT": "gcsfs, which otherwise asks by gRPC",
     r"API_ENDPOINT_OVERRIDE": "google-cloud-storage for Python",
     r"STORAGE_EMULATOR_HOST": "Google's storage libraries; only with `--emulator`",
     r"HF_ENDPOINT": "huggingface_hub: a stand-in of the Hugging Face hub",

@@ -226,6 +226,10 @@ class HttpServer:
             ssl_certfile=chain,
             ssl_keyfile=key,
         )
+        config.load()
+        if config.ssl is not None:
+            # Clients that know both get HTTP/1.1; one that knows HTTP/2 alone, as gRPC does, is refused in its words.
+            config.ssl.set_alpn_protocols(["http/1.1", "h2"])
         self._server = _Server(config)
         self._listener = listener
         self._task: asyncio.Task[None] | None = None
