@@ -87,7 +87,8 @@ def test_every_route_serves_a_method_and_every_served_method_has_a_route():
     reached = [rule.serves for rule in rules if rule.serves]
     # The chunks of a resumable upload, and batches, go to addresses of their own, which no document describes.
     upload = "/upload/storage/v1/b/{bucket:id}/o"
-    assert sorted(rule.path for rule in rules if not rule.serves) == [upload, upload]
+    chunks = [f"/resumable{upload}"] * 2 + [upload] * 2
+    assert sorted(rule.path for rule in rules if not rule.serves) == chunks
     assert all(method in reached for method in served().values())
 
 
@@ -342,6 +343,8 @@ def buckets(trial):
         "GET", f"{BUCKET}/iam/testPermissions", permissions="storage.objects.get", missing=f"{none}/iam/testPermissions"
     )
     trial("GET", f"{BUCKET}/anywhereCaches", missing=f"{none}/anywhereCaches")
+    for kind in ("folders", "managedFolders"):
+        trial("GET", f"{BUCKET}/{kind}", missing=f"{none}/{kind}")
     trial("GET", f"{BUCKET}/storageLayout", missing=f"{none}/storageLayout")
     trial("GET", "/storage/v1/projects/bezel-local/serviceAccount")
     trial("PUT", BUCKET, {"labels": {"a": "c"}}, missing=none)
