@@ -36,7 +36,7 @@ _LONGEST_NUMBER = 12  # digits of an enum value, which is an int32
 # folders, and an object has one generation.
 _WITHOUT_EFFECT = frozenset({"userProject", "projection", "includeFoldersAsPrefixes", "versions"})
 _ACLS = frozenset({"predefinedAcl", "predefinedDefaultObjectAcl", "destinationPredefinedAcl"})
-# Lists that give nobody outside of the project a right; those of the project have theirs by roles.
+# Lists that give no one outside of the project a right; members of the project have theirs by roles.
 _OF_THE_PROJECT = frozenset({"private", "projectPrivate", "bucketOwnerRead", "bucketOwnerFullControl"})
 
 
