@@ -11,8 +11,8 @@ from tests.support.record_results import check_results
 pytestmark = [pytest.mark.slow, pytest.mark.clients]
 ABOUT = (
     "Google's packages for Go and Node.js, gcloud, gcsfs and rclone, of the versions below, with the variables of "
-    "`bezel local env` and the address of the API; those for Go and Node.js also by `STORAGE_EMULATOR_HOST`, without "
-    "credentials. Uploads are of 0 bytes to 20 MB, in one request and in chunks."
+    "`bezel local env` and the address of the API; that for Go also, and that for Node.js only, by "
+    "`STORAGE_EMULATOR_HOST`, without credentials. Uploads are of 0 bytes to 20 MB, in one request and in chunks."
 )
 NOT_SERVED = {
     "go": {"ACL.List", "Bucket.Notifications", "Client.CreateHMACKey"},
