@@ -5,6 +5,9 @@ Supports texts, numbers, booleans, lists and maps; selection, indexes, `in`, com
 As in the language's definition, `&&` and `||` hide an error of one side where the other side decides. Anything else is
 refused when an expression is parsed. Conditions of IAM policies, of which less is allowed, are in conditions.py.
 
+An expression is bounded twice: parts within each other, words and signs when it is parsed; steps and the size of each
+value when it is evaluated (`Meter`), counted before the work is done. `&&` and `||` do not hide that this ends it.
+
 Source: github.com/google/cel-spec, doc/langdef.md; `extract` as in IAM's reference of attributes for conditions.
 """
 
@@ -12,18 +15,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from bezel.localcloud.access.cel_functions import (
-    FUNCTIONS,
-    METHODS,
-    OPERATIONS,
-    EvaluationError,
-    boolean,
-    number,
-    same_kind,
-)
+from bezel.localcloud.access.cel_functions import FUNCTIONS, METHODS, OPERATIONS
+from bezel.localcloud.access.cel_values import EvaluationError, Meter, Scope, boolean, in_range, number, same_kind
 
-Values = Mapping[str, Any]
-Node = Callable[[Values], Any]
+Node = Callable[[Scope], Any]
+Expression = Callable[..., Any]  # (values of the variables by their names, the meter: one of its own without it)
 
 _TOKEN = re.compile(
     r"""\s*(?:(?P<text>[rR]?"(?:[^"\\\n]|\\.)*"|[rR]?'(?:[^'\\\n]|\\.)*')|(?P<number>\d+(?:\.\d+)?)"""
@@ -35,6 +31,7 @@ _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "a": "\a", "b": "\b", "f": "\f", "v
 _LEVELS = (("||",), ("&&",), ("==", "!=", "<=", ">=", "<", ">", "in"), ("+", "-"), ("*", "/", "%"))
 _DEEPEST = 40  # nested parts of an expression; Python's own stack bears several times as many
 _MOST_TOKENS = 500  # a chain of so many operators is as many nested calls when it is evaluated
+_LONGEST_NUMBER = 19  # digits of a whole number of 64 bits
 _LITERALS = {"true": True, "false": False, "null": None}
 
 
@@ -42,8 +39,10 @@ class CelError(Exception):
     """An expression that cannot be parsed, or a part of one that is not supported; the text names it."""
 
 
-def parsed(expression: str, roots: Sequence[str]) -> Node:
-    """Return an expression as a function of its variables.
+def parsed(expression: str, roots: Sequence[str]) -> Expression:
+    """Return an expression as a function of its variables and of the meter of the evaluation.
+
+    That function raises EvaluationError where the expression has no value, and TooMuchWorkError at a bound.
 
     Args:
         expression: The text.
@@ -55,7 +54,11 @@ def parsed(expression: str, roots: Sequence[str]) -> Node:
     parser = _Parser(expression, roots)
     node = parser.whole()
     parser.end()
-    return node
+
+    def evaluate(values: Mapping[str, Any], meter: Meter | None = None) -> Any:
+        return node(Scope(values, meter or Meter()))
+
+    return evaluate
 
 
 class _Parser:
@@ -70,9 +73,9 @@ class _Parser:
             if match is None:
                 raise CelError(f"syntax error at '{text[position : position + 40]}'")
             self._tokens.append((str(match.lastgroup), match[str(match.lastgroup)]))
+            if len(self._tokens) > _MOST_TOKENS:
+                raise CelError(f"localcloud does not evaluate more than {_MOST_TOKENS} words and signs")
             position = match.end()
-        if len(self._tokens) > _MOST_TOKENS:
-            raise CelError(f"localcloud does not evaluate more than {_MOST_TOKENS} words and signs")
 
     def end(self) -> None:
         if self._tokens:
@@ -130,7 +133,7 @@ class _Parser:
             body = self.whole()
             self._known.pop()
             self._expect(")")
-            return _macro(_MACROS[name], of, variable, body)
+            return _macro(name, of, variable, body)
         if name not in METHODS:
             raise CelError(f"localcloud does not evaluate {name}()")
         return _called(METHODS[name], name, [of, *self._list(")")])
@@ -141,15 +144,14 @@ class _Parser:
             literal = _text(text)
             return lambda _: literal
         if kind == "number":
-            amount = float(text) if "." in text else int(text)
+            amount = _number(text)
             return lambda _: amount
         if text == "(":
             node = self.whole()
             self._expect(")")
             return node
         if text == "[":
-            items = self._list("]")
-            return lambda values: [item(values) for item in items]
+            return _list_of(self._list("]"))
         if text == "{":
             return self._map()
         if kind != "word":
@@ -168,7 +170,7 @@ class _Parser:
             return _called(FUNCTIONS[name], name, arguments)
         if name not in self._known:
             raise CelError(f"undeclared reference to '{name}'")
-        return lambda values: values[name]
+        return lambda scope: scope[name]
 
     def _map(self) -> Node:
         pairs: list[tuple[Node, Node]] = []
@@ -178,7 +180,7 @@ class _Parser:
             key = self.whole()
             self._expect(":")
             pairs.append((key, self.whole()))
-        return lambda values: {key(values): value(values) for key, value in pairs}
+        return _map_of(pairs)
 
     def _list(self, end: str) -> list[Node]:
         items: list[Node] = []
@@ -216,24 +218,25 @@ class _Select:
     def __init__(self, of: Node, key: "str | Node") -> None:
         self._of, self._key, self.named = of, key, isinstance(key, str)
 
-    def __call__(self, values: Values) -> Any:
-        of, key = self._parts(values)
+    def __call__(self, scope: Scope) -> Any:
+        of, key = self._parts(scope)
         if isinstance(of, Mapping) and same_kind(key, ""):
             if key not in of:
-                raise EvaluationError(f"no such key: {key}")
+                raise EvaluationError(f"no such key: {key[:100]}")
             return of[key]
-        if isinstance(of, list) and same_kind(key, 0) and 0 <= key < len(of):
+        if isinstance(of, list) and isinstance(key, int) and same_kind(key, 0) and 0 <= key < len(of):
             return of[key]
-        raise EvaluationError(f"no such element: {key}")
+        raise EvaluationError("no such element")
 
-    def present(self, values: Values) -> bool:
-        of, key = self._parts(values)
+    def present(self, scope: Scope) -> bool:
+        of, key = self._parts(scope)
         if not isinstance(of, Mapping):
             raise EvaluationError(f"no such key: {key}")
         return key in of
 
-    def _parts(self, values: Values) -> tuple[Any, Any]:
-        return self._of(values), self._key if isinstance(self._key, str) else self._key(values)
+    def _parts(self, scope: Scope) -> tuple[Any, Any]:
+        scope.meter.work.spend()
+        return self._of(scope), self._key if isinstance(self._key, str) else self._key(scope)
 
 
 def _present(arguments: list[Node]) -> Node:
@@ -243,32 +246,33 @@ def _present(arguments: list[Node]) -> Node:
 
 
 def _choice(test: Node, chosen: Node, other: Node) -> Node:
-    return lambda values: chosen(values) if boolean(test(values)) else other(values)
+    return lambda scope: chosen(scope) if boolean(test(scope)) else other(scope)
 
 
 def _negated(node: Node) -> Node:
-    return lambda values: not boolean(node(values))
+    return lambda scope: not boolean(node(scope))
 
 
 def _minus(node: Node) -> Node:
-    return lambda values: -number(node(values))
+    return lambda scope: in_range(-number(node(scope)))
 
 
 def _applied(sign: str, left: Node, right: Node) -> Node:
     if sign in {"&&", "||"}:
         return _decided(left, right, by=sign == "||")
     operation = OPERATIONS[sign]
-    return lambda values: operation(left(values), right(values))
+    return lambda scope: operation(scope.meter, left(scope), right(scope))
 
 
 def _decided(left: Node, right: Node, *, by: bool) -> Node:
     """A conjunction (decided by a false side) or a disjunction (by a true one); the other side's error is hidden."""
 
-    def evaluate(values: Values) -> bool:
+    def evaluate(scope: Scope) -> bool:
+        scope.meter.work.spend()
         failure: EvaluationError | None = None
         for side in (left, right):
             try:
-                if boolean(side(values)) is by:
+                if boolean(side(scope)) is by:
                     return by
             except EvaluationError as error:
                 failure = failure or error
@@ -280,23 +284,70 @@ def _decided(left: Node, right: Node, *, by: bool) -> Node:
 
 
 def _called(function: Callable[..., Any], name: str, arguments: list[Node]) -> Node:
-    def evaluate(values: Values) -> Any:
+    def evaluate(scope: Scope) -> Any:
+        given = [argument(scope) for argument in arguments]
+        scope.meter.work.spend()
         try:
-            return function(*(argument(values) for argument in arguments))
-        except (TypeError, ValueError, AttributeError, re.error):
+            return function(scope.meter, *given)
+        except (TypeError, ValueError, AttributeError):
             raise EvaluationError(f"no matching overload for '{name}'") from None
 
     return evaluate
 
 
-def _macro(combined: Callable[[list[Any], Callable[[Any], Any]], Any], of: Node, variable: str, body: Node) -> Node:
-    def evaluate(values: Values) -> Any:
-        items = of(values)
-        if not isinstance(items, list | Mapping):
-            raise EvaluationError("a list is needed")
-        return combined(list(items), lambda item: body({**values, variable: item}))
+def _list_of(items: list[Node]) -> Node:
+    def evaluate(scope: Scope) -> list[Any]:
+        made = [item(scope) for item in items]
+        scope.meter.makes(scope.meter.weight(made))
+        return made
 
     return evaluate
+
+
+def _map_of(pairs: list[tuple[Node, Node]]) -> Node:
+    def evaluate(scope: Scope) -> dict[Any, Any]:
+        made = {}
+        for key_node, value in pairs:
+            key = key_node(scope)
+            if not isinstance(key, str | int):
+                raise EvaluationError("a key that is neither a text nor a whole number nor a boolean")
+            made[key] = value(scope)
+        scope.meter.makes(scope.meter.weight(made))
+        return made
+
+    return evaluate
+
+
+def _macro(name: str, of: Node, variable: str, body: Node) -> Node:
+    """A macro of a list's elements or a map's keys."""
+
+    def evaluate(scope: Scope) -> Any:
+        items = of(scope)
+        if not isinstance(items, list | Mapping):
+            raise EvaluationError("a list is needed")
+        made, weight, meter = [], 1, scope.meter
+        for item in items:
+            meter.work.spend()
+            value = body(scope.having(variable, item))
+            if name in {"exists", "all"}:
+                if boolean(value) is (name == "exists"):
+                    return name == "exists"
+            elif name == "map" or boolean(value):
+                kept = value if name == "map" else item
+                weight += meter.weight(kept)
+                meter.check_size(weight)
+                made.append(kept)
+        return made if name in {"map", "filter"} else name == "all"
+
+    return evaluate
+
+
+def _number(text: str) -> int | float:
+    if "." in text:
+        return float(text)
+    if len(text) > _LONGEST_NUMBER or int(text) >= 2**63:
+        raise CelError(f"the whole number {text[:40]} has more than 64 bits")
+    return int(text)
 
 
 def _text(literal: str) -> str:
@@ -307,12 +358,12 @@ def _text(literal: str) -> str:
 
 def _unescaped(match: re.Match[str]) -> str:
     code = match[1]
-    return chr(int(code[1:], 16)) if len(code) > 1 else _ESCAPED.get(code, code)
+    if len(code) == 1:
+        return _ESCAPED.get(code, code)
+    point = int(code[1:], 16)
+    if 0xD800 <= point < 0xE000:
+        raise CelError(f"\\{code} is half of a pair of surrogates, and no character")
+    return chr(point)
 
 
-_MACROS: dict[str, Callable[[list[Any], Callable[[Any], Any]], Any]] = {
-    "exists": lambda items, test: any(boolean(test(item)) for item in items),
-    "all": lambda items, test: all(boolean(test(item)) for item in items),
-    "filter": lambda items, test: [item for item in items if boolean(test(item))],
-    "map": lambda items, of: [of(item) for item in items],
-}
+_MACROS = frozenset({"exists", "all", "filter", "map"})

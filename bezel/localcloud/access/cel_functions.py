@@ -1,7 +1,7 @@
 """Operators and functions of the Common Expression Language on plain values (`bezel.localcloud.access.cel`). Pure.
 
-A value is a text, a number, a boolean, None, a list or a map, as JSON has them. Values of two kinds are never equal,
-and have no order.
+Each counts what it reads and makes before it does so (`Meter`). A wrong number or kind of arguments is a TypeError or a
+ValueError, which `cel` words.
 """
 
 import operator
@@ -9,85 +9,76 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from bezel.localcloud.access.cel_values import EvaluationError, Meter, in_range, kind_of, number, same_kind
+from bezel.localcloud.core.patterns import regular_expression
 
-class EvaluationError(Exception):
-    """An expression without a value for these claims, such as one that reads an absent claim."""
+Operation = Callable[[Meter, Any, Any], Any]
 
-
-def boolean(value: Any) -> bool:
-    """Return a condition's value.
-
-    Raises:
-        EvaluationError: It is neither true nor false.
-    """
-    if not isinstance(value, bool):
-        raise EvaluationError("a condition that is neither true nor false")
-    return value
+_WHOLE = re.compile(r"[+-]?[0-9]{1,25}")
+_TEMPLATE = re.compile(r"([^{}]*)\{\w+\}([^{}]*)")
+_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
+_UPPER = {lower: upper for upper, lower in _LOWER.items()}
 
 
-def number(value: Any) -> Any:
-    """Return a number.
-
-    Raises:
-        EvaluationError: It is of another kind.
-    """
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise EvaluationError("a number is needed")
-    return value
-
-
-def _kind(value: Any) -> str:
-    if isinstance(value, bool) or value is None:
-        return str(type(value))
-    kinds: list[tuple[Any, str]] = [(int | float, "number"), (str, "text"), (list, "list"), (Mapping, "map")]
-    return next((name for kind, name in kinds if isinstance(value, kind)), "other")
-
-
-def same_kind(left: Any, right: Any) -> bool:
-    """Whether two values are of one kind, as only such values can be equal."""
-    return _kind(left) == _kind(right)
-
-
-def _equal(left: Any, right: Any) -> bool:
+def _equal(meter: Meter, left: Any, right: Any) -> bool:
+    meter.compares(left, right)
     return same_kind(left, right) and bool(left == right)
 
 
-def _contained(item: Any, of: Any) -> bool:
-    if isinstance(of, Mapping):
-        return any(_equal(item, key) for key in of)
-    if isinstance(of, list):
-        return any(_equal(item, other) for other in of)
-    raise EvaluationError("no matching overload for 'in'")
+def _contained(meter: Meter, item: Any, of: Any) -> bool:
+    if not isinstance(of, list | Mapping):
+        raise EvaluationError("no matching overload for 'in'")
+    return any(_equal(meter, item, other) for other in of)
 
 
-def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    def evaluate(left: Any, right: Any) -> bool:
-        if not same_kind(left, right) or _kind(left) not in {"number", "text"}:
+def _ordered(compare: Callable[[Any, Any], bool]) -> Operation:
+    def evaluate(meter: Meter, left: Any, right: Any) -> bool:
+        if not same_kind(left, right) or kind_of(left) not in {"number", "text"}:
             raise EvaluationError("values that have no order")
+        meter.compares(left, right)
         return compare(left, right)
 
     return evaluate
 
 
-def _added(left: Any, right: Any) -> Any:
-    if not same_kind(left, right) or _kind(left) not in {"number", "text", "list"}:
+def _added(meter: Meter, left: Any, right: Any) -> Any:
+    if not same_kind(left, right) or kind_of(left) not in {"number", "text", "list"}:
         raise EvaluationError("no matching overload for '+'")
-    return left + right
+    meter.makes(meter.weight(left) + meter.weight(right))
+    return in_range(left + right)
 
 
-def _arithmetic(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    def evaluate(left: Any, right: Any) -> Any:
+def _arithmetic(compute: Callable[[Any, Any], Any]) -> Operation:
+    def evaluate(meter: Meter, left: Any, right: Any) -> Any:
+        meter.work.spend()
         try:
-            return compute(number(left), number(right))
+            return in_range(compute(number(left), number(right)))
         except ZeroDivisionError:
             raise EvaluationError("division by zero") from None
+        except OverflowError:  # a whole number of 64 bits fits a float, but not the other way round
+            raise EvaluationError("a number that is too large") from None
 
     return evaluate
 
 
-def _extracted(text: str, template: str) -> str:
+def _quotient(left: Any, right: Any) -> Any:
+    """The quotient; of whole numbers the whole part, towards zero."""
+    if isinstance(left, float) or isinstance(right, float):
+        return left / right
+    whole = abs(left) // abs(right)
+    return whole if (left < 0) == (right < 0) else -whole
+
+
+def _remainder(left: Any, right: Any) -> Any:
+    if isinstance(left, float) or isinstance(right, float):
+        raise EvaluationError("no matching overload for '%'")
+    return left - right * _quotient(left, right)
+
+
+def _extracted(meter: Meter, text: str, template: str) -> str:
     """The part of a text at the place of `{name}` in a template; empty where the template does not fit."""
-    parts = re.fullmatch(r"([^{}]*)\{\w+\}([^{}]*)", template)
+    meter.reads(_text(text), _text(template))
+    parts = _TEMPLATE.fullmatch(template)
     if parts is None:
         raise ValueError(template)
     _, found, rest = text.partition(parts[1]) if parts[1] else ("", "x", text)
@@ -96,11 +87,7 @@ def _extracted(text: str, template: str) -> str:
     return rest if not parts[2] else rest[: rest.index(parts[2])] if parts[2] in rest else ""
 
 
-def _has_part(text: str, part: str) -> bool:
-    return str.find(text, part) >= 0
-
-
-def _shown(value: Any) -> str:
+def _shown(_: Meter, value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str | int | float):
@@ -108,9 +95,78 @@ def _shown(value: Any) -> str:
     raise TypeError
 
 
-OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
+def _whole(meter: Meter, value: Any) -> int:
+    meter.work.spend()
+    if isinstance(value, str):
+        if not _WHOLE.fullmatch(value):
+            raise ValueError
+        return int(in_range(int(value)))
+    if kind_of(value) != "number":
+        raise TypeError
+    try:
+        return int(in_range(int(value)))
+    except OverflowError:  # infinite
+        raise ValueError from None
+
+
+def _size(meter: Meter, value: Any) -> int:
+    meter.work.spend()
+    return len(value)
+
+
+def _of_texts(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of texts whose result is no larger than they are."""
+
+    def evaluate(meter: Meter, *texts: Any) -> Any:
+        meter.reads(*map(_text, texts))
+        return function(*texts)
+
+    return evaluate
+
+
+def _matches(meter: Meter, text: Any, pattern: Any) -> bool:
+    return regular_expression(_text(pattern), meter.work).found_in(_text(text), meter.work)
+
+
+def _split(meter: Meter, text: Any, separator: Any, most: int = -1) -> list[str]:
+    meter.reads(_text(text), _text(separator))
+    if not separator:
+        raise ValueError
+    meter.makes(1 + len(text) + text.count(separator))
+    found: list[str] = text.split(separator, _limit(most) - 1 if most > 0 else -1)
+    return found if _limit(most) else []
+
+
+def _joined(meter: Meter, items: Any, by: Any = "") -> str:
+    if not isinstance(items, list):
+        raise TypeError
+    meter.reads(items)
+    meter.makes(1 + sum(len(_text(item)) + len(_text(by)) for item in items))
+    return str(by).join(items)
+
+
+def _replaced(meter: Meter, text: Any, old: Any, new: Any, most: int = -1) -> str:
+    meter.reads(_text(text), _text(old), _text(new))
+    count = text.count(old) if _limit(most) < 0 else min(most, text.count(old))
+    meter.makes(1 + len(text) + max(0, count * (len(new) - len(old))))
+    return str(text).replace(old, new, most)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _limit(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError
+    return value
+
+
+OPERATIONS: dict[str, Operation] = {
     "==": _equal,
-    "!=": lambda left, right: not _equal(left, right),
+    "!=": lambda meter, left, right: not _equal(meter, left, right),
     "in": _contained,
     "<": _ordered(operator.lt),
     "<=": _ordered(operator.le),
@@ -119,21 +175,21 @@ OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "+": _added,
     "-": _arithmetic(operator.sub),
     "*": _arithmetic(operator.mul),
-    "/": _arithmetic(lambda left, right: left / right if isinstance(left, float) else int(left / right)),
-    "%": _arithmetic(lambda left, right: left - right * int(left / right)),
+    "/": _arithmetic(_quotient),
+    "%": _arithmetic(_remainder),
 }
-FUNCTIONS: dict[str, Callable[..., Any]] = {"size": len, "string": _shown, "int": int}
+FUNCTIONS: dict[str, Callable[..., Any]] = {"size": _size, "string": _shown, "int": _whole}
 METHODS: dict[str, Callable[..., Any]] = {
-    "startsWith": str.startswith,
-    "endsWith": str.endswith,
-    "contains": _has_part,
-    "matches": lambda text, pattern: re.search(pattern, text) is not None,
-    "size": len,
-    "lowerAscii": str.lower,
-    "upperAscii": str.upper,
-    "trim": str.strip,
-    "split": str.split,
-    "join": lambda items, by="": str.join(by, items),
-    "replace": str.replace,
+    "startsWith": _of_texts(str.startswith),
+    "endsWith": _of_texts(str.endswith),
+    "contains": _of_texts(lambda text, part: part in text),
+    "matches": _matches,
+    "size": _size,
+    "lowerAscii": _of_texts(lambda text: text.translate(_LOWER)),
+    "upperAscii": _of_texts(lambda text: text.translate(_UPPER)),
+    "trim": _of_texts(lambda text: text.strip()),
+    "split": _split,
+    "join": _joined,
+    "replace": _replaced,
     "extract": _extracted,
 }

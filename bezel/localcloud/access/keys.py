@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from bezel.atomic_write import write_whole
 from bezel.localcloud.access.claim_times import is_time
+from bezel.localcloud.access.token_parts import TokenParts, token_parts
 from bezel.localcloud.core.json_types import Json
 
 # google-auth has no types for these.
@@ -64,9 +65,14 @@ def header_and_claims(token: str) -> tuple[Json, Json]:
     Raises:
         TokenError: If the text is not a JSON Web Token.
     """
+    parts = _parts(token)
+    return parts.header, parts.claims
+
+
+def _parts(token: str) -> TokenParts:
     try:
-        return _jwt.decode_header(token), _jwt.decode(token, verify=False)
-    except (ValueError, RecursionError):  # the library's own text holds the token
+        return token_parts(token)
+    except ValueError:
         raise TokenError("not a JSON Web Token") from None
 
 
@@ -76,11 +82,10 @@ def verify(token: str, public_key: str, *, now: float) -> Json:
     Raises:
         TokenError: If the signature or the times are wrong.
     """
-    header, claims = header_and_claims(token)
+    header, claims, signature, signed = _parts(token)
     if header.get("alg") != "RS256":
         raise TokenError("not signed with RS256")
-    signed, _, signature = token.rpartition(".")
-    if not _crypt.verify_signature(signed, base64.urlsafe_b64decode(signature + "=="), public_key):
+    if not _crypt.verify_signature(signed, signature, public_key):
         raise TokenError("signature does not fit")
     expires, issued = claims.get("exp"), claims.get("iat", 0)
     if not is_time(expires) or not is_time(issued):

@@ -4,7 +4,6 @@ Owns the checks, in Google's order, and their errors. Leaves out where the keys 
 A text is Google's where one is publicly reported (marked below); the others are localcloud's own, in the same form.
 """
 
-import base64
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -14,10 +13,12 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
-from bezel.localcloud.access.cel import parsed
-from bezel.localcloud.access.cel_functions import EvaluationError
+from bezel.localcloud.access.cel import Expression, parsed
+from bezel.localcloud.access.cel_values import EvaluationError, Meter
 from bezel.localcloud.access.claim_times import is_time
+from bezel.localcloud.access.token_parts import TokenParts, from_base64url, token_parts
 from bezel.localcloud.core.json_types import Json
+from bezel.localcloud.core.work import TooMuchWorkError
 
 SUBJECT = "google.subject"
 GROUPS = "google.groups"
@@ -25,6 +26,8 @@ _ALGORITHMS = {"RS256": "RSA", "ES256": "EC"}
 _SKEW = 300.0  # seconds by which an issuer's clock may be ahead
 _LONGEST_SUBJECT = 127  # bytes
 _LARGEST_ATTRIBUTES = 8192  # bytes
+_MOST_KEYS = 20  # of one id that a token is tried with
+_LONGEST_EXPONENT, _LONGEST_MODULUS = 64, 8192  # bits of an RSA key: a longer one takes seconds
 _COORDINATE = 32  # bytes of a number of the curve P-256
 
 
@@ -58,14 +61,15 @@ def claims_of(token: str) -> tuple[Json, Json]:
     Raises:
         ExchangeError: It is not a JSON Web Token.
     """
-    parts = token.split(".")
+    parts = _parts(token)
+    return parts.header, parts.claims
+
+
+def _parts(token: str) -> TokenParts:
     try:
-        header, claims = (json.loads(_bytes(part)) for part in parts[:2])
-    except (ValueError, RecursionError):
+        return token_parts(token)
+    except ValueError:
         raise ExchangeError("invalid_grant", "Unable to parse the ID Token.") from None
-    if len(parts) != 3 or not isinstance(header, dict) or not isinstance(claims, dict):
-        raise ExchangeError("invalid_grant", "Unable to parse the ID Token.")
-    return header, claims
 
 
 def check_issuer(claims: Json, issuer: str) -> None:
@@ -93,8 +97,9 @@ def verify(token: str, keys: Sequence[Mapping[str, Any]], audiences: Sequence[st
         UnknownKeyError: None of the keys is the token's.
         ExchangeError: Signature, times or audience are wrong.
     """
-    header, claims = claims_of(token)
-    _check_signature(token, header, keys)
+    parts = _parts(token)
+    claims = parts.claims
+    _check_signature(parts, keys)
     _check_times(claims, now)
     given = claims.get("aud")
     given = given if isinstance(given, list) else [given]
@@ -114,9 +119,18 @@ def mapped(claims: Json, mapping: Mapping[str, str], condition: str) -> Attribut
         condition: The provider's condition; "" for none.
 
     Raises:
-        ExchangeError: An attribute has no value or the wrong kind, or the condition is not fulfilled.
+        ExchangeError: An attribute has no value or the wrong kind, the condition is not fulfilled, or all expressions
+            together take more work than they may.
     """
-    values = {key: _value(key, parsed(expression, ["assertion"]), claims) for key, expression in mapping.items()}
+    try:
+        return _mapped(claims, mapping, condition, Meter())
+    except TooMuchWorkError as error:
+        text = f"localcloud does not finish the provider's mapping and condition for this credential: {error}."
+        raise ExchangeError("invalid_request", text) from None
+
+
+def _mapped(claims: Json, mapping: Mapping[str, str], condition: str, meter: Meter) -> Attributes:
+    values = {key: _value(key, parsed(expression, ["assertion"]), claims, meter) for key, expression in mapping.items()}
     subject, groups = values[SUBJECT], values.get(GROUPS, [])
     if not subject:  # Google's text
         raise ExchangeError("unauthorized_client", f"Could not obtain a value for {SUBJECT} from the given credential.")
@@ -130,7 +144,7 @@ def mapped(claims: Json, mapping: Mapping[str, str], condition: str) -> Attribut
     if condition:
         known = {"google": {"subject": subject, "groups": groups}, "attribute": own, "assertion": claims}
         try:
-            fulfilled = parsed(condition, list(known))(known)
+            fulfilled = parsed(condition, list(known))(known, meter)
         except EvaluationError:
             fulfilled = False
         if fulfilled is not True:  # Google's text
@@ -139,9 +153,9 @@ def mapped(claims: Json, mapping: Mapping[str, str], condition: str) -> Attribut
     return Attributes(subject, groups, own)
 
 
-def _value(attribute: str, expression: Any, claims: Json) -> Any:
+def _value(attribute: str, expression: Expression, claims: Json, meter: Meter) -> Any:
     try:
-        value = expression({"assertion": claims})
+        value = expression({"assertion": claims}, meter)
     except EvaluationError:
         value = None
     if value is None:
@@ -158,24 +172,29 @@ def _value(attribute: str, expression: Any, claims: Json) -> Any:
     return value
 
 
-def _check_signature(token: str, header: Json, keys: Sequence[Mapping[str, Any]]) -> None:
+def _check_signature(token: TokenParts, keys: Sequence[Mapping[str, Any]]) -> None:
+    header = token.header
     algorithm = header.get("alg")
-    if algorithm not in _ALGORITHMS:  # never by the token's own word: `none`, or a public key as a shared secret
-        text = f"The signing algorithm {algorithm} of the ID Token is not supported. Use one of: RS256, ES256."
+    # Never by the token's own word: `none`, or a public key as a shared secret.
+    if not isinstance(algorithm, str) or algorithm not in _ALGORITHMS:
+        shown = str(algorithm)[:40]
+        text = f"The signing algorithm {shown} of the ID Token is not supported. Use one of: RS256, ES256."
         raise ExchangeError("invalid_grant", text)
-    fitting = [key for key in keys if key.get("kty") == _ALGORITHMS[str(algorithm)]]
+    fitting = [key for key in keys if key.get("kty") == _ALGORITHMS[algorithm]]
     named = [key for key in fitting if key.get("kid") == header.get("kid")]
     if not named:
         raise UnknownKeyError("invalid_grant", "No key of the issuer has the id that the ID Token names.")
-    signed, _, signature = token.rpartition(".")
-    if not any(_fits(key, signed.encode(), _bytes(signature)) for key in named):
+    if not any(_fits(key, token.signed.encode(), token.signature) for key in named[:_MOST_KEYS]):
         raise ExchangeError("invalid_grant", "Unable to verify the ID Token signature.")
 
 
 def _fits(key: Mapping[str, Any], signed: bytes, signature: bytes) -> bool:
     try:
         if key["kty"] == "RSA":
-            public = rsa.RSAPublicNumbers(_number(key["e"]), _number(key["n"])).public_key()
+            exponent, modulus = _number(key["e"]), _number(key["n"])
+            if exponent.bit_length() > _LONGEST_EXPONENT or modulus.bit_length() > _LONGEST_MODULUS:
+                return False
+            public = rsa.RSAPublicNumbers(exponent, modulus).public_key()
             public.verify(signature, signed, padding.PKCS1v15(), hashes.SHA256())
         else:
             curve = ec.EllipticCurvePublicNumbers(_number(key["x"]), _number(key["y"]), ec.SECP256R1()).public_key()
@@ -200,8 +219,4 @@ def _check_times(claims: Json, now: float) -> None:
 
 
 def _number(text: str) -> int:
-    return int.from_bytes(_bytes(text), "big")
-
-
-def _bytes(text: str) -> bytes:
-    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    return int.from_bytes(from_base64url(text), "big")

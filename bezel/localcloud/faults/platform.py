@@ -4,7 +4,6 @@ Each class replaces the one that it extends and differs from it only while its o
 """
 
 from collections.abc import Callable
-from fnmatch import fnmatchcase
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 
@@ -16,6 +15,7 @@ from bezel.localcloud.core.errors import ApiError
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.operations import Operations
 from bezel.localcloud.core.paths import CONTROL_AUDIENCE, DEPLOYER, RUN_AGENT
+from bezel.localcloud.core.patterns import shell_pattern_fits
 from bezel.localcloud.core.store import Store
 from bezel.localcloud.faults.registry import Fault, Faults
 
@@ -141,7 +141,7 @@ def hides_image(faults: Faults, reader: str | None) -> bool:
 def hides_secret(faults: Faults, name: str) -> bool:
     """Whether a fault hides a secret, `projects/P/secrets/S`, from a service."""
     fault = faults.find("secret-missing")
-    return fault is not None and fnmatchcase(name.rpartition("/")[2], fault.text("secret"))
+    return fault is not None and shell_pattern_fits(fault.text("secret"), name.rpartition("/")[2])
 
 
 def hides_price(faults: Faults, sku: str, description: str) -> bool:
@@ -157,7 +157,7 @@ def price_factor(faults: Faults, sku: str, description: str) -> float:
 
 
 def _names(fault: Fault, sku: str, description: str) -> bool:
-    return any(fnmatchcase(text, fault.text("sku")) for text in (sku, description))
+    return any(shell_pattern_fits(fault.text("sku"), text) for text in (sku, description))
 
 
 def _api(parent: str, metadata: Json) -> str:

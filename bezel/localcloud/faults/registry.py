@@ -7,12 +7,12 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from bezel.atomic_write import write_whole
 from bezel.errors import Problem
+from bezel.localcloud.core.patterns import shell_pattern_fits
 from bezel.localcloud.faults.kinds import KINDS, FaultError, Value, parse_parameters
 
 _FILE = "faults.json"
@@ -44,7 +44,7 @@ class Fault:
         """Whether a request matches the fault."""
         if self.values.get("at") != at or self.values["method"] not in {"*", method}:
             return False
-        return fnmatchcase(path, self.text("path"))
+        return shell_pattern_fits(self.text("path"), path)
 
     @property
     def strikes(self) -> bool:

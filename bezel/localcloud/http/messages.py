@@ -17,6 +17,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from bezel.json_documents import read_json
 from bezel.localcloud.core.errors import invalid
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.http.enums import names_of
@@ -64,23 +65,18 @@ def json_object(raw: bytes, *, null_is_empty: bool = False) -> Json:
         null_is_empty: Whether `null` is an empty one too, as some clients of Cloud Storage write it.
 
     Raises:
-        ApiError: INVALID_ARGUMENT for a body that is no JSON (NaN and half a surrogate pair are none) or no object.
+        ApiError: INVALID_ARGUMENT for a body that is no JSON (NaN and half a surrogate pair are none), is out of the
+            bounds of `read_json`, or is no object.
     """
     try:
-        body = json.loads(raw, parse_constant=_no_number) if raw else {}
-        if b"\\u" in raw:
-            json.dumps(body, ensure_ascii=False).encode()
-    except (ValueError, RecursionError):
+        body = read_json(raw) if raw else {}
+    except ValueError:
         raise invalid("Invalid JSON payload received. Unable to parse the body.") from None
     if body is None and null_is_empty:
         return {}
     if not isinstance(body, dict):
         raise invalid("Invalid JSON payload received. Root element must be a message.")
     return body
-
-
-def _no_number(text: str) -> float:
-    raise ValueError(text)
 
 
 def checked_message(body: Json, message: str, where: str, *, keep_null: bool = False) -> Json:

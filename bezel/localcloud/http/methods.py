@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from bezel.localcloud.core.decimal_text import decimal
 from bezel.localcloud.core.errors import NotServedError, invalid
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.http.messages import NotOfKindError, camel, scalar, shown_kind, snake
@@ -31,7 +32,7 @@ NUMBERS = "json;enum-encoding=int"
 _ABSENT = (frozenset({""}), frozenset({"", "false"}))
 # The places of uploads and downloads, before an API's prefix or after it.
 _MEDIA = re.compile("^(?P<api>(?:/(?!upload/|resumable/|download/)[^/]+)?)/(?:(?:resumable/)?upload|download)/")
-_LONGEST_NUMBER = 12  # digits of an enum value, which is an int32
+_MOST_OF_AN_ENUM = 2**31 - 1
 # These parameters of Cloud Storage have no effect here: there is no billing, there are no access control lists and no
 # folders, and an object has one generation.
 _WITHOUT_EFFECT = frozenset({"userProject", "projection", "includeFoldersAsPrefixes", "versions"})
@@ -177,8 +178,8 @@ def _normal(value: str, kind: str) -> str:
         return value.lower()
     if value in {"", "true", "false"} and kind in {"bool", "string"}:
         return value
-    if kind.startswith("enum:") and value.isascii() and value.isdigit() and len(value) < _LONGEST_NUMBER:
-        return str(scalar(int(value), kind))
+    if kind.startswith("enum:") and (number := decimal(value, _MOST_OF_AN_ENUM)) is not None:
+        return str(scalar(number, kind))
     return str(scalar(value, kind)) if value else ""
 
 

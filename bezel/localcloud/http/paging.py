@@ -4,7 +4,7 @@ import base64
 import hashlib
 from typing import Any
 
-from bezel.localcloud.core.errors import invalid
+from bezel.localcloud.core.errors import ApiError, invalid
 from bezel.localcloud.core.json_types import Json
 
 Items = list[tuple[str, Any]]
@@ -51,9 +51,14 @@ def opened(token: str, method: str) -> str:
     except ValueError:  # no base64, or no text in it
         given, key = "", ""
     if given != _mark(method) or not key:
-        text = "Invalid page token: give the nextPageToken of the page before, to the same method, or none."
-        raise invalid(text, ("page_token", "is not valid"))
+        raise bad_page_token()
     return key
+
+
+def bad_page_token() -> ApiError:
+    """400 for a token that was not given out for this list."""
+    text = "Invalid page token: give the nextPageToken of the page before, to the same method, or none."
+    return invalid(text, ("page_token", "is not valid"))
 
 
 def _mark(method: str) -> str:

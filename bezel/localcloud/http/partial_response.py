@@ -1,17 +1,20 @@
 """Partial responses: the system parameter `fields`, such as "services/name,nextPageToken". Pure.
 
 A name selects a field, a slash or parentheses select within it, a star selects every field; lists are selected item by
-item. A name that a response does not have selects nothing.
+item. A name that a response does not have selects nothing. A selection is read once from left to right, and has
+`DEEPEST` levels at most: no message has more.
 """
 
 import re
 from typing import Any
 
+from bezel.json_documents import DEEPEST
 from bezel.localcloud.core.errors import invalid
 from bezel.localcloud.core.json_types import Json
 
 Selection = dict[str, "Selection"]  # name -> selection within it; {} selects all of it
 
+_LONGEST_SHOWN = 200  # characters of a selection in its refusal
 _TOKEN = re.compile(r"[\w@.-]+|[*/(),]")
 
 
@@ -24,35 +27,39 @@ def picked(answer: Json, fields: str) -> Json:
     tokens = _TOKEN.findall(fields)
     if "".join(tokens) != fields.replace(" ", "") or not tokens:
         raise _wrong(fields)
-    selection, rest = _selection(tokens, fields)
-    if rest:
+    tokens.reverse()
+    selection = _selection(tokens, fields, 1)
+    if tokens:
         raise _wrong(fields)
     part: Json = _pick(answer, selection)
     return part
 
 
-def _selection(tokens: list[str], fields: str) -> tuple[Selection, list[str]]:
-    """Return (selection of the tokens up to a closing parenthesis, remaining tokens)."""
+def _selection(tokens: list[str], fields: str, level: int) -> Selection:
+    """The selection up to a closing parenthesis or the end; `tokens` is what is left, in reverse."""
     selection: Selection = {}
     while True:
-        at = selection
+        at, below = selection, level
         while True:
-            if not tokens or tokens[0] in {"/", "(", ")", ","}:
+            if not tokens or tokens[-1] in {"/", "(", ")", ","} or below > DEEPEST:
                 raise _wrong(fields)
-            at = at.setdefault(tokens[0], {})
-            tokens = tokens[1:]
-            if tokens[:1] != ["/"]:
+            at = at.setdefault(tokens.pop(), {})
+            if not _accepted(tokens, "/"):
                 break
-            tokens = tokens[1:]
-        if tokens[:1] == ["("]:
-            inner, tokens = _selection(tokens[1:], fields)
-            at |= inner
-            if tokens[:1] != [")"]:
+            below += 1
+        if _accepted(tokens, "("):
+            at |= _selection(tokens, fields, below + 1)
+            if not _accepted(tokens, ")"):
                 raise _wrong(fields)
-            tokens = tokens[1:]
-        if tokens[:1] != [","]:
-            return selection, tokens
-        tokens = tokens[1:]
+        if not _accepted(tokens, ","):
+            return selection
+
+
+def _accepted(tokens: list[str], token: str) -> bool:
+    if tokens[-1:] != [token]:
+        return False
+    tokens.pop()
+    return True
 
 
 def _pick(value: Any, selection: Selection) -> Any:
@@ -67,4 +74,6 @@ def _pick(value: Any, selection: Selection) -> Any:
 
 
 def _wrong(fields: str) -> Exception:
-    return invalid(f"Invalid field selection {fields!r}: use names, a/b, a(b,c) and *.", ("fields", fields))
+    shown = fields if len(fields) <= _LONGEST_SHOWN else f"{fields[:_LONGEST_SHOWN]}..."
+    forms = f"use names, a/b, a(b,c) and *, at most {DEEPEST} levels of them"
+    return invalid(f"Invalid field selection {shown!r}: {forms}.", ("fields", shown))

@@ -7,7 +7,6 @@ import asyncio
 import json
 import time
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 from urllib.parse import parse_qsl, urlencode
@@ -16,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bezel.localcloud.access.checks import Checks, recorded
 from bezel.localcloud.core.logfile import LogFile
+from bezel.localcloud.core.patterns import shell_pattern_fits
 
 When = Literal["before", "after"]
 
@@ -44,7 +44,7 @@ class Hold:
 
     def takes(self, method: str, path: str) -> bool:
         """Count a matching call and return whether it is the one to stop."""
-        if method != self.method or not fnmatchcase(path, self.path):
+        if method != self.method or not shell_pattern_fits(self.path, path):
             return False
         self.nth -= 1
         return self.nth == 0

@@ -9,6 +9,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from bezel.localcloud.access.keys import TokenError
+from bezel.localcloud.core.decimal_text import decimal
 from bezel.localcloud.core.errors import ApiError
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.machines.node_spec import NodeSpec
@@ -48,6 +49,7 @@ class RunOptions:
     volumes: dict[str, str]
 
 
+_HIGHEST_PORT = 65_535
 _PORT = 8000  # vLLM's own, where no argument names another
 
 
@@ -244,5 +246,5 @@ def _port(arguments: tuple[str, ...]) -> int:
         name, _, value = argument.partition("=")
         if name == "--port":
             text = value or (arguments[place + 1] if place + 1 < len(arguments) else "")
-            return int(text) if text.isdigit() else _PORT
+            return decimal(text, _HIGHEST_PORT) or _PORT
     return _PORT

@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from bezel.localcloud.access.account_metadata import ACCOUNTS, HEADERS, ROOT, answer_of_account, stranger, text
 from bezel.localcloud.access.tokens import Tokens
+from bezel.localcloud.core.decimal_text import decimal
 from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
 from bezel.localcloud.core.store import Store
 from bezel.localcloud.machines.node_spec import NodeSpec
@@ -86,7 +87,7 @@ class Metadata:
         query = request.query_params
         if query.get("wait_for_change", "").lower() == "true":
             seconds = query.get("timeout_sec", "")
-            if seconds and not (seconds.isascii() and seconds.isdigit()):
+            if seconds and decimal(seconds) is None:
                 return text("timeout_sec is a number of seconds", 400)
             await self._change(name, query.get("last_etag", ""), float(seconds) if seconds else None)
         if name:

@@ -18,6 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, request_response
 
 from bezel.localcloud.access.keys import TokenError
+from bezel.localcloud.core.decimal_text import decimal
 from bezel.localcloud.core.errors import (
     ApiError,
     NotServedError,
@@ -107,9 +108,10 @@ class Call:
             ApiError: INVALID_ARGUMENT.
         """
         text = self.query(name) or "0"
-        if not (text.isascii() and text.isdigit()):
-            raise invalid(f"Invalid value at '{name}' (TYPE_INT32), \"{text}\"", (name, "must be a number"))
-        return int(text)
+        number = decimal(text)
+        if number is None:
+            raise invalid(f"Invalid value at '{name}' (TYPE_INT32), \"{text[:50]}\"", (name, "must be a number"))
+        return number
 
     async def json(self) -> Json:
         """The body of a request to a localcloud route.

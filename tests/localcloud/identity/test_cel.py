@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bezel.localcloud.access.cel import CelError, parsed
-from bezel.localcloud.access.cel_functions import EvaluationError
+from bezel.localcloud.access.cel_values import EvaluationError
 
 CLAIMS = {
     "sub": "repo:example/bezel:ref:refs/heads/main",

@@ -6,11 +6,12 @@ or a token as a bearer. The token endpoint returns an access token; without cred
 
 import base64
 import binascii
-import json
 
+from cryptography.exceptions import UnsupportedAlgorithm
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from bezel.json_documents import read_json
 from bezel.localcloud.access import keys
 from bezel.localcloud.access.keys import TokenError
 from bezel.localcloud.access.tokens import LIFETIME
@@ -82,11 +83,14 @@ def _basic(cloud: Context, value: str) -> str:
 
 def _key_file(cloud: Context, text: str) -> str:
     """Account of a key file, if its private key is one of the account's."""
-    content = json.loads(text)
+    content = read_json(text)
     if not isinstance(content, dict):
         raise TokenError("not a key file")
     email = str(content.get("client_email", ""))
-    private = keys.load_private(str(content.get("private_key", "")))
+    try:
+        private = keys.load_private(str(content.get("private_key", "")))
+    except (TypeError, UnsupportedAlgorithm):  # an encrypted key, or one of another kind
+        raise TokenError("not a private key") from None
     stored = cloud.store.get("key", f"{email}/{keys.key_id(private)}") or {}
     account = cloud.store.get("account", email) or {"disabled": True}
     if stored.get("publicKeyPem") != keys.public_pem(private) or account.get("disabled"):

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from bezel.localcloud.core.decimal_text import decimal
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.store import is_full, storage_full
 from bezel.localcloud.routing.context import Context
@@ -99,9 +100,10 @@ class Exchange:
             RegistryError: PAGINATION_NUMBER_INVALID.
         """
         text, last = self.argument("n"), self.argument("last")
-        if text and not (text.isascii() and text.isdigit()):
+        number = decimal(text) if text else _MAX_PAGE
+        if number is None:
             raise RegistryError("PAGINATION_NUMBER_INVALID", f"invalid number of results requested: {text[:50]}")
-        size = min(int(text), _MAX_PAGE) if text else _MAX_PAGE
+        size = min(number, _MAX_PAGE)
         rest = [name for name in names if name > last]
         shown = rest[:size]
         if len(rest) == len(shown) or not shown:

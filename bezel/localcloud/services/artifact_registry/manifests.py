@@ -1,8 +1,8 @@
 """Manifests of images as clients push them: which documents are valid, and what they refer to. Pure."""
 
-import json
 from dataclasses import dataclass
 
+from bezel.json_documents import read_json
 from bezel.localcloud.core.blob_files import digest_of, is_digest
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.services.artifact_registry.errors import RegistryError
@@ -81,8 +81,8 @@ def parse_manifest(content: bytes, content_type: str) -> Manifest:
         RegistryError: MANIFEST_INVALID.
     """
     try:
-        body = json.loads(content)
-    except (ValueError, RecursionError):
+        body = read_json(content)
+    except ValueError:
         raise _invalid("the manifest is not JSON") from None
     if not isinstance(body, dict):
         raise _invalid("the manifest is not a JSON object")

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from bezel.localcloud.core.decimal_text import decimal
 from bezel.localcloud.core.json_types import Json, seconds_of
 from bezel.localcloud.http.messages import snake
 from bezel.localcloud.services.cloud_run.quotas import Granted, initial_values, quota_violations
@@ -58,7 +59,7 @@ def between(field: str, value: float, low: int, high: int, unit: str = "") -> It
 
 def _gpus(container: Json) -> int:
     value = _limits_of(container).get("nvidia.com/gpu", "0")
-    return int(value) if value.isascii() and value.isdigit() and len(value) < 4 else 0
+    return decimal(value, 999) or 0
 
 
 def _limits_of(container: Json) -> Json:

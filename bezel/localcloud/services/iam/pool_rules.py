@@ -3,11 +3,11 @@
 Source: IAM v1's document (the limits stand in the fields' descriptions) and IAM's page on attribute mappings.
 """
 
-import json
 import re
 from typing import Any
 from urllib.parse import urlsplit
 
+from bezel.json_documents import read_json
 from bezel.localcloud.access.cel import CelError, parsed
 from bezel.localcloud.access.issuer_keys import is_loopback
 from bezel.localcloud.access.subject_tokens import SUBJECT
@@ -85,7 +85,7 @@ def _check_oidc(oidc: Json) -> None:
 
 def _check_keys(text: str) -> None:
     try:
-        keys: Any = json.loads(text)["keys"]
+        keys: Any = read_json(text)["keys"]
         fitting = bool(keys) and all(key.keys() <= _JWK and key["kty"] in {"RSA", "EC"} for key in keys)
     except (ValueError, LookupError, TypeError, AttributeError):
         fitting = False

@@ -5,12 +5,12 @@ Owns the request's form and OAuth's form of errors. Leaves the checks of the tok
 Google's document has it, JSON. Introspection and other token types are not served.
 """
 
-import json
 import re
 from urllib.parse import parse_qsl
 
 from starlette.responses import JSONResponse, Response
 
+from bezel.json_documents import read_json
 from bezel.localcloud.access.principals import FederatedPrincipal
 from bezel.localcloud.access.subject_tokens import (
     ExchangeError,
@@ -59,7 +59,7 @@ def _request(raw: bytes) -> Json:
     try:
         text = raw.decode()
         if text.lstrip().startswith("{"):
-            given = json.loads(text)
+            given = read_json(text)
             return {re.sub("[A-Z]", lambda match: f"_{match[0].lower()}", name): str(given[name]) for name in given}
         return dict(parse_qsl(text))
     except ValueError:

@@ -1,14 +1,17 @@
 """Logging v2: entries.list and entries.write."""
 
 import asyncio
+import math
 
 from bezel.localcloud.access.permissions import PROJECT_NAME
+from bezel.localcloud.core.decimal_text import decimal
 from bezel.localcloud.core.errors import ApiError, NotServedError, invalid, permission_denied
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.paths import PROJECT_NUMBER
-from bezel.localcloud.http.paging import opened, sealed
+from bezel.localcloud.core.work import TooMuchWorkError, Work
+from bezel.localcloud.http.paging import bad_page_token, opened, sealed
 from bezel.localcloud.routing.router import Api, Call
-from bezel.localcloud.services.logging.filters import parse_filter
+from bezel.localcloud.services.logging.filters import MOST_STEPS, Filter, parse_filter
 from bezel.localcloud.services.logging.written import (
     CREATE,
     is_duplicate,
@@ -20,7 +23,10 @@ from bezel.localcloud.services.logging.written import (
 
 api = Api("logging.googleapis.com", "Cloud Logging API")
 _MAX_PAGE = 1000
-_SLICE = 500  # entries checked before other requests get their turn
+_SLICE = 500  # entries read at once
+# Steps before other requests get their turn, and those of one request.
+_TURN, _REQUEST = 20_000, 2_000_000
+_STEPS_OF_AN_ENTRY = 10  # to read it from the store
 # Entries show times rounded to microseconds: without this margin a time bound of the filter could lose an entry.
 _ROUNDING = 1e-5
 
@@ -29,7 +35,8 @@ _ROUNDING = 1e-5
 async def list_entries(call: Call) -> Json:
     """Return the entries that match a filter, in order of time.
 
-    Reads the whole log if necessary (the store keeps the last 50,000 entries), but yields regularly.
+    Reads the whole log if necessary (the store keeps the last 50,000 entries), but yields regularly. A search that
+    takes too much work ends with what it has found so far, none perhaps, and a token to continue with, as Google's.
     """
     body = call.body
     names = body.get("resourceNames") or []
@@ -75,29 +82,69 @@ def write_entries(call: Call) -> Json:
 
 
 async def _page(call: Call, *, newest_first: bool, size: int) -> Json:
-    query, owner = parse_filter(call.body.get("filter", "")), f"entries {call.body.get('filter', '')} {newest_first}"
+    text = call.body.get("filter", "")
+    query, owner = parse_filter(text), f"entries {text} {newest_first}"
     after = _position(opened(call.body.get("pageToken", ""), owner))
     since = None if query.since is None else query.since - _ROUNDING
     until = None if query.until is None else query.until + _ROUNDING
     entries: list[Json] = []
-    token = ""
+    token, spent, turn = "", 0, 0
     while True:
         found = call.cloud.store.log_slice(
             newest_first=newest_first, after=after, since=since, until=until, limit=_SLICE
         )
         for position, entry in found:
+            if spent > _REQUEST:
+                return ({"entries": entries} if entries else {}) | {"nextPageToken": _sealed(after, owner)}
             after = position
-            if not query.holds(entry):
+            holds, steps = _holds(query, entry)
+            spent, turn = spent + steps, turn + steps
+            if turn > _TURN:
+                turn = 0
+                await asyncio.sleep(0)
+            if not holds:
                 continue
             if len(entries) == size:
                 return {"entries": entries, "nextPageToken": token}
             entries.append(entry)
-            token = sealed(f"{position[0]!r} {position[1]}", owner)
+            token = _sealed(position, owner)
         if len(found) < _SLICE:
             return {"entries": entries} if entries else {}
         await asyncio.sleep(0)
 
 
+def _holds(query: Filter, entry: Json) -> tuple[bool, int]:
+    """(Whether an entry matches, steps that it took).
+
+    Raises:
+        ApiError: INVALID_ARGUMENT where it would take too many.
+    """
+    work = Work(MOST_STEPS)
+    try:
+        return query.holds(entry, work), work.spent + _STEPS_OF_AN_ENTRY
+    except TooMuchWorkError as error:
+        text = f"localcloud does not finish this filter on one log entry: {error}. Compare fewer or shorter fields."
+        raise invalid(text, ("filter", str(error))) from None
+
+
+def _sealed(position: tuple[float, int] | None, owner: str) -> str:
+    return sealed(f"{position[0]!r} {position[1]}", owner) if position else ""
+
+
 def _position(key: str) -> tuple[float, int] | None:
-    time, _, identifier = key.partition(" ")
-    return (float(time), int(identifier)) if key else None
+    """The place in the log that a page token holds; a client can write a token by itself.
+
+    Raises:
+        ApiError: INVALID_ARGUMENT.
+    """
+    if not key:
+        return None
+    text, _, identifier = key.partition(" ")
+    number = decimal(identifier)
+    try:
+        time = float(text)
+    except ValueError:
+        time = math.nan
+    if number is None or not math.isfinite(time):
+        raise bad_page_token()
+    return time, number

@@ -3,7 +3,8 @@
 Supports comparisons of a field with a value (= != < <= > >= : =~ !~), `field:*` for presence, a value in parentheses
 (`severity=(ERROR OR CRITICAL)`), a text alone (anywhere in the entry), AND (explicit or implied), OR, NOT and -,
 parentheses, comments. As in Google's, OR binds closer than AND, the three words are capitals, and everything but
-regular expressions is compared without regard to case. Functions such as `log_id(...)` are refused by name.
+regular expressions, which are RE2's, is compared without regard to case. Functions such as `log_id(...)` are refused by
+name. A filter counts the work of each comparison against the request's `Work` before it does it.
 """
 
 import operator
@@ -15,18 +16,26 @@ from typing import NoReturn
 
 from bezel.localcloud.core.errors import invalid
 from bezel.localcloud.core.json_types import Json
+from bezel.localcloud.core.patterns import PatternError, regular_expression
+from bezel.localcloud.core.work import TooMuchWorkError, Work
 
-Test = Callable[[Json], bool]
+Test = Callable[[Json, Work], bool]
 
 _SEVERITIES = ("DEFAULT", "DEBUG", "INFO", "NOTICE", "WARNING", "ERROR", "CRITICAL", "ALERT", "EMERGENCY")
 _TIMES = {"timestamp", "receiveTimestamp"}
 _ORDERS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+MOST_STEPS = 200_000
+"""Steps that a filter may take on one entry, which has 256 KiB at most, and to compile its regular expressions."""
+
 _LONGEST = 20_000  # characters; source: the discovery document of logging v2
 _DEEPEST = 40  # parentheses and NOTs within each other
 _FIELD = re.compile(r'[A-Za-z_]\w*(?:\.(?:[\w-]+|"[^"]*"))*', re.ASCII)
 _FUNCTION = re.compile(r"[A-Za-z_]\w*\(", re.ASCII)
 _OPERATOR = re.compile(r"!=|>=|<=|=~|!~|=|>|<|:")
 _VALUE = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s()"]+')
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_LONGEST_NUMBER = 400  # characters; a longer one is compared as text
+_PER_STEP = 200  # characters of a value that are read in a step
 _BLANK = re.compile(r"(?:\s|--[^\n]*)*")
 
 
@@ -35,34 +44,44 @@ class Filter:
     """A parsed filter.
 
     Attributes:
-        holds: Whether an entry matches it.
+        test: What an entry must fulfil.
         since: Lower bound of matching entries in Unix seconds, as far as the filter's top level sets one.
         until: Upper bound of matching entries in Unix seconds.
     """
 
-    holds: Test
+    test: Test
     since: float | None
     until: float | None
+
+    def holds(self, entry: Json, work: Work | None = None) -> bool:
+        """Whether an entry matches; the steps are counted against `work`, by default `MOST_STEPS`.
+
+        Raises:
+            TooMuchWorkError: It takes more.
+        """
+        return self.test(entry, work or Work(MOST_STEPS))
 
 
 def parse_filter(text: str) -> Filter:
     """Parse a filter of entries.
 
     Raises:
-        ApiError: INVALID_ARGUMENT for a malformed filter, or a part of the language that is not served.
+        ApiError: INVALID_ARGUMENT for a malformed filter, a part of the language that is not served, or regular
+            expressions that take too much work.
     """
     if len(text) > _LONGEST:
         raise invalid(f"The filter has {len(text)} characters, more than {_LONGEST}.", ("filter", "is too long"))
-    parser = _Parser(text)
-    holds = parser.parse()
-    return Filter(holds, max(parser.since, default=None), min(parser.until, default=None))
+    parser = _Parser(text, Work(MOST_STEPS))
+    test = parser.parse()
+    return Filter(test, max(parser.since, default=None), min(parser.until, default=None))
 
 
 class _Parser:
     """Recursive descent over the text; `since` and `until` are the time bounds of the top level."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, work: Work) -> None:
         self._text = text
+        self._work = work
         self._at = 0
         self._depth = 0
         self.since: list[float] = []
@@ -71,7 +90,7 @@ class _Parser:
     def parse(self) -> Test:
         self._skip()
         if self._at == len(self._text):
-            return lambda _: True
+            return lambda _entry, _work: True
         test = self._all_of(top=True)
         if self._at < len(self._text):
             self._refuse("unexpected")
@@ -82,7 +101,7 @@ class _Parser:
         while self._at < len(self._text) and self._text[self._at] != ")":
             self._word("AND")
             tests.append(self._any_of(top=top))
-        return lambda entry: all(test(entry) for test in tests)
+        return lambda entry, work: all(test(entry, work) for test in tests)
 
     def _any_of(self, *, top: bool) -> Test:
         bounds = len(self.since), len(self.until)
@@ -91,7 +110,7 @@ class _Parser:
             tests.append(self._single(top=False))
         if len(tests) > 1:  # a time bound that is one alternative of several is none for the whole
             del self.since[bounds[0] :], self.until[bounds[1] :]
-        return lambda entry: any(test(entry) for test in tests)
+        return lambda entry, work: any(test(entry, work) for test in tests)
 
     def _single(self, *, top: bool) -> Test:
         self._depth += 1
@@ -100,7 +119,7 @@ class _Parser:
         try:
             if self._word("NOT") or self._sign("-"):
                 test = self._single(top=False)
-                return lambda entry: not test(entry)
+                return lambda entry, work: not test(entry, work)
             if self._sign("("):
                 test = self._all_of()
                 self._close()
@@ -118,7 +137,7 @@ class _Parser:
             return self._values(field, sign, top=top)
         self._at = start
         text = self._value().lower()
-        return lambda entry: any(text in str(found).lower() for found in _leaves(entry))
+        return lambda entry, work: any(text in _counted(found, work).lower() for found in _leaves(entry))
 
     def _values(self, field: str, sign: str, *, top: bool) -> Test:
         if not self._sign("("):
@@ -134,21 +153,21 @@ class _Parser:
             if is_and:
                 groups.append([])
             groups[-1].append(self._choice(field, sign))
-        return lambda entry: all(any(test(entry) for test in group) for group in groups)
+        return lambda entry, work: all(any(test(entry, work) for test in group) for group in groups)
 
     def _choice(self, field: str, sign: str) -> Test:
         negated, test = self._word("NOT"), self._term(field, sign, top=False)
-        return lambda entry: test(entry) != negated
+        return lambda entry, work: test(entry, work) != negated
 
     def _term(self, field: str, sign: str, *, top: bool) -> Test:
         start, quoted = self._at, self._text[self._at : self._at + 1] == '"'
         value = self._value()
         path = [part.strip('"') for part in re.findall(r'"[^"]*"|[^.]+', field)]
         if sign == ":" and value == "*" and not quoted:
-            return lambda entry: any(True for _ in _found(entry, path))
+            return lambda entry, _work: any(True for _ in _found(entry, path))
         try:
-            test = _test(field, sign, value)
-        except ValueError as error:
+            test = _test(field, sign, value, self._work)
+        except (ValueError, TooMuchWorkError) as error:
             self._at = start
             self._refuse(str(error))
         if top and field == "timestamp" and sign in {">", ">=", "=", "<", "<="}:
@@ -157,9 +176,10 @@ class _Parser:
         absent = sign in {"!=", "!~"}
         default = ["DEFAULT"] if path == ["severity"] else []
 
-        def holds(entry: Json) -> bool:
+        def holds(entry: Json, work: Work) -> bool:
+            work.spend()
             found = list(_found(entry, path)) or default
-            return (all if absent else any)(test(item) for item in found) if found else absent
+            return (all if absent else any)(test(item, work) for item in found) if found else absent
 
         return holds
 
@@ -197,22 +217,47 @@ class _Parser:
         raise invalid(text, ("filter", why))
 
 
-def _test(field: str, sign: str, value: str) -> Callable[[object], bool]:
+def _test(field: str, sign: str, value: str, work: Work) -> Callable[[object, Work], bool]:
     """Return the comparison of an entry's field with a value.
 
     Raises:
         ValueError: If the value is invalid for that field.
+        TooMuchWorkError: If it is a regular expression that could take too many steps to compile.
     """
     if sign in {"=~", "!~"}:
-        pattern = _pattern(value)
-        return lambda found: (pattern.search(str(found)) is not None) == (sign == "=~")
+        try:
+            pattern = regular_expression(value, work)
+        except PatternError as error:
+            raise ValueError(f"{value[:200]!r} is not a regular expression: {error}") from None
+        return lambda found, work: pattern.found_in(_counted(found, work), work) == (sign == "=~")
     if sign == ":":
-        return lambda found: value.lower() in str(found).lower()
+        part = value.lower()
+        return lambda found, work: part in _counted(found, work).lower()
     key = _key_of(field, value)
     expected = key(value)
     if sign in {"=", "!="}:
-        return lambda found: (key(str(found)) == expected) == (sign == "=")
-    return lambda found: type(key(str(found))) is type(expected) and _ORDERS[sign](key(str(found)), expected)
+        return lambda found, work: (key(_counted(found, work)) == expected) == (sign == "=")
+
+    def ordered(found: object, work: Work) -> bool:
+        own = key(_counted(found, work))
+        return type(own) is type(expected) and _ORDERS[sign](own, expected)
+
+    return ordered
+
+
+def _counted(found: object, work: Work) -> str:
+    """A value of an entry as text; its length is counted first."""
+    work.spend(1 + _characters(found) // _PER_STEP)
+    return str(found)
+
+
+def _characters(value: object) -> int:
+    """About as many as the value's text has."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(len(key) + _characters(item) for key, item in value.items())
+    return sum(map(_characters, value)) if isinstance(value, list) else 1
 
 
 def _key_of(field: str, value: str) -> Callable[[str], float | str]:
@@ -231,15 +276,8 @@ def _severity(text: str) -> float:
     return float(_SEVERITIES.index(text.upper())) if text.upper() in _SEVERITIES else 0.0
 
 
-def _pattern(text: str) -> re.Pattern[str]:
-    try:
-        return re.compile(text)
-    except (re.error, RecursionError, OverflowError):
-        raise ValueError(f"{text!r} is not a regular expression") from None
-
-
 def _number(text: str) -> float | str:
-    if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text, re.ASCII):
+    if len(text) <= _LONGEST_NUMBER and _NUMBER.fullmatch(text):
         return float(text)
     return text.lower()
 

@@ -7,11 +7,11 @@ machine.
 
 import asyncio
 import logging
-from fnmatch import fnmatchcase
 
 from bezel.localcloud.core.background import BackgroundTasks
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.operations import EMPTY
+from bezel.localcloud.core.patterns import shell_pattern_fits
 from bezel.localcloud.core.store import is_full
 from bezel.localcloud.machines import capacity
 from bezel.localcloud.machines.capacity import Held
@@ -96,7 +96,7 @@ class MachineReconciler:
     def accepts_flex_start(self, zone: str) -> bool:
         """Whether a zone accepts requests of that provisioning model."""
         fault = self._cloud.faults.find("lease-zone-refused")
-        refused = fault is not None and fnmatchcase(zone, fault.text("zone"))
+        refused = fault is not None and shell_pattern_fits(fault.text("zone"), zone)
         return zone in capacity.zones() and capacity.zones()[zone].flex_start and not refused
 
     def resume(self) -> None:
@@ -161,7 +161,7 @@ class MachineReconciler:
     def _sold_out(self, zone: str) -> str:
         """Stock-out message of a zone with such a fault, "" without one."""
         fault = self._cloud.faults.find("lease-stock-out")
-        return fault.text("code") if fault and fnmatchcase(zone, fault.text("zone")) else ""
+        return fault.text("code") if fault and shell_pattern_fits(fault.text("zone"), zone) else ""
 
     def _settle(self, kind: str, name: str, row: Json, life: Life) -> Json:
         """Store a new state with all its effects and return the new row."""

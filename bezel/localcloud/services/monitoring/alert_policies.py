@@ -1,5 +1,6 @@
 """Monitoring v3: projects.alertPolicies, stored and shown. No policy is evaluated, so no incident opens."""
 
+from bezel.localcloud.core.decimal_text import decimal
 from bezel.localcloud.core.errors import invalid
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.http.messages import settable_fields
@@ -114,7 +115,7 @@ def _named(policy: Json, name: str) -> Json:
     conditions = policy["conditions"]
     prefix = f"{name}/conditions/"
     kept = [one.get("name", "") for one in conditions if one.get("name", "").startswith(prefix)]
-    numbers = [int(found.removeprefix(prefix)) for found in kept if found.removeprefix(prefix).isdigit()]
+    numbers = [number for found in kept if (number := decimal(found.removeprefix(prefix))) is not None]
     following, result, used = max([999, *numbers]) + 1, [], set[str]()
     for condition in conditions:
         own = condition.get("name", "")

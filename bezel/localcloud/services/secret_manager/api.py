@@ -5,6 +5,7 @@ import re
 from functools import partial
 
 from bezel.localcloud.core.checksums import crc32c
+from bezel.localcloud.core.decimal_text import decimal
 from bezel.localcloud.core.errors import ApiError, invalid, refuse_unserved
 from bezel.localcloud.core.json_types import Json, b64, timestamp
 from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
@@ -183,8 +184,8 @@ def payload_of(store: Store, name: str, version: Json) -> bytes:
 def _set_state(call: Call, state: str) -> Json:
     """Make a version readable, or unreadable until it is enabled again, or delete its payload for good."""
     store, number = call.cloud.store, call.param("version")
-    if not number.isdigit():
-        text = f"Secret version {number!r} must be a number: only get and access accept an alias or 'latest'."
+    if decimal(number) is None:
+        text = f"Secret version {number[:50]!r} must be a number: only get and access accept an alias or 'latest'."
         raise invalid(text, ("name", number))
     with store.transaction():
         name, version = find_version(call.cloud, call.name(_NAME), number)

@@ -1,19 +1,20 @@
 """Lists of objects: prefixes, delimiters, ranges of names, patterns, generations, and their pages."""
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
 
 from bezel.localcloud.core.errors import invalid
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.objects import LIVE, NONCURRENT, SOFT_DELETED
+from bezel.localcloud.core.patterns import PatternError, glob
 from bezel.localcloud.core.store import Store
+from bezel.localcloud.core.work import TooMuchWorkError, Work
 from bezel.localcloud.services.storage.contexts import matcher
 
 CURRENT, VERSIONS, DELETED = (LIVE,), (LIVE, NONCURRENT), (SOFT_DELETED,)
 """Kinds of the rows that a list shows."""
 _CHUNK = 500  # rows read at a time
+_STEPS, _STEPS_OF_A_ROW = 200_000, 20  # of a page: 10,000 rows, with a simple pattern
 
 
 @dataclass(frozen=True)
@@ -68,17 +69,26 @@ class Page:
 def page(store: Store, bucket: str, query: Query, size: int, after: str = "") -> Page:
     """Return the entries behind a key, at most `size` of them.
 
+    A page ends early, with a key to continue behind, where more rows would have to be read than a request may: as with
+    Google, a page can have fewer entries than what follows.
+
     Raises:
-        ApiError: INVALID_ARGUMENT for a malformed pattern or filter.
+        ApiError: INVALID_ARGUMENT for a malformed pattern or filter, or a pattern that takes too much work.
     """
-    fits, has_contexts = _matcher(query.pattern), matcher(query.contexts)
+    work = Work(_STEPS)
+    fits, has_contexts = _matcher(query.pattern, work), matcher(query.contexts)
     shown: list[Entry] = []
-    for entry in _entries(store, bucket, query, after):
-        if not fits(entry.name) or not (entry.row is None or has_contexts(entry.row)):
-            continue
-        if len(shown) == size:
-            return _page(shown, shown[-1].key)
-        shown.append(entry)
+    examined = after
+    try:
+        for key, entry in _entries(store, bucket, query, after):
+            work.spend(_STEPS_OF_A_ROW)
+            if entry and fits(entry.name) and (entry.row is None or has_contexts(entry.row)):
+                if len(shown) == size:
+                    return _page(shown, shown[-1].key)
+                shown.append(entry)
+            examined = key
+    except TooMuchWorkError:
+        return _page(shown, examined)
     return _page(shown, "")
 
 
@@ -87,8 +97,8 @@ def _page(shown: list[Entry], after: str) -> Page:
     return Page(items, [entry.name for entry in shown if entry.row is None], after)
 
 
-def _entries(store: Store, bucket: str, query: Query, after: str) -> Iterator[Entry]:
-    """The entries behind a key in the order of their names, then of their generations."""
+def _entries(store: Store, bucket: str, query: Query, after: str) -> Iterator[tuple[str, Entry | None]]:
+    """(key, entry) of each row behind a key in the order of names, then of generations; None for one that is folded."""
     folded = ""
     after_name, _, after_generation = after.partition("\n")
     for row in _rows(store, bucket, query, after_name):
@@ -99,10 +109,13 @@ def _entries(store: Store, bucket: str, query: Query, after: str) -> Iterator[En
         prefix = query.prefix + head + delimiter
         # A folded prefix stands before all that it folds, and a page may end with it.
         if delimiter and prefix != folded and prefix > after_name and not after_name.startswith(prefix):
-            yield Entry(prefix, None, prefix)
+            yield prefix, Entry(prefix, None, prefix)
         folded = prefix if delimiter else folded
+        key = f"{name}\n{generation}"
         if (not delimiter or (query.trailing and not rest)) and (name, generation) > (after_name, after_generation):
-            yield Entry(name, row, f"{name}\n{generation}")
+            yield key, Entry(name, row, key)
+        else:
+            yield key, None
 
 
 def _parted(name: str, delimiter: str) -> tuple[str, str, str]:
@@ -126,48 +139,11 @@ def _rows(store: Store, bucket: str, query: Query, after: str) -> Iterator[Json]
         name = rows_now[-1][0]
 
 
-@cache
-def _matcher(pattern: str) -> Callable[[str], object]:
+def _matcher(pattern: str, work: Work) -> Callable[[str], bool]:
     if not pattern:
         return lambda _: True
     try:
-        return re.compile(_expression(pattern), re.DOTALL).fullmatch
-    except re.error:
-        raise invalid(f"Invalid glob pattern: {pattern!r}", ("matchGlob", pattern)) from None
-
-
-def _expression(pattern: str) -> str:
-    """A regular expression of a pattern: ** matches anything, * and ? all but a slash, [a-z], [!a] and {a,b} as usual.
-
-    Raises:
-        re.error: A bracket or a brace is not closed.
-    """
-    text, depth, place = "", 0, 0
-    while place < len(pattern):
-        sign = pattern[place]
-        if pattern.startswith("**", place):
-            text, place = text + ".*", place + 1
-        elif sign in "*?":
-            text += "[^/]*" if sign == "*" else "[^/]"
-        elif sign == "[":
-            end = pattern.find("]", place + 2)
-            if end < 0:
-                raise re.error("no closing bracket", pattern, place)
-            inner = pattern[place + 1 : end]
-            negated = "^" if inner[0] in "!^" else ""
-            inner = inner[1:] if negated else inner
-            text += "[" + negated + re.sub(r"([\\\[\]^&~|])", r"\\\1", inner) + "]"
-            place = end
-        elif sign == "{":
-            text, depth = text + "(?:", depth + 1
-        elif depth and sign in ",}":
-            text, depth = text + ("|" if sign == "," else ")"), depth - (sign == "}")
-        elif sign == "\\" and place + 1 < len(pattern):
-            place += 1
-            text += re.escape(pattern[place])
-        else:
-            text += re.escape(sign)
-        place += 1
-    if depth:
-        raise re.error("no closing brace", pattern, place)
-    return text
+        compiled = glob(pattern, work)
+    except (PatternError, TooMuchWorkError) as error:
+        raise invalid(f"Invalid glob pattern {pattern[:200]!r}: {error}", ("matchGlob", str(error))) from None
+    return lambda name: compiled.fits(name, work)

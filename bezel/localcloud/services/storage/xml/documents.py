@@ -92,7 +92,8 @@ def parsed(body: bytes) -> ET.Element:
         ApiError: INVALID_ARGUMENT, it is malformed or declares entities.
     """
     try:
-        if b"<!" in body:  # no document of the API needs a declaration, and entities can grow without bounds
+        # No document of the API needs a declaration, and entities can grow without bounds. UTF-16 would hide one.
+        if b"<!" in body or b"\0" in body:
             raise invalid("Malformed XML: declarations are not allowed.")
         return ET.fromstring(body)  # noqa: S314 - without declarations
     except ET.ParseError:

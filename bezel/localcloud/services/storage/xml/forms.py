@@ -4,8 +4,6 @@ Source: Cloud Storage's pages on policy documents and on POST Object.
 """
 
 import base64
-import binascii
-import json
 import re
 from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
@@ -13,6 +11,8 @@ from email.message import Message
 
 from starlette.responses import RedirectResponse, Response
 
+from bezel.json_documents import read_json
+from bezel.localcloud.core.decimal_text import decimal
 from bezel.localcloud.core.errors import invalid
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.routing.router import Call
@@ -63,10 +63,10 @@ def _check_policy(fields: Mapping[str, str], size: int, now: float) -> None:
         XmlError: The policy has expired, or does not allow the form.
     """
     try:
-        policy = json.loads(base64.b64decode(fields["policy"]))
+        policy = read_json(base64.b64decode(fields["policy"]))
         expires = datetime.fromisoformat(policy["expiration"]).timestamp()
         conditions = [_condition(condition) for condition in policy["conditions"]]
-    except (ValueError, KeyError, TypeError, AttributeError, binascii.Error):
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
         raise _refused(400, "InvalidPolicyDocument", "The content of the form does not meet the conditions.") from None
     if now >= expires:
         raise _refused(400, "ExpiredToken", "The policy has expired.")
@@ -86,9 +86,21 @@ def _condition(condition: object) -> tuple[str, str, tuple[object, ...]]:
     if isinstance(condition, list) and len(condition) == 3:
         kind, field, *value = condition
         if str(kind) == "content-length-range":
-            return kind, kind, (int(field), int(value[0]))
+            return kind, kind, (_whole(field), _whole(value[0]))
         return str(kind), str(field).removeprefix("$").lower(), tuple(value)
     raise ValueError(condition)
+
+
+def _whole(value: object) -> int:
+    """A bound of a length, as a number or a text.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    number = decimal(str(value))
+    if number is None:
+        raise ValueError(value)
+    return number
 
 
 def _holds(kind: str, field: str, value: tuple[object, ...], fields: Mapping[str, str], size: int) -> bool:

@@ -5,6 +5,7 @@ from urllib.parse import quote
 
 from starlette.responses import Response
 
+from bezel.localcloud.core.decimal_text import decimal
 from bezel.localcloud.core.errors import invalid
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.paths import PROJECT, PROJECT_NUMBER
@@ -32,8 +33,9 @@ def list_objects(call: Call) -> Response:
     call.require("storage.objects.list", POLICY.format(bucket=bucket))
     second, versions = asked.get("list-type") == "2", "versions" in asked
     size = asked.get("max-keys") or str(_MOST)
-    if not size.isdigit():
-        raise invalid(f"max-keys {size!r} is not a positive integer.", ("max-keys", size))
+    most = decimal(size)
+    if most is None:
+        raise invalid(f"max-keys {size[:50]!r} is not a positive integer.", ("max-keys", size))
     kinds = VERSIONS if versions else CURRENT
     query = Query(asked.get("prefix", ""), asked.get("delimiter", ""), kinds=kinds)
     token, after = asked.get("continuation-token", ""), asked.get("start-after" if second else "marker", "")
@@ -42,7 +44,7 @@ def list_objects(call: Call) -> Response:
         if token
         else _behind(after, asked.get("version-id-marker" if second else "generation-marker", ""))
     )
-    shown = page(call.cloud.store, bucket, query, min(int(size), _MOST), key) if int(size) else Page([], [])
+    shown = page(call.cloud.store, bucket, query, min(most, _MOST), key) if most else Page([], [])
     encoded = asked.get("encoding-type") == "url"
 
     def name_of(name: str) -> str:

@@ -8,6 +8,7 @@ import uuid
 
 from starlette.responses import Response
 
+from bezel.localcloud.core.decimal_text import decimal
 from bezel.localcloud.core.errors import ApiError, invalid
 from bezel.localcloud.core.json_types import Json, timestamp
 from bezel.localcloud.routing.router import Call
@@ -48,11 +49,12 @@ def initiate(call: Call, fields: Json) -> Response:
 
 async def receive_part(call: Call) -> Response:
     """Receive one part; a part that comes again replaces the first."""
+    check_permitted(call, bucket_of(call), call.param("object"))
     identifier, upload = _upload(call)
     lock_of_session(upload, call.request.headers)
     lock = new_lock(key_of(call.request.headers)) if "key" in upload else None
-    number = call.request.query_params.get("partNumber", "")
-    if not number.isdigit() or not 0 < int(number) <= _MOST_PARTS:
+    number = decimal(call.request.query_params.get("partNumber", ""), _MOST_PARTS)
+    if not number:
         text = f"Part number must be an integer between 1 and {_MOST_PARTS}, inclusive"
         raise XmlError(400, "InvalidArgument", "Invalid argument.", ("Details", text))
     received = await call.cloud.objects.receive(call.request.stream(), lock.cipher if lock else None)
@@ -62,7 +64,7 @@ async def receive_part(call: Call) -> Response:
     except BaseException:
         received.path.unlink(missing_ok=True)
         raise
-    key, store = f"{identifier}/{int(number):05d}", call.cloud.store
+    key, store = f"{identifier}/{number:05d}", call.cloud.store
     old = store.get(_PART, key)
     part = {"file": received.path.name, "size": str(received.size), "crc32c": received.crc32c, "md5Hash": received.md5}
     part |= session_fields(lock)
@@ -159,8 +161,8 @@ def _wanted(body: bytes) -> list[tuple[int, str]]:
     """Number and etag of each part that an upload is to be completed with."""
     try:
         parts = children(parsed(body), "Part")
-        wanted = [(int(texts(part, "PartNumber")[0]), texts(part, "ETag")[0].strip('"')) for part in parts]
-    except (IndexError, ValueError):
+        wanted = [(decimal(texts(part, "PartNumber")[0]) or 0, texts(part, "ETag")[0].strip('"')) for part in parts]
+    except IndexError:
         raise invalid("The XML you provided was not well-formed: a part needs PartNumber and ETag.") from None
     if not wanted:
         raise invalid("The upload must be completed with one part at least.")

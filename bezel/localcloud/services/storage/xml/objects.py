@@ -5,6 +5,7 @@ from urllib.parse import quote, unquote
 
 from starlette.responses import Response
 
+from bezel.localcloud.core.decimal_text import decimal
 from bezel.localcloud.core.errors import invalid, unserved
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.routing.router import Call
@@ -50,7 +51,7 @@ def conditions_of(headers: Mapping[str, str]) -> dict[str, str]:
         ApiError: INVALID_ARGUMENT for a value that is no number.
     """
     found = {argument: headers[name] for name, argument in _CONDITIONS.items() if name in headers}
-    if wrong := [name for name, value in found.items() if not (value.isascii() and value.isdigit())]:
+    if wrong := [name for name, value in found.items() if decimal(value) is None]:
         raise invalid(f"Invalid precondition {wrong[0]}: expected a generation.", (wrong[0], "is not a number"))
     return found
 

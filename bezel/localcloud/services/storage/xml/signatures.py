@@ -19,13 +19,15 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
+from bezel.localcloud.core.decimal_text import decimal
 from bezel.localcloud.core.store import Store
 from bezel.localcloud.services.storage.xml.documents import XmlError
 
 ALGORITHM = "GOOG4-RSA-SHA256"
 _LONGEST = 604_800  # seconds: seven days
+_LATEST = 253_402_300_799  # Unix seconds of the end of the year 9999
 _SKEW = 900.0  # seconds that a signer's clock may be ahead
-_CREDENTIAL = re.compile(r"(?P<email>[^/]+)/(?P<scope>(?P<day>\d{8})/[^/]+/storage/goog4_request)")
+_CREDENTIAL = re.compile(r"(?P<email>[^/]+)/(?P<scope>(?P<day>[0-9]{8})/[^/]+/storage/goog4_request)")
 _DATE = "%Y%m%dT%H%M%SZ"
 # Query parameters that are no part of a version 2 signature.
 _NOT_SIGNED = frozenset({"GoogleAccessId", "Expires", "Signature"})
@@ -102,10 +104,11 @@ def _version_4(request: Signed, pairs: Pairs, query: Mapping[str, str], store: S
         raise _malformed("X-Goog-Algorithm")
     stamp, lifetime = query.get("x-goog-date", ""), query.get("x-goog-expires", "")
     email, scope, begin = _credential(query.get("x-goog-credential", ""), stamp)
-    if not lifetime.isdigit() or not 0 < int(lifetime) <= _LONGEST or begin > now + _SKEW:
+    seconds = decimal(lifetime, _LONGEST)
+    if not seconds or begin > now + _SKEW:
         raise _malformed("X-Goog-Expires" if begin <= now + _SKEW else "X-Goog-Date")
-    if now >= begin + int(lifetime):
-        raise _expired(begin + int(lifetime))
+    if now >= begin + seconds:
+        raise _expired(begin + seconds)
     names = query.get("x-goog-signedheaders", "").split(";")
     unsigned = {name for name in request.headers if name.startswith("x-goog-")} - set(names) - {"x-goog-hash"}
     if "host" not in names or unsigned:
@@ -132,10 +135,11 @@ def _hosts(host: str) -> list[str]:
 def _version_2(request: Signed, pairs: Pairs, store: Store, now: float, bucket: str) -> str:
     query = dict(pairs)
     email, expires = query.get("GoogleAccessId", ""), query.get("Expires", "")
-    if not email or not expires.isdigit():
+    end = decimal(expires, _LATEST)
+    if not email or end is None:
         raise _malformed("GoogleAccessId" if not email else "Expires")
-    if now >= int(expires):
-        raise _expired(float(expires))
+    if now >= end:
+        raise _expired(float(end))
     headers = sorted((name, value) for name, value in request.headers.items() if name.startswith("x-goog-"))
     extension = [f"{name}:{' '.join(value.split())}" for name, value in headers]
     beginning = [
