@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bezel.simulated_vllm.api.structured import smallest
+from bezel.simulated_vllm.api.structured import Room, smallest
 from bezel.simulated_vllm.scheduling.blocks import BlockPool, chained_hashes
 from bezel.simulated_vllm.scheduling.channel import Channel
 from bezel.simulated_vllm.scheduling.detokenize import Choice
@@ -199,7 +199,7 @@ def test_a_character_of_several_bytes_is_written_when_it_is_whole():
     ],
 )
 def test_the_smallest_value_fits_its_schema(schema, value):
-    assert json.loads(json.dumps(smallest(schema))) == value
+    assert json.loads(json.dumps(smallest(schema, Room()))) == value
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from bezel.errors import Problem, UserError
 
 PROJECT = "bezel-local"
 PROJECT_NUMBER = "123456789012"
+_NUMBERED = re.compile(rf"^projects/{PROJECT_NUMBER}(?=/|$)")
 BILLING_ACCOUNT = "billingAccounts/BE2E10-10CA1C-10D000"
 DEPLOYER = f"deployer@{PROJECT}.iam.gserviceaccount.com"
 CONTROL_AUDIENCE = "localcloud:control"
@@ -106,7 +107,7 @@ class Paths:
 
 def with_project_id(name: str) -> str:
     """A resource's full name with this project's id, also where it has the project's number: Google accepts both."""
-    return re.sub(rf"^projects/{PROJECT_NUMBER}(?=/|$)", f"projects/{PROJECT}", name)
+    return _NUMBERED.sub(f"projects/{PROJECT}", name)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from bezel.localcloud.routing.router import Api
 
 # In version 2 the words are named: the registry's protocol begins with /v2/ too.
 _VERSIONED = re.compile(
-    r"(?:/(?:resumable/)?upload|/download)?/(?:(?:v(?!2/)[0-9]+[a-z0-9]*|apis?)[/:]|v2/"
+    r"(?:/(?:resumable/)?upload|/download)?/(?:(?:v(?!2/)[0-9][a-z0-9]*|apis?)[/:]|v2/"
     r"(?:projects|operations|entries|services|organizations|folders|billingAccounts|policies"
     r"|monitoredResourceDescriptors)(?![a-z]))"
 )

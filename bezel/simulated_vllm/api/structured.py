@@ -36,7 +36,7 @@ def scripted_answer(body: ChatBody | CompletionBody) -> list[int] | None:
 
 
 def _tokens(schema: dict[str, Any]) -> list[int]:
-    return encode(json.dumps(smallest(schema), separators=(", ", ": ")), specials=False)
+    return encode(json.dumps(smallest(schema, Room()), separators=(", ", ": ")), specials=False)
 
 
 def tool_call_id() -> str:
@@ -44,25 +44,46 @@ def tool_call_id() -> str:
     return f"chatcmpl-tool-{secrets.token_hex(8)}"
 
 
-def smallest(schema: dict[str, Any], depth: int = 0) -> Any:
-    """Return the smallest value that a JSON schema allows."""
+class Room:
+    """What an answer may still grow by: no model's context holds more, so that its end is never sent.
+
+    Attributes:
+        left: Characters.
+    """
+
+    def __init__(self, left: int = 1 << 18) -> None:
+        self.left = left
+
+    def take(self, characters: int) -> int:
+        """As many of these characters as there is room for."""
+        taken = max(0, min(characters, self.left))
+        self.left -= taken
+        return taken
+
+
+def smallest(schema: dict[str, Any], room: Room, depth: int = 0) -> Any:
+    """Return the smallest value that a JSON schema allows, cut off where there is no more room."""
     if "const" in schema:
         return schema["const"]
     if schema.get("enum"):
         return schema["enum"][0]
     for key in ("anyOf", "oneOf", "allOf"):
         if schema.get(key) and depth < _DEEPEST:
-            return smallest(schema[key][0], depth + 1)
+            return smallest(schema[key][0], room, depth + 1)
     kind = schema.get("type", "object")
     kind = kind[0] if isinstance(kind, list) else kind
     if kind == "object":
         properties = schema.get("properties") or {}
         required = schema.get("required", []) if depth < _DEEPEST else []
-        return {name: smallest(properties.get(name, {}), depth + 1) for name in required}
+        names = [name for name in dict.fromkeys(required) if room.take(len(name))]
+        return {name: smallest(properties.get(name, {}), room, depth + 1) for name in names}
     if kind == "array":
-        return [smallest(schema.get("items") or {}, depth + 1)] * int(schema.get("minItems", 0))
+        count = int(schema.get("minItems", 0))
+        item = smallest(schema.get("items") or {}, room, depth + 1) if count > 0 else None
+        size = len(json.dumps(item)) + 2
+        return [item] * min(count, 1 + room.take(size * (count - 1)) // size)
     plain: dict[str, Any] = {
-        "string": "a" * int(schema.get("minLength", 0)),
+        "string": "a" * (room.take(int(schema.get("minLength", 0))) if kind == "string" else 0),
         "integer": int(schema.get("minimum", 0)),
         "number": float(schema.get("minimum", 0)),
         "boolean": False,

@@ -10,6 +10,7 @@ from bezel.localcloud.services.cloud_run.quotas import Granted, initial_values, 
 from bezel.localcloud.services.cloud_run.spec import GIB, cores, limits, probe, serving_container, size_in_bytes
 
 Violation = tuple[str, str]
+_REST = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")  # of a revision's name, behind its service's
 NAME = re.compile(r"[a-z]([a-z0-9-]{0,47}[a-z0-9])?")
 NAME_RULE = "'{}': only lower case letters, digits and hyphens, a letter first, below 50 characters"
 _RESERVED = {"PORT", "K_SERVICE", "K_REVISION", "K_CONFIGURATION"}
@@ -174,7 +175,8 @@ def _traffic(targets: list[Json]) -> Iterator[Violation]:
 
 def _names(service: Json, template: Json, service_id: str) -> Iterator[Violation]:
     revision = template.get("revision")
-    if revision and not re.fullmatch(rf"{re.escape(service_id)}-[a-z0-9]([a-z0-9-]*[a-z0-9])?", revision):
+    begun = revision and revision.startswith(f"{service_id}-")
+    if revision and not (begun and _REST.fullmatch(revision.removeprefix(f"{service_id}-"))):
         yield "service.template.revision", f"'{revision}' does not begin with the service's name and a hyphen"
     if revision and len(revision) > 63:
         yield "service.template.revision", f"'{revision}' is longer than 63 characters"

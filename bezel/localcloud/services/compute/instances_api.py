@@ -285,7 +285,9 @@ def _rows(call: Call, prefix: str) -> list[tuple[str, Json]]:
 
 
 def _terms(text: str) -> list[tuple[str, str, str]]:
-    parts = [part for part in re.split(r"\s+AND\s+|(?<=\))\s*(?=\()", text.strip()) if part]
+    # "(a=b)(c=d)" and "(a=b) AND (c=d)" are the same.
+    words = " ".join(text.replace(")(", ") AND (").split()).replace(") (", ") AND (")
+    parts = [part for part in words.split(" AND ") if part]
     matches = [_TERM.fullmatch(part) for part in parts]
     terms = [(match["field"], match["sign"], match["value"]) for match in matches if match]
     if len(terms) < len(parts) or any("*" in value and (sign, value) != (":", "*") for _, sign, value in terms):

@@ -8,7 +8,7 @@ from typing import Any
 from bezel.localcloud.core.json_types import b64
 from bezel.localcloud.core.paths import PROJECT, with_project_id
 
-_LINK = re.compile(r"(?:https?://[^/]+)?/?(?:compute/(?:v1|beta)/)?(?P<path>.+)")
+_LINK = re.compile(r"(?:https?://[^/]+/|/)?(?:compute/(?:v1|beta)/)?(?P<path>.+)")
 _FULL = re.compile(r"projects/[^/]+/.+")
 
 

@@ -20,6 +20,7 @@ _MOST_ATTRIBUTES, _LONGEST_MAPPING, _LONGEST_CONDITION = 50, 2048, 4096
 _MOST_AUDIENCES, _LONGEST_AUDIENCE = 10, 256
 _JWK = frozenset({"kty", "alg", "use", "kid", "n", "e", "x", "y", "crv"})
 _ROOTS = ("assertion", "google", "attribute")
+_ANY_ROOT = re.compile(rf"\b({'|'.join(_ROOTS)})\b")
 # Issuers whose tokens anyone can get: Google requires a condition that reads a claim.
 _SHARED_ISSUERS = ("https://token.actions.githubusercontent.com", "https://gitlab.com", "https://app.terraform.io")
 _CONDITION_PAGE = "https://cloud.google.com/iam/docs/workload-identity-federation-with-deployment-pipelines#conditions"
@@ -61,9 +62,7 @@ def check_provider(body: Json) -> None:
     condition = body.get("attributeCondition", "")
     if len(condition) > _LONGEST_CONDITION:
         raise invalid(f"The attribute condition exceeds {_LONGEST_CONDITION} characters.", ("attribute_condition", ""))
-    if body["oidc"]["issuerUri"].rstrip("/") in _SHARED_ISSUERS and not re.search(
-        rf"\b({'|'.join(_ROOTS)})\b", condition
-    ):
+    if body["oidc"]["issuerUri"].rstrip("/") in _SHARED_ISSUERS and not _ANY_ROOT.search(condition):
         text = "The attribute condition must reference one of the provider's claims. For more information, see "
         raise invalid(text + _CONDITION_PAGE, ("attribute_condition", condition))
     if condition:

@@ -36,7 +36,9 @@ _VALUE = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s()"]+')
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _LONGEST_NUMBER = 400  # characters; a longer one is compared as text
 _PER_STEP = 200  # characters of a value that are read in a step
-_BLANK = re.compile(r"(?:\s|--[^\n]*)*")
+_BLANK = re.compile(r"(?:\s|--[^\n]*\n)*(?:--[^\n]*)?")
+_PART = re.compile(r'"[^"]*"?|[^".]+')
+_WORDS = {word: re.compile(rf'{word}(?=[\s()"]|\Z)') for word in ("AND", "OR", "NOT")}
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,7 @@ class _Parser:
     def _term(self, field: str, sign: str, *, top: bool) -> Test:
         start, quoted = self._at, self._text[self._at : self._at + 1] == '"'
         value = self._value()
-        path = [part.strip('"') for part in re.findall(r'"[^"]*"|[^.]+', field)]
+        path = [part.strip('"') for part in _PART.findall(field)]
         if sign == ":" and value == "*" and not quoted:
             return lambda entry, _work: any(True for _ in _found(entry, path))
         try:
@@ -198,10 +200,14 @@ class _Parser:
         return match[0]
 
     def _word(self, word: str) -> bool:
-        return bool(self._match(re.compile(rf'{word}(?=[\s()"]|$)')))
+        return bool(self._match(_WORDS[word]))
 
     def _sign(self, sign: str) -> bool:
-        return bool(self._match(re.compile(re.escape(sign))))
+        if not self._text.startswith(sign, self._at):
+            return False
+        self._at += len(sign)
+        self._skip()
+        return True
 
     def _close(self) -> None:
         if not self._sign(")"):

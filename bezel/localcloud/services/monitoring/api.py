@@ -20,7 +20,8 @@ api = Api("monitoring.googleapis.com", "Cloud Monitoring API")
 _TERM = re.compile(r'\s*([a-z_.]+)\s*=\s*"((?:[^"\\]|\\.)*)"\s*')
 _AND = re.compile(r"\bAND\b")
 # Parts of Google's filter grammar that are not served.
-_BEYOND = re.compile(r"\b(OR|NOT)\b|!=|[:<>()]|=\s*[a-z_]+\s*\(|^\s*-")
+_BEYOND = re.compile(r"\b(OR|NOT)\b|!=|[:<>()]|^-")
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"?')
 _MOST = 100_000
 _QUERY = (
     "filter interval.startTime interval.endTime view pageSize pageToken "
@@ -118,7 +119,7 @@ def required_labels(text: str) -> dict[str, str]:
     for term in _AND.split(text):
         match = _TERM.fullmatch(term)
         if match is None:
-            if _BEYOND.search(re.sub(r'"(?:[^"\\]|\\.)*"', '""', term)):
+            if _BEYOND.search(_QUOTED.sub('""', term).lstrip()):
                 raise unserved(f"the filter {term.strip()[:200]!r}", 'give LABEL = "value", joined by AND')
             raise _refused(f"could not parse {term.strip()[:200]!r}")
         name = re.sub(r"^(metric|resource)\.label\.", r"\1.labels.", match[1])

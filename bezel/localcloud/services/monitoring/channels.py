@@ -27,6 +27,7 @@ _OTHER_TYPES = frozenset(
     {"campfire", "cloud_mobile_app", "google_chat", "hipchat", "pagerduty", "pubsub", "slack", "sms"}
     | {"webhook_basicauth", "webhook_tokenauth"}
 )
+_LONGEST_ADDRESS = 320  # characters
 _ADDRESS = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 _LONGEST_NAME, _LONGEST_DESCRIPTION = 512, 1024
 _FIELD = "notification_channel"
@@ -115,7 +116,7 @@ def _checked(channel: Json) -> Json:
     problems = label_problems(channel)
     if kind != "email":
         problems.append(("type", f"{kind!r} is not the type of a channel descriptor"))
-    elif not _ADDRESS.fullmatch(labels.get("email_address", "")):
+    elif len(email := labels.get("email_address", "")) > _LONGEST_ADDRESS or not _ADDRESS.fullmatch(email):
         problems.append(("labels", "email_address must be an e-mail address"))
     if unknown := sorted(labels.keys() - {"email_address"}):
         problems.append(("labels", f"a channel of the type email has no label {', '.join(unknown)}"))

@@ -29,6 +29,7 @@ _PERIODS = frozenset({60.0, 300.0, 600.0, 900.0})
 _PERIOD, _SHORTEST, _LONGEST = "300s", 1.0, 60.0
 _FIELD = "uptime_check_config"
 _MASK = "******"
+_CHECK_ID = re.compile(r'check_id"?\s*=\s*"([^"]*)"')  # in the filter of an alert policy
 
 
 @api.route("POST", _ROOT, needs="monitoring.uptimeCheckConfigs.create", body=_FIELD)
@@ -79,10 +80,10 @@ def delete(call: Call) -> Json:
     store = call.cloud.store
     with store.transaction():
         name, _ = _check(call)
-        used = re.compile(rf'check_id"?\s*=\s*"{re.escape(name.rpartition("/")[2])}"')
+        own_id = name.rpartition("/")[2]
         for policy, body in store.rows(POLICY):
             filters = [(one.get("conditionThreshold") or {}).get("filter", "") for one in body["conditions"]]
-            if any(used.search(text) for text in filters):
+            if any(own_id in _CHECK_ID.findall(text) for text in filters):
                 raise invalid(f"Cannot delete uptime check {name}: it is used by the alert policy {policy}.")
         store.delete(KIND, name)
     return {}

@@ -82,8 +82,8 @@ def _parts(body: bytes, content_type: str) -> tuple[Json, bytes]:
     _, first = _split(pieces[1])
     second_head, second = _split(pieces[2])
     metadata = _checked(json_object(first, null_is_empty=True))
-    content_line = re.search(r"(?im)^content-type:\s*(.+?)\s*$", second_head)
-    metadata.setdefault("contentType", content_line.group(1) if content_line else "")
+    content_line = re.search(r"(?im)^content-type:(.*)", second_head)
+    metadata.setdefault("contentType", content_line.group(1).strip() if content_line else "")
     return metadata, second
 
 

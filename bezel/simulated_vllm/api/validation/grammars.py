@@ -236,7 +236,9 @@ def _fault(pattern: str) -> str | None:
     if re.search(r"\\[1-9]", pattern):
         return "backreferences are not supported"
     try:
-        re.compile(pattern)
+        re.compile(pattern)  # it is parsed, and never matched
+    except (RecursionError, OverflowError):
+        return "exceeds the size limit"
     except re.error as error:
         words = {
             "missing )": "unclosed group",
@@ -253,17 +255,18 @@ def _fault(pattern: str) -> str | None:
 
 
 def _check_grammar(grammar: str) -> None:
-    lines = [re.sub(r"(#|//).*$", "", line).strip() for line in grammar.split("\n")]
+    lines = [re.sub(r"(#|//).*", "", line).strip() for line in grammar.split("\n")]
     if not any("::=" in line for line in lines):
         _check_lark([line for line in lines if line])
         return
-    rules = dict(re.findall(r"^\s*([\w-]+)\s*::=(.*)$", grammar, re.MULTILINE))
+    found = (re.match(r"([\w-]+)\s*::=(.*)", line.lstrip()) for line in grammar.split("\n"))
+    rules: dict[str, str] = {rule[1]: rule[2] for rule in found if rule}
     if not all("::=" in line or line.startswith("|") for line in lines if line):
         raise refused("gbnf", text=_unexpected(lines))
     for body in rules.values():
         if not body.strip():
             raise refused("engine")
-        for name in re.findall(r"(?<![\w-])[A-Za-z_][\w-]*", re.sub(r'"(?:[^"\\]|\\.)*"|\[[^\]]*\]', "", body)):
+        for name in re.findall(r"(?<![\w-])[A-Za-z_][\w-]*", re.sub(r'"(?:[^"\\]|\\.)*"?|\[[^\]]*\]?', "", body)):
             if name not in rules:
                 raise refused("gbnf", text=f"Rule '{name}' not found")
     if "root" not in rules:
@@ -276,7 +279,7 @@ def _check_lark(lines: list[str]) -> None:
     if not rules:
         raise refused("gbnf", text=_unexpected(lines))
     for body in rules.values():
-        plain = re.sub(r'"(?:[^"\\]|\\.)*"|/(?:[^/\\]|\\.)+/', "", body)
+        plain = re.sub(r'"(?:[^"\\]|\\.)*"?|/(?:[^/\\]|\\.)+/?', "", body)
         for name in re.findall(r"[A-Za-z_]\w*", plain):
             if name not in rules:
                 raise _grammar_error(f'at 1(8): unknown name: "{name}"\n   1 | {lines[0]}\n              ^')

@@ -44,6 +44,10 @@ _HOP_BY_HOP = frozenset(
 # Headers that the ingress sets itself, in place of the client's.
 _OURS = frozenset((b"x-forwarded-for", b"x-forwarded-proto", b"x-cloud-trace-context", b"traceparent"))
 _CLIENT_CLOSED = 499
+_TRACES = {
+    "traceparent": re.compile(r"00-([0-9a-f]{32})-"),
+    "x-cloud-trace-context": re.compile(r"([0-9a-f]{32})\b"),
+}
 _ANY_LENGTH = 1 << 62
 # Seconds that an instance whose connection broke may take to be seen as ended.
 _ENDING_SECONDS = 0.25
@@ -241,8 +245,8 @@ class _Request(Request):
 
     def _traced(self) -> tuple[str, str]:
         """(trace, span) in hex digits; the trace of a client that already traces is continued."""
-        for name, pattern in (("traceparent", r"00-([0-9a-f]{32})-"), ("x-cloud-trace-context", r"([0-9a-f]{32})\b")):
-            if found := re.match(pattern, self.headers.get(name, "")):
+        for name, pattern in _TRACES.items():
+            if found := pattern.match(self.headers.get(name, "")):
                 return found[1], uuid.uuid4().hex[:16]
         return uuid.uuid4().hex, uuid.uuid4().hex[:16]
 
