@@ -6,9 +6,9 @@ together (Weber and Seidl, On the degree of ambiguity of finite automata, 1991):
 - exponential: a state leads back to itself by two different ways over one text;
 - polynomial: over one text a state leads to itself, to another state, and that one to itself.
 
-A repetition of a larger bounded count is taken as an unbounded one, so that the automaton stays small, except for a fixed
-count of what has a fixed length. Look-around and anchors are left out: they only take ways away. So what is found is an upper
-bound. References to groups are refused.
+A repetition of a larger bounded count is taken as an unbounded one, so that the automaton stays small, except for a
+fixed count of what has a fixed length. Look-around and anchors are left out: they only take ways away. So what is found
+is an upper bound. References to groups are refused.
 """
 
 import itertools
@@ -65,14 +65,8 @@ class _Automaton:
         return first, last, empty
 
     def _item(self, operation, value):
-        if operation == "LITERAL":
-            return self._position(self._cased({value}))
-        if operation == "NOT_LITERAL":
-            return self._position(_SIGMA - {value})
-        if operation == "ANY":
-            return self._position(_SIGMA)
-        if operation == "IN":
-            return self._position(self._cased(_members(value)))
+        if operation in _CHARACTERS:
+            return self._position(self._cased(_CHARACTERS[operation](value)))
         if operation in {"AT", "ASSERT", "ASSERT_NOT"}:
             ahead = str(value) not in _BEGINNINGS if operation == "AT" else value[0] > 0
             self._conditional = self._conditional or ahead
@@ -83,18 +77,20 @@ class _Automaton:
             parts = [self._sequence(part) for part in value[1]]
             return set().union(*(p[0] for p in parts)), set().union(*(p[1] for p in parts)), any(p[2] for p in parts)
         if operation in {"MAX_REPEAT", "MIN_REPEAT"}:
-            least, most, inner = value
-            if most == 0:
-                return None
-            if 1 < most <= _COPIED:
-                copies = [inner] * least + [[(sre.MAX_REPEAT, (0, 1, inner))]] * (most - least)
-                return self._sequence([item for copy in copies for item in copy])
-            first, last, empty = self._sequence(inner)
-            fixed = least == most and len(set(sre.SubPattern.getwidth(inner))) == 1
-            if most != 1 and not fixed:
-                self._join(last, first)
-            return first, last, empty or least == 0
+            return self._repeated(*value)
         raise NotAnalysedError(operation)
+
+    def _repeated(self, least, most, inner):
+        if most == 0:
+            return None
+        if 1 < most <= _COPIED:
+            copies = [inner] * least + [[(sre.MAX_REPEAT, (0, 1, inner))]] * (most - least)
+            return self._sequence([item for copy in copies for item in copy])
+        first, last, empty = self._sequence(inner)
+        fixed = least == most and len(set(sre.SubPattern.getwidth(inner))) == 1
+        if most != 1 and not fixed:
+            self._join(last, first)
+        return first, last, empty or least == 0
 
     def _cased(self, characters):
         if not self._ignore_case:
@@ -131,6 +127,14 @@ def _category(name):
     form = {"DIGIT": r"\d", "SPACE": r"\s", "WORD": r"\w"}[name.removeprefix("CATEGORY_").removeprefix("NOT_")]
     found = {code for code in _SIGMA if re.fullmatch(form, chr(code))}
     return _SIGMA - found if "NOT_" in name else found
+
+
+_CHARACTERS = {
+    "LITERAL": lambda value: {value},
+    "NOT_LITERAL": lambda value: _SIGMA - {value},
+    "ANY": lambda _: _SIGMA,
+    "IN": _members,
+}
 
 
 def ambiguity(pattern, flags=0, *, anywhere=False):
