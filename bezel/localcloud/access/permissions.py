@@ -89,10 +89,14 @@ def _applies(binding: Json, resource: str, modified: frozenset[str]) -> bool:
         return False
 
 
+_MOST_PARTS = 100  # of a resource with a policy: a caller's name can have thousands of slashes
+
+
 def _with_parents(resource: str) -> list[str]:
     bucket, inside, _ = resource.partition("/objects/")
     if inside and bucket.startswith("projects/_/buckets/"):  # the slashes of an object's name are no parents
         return [resource, bucket, PROJECT_NAME]
     parts = resource.split("/")
-    parents = ["/".join(parts[:end]) for end in range(len(parts), 1, -1)]
+    ends = [len(parts), *range(min(len(parts) - 1, _MOST_PARTS), 1, -1)]
+    parents = ["/".join(parts[:end]) for end in ends]
     return parents if parts[0] == "billingAccounts" else list(dict.fromkeys([*parents, PROJECT_NAME]))
