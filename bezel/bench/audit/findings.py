@@ -1,4 +1,4 @@
-"""Catalogue of the sixteen kinds of findings of the audit, and the shape of a finding.
+"""Catalogue of the eighteen kinds of findings of the audit, and the shape of a finding.
 
 Owns names, severities and the two kinds of output: a finding accuses, an open question does not. Leaves out the
 detection, which is in the file of each kind.
@@ -19,6 +19,7 @@ not."""
 
 MEANS, COPIES, ROOFLINE, DRAIN, TIMEOUTS, LENGTHS, QUEUES, CAPS = range(1, 9)
 OUTPUTS, SPECULATION, SUMS, CHUNKS, UNITS, LABELS, KV_PRECISION, MISSING = range(9, 17)
+TOTALS, SENDING = 17, 18
 
 FINDINGS: dict[int, str] = {
     MEANS: "mean of different runs",
@@ -37,6 +38,8 @@ FINDINGS: dict[int, str] = {
     LABELS: "wrong label",
     KV_PRECISION: "KV precision refuted by memory",
     MISSING: "failed cells dropped or reported as good",
+    TOTALS: "core figures that refute each other",
+    SENDING: "load that was not sent as stated",
 }
 
 

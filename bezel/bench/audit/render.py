@@ -1,14 +1,15 @@
 """Renderer of an audit: as text for people, as plain values for JSON."""
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from bezel.bench.audit.findings import FINDINGS, Finding
-from bezel.bench.audit.runner import Audit
-from bezel.bench.audit.words import count
+from bezel.bench.audit.runner import Audit, judged_relations
+from bezel.bench.audit.words import count, grouped
 
 _COLUMNS = 100
 _CELLS = 4
+_ITEMS, _FIELDS = 3, 12
 
 
 def as_text(audit: Audit) -> Iterator[str]:
@@ -16,6 +17,8 @@ def as_text(audit: Audit) -> Iterator[str]:
     for source in audit.sources:
         what = count(len(source.claims), "claim") if source.claims else count(len(source.rows), "row")
         yield f"read: {source.item} ({source.format}, {what})"
+        if source.unread:
+            yield from _wrapped(f"not read of it: {_some(source.unread, _FIELDS)}.")
     for finding in audit.findings:
         yield ""
         yield f"{finding.severity}: {', '.join(finding.items)}: {finding.name} (finding {finding.kind})"
@@ -26,19 +29,30 @@ def as_text(audit: Audit) -> Iterator[str]:
     if audit.questions:
         yield ""
         yield "Not judged, because the data lack a value:"
-        for question in audit.questions:
-            about = " or ".join(FINDINGS[kind] for kind in question.kinds)
-            yield from _wrapped(f"{question.item}: {about}? {question.text}.")
+        for (kinds, text), alike in grouped(audit.questions, lambda question: (question.kinds, question.text)).items():
+            about = " or ".join(FINDINGS[kind] for kind in kinds)
+            items = _some([question.item for question in alike], _ITEMS)
+            yield from _wrapped(f"{items}: {about}? {text}.")
     yield ""
     accused = len({item for finding in audit.findings for item in finding.items[:1]})
-    yield f"{count(len(audit.findings), 'finding')} in {count(accused, 'item')}" if audit.findings else "no findings"
+    if audit.findings:
+        yield f"{count(len(audit.findings), 'finding')} in {count(accused, 'item')}"
+    else:
+        yield "no findings in what was judged" if audit.questions else "no findings"
 
 
 def as_values(audit: Audit) -> dict[str, object]:
     """Return plain values for JSON."""
     return {
         "read": [
-            {"item": source.item, "format": source.format, "rows": len(source.rows), "claims": len(source.claims)}
+            {
+                "item": source.item,
+                "format": source.format,
+                "rows": len(source.rows),
+                "claims": len(source.claims),
+                "judged": list(judged_relations(source)),
+                "not_read": list(source.unread),
+            }
             for source in audit.sources
         ],
         "findings": [
@@ -64,6 +78,11 @@ def as_values(audit: Audit) -> dict[str, object]:
 def _cells(finding: Finding) -> str:
     more = len(finding.cells) - _CELLS
     return "; ".join(finding.cells[:_CELLS]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _some(names: Sequence[str], most: int) -> str:
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def _wrapped(text: str) -> list[str]:

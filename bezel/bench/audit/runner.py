@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bezel.bench.audit.checks.figures import chunks, directions, lengths, means, outputs, sums
+from bezel.bench.audit.checks.figures import chunks, directions, gaps, lengths, means, outputs, sums, totals
 from bezel.bench.audit.checks.hardware import kv_precision, roofline, speculation
 from bezel.bench.audit.checks.labels import copies, labelling
-from bezel.bench.audit.checks.load import caps, drain, missing, queues, timeouts
-from bezel.bench.audit.findings import SEVERITIES, Finding, Open
+from bezel.bench.audit.checks.load import caps, drain, missing, queues, sending, timeouts
+from bezel.bench.audit.checks.relation import relations_of
+from bezel.bench.audit.findings import SEVERITIES, SUMS, Finding, Open
 from bezel.bench.audit.readers.detect import read
 from bezel.bench.audit.table import ResultSource, Table
 from bezel.errors import UserError
@@ -34,6 +35,8 @@ _CHECKS = (
     labelling,
     kv_precision,
     missing,
+    totals,
+    sending,
 )
 
 
@@ -78,7 +81,13 @@ def audit(sources: Sequence[ResultSource], unreadable: Sequence[str] = ()) -> Au
     findings = [result for result in results if isinstance(result, Finding)]
     findings.sort(key=lambda finding: (SEVERITIES.index(finding.severity), finding.kind, finding.items))
     questions = [result for result in results if isinstance(result, Open)]
+    questions += [Open((SUMS,), source.item, doubt) for source in sources for doubt in source.doubts]
     return Audit(table.sources, tuple(findings), tuple(questions), tuple(unreadable))
+
+
+def judged_relations(source: ResultSource) -> tuple[str, ...]:
+    """Return the relations between figures of one load that a file was held to."""
+    return relations_of(source, (*totals.RELATIONS, *gaps.RELATIONS))
 
 
 def _named(paths: Sequence[Path]) -> list[tuple[Path, str]]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from bezel.bench.audit.figure import Figure
 from bezel.bench.audit.labels import MachineLabel
+from bezel.bench.audit.spread import Spread
 from bezel.catalog import Architecture, Model
 
 # Figures of a row by name.
@@ -20,6 +21,8 @@ TOTAL = "total_tokens_per_second"  # input and output together
 TOKENS = "tokens_per_second"  # of an unstated direction
 RATES = (REQUESTS, OUTPUT, INPUT, TOTAL, TOKENS)
 LATENCIES = ("ttft", "tpot", "itl", "e2e")
+NTPOT = "ntpot"  # e2e / output tokens of a request: the time per token that counts the first one too
+PROMPT_LENGTH, OUTPUT_LENGTH = "prompt_tokens", "output_tokens"  # names of spreads over requests
 
 
 def median_of(latency: str) -> str:
@@ -81,6 +84,27 @@ class System:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """How a tool takes its rates and latencies: what its own source fixes, so that figures can be held to it.
+
+    Attributes:
+        within: Share by which a rate x seconds may miss the counted total, e.g. 0.02 where the tool divides by them.
+        offset: Seconds by which the stated duration may differ from the one that the tool divides by.
+        edges: Whether the rate leaves out what ran at the ends of the load: users / requests on top of `within`.
+        tail: Share of a request's time that may pass between its last token and the end that the tool takes.
+        whole: Whether the rates are of the whole load, so that requests/s x e2e cannot exceed the users.
+        totals: Whether the stated duration and totals are those that the rates were divided from.
+    """
+
+    within: float
+    offset: float = 0.0
+    edges: bool = False
+    tail: float = 0.0
+    whole: bool = True
+    totals: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """One measured load. Totals are of all its requests; `order` is its place in the file.
 
@@ -92,6 +116,13 @@ class Row:
         cap: The client's own limit of requests under way.
         counted: The unit counted as a token, where stated.
         server_output_tokens: Output tokens by the server's counters.
+        mean_prompt: Prompt tokens of a request, mean; likewise `mean_output`.
+        spreads: Spread over the requests, in seconds or tokens, by the name of a latency or a length.
+        clock: How the rates were taken; None where the source defines it in no way that is known.
+        rated: Seconds and requests of the part of the load that the rate is of, where that is not all.
+        sent_rate: Requests sent per second, over `sent_seconds` from the first to the last.
+        delay: Wait in the client before a request was sent, although it was due.
+        recounted: Totals, and mean latencies in seconds, of the single requests that the source lists, by name.
     """
 
     where: str = ""
@@ -122,6 +153,15 @@ class Row:
     timeout: float | None = None
     cap: int | None = None
     counted: str | None = None
+    mean_prompt: float | None = None
+    mean_output: float | None = None
+    spreads: Mapping[str, Spread] = field(default_factory=dict)
+    clock: Clock | None = None
+    rated: tuple[float, int] | None = None
+    sent_rate: Figure | None = None
+    sent_seconds: float | None = None
+    delay: Spread | None = None
+    recounted: Mapping[str, float] = field(default_factory=dict)
     system: System = field(default_factory=System)
 
     @property
@@ -178,6 +218,8 @@ class ResultSource:
         grid: Rows of one sweep over contexts and users, where every cell is expected.
         absent: Cells that the source lists as not measured, as (context, users).
         dated: The ISO date inside the file.
+        unread: Names of fields with measured figures that no check reads.
+        doubts: Fields that were not read, each with the reason, e.g. a latency without a unit.
     """
 
     item: str
@@ -188,6 +230,8 @@ class ResultSource:
     absent: frozenset[tuple[int | None, int | None]] = frozenset()
     dated: str | None = None
     units: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
     def statements(self) -> Iterator[tuple[str, Row]]:
         """Yield every row with the file's name."""

@@ -1,14 +1,23 @@
 """Parser of other tools' names: units of rates, and columns of latencies."""
 
 import re
+from dataclasses import dataclass
 
 from bezel.bench.audit.table import INPUT, OUTPUT, REQUESTS, TOKENS, TOTAL, median_of
 from bezel.bench.audit.words import names
 
-_LATENCY = re.compile(
-    r"^(?:(mean|avg|average|median|p50)[_ ])?(ttft|tpot|itl|e2el?|latency|request_latency|time_to_first_token|"
-    r"inter_token_latency)(?:[_ ](mean|avg|median|p50))?(?:[_ ](ms|s|seconds|sec))?$"
+_NAME = (
+    r"ttft|tpot|itl|e2el?(?:_latency)?|end_to_end_latency|latency|request_latency|time_to_first_token|"
+    r"time_per_output_token|inter_token_latency"
 )
+_LATENCY = re.compile(
+    rf"^(?:(mean|avg|average|median|p50)[_ ])?({_NAME})(?:[_ ](mean|avg|median|p50))?(?:[_ ](ms|s|seconds|sec))?$"
+)
+_TIME = re.compile(
+    rf"^(mean|avg|average|median|std|stddev|min|max|p\d+(?:\.\d+)?)_({_NAME}|client_queue_time)"
+    r"(?:_(ms|s|seconds|sec|us))?$"
+)
+_FACTORS = {"ms": 1e-3, "us": 1e-6, None: None}
 _LATENCY_NAMES = names("latencies")
 
 
@@ -42,3 +51,21 @@ def latency_of(column: str) -> tuple[str, float] | None:
     name = str(_LATENCY_NAMES.get(found[2], found[2]))
     middle = {found[1], found[3]} & {"median", "p50"}
     return median_of(name) if middle else name, 1e-3 if found[4] == "ms" else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class TimeField:
+    """What a field like "p99_ttft_ms" holds: the latency, the statistic, and the factor to seconds (None: no unit)."""
+
+    latency: str
+    statistic: str
+    factor: float | None
+
+
+def time_of(field: str) -> TimeField | None:
+    """Return the statistic of a latency that a field of a summary holds; None where it is none."""
+    found = _TIME.match(field.strip().lower())
+    if found is None:
+        return None
+    statistic = {"avg": "mean", "average": "mean", "stddev": "std"}.get(found[1], found[1])
+    return TimeField(str(_LATENCY_NAMES.get(found[2], found[2])), statistic, _FACTORS.get(found[3], 1.0))

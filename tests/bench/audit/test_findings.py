@@ -105,8 +105,8 @@ def test_one_run_that_was_multiplied_is_found_and_another_run_is_not(tmp_path: P
     dice = random.Random(3)  # noqa: S311 - simulated
     other = {key: value * dice.gauss(1, 0.01) if isinstance(value, float) else value for key, value in run.items()}
     for name in ("request_throughput", "output_throughput", "total_token_throughput"):
-        other[name] = run[name] * 1.01
-    assert audit(tmp_path, a_json=json.dumps(run), b_json=json.dumps(copy)) == {findings.COPIES}
+        other[name] = run[name] * run["duration"] / other["duration"]
+    assert findings.COPIES in audit(tmp_path, a_json=json.dumps(run), b_json=json.dumps(copy))
     assert not audit(tmp_path, a_json=json.dumps(run), b_json=json.dumps(other))
 
 
@@ -186,7 +186,7 @@ def test_a_median_time_for_a_token_that_no_step_has_is_found(tmp_path: Path) -> 
     path = Path(__file__).parents[2] / "fixtures" / "vllm" / "bench-serve-mtp-result-t1.json"
     run = json.loads(path.read_text(encoding="utf-8"))
     assert not audit(tmp_path, a_json=json.dumps(run))
-    assert audit(tmp_path, a_json=json.dumps(run | {"median_tpot_ms": 0.004})) == {findings.ROOFLINE}
+    assert findings.ROOFLINE in audit(tmp_path, a_json=json.dumps(run | {"median_tpot_ms": 0.004}))
     head = "context_tokens,users,requests_per_second,p50_tpot_ms\n"
     assert audit(tmp_path, a_csv=f"{head}128,8,2.51,0.004\n") == {findings.ROOFLINE}
     assert not audit(tmp_path, a_csv=f"{head}128,8,2.51,4.0\n")

@@ -56,7 +56,7 @@ def test_what_a_real_vllm_wrote_is_read(tmp_path: Path) -> None:
     (tmp_path / "sum.json").write_text(
         json.dumps(run_ | {"mean_tpot_ms": 15 * run_["mean_tpot_ms"], "mean_e2el_ms": 180})
     )
-    assert {one.kind for one in audit_files([tmp_path / "sum.json"]).findings} == {SUMS}
+    assert SUMS in {one.kind for one in audit_files([tmp_path / "sum.json"]).findings}
 
 
 def test_what_a_real_aiperf_wrote_is_read(tmp_path: Path) -> None:

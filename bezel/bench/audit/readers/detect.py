@@ -13,20 +13,22 @@ from bezel.bench.audit.readers.claims import is_claims, read_claims
 from bezel.bench.audit.readers.grid import read_grid
 from bezel.bench.audit.readers.reports import is_report, read_report
 from bezel.bench.audit.readers.result import is_result, read_result
-from bezel.bench.audit.readers.vllm import is_vllm, read_vllm
+from bezel.bench.audit.readers.serving import is_serving, read_serving
+from bezel.bench.audit.readers.yaml_text import is_yaml, yaml_documents
 from bezel.bench.audit.table import ResultSource
 from bezel.errors import Problem, UserError
 
 LARGEST_BYTES = 128 * 1024 * 1024
 KNOWN = (
     "a CSV grid (context_tokens, users, value, unit, success_pct, status), claims ({claims: [...]}), the JSON of "
-    "`vllm bench serve` (one, or one a line), of guidellm, aiperf or inference-perf, or a result of `bezel bench`"
+    "`vllm bench serve` or sglang's bench_serving (one, or one a line), of guidellm, aiperf, genai-perf or llmperf, the "
+    "JSON or YAML of inference-perf, the YAML of a benchmark report of llm-d, or a result of `bezel bench`"
 )
 _READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any, str, str], ResultSource]], ...] = (
     (is_result, read_result),
     (is_claims, read_claims),
     (is_report, read_report),
-    (is_vllm, read_vllm),
+    (is_serving, read_serving),
 )
 
 
@@ -54,13 +56,14 @@ def read(path: Path, item: str, *, machine: str = "", model: str = "") -> Result
     label += f" {model}" if not shape_in(label) else ""
     start = text.lstrip()
     try:
-        if start[:1] in ("{", "["):
-            document = _json(start)
+        if start[:1] in ("{", "[") or is_yaml(start):
+            document = _json(start) if start[:1] in ("{", "[") else yaml_documents(start)
             for fits, reader in _READERS:
                 if fits(document):
                     return reader(document, item, label)
             # Nothing of a file that is no result is repeated: the name may come from an agent.
-            raise UnreadableError(item, "the JSON has no known format")
+            kind = "JSON" if start[:1] in ("{", "[") else "YAML"
+            raise UnreadableError(item, f"the {kind} has no known format")
         return read_grid(text, item, label)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error).rstrip(".")

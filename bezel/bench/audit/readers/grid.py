@@ -10,12 +10,15 @@ from dataclasses import dataclass
 
 from bezel.bench.audit.figure import figure, number, whole
 from bezel.bench.audit.systems import system_of
-from bezel.bench.audit.table import ResultSource, Row
+from bezel.bench.audit.table import Clock, ResultSource, Row
 from bezel.bench.audit.units import latency_of, rate_of
 from bezel.bench.audit.words import names
 
 _COLUMNS = names("columns")
 _ROWS = 50_000
+# A table says nothing of how its rates were taken; a table of `bezel bench export` has them of a part of the load.
+_CLOCK = Clock(within=0.10, edges=True, tail=0.05, whole=False)
+_OWN = "nature"
 
 
 def read_grid(text: str, item: str, label: str) -> ResultSource:
@@ -50,7 +53,9 @@ def read_grid(text: str, item: str, label: str) -> ResultSource:
     if not rows:
         raise ValueError("the file has a header and no row")
     placed = all(row.context is not None and row.users is not None for row in rows)
-    return ResultSource(item=item, format="CSV grid", rows=tuple(rows), grid=placed, units=tuple(units))
+    return ResultSource(
+        item=item, format="CSV grid", rows=tuple(rows), grid=placed, units=tuple(units), unread=header.unread
+    )
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,13 @@ class _Header:
     columns: Mapping[str, int]
     rates: Mapping[int, str]
     latencies: Mapping[int, tuple[str, float]]
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """Return the columns that are neither read nor a setting."""
+        read = {*self.columns.values(), *self.rates, *self.latencies}
+        settings = {name for known in names("settings").values() for name in known} | {_OWN}
+        return tuple(name for index, name in enumerate(self.names) if index not in read and name not in settings)
 
     def cell(self, line: Sequence[str], kind: str) -> str:
         """Return a value of a line; "" where there is no such column."""
@@ -122,6 +134,7 @@ def _row(header: _Header, line: Sequence[str], order: int, label: str) -> Row:
         timeout=number(cells["timeout"]),
         cap=whole(cells["cap"]),
         counted=cells["counted"] or None,
+        clock=None if _OWN in header.names else _CLOCK,
         system=system_of(fields, label),
     )
 

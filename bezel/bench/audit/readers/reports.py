@@ -1,18 +1,36 @@
-"""Reader of reports that hold a metric's statistics below its name: guidellm, aiperf and inference-perf.
+"""Reader of reports that hold the statistics of a metric below its name: guidellm, aiperf, genai-perf and others.
 
 Owns the walk along the paths of reports.toml, which names each format's places and traps. A load is a row.
 """
 
 import functools
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bezel.bench.audit.figure import figure, number, whole
+from bezel.bench.audit.figure import Figure, figure, number, whole
 from bezel.bench.audit.labels import date_in
+from bezel.bench.audit.readers.fields import Fields, Statistics, unit_factor, unread
+from bezel.bench.audit.spread import Spread
 from bezel.bench.audit.systems import system_of
-from bezel.bench.audit.table import LATENCIES, ResultSource, Row, median_of
+from bezel.bench.audit.table import (
+    LATENCIES,
+    NTPOT,
+    OUTPUT,
+    OUTPUT_LENGTH,
+    PROMPT_LENGTH,
+    REQUESTS,
+    Clock,
+    ResultSource,
+    Row,
+    median_of,
+)
+
+_TIMES = (*LATENCIES, NTPOT)
+_PLACES = ("completed", "failed", "total", "incomplete", "seconds", "planned", "sent_rate", "sent_seconds", "delay",
+           "context", "output", "in_flight", "users", "rate")  # fmt: skip
+_ALIKE = 0.02
 
 
 @functools.cache
@@ -21,7 +39,7 @@ def _formats() -> dict[str, dict[str, Any]]:
 
 
 def is_report(document: Any) -> bool:
-    """Whether JSON is a report of one of the formats."""
+    """Whether a document is a report of one of the formats, or a list of them."""
     return _format(document) is not None
 
 
@@ -30,65 +48,146 @@ def read_report(document: Any, item: str, label: str) -> ResultSource:
     name = _format(document) or ""
     places = _formats()[name]
     loads = _loads(document, places)
-    rows = tuple(_row(places, load, order, label, len(loads)) for order, load in enumerate(loads, start=1))
-    return ResultSource(item=item, format=name, rows=rows, dated=date_in(str(_at(document, "start_time") or "")))
+    read = [_Load(places, load, label) for load in loads]
+    rows = tuple(load.row(order, len(loads)) for order, load in enumerate(read, start=1))
+    left = dict.fromkeys(name for load in read for name in unread(load.fields.document, load.paths(), places["settings"]))
+    doubts = dict.fromkeys(doubt for load in read for doubt in load.doubts)
+    first = document[0] if isinstance(document, list) else document
+    return ResultSource(
+        item=item,
+        format=name,
+        rows=rows,
+        dated=date_in(str(Fields(first).at("start_time") or "")),
+        unread=tuple(left),
+        doubts=tuple(doubts),
+    )
 
 
 def _format(document: Any) -> str | None:
     for name, places in _formats().items():
-        loads = _loads(document, places)
-        if loads and all(_at(load, path) is not None for load in loads for path in places["known"]):
+        loads = [Fields(load, flat="flat" in places) for load in _loads(document, places)]
+        if loads and all(_fits(load, places) for load in loads):
             return name
     return None
 
 
+def _fits(load: Fields, places: Mapping[str, Any]) -> bool:
+    if not isinstance(load.document, Mapping) or any(load.at(path) is None for path in places["known"]):
+        return False
+    return not places["any"] or load.first(places["any"]) is not None
+
+
 def _loads(document: Any, places: Mapping[str, Any]) -> list[Any]:
-    found = _at(document, places["loads"]) if "loads" in places else [document]
+    if "loads" not in places:
+        return document if isinstance(document, list) else [document]
+    found = Fields(document).at(places["loads"])
     return found if isinstance(found, list) else []
 
 
-def _row(places: Mapping[str, Any], load: Any, order: int, label: str, of: int) -> Row:
-    figures = {}
-    for name, (path, factor) in places["figures"].items():
-        metric = _at(load, path)
-        mean = figure(_at(metric, places["mean"]) if isinstance(metric, Mapping) else metric)
-        if mean and (mean.value or name not in LATENCIES):
-            figures[name] = mean.scaled(factor)
-        if name in LATENCIES and (middle := figure(_at(metric, places["median"]))) and middle.value:
-            figures[median_of(name)] = middle.scaled(factor)
-    completed, failed = whole(_first(load, places["completed"])), whole(_first(load, places["failed"]))
-    prompt, output = (number(_at(_first(load, places[name]), places["mean"])) for name in ("context", "output"))
-    users = 1 if _first(load, places["alone"]) == "synchronous" else whole(_first(load, places["users"]))
-    model = _first(load, places["model"])
-    return Row(
-        where=f"benchmark {order}" if of > 1 else "the run",
-        order=order,
-        context=round(prompt) if prompt else None,
-        users=users,
-        rate=number(_first(load, places["rate"])) if users is None else None,
-        output_tokens=round(output) if output else None,
-        figures=figures,
-        seconds=number(_first(load, places["seconds"])),
-        planned=whole(_first(load, places["planned"])),
-        requests=None if completed is None else completed + (failed or 0),
-        completed=completed,
-        failed=failed,
-        prompt_tokens=round(prompt * completed) if prompt and completed else None,
-        generated_tokens=round(output * completed) if output and completed else None,
-        in_flight=number(_first(load, places["in_flight"])),
-        system=system_of({"model": model} if isinstance(model, str) else {}, label),
-    )
+class _Load:
+    """One load of a report, read along the paths of its format."""
 
+    def __init__(self, places: Mapping[str, Any], load: Any, label: str) -> None:
+        self.places, self.label = places, label
+        self.fields = Fields(load, flat="flat" in places)
+        names = ("mean", "median", "deviation", "least", "most", "quantiles")
+        self.statistics = Statistics(**{name: places[name] for name in names})
+        self.doubts: list[str] = []
+        self.figures: dict[str, Figure] = {}
+        self.spreads: dict[str, Spread] = {}
+        for name, (*paths, factor) in places["figures"].items():
+            self._read(name, next((path for path in paths if self._stated(path)), paths[0]), factor)
 
-def _first(load: Any, paths: Iterable[str]) -> Any:
-    return next((found for path in paths if (found := _at(load, path)) is not None), None)
+    def paths(self) -> list[str]:
+        """Return all paths that are read; of a flat format with the names of the statistics."""
+        read = [path for *paths, _ in self.places["figures"].values() for path in paths]
+        read += [path for name in _PLACES for path in self.places[name]]
+        if not self.fields.flat:
+            return read
+        return [name for name in self.fields.document if any(name == path or name.startswith(f"{path}_") for path in read)]
 
+    def row(self, order: int, of: int) -> Row:
+        """Return the row of the load."""
+        completed, failed, total = (whole(self._first(name)) for name in ("completed", "failed", "total"))
+        if completed is None and total is not None:
+            completed = max(0, total - (failed or 0) - (whole(self._first("incomplete")) or 0))
+        prompt = self._length("context", PROMPT_LENGTH, None)
+        output = self._length("output", OUTPUT_LENGTH, OUTPUT)
+        users = 1 if self._first("alone") == "synchronous" else whole(self._first("users"))
+        model, hardware = self._first("model"), self._first("hardware")
+        delay = next((path for path in self.places["delay"] if self.fields.at(path) is not None), None)
+        return Row(
+            where=f"benchmark {order}" if of > 1 else "the run",
+            order=order,
+            context=round(prompt) if prompt else None,
+            users=users,
+            rate=number(self._first("rate")) if users is None else None,
+            output_tokens=round(output) if output else None,
+            figures=self.figures,
+            seconds=number(self._first("seconds")),
+            planned=whole(self._first("planned")),
+            requests=None if completed is None else completed + (failed or 0),
+            completed=completed,
+            failed=failed,
+            prompt_tokens=round(prompt * completed) if prompt and completed else None,
+            generated_tokens=round(output * completed) if output and completed else None,
+            in_flight=number(self._first("in_flight")),
+            mean_prompt=prompt,
+            mean_output=output,
+            spreads=self.spreads,
+            clock=self._clock(),
+            sent_rate=figure(self._first("sent_rate")),
+            sent_seconds=number(self._first("sent_seconds")),
+            delay=self.statistics.spread(self.fields, delay, 1.0) if delay else None,
+            system=system_of(
+                {name: value for name, value in (("model", model), ("hardware", hardware)) if isinstance(value, str)},
+                self.label,
+            ),
+        )
 
-def _at(document: Any, path: str) -> Any:
-    """Return the value at a dotted path, whose numbers count in lists; None where it leads nowhere."""
-    for name in path.split("."):
-        if isinstance(document, list) and name.lstrip("-").isdigit():
-            document = document[int(name)] if -len(document) <= int(name) < len(document) else None
-        else:
-            document = document.get(name) if isinstance(document, Mapping) else None
-    return document
+    def _read(self, name: str, path: str, factor: float) -> None:
+        """Read one figure with its spread; what has an unknown unit is a doubt."""
+        metric = self.fields.at(path)
+        known = unit_factor(metric, factor) if name in _TIMES else factor
+        if known is None:
+            self.doubts.append(f"{path} was not read: its unit is unknown")
+            return
+        mean = figure(self.statistics.mean_of(self.fields, path))
+        if mean and (mean.value or name not in _TIMES):
+            self.figures[name] = mean.scaled(known)
+        if name in _TIMES:
+            middle = figure(self.fields.below(path, self.statistics.median))
+            if middle and middle.value:
+                self.figures[median_of(name)] = middle.scaled(known)
+            if mean:
+                self.spreads[name] = self.statistics.spread(self.fields, path, known)
+
+    def _length(self, place: str, name: str, rate: str | None) -> float | None:
+        """Return the mean length of a prompt or a response; of two counts the one that the rates were taken with."""
+        paths = [path for path in self.places[place] if self._stated(path)]
+        means = [number(self.statistics.mean_of(self.fields, path)) for path in paths]
+        requests, tokens = self.figures.get(REQUESTS), self.figures.get(rate or "")
+        best = 0
+        if requests and tokens and requests.value and len(paths) > 1:
+            counted = tokens.value / requests.value
+            fits = [index for index, mean in enumerate(means) if mean and abs(counted / mean - 1) <= _ALIKE]
+            best = fits[0] if fits else 0
+        if not paths:
+            return None
+        self.spreads[name] = self.statistics.spread(self.fields, paths[best], 1.0)
+        return means[best]
+
+    def _clock(self) -> Clock:
+        """Return the clock of the tool; of a converted report that of the tool that measured."""
+        tool = str(self.fields.first(self.places.get("tool", ())) or "").lower()
+        return Clock(**_formats()["guidellm" if tool == "guidellm" else self._name()]["clock"])
+
+    def _name(self) -> str:
+        return next(name for name, places in _formats().items() if places is self.places)
+
+    def _stated(self, path: str) -> bool:
+        return number(self.statistics.mean_of(self.fields, path)) is not None
+
+    def _first(self, name: str) -> Any:
+        paths: Sequence[str] = self.places[name]
+        return self.fields.first(paths)

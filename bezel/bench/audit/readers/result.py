@@ -5,12 +5,34 @@ from collections.abc import Mapping
 from typing import Any
 
 from bezel.bench.audit.figure import Figure, figure
+from bezel.bench.audit.spread import Spread
 from bezel.bench.audit.systems import system_of
-from bezel.bench.audit.table import INPUT, LATENCIES, OUTPUT, REQUESTS, ResultSource, Row, System, median_of
+from bezel.bench.audit.table import (
+    INPUT,
+    LATENCIES,
+    OUTPUT,
+    OUTPUT_LENGTH,
+    REQUESTS,
+    Clock,
+    ResultSource,
+    Row,
+    System,
+    median_of,
+)
 from bezel.bench.result.document import Cell, Result, parse
 from bezel.bench.result.records import ServedBy
 
-_LATENCIES = {name: f"{name}_mean" for name in LATENCIES} | {median_of(name): f"{name}_p50" for name in LATENCIES}
+_TIMES = [name for name in LATENCIES if name != "itl"]  # gaps between chunks, which merge: no figure of a token
+_LATENCIES = {name: f"{name}_mean" for name in _TIMES} | {median_of(name): f"{name}_p50" for name in _TIMES}
+_QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
+# docs/metrics.md: rates are of the part that counts, and tokens count by the part of their time inside it.
+_CLOCK = Clock(within=0.05, edges=True, tail=0.02, whole=False, totals=False)
+_READ = (
+    *(f"{name}_{statistic}" for name in _TIMES for statistic in ("mean", *_QUANTILES)),
+    REQUESTS, OUTPUT, INPUT, "output_tokens_mean", "prompt_tokens_mean", "cached_share", "in_flight",
+    "schedule_delay_p99",
+)  # fmt: skip
+_WHOLE_LENGTH = 0.999
 
 
 def is_result(document: Any) -> bool:
@@ -35,6 +57,7 @@ def read_result(document: Any, item: str, label: str) -> ResultSource:
         format="bezel bench",
         rows=rows,
         grid=grid,
+        unread=tuple(dict.fromkeys(name for cell in result.cells for name in cell.metrics if name not in _READ)),
         absent=frozenset((cell.context_tokens, cell.users) for cell in result.inferred),
         dated=result.manifest.started_at.date().isoformat(),
     )
@@ -72,8 +95,32 @@ def _row(result: Result, cell: Cell, order: int, label: str) -> Row:
         draft_tokens=gained.draft_tokens if gained else None,
         accepted=gained.accepted_tokens if gained else None,
         in_flight=cell.value("in_flight"),
+        mean_prompt=prompt,
+        mean_output=mean_output,
+        spreads=_spreads(cell, mean_output),
+        clock=_CLOCK,
+        rated=_rated(cell),
         system=_system(result, result.variants.get(cell.variant, result.manifest.served_by), cell, label),
     )
+
+
+def _spreads(cell: Cell, mean_output: float | None) -> dict[str, Spread]:
+    """Return the spreads of the times in seconds; of the length where every response has the requested one."""
+    spreads = {}
+    for name in _TIMES:
+        values = {share: ms * 1e-3 for word, share in _QUANTILES.items() if (ms := cell.value(f"{name}_{word}"))}
+        if mean := cell.value(f"{name}_mean"):
+            spreads[name] = Spread(mean=mean * 1e-3, quantiles=values)
+    if mean_output and cell.output_tokens and mean_output >= _WHOLE_LENGTH * cell.output_tokens:
+        spreads[OUTPUT_LENGTH] = Spread(mean=mean_output, deviation=0.0)
+    return spreads
+
+
+def _rated(cell: Cell) -> tuple[float, int] | None:
+    metric = cell.metrics.get(REQUESTS)
+    if cell.window is None or metric is None or not metric.n:
+        return None
+    return cell.window.ends - cell.window.begins, metric.n
 
 
 def _system(result: Result, served: ServedBy, cell: Cell, label: str) -> System:

@@ -5,38 +5,46 @@
     requests/s x mean e2e <= users              a closed loop (Little); a mean e2e above it is a sum
     ttft, itl, tpot <= e2e; itl, tpot <= e2e - ttft
 
-With drafts a chunk carries up to (1 + draft tokens) tokens, and its gap (itl) may be that much longer. Needs two or
-three of the figures of one row, means or medians; the output tokens, where not stated, follow from two rates.
+Coarse limits for figures of any origin; where a source states spreads, the relations of gaps.py are far closer. A gap
+between chunks (itl) covers every token of its chunk, and chunks merge on a busy server, so that no number of tokens
+refutes it: it is suspect only where one gap is as long as all. Needs two or three of the figures of one row, means or
+medians; the output tokens, where not stated, follow from two rates.
 """
 
 from collections.abc import Iterator
 
+from bezel.bench.audit.checks.figures import gaps
+from bezel.bench.audit.checks.relation import unjudged
 from bezel.bench.audit.figure import Figure
-from bezel.bench.audit.findings import SUMS, Finding, Rule
-from bezel.bench.audit.limits import tokens_a_step
+from bezel.bench.audit.findings import SUMS, Finding, Open, Rule
 from bezel.bench.audit.table import OUTPUT, REQUESTS, ResultSource, Row, Table, median_of
 
 _LEAST_TOKENS = 4
 _ABOVE = 1.8  # times what the other figures allow; means of ratios and unequal lengths explain less
 _LITTLE = 1.35
+_WHOLE_SPAN = 0.7  # of a response's time: one gap of that length leaves no room for another
 _SHORT = 0.1  # share of e2e; a smaller gap in the sum is ignored
 _ONE_GAP, _ROWS = 0.02, 3
 _RULE = Rule(SUMS, "divide by the number of gaps (output tokens - 1), for each request, and give the mean of those")
 
 
-def find(table: Table) -> Iterator[Finding]:
+def find(table: Table) -> Iterator[Finding | Open]:
     """Yield a finding for the first such row of each item."""
     findings = list(_RULE.judged("contradiction", table.statements(), judge))
     yield from findings
     accused = {item for finding in findings for item in finding.items}
+    rest = ((item, row) for item, row in table.statements() if item not in accused)
+    yield from _RULE.judged("suspect", rest, _one_chunk)
     for source in table.sources:
         if source.item not in accused:
             yield from _one_gap(source)
+        yield from unjudged(SUMS, source, gaps.RELATIONS)
 
 
 def judge(row: Row) -> str | None:
-    """Return why a latency of a row is not a mean."""
-    return _gaps(row) or _short(row) or _little(row) or _longer(row)
+    """Return why latencies of a row do not fit each other."""
+    coarse = _gaps(row) or _short(row) or _little(row) or _longer(row)
+    return coarse or next((text for each in gaps.RELATIONS if each.holds_for(row) and (text := each.judge(row))), None)
 
 
 def _tokens(row: Row) -> int | None:
@@ -54,18 +62,26 @@ def _gaps(row: Row) -> str | None:
     span, origin = _span(row)
     if span is None:
         return None
-    for name in ("tpot", "itl"):
-        gap = row.figure(name)
-        carried = tokens_a_step(row.system) if name == "itl" else 1
-        if gap is None or tokens - 1 < 2 * carried:
-            continue
-        if gap.low * (tokens - 1) / carried > _ABOVE * span.high:
-            mean = span.value / (tokens - 1) * 1e3
-            return (
-                f"{name} {_ms(gap.value)} x {tokens - 1} gaps = {gap.value * (tokens - 1):.3g} s, but {origin} = "
-                f"{span.value:.3g} s; {span.value:.3g} s / {tokens - 1} = {mean:.3g} ms"
-            )
-    return None
+    gap = row.figure("tpot")
+    if gap is None or gap.low * (tokens - 1) <= _ABOVE * span.high:
+        return None
+    return f"tpot {_ms(gap.value)} x {tokens - 1} gaps = {gap.value * (tokens - 1):.3g} s, but {_each(span, origin, tokens)}"
+
+
+def _one_chunk(row: Row) -> str | None:
+    """Return why a mean gap between chunks is as long as all gaps of a response."""
+    tokens, gap = _tokens(row), row.figure("itl")
+    span, origin = _span(row)
+    if tokens is None or tokens < _LEAST_TOKENS or gap is None or span is None:
+        return None
+    if gap.low * (tokens - 1) <= _ABOVE * span.high or gap.value <= _WHOLE_SPAN * span.value:
+        return None
+    return f"itl {_ms(gap.value)} is as long as all {tokens - 1} gaps of a response: {_each(span, origin, tokens)}"
+
+
+def _each(span: Figure, origin: str, tokens: int) -> str:
+    mean = _ms(span.value / (tokens - 1))
+    return f"{origin} = {span.value:.3g} s; {span.value:.3g} s / {tokens - 1} = {mean}"
 
 
 def _span(row: Row) -> tuple[Figure | None, str]:
