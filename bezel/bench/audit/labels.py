@@ -8,6 +8,7 @@ import functools
 import re
 from dataclasses import dataclass
 
+from bezel.bench.audit.machines import StatedUnit, stated_machine
 from bezel.bench.audit.words import names
 from bezel.catalog import Accelerator, Architecture, Model, TpuSlice, accelerators, gpu_machines, models, tpus
 
@@ -26,7 +27,7 @@ class MachineLabel:
 
     id: str
     chips: int
-    unit: Accelerator | TpuSlice
+    unit: Accelerator | TpuSlice | StatedUnit
 
     @property
     def tpu(self) -> bool:
@@ -55,8 +56,11 @@ class MachineLabel:
 def machine_in(text: str, chips: int | None = None) -> MachineLabel | None:
     """Return the machine that a text names, with `chips` chips where the text does not count them.
 
-    "8 x L4" and "l4x8" are eight; a name that is not in the catalogue is not a machine.
+    "8 x L4" and "l4x8" are eight; a name that is not in the catalogue is a machine only with its figures.
     """
+    if stated := stated_machine(text):
+        count = stated.count or chips or 1
+        return MachineLabel(stated.unit.id if count == 1 else f"{count} x {stated.unit.id}", count, stated.unit)
     low = text.lower()
     for name, machine in gpu_machines().items():
         if name in low:

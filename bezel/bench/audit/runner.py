@@ -13,9 +13,11 @@ from bezel.bench.audit.checks.labels import copies, labelling
 from bezel.bench.audit.checks.load import caps, drain, missing, queues, sending, timeouts
 from bezel.bench.audit.checks.relation import relations_of
 from bezel.bench.audit.findings import SEVERITIES, SUMS, Finding, Open
+from bezel.bench.audit.labels import machine_in, shape_in
+from bezel.bench.audit.machines import EXAMPLE
 from bezel.bench.audit.readers.detect import read
 from bezel.bench.audit.table import ResultSource, Table
-from bezel.errors import UserError
+from bezel.errors import Problem, UserError
 
 # In the order of the findings' numbers.
 _CHECKS = (
@@ -83,6 +85,22 @@ def audit(sources: Sequence[ResultSource], unreadable: Sequence[str] = ()) -> Au
     questions = [result for result in results if isinstance(result, Open)]
     questions += [Open((SUMS,), source.item, doubt) for source in sources for doubt in source.doubts]
     return Audit(table.sources, tuple(findings), tuple(questions), tuple(unreadable))
+
+
+def check_labels(machine: str, model: str) -> None:
+    """Refuse the options of a command that name nothing.
+
+    Raises:
+        UserError: A machine is neither in the catalogue nor described, or a model is not in the catalogue.
+    """
+    described = f"choose a name of `bezel catalog show`, or describe it by memory, bandwidth and FLOP/s: {EXAMPLE!r}."
+    chosen = "choose a name of `bezel catalog show`."
+    for option, label, known, repair in (
+        ("--machine", machine, machine_in, described),
+        ("--model", model, shape_in, chosen),
+    ):
+        if label and not known(label):
+            raise UserError(Problem(option, label, "it is not in the catalogue, so nothing was audited.", repair))
 
 
 def judged_relations(source: ResultSource) -> tuple[str, ...]:

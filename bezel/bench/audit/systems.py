@@ -21,6 +21,7 @@ from bezel.bench.audit.labels import (
     prompts_in,
     shape_in,
 )
+from bezel.bench.audit.machines import describes, other_machine
 from bezel.bench.audit.table import System
 from bezel.bench.audit.words import names
 
@@ -49,7 +50,10 @@ def _system(values: tuple[str, ...], label: str, *, offloaded: bool, simulated: 
     """Build a system; cached, because rows of one file repeat the same values."""
     text = dict(zip(_NAMES, values, strict=True))
     chips = whole(text["chips"])
-    machine = machine_in(text["hardware"], chips) or machine_in(label, chips)
+    machine = machine_in(text["hardware"], chips)
+    other = other_machine(text["hardware"])
+    if machine is None and (other is None or describes(label, other)):
+        machine = machine_in(label, chips)
     named = named_model(text["model"])
     shape = named.architecture if named else shape_in(text["model"]) or (None if text["model"] else shape_in(label))
     assistant = is_assistant(text["model"])

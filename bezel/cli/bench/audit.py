@@ -8,10 +8,9 @@ import argparse
 import json
 import sys
 
-from bezel.bench.audit.labels import machine_in, shape_in
 from bezel.bench.audit.render import as_text, as_values
-from bezel.bench.audit.runner import audit_files
-from bezel.errors import Problem, UserError
+from bezel.bench.audit.runner import audit_files, check_labels
+from bezel.errors import UserError
 from bezel.pulumi_engine.project import Project
 
 
@@ -27,10 +26,7 @@ def run(_: Project, options: argparse.Namespace) -> int:
     Raises:
         UserError: A label is not in the catalogue, or a file cannot be read.
     """
-    for option, label, known in (("--machine", options.machine, machine_in), ("--model", options.model, shape_in)):
-        if label and not known(label):
-            repair = "choose a name of `bezel catalog show`."
-            raise UserError(Problem(option, label, "it is not in the catalogue, so nothing was audited.", repair))
+    check_labels(options.machine, options.model)
     audited = audit_files(options.files, machine=options.machine, model=options.model)
     if options.json:
         sys.stdout.write(json.dumps(as_values(audited), indent=2) + "\n")

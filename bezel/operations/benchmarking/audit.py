@@ -2,10 +2,8 @@
 
 from pydantic import Field
 
-from bezel.bench.audit.labels import machine_in, shape_in
 from bezel.bench.audit.render import as_text
-from bezel.bench.audit.runner import Audit, audit_files
-from bezel.errors import Problem, UserError
+from bezel.bench.audit.runner import Audit, audit_files, check_labels
 from bezel.operations.benchmarking.files import FileName, existing
 from bezel.operations.context import Context
 from bezel.operations.redaction import cleaned
@@ -20,9 +18,9 @@ class AuditArguments(Arguments):
     files: tuple[FileName, ...] = Field(
         min_length=1,
         max_length=_MOST_FILES,
-        description="files below the project's folder: CSV grids, claims, JSON of `vllm bench serve`, results of Bezel",
+        description="files below the project's folder: CSV grids, claims, JSON or YAML of other load clients, results of Bezel",
     )
-    machine: str = Field("", max_length=100, description='machine of files that name none, e.g. "8 x l4" or "v6e-4"')
+    machine: str = Field("", max_length=100, description='machine of files that name none, e.g. "8 x l4", "v6e-4" or, of no catalogue, "h100=80GB,3.35TB/s,989TFLOP/s"')
     model: str = Field("", max_length=100, description='model of files that name none, e.g. "gemma-4-12b fp8"')
 
 
@@ -63,11 +61,7 @@ def audit(context: Context, arguments: AuditArguments) -> AuditReport:
     Raises:
         UserError: A label is not in the catalogue, or a file is not below the project's folder.
     """
-    labels = (("--machine", arguments.machine, machine_in), ("--model", arguments.model, shape_in))
-    for option, label, known in labels:
-        if label and not known(label):
-            repair = "choose a name of `bezel catalog show`."
-            raise UserError(Problem(option, label, "it is not in the catalogue, so nothing was audited.", repair))
+    check_labels(arguments.machine, arguments.model)
     files = existing(context.folder, arguments.files, "FILE")
     return _report(audit_files(files, machine=arguments.machine, model=arguments.model))
 

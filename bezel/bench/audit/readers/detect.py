@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bezel.bench.audit.labels import machine_in, shape_in
+from bezel.bench.audit.machines import describes, other_machine
 from bezel.bench.audit.readers.claims import is_claims, read_claims
 from bezel.bench.audit.readers.grid import read_grid
 from bezel.bench.audit.readers.reports import is_report, read_report
@@ -52,7 +53,8 @@ def read(path: Path, item: str, *, machine: str = "", model: str = "") -> Result
         UnreadableError: it is missing, too large, broken, or of no known format.
     """
     text, label = _text(path, item), path.stem
-    label += f" {machine}" if not machine_in(label) else ""
+    named = other_machine(label)
+    label += f" {machine}" if not machine_in(label) and (named is None or describes(machine, named)) else ""
     label += f" {model}" if not shape_in(label) else ""
     start = text.lstrip()
     try:

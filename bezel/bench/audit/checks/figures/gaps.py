@@ -9,6 +9,7 @@ A part of e2e after the last token, where a tool counts it, follows from its sou
 and no spread is stated, the first two are not judged here.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from bezel.bench.audit.checks.relation import Relation
@@ -21,6 +22,7 @@ _FEWEST = 2.0  # tokens of a response, from which on there are gaps
 _ONE_LENGTH = 0.02
 _UNSTATED = 1.5  # on top of what the spreads of the times allow for the spread of lengths that is not stated
 _UNDER_WAY = 0.05
+_USUAL_LENGTHS = 1.25  # standard deviation of the lengths / their mean: chats have about 1
 
 
 @dataclass(frozen=True)
@@ -66,11 +68,17 @@ def _covariance(row: Row, time: str, tokens: float) -> float | None:
     return _UNSTATED * relative * (relative + (spread + first) / span) * pace.mean * tokens
 
 
-def _parts(row: Row) -> _Sum | None:
+def _any_length(row: Row, time: str, tokens: float) -> float | None:
+    """Return the covariance with lengths of any usual spread, of which nothing is stated."""
+    deviation = row.spreads.get(time, Spread()).widest()
+    return None if deviation is None else _USUAL_LENGTHS * deviation * tokens
+
+
+def _parts(row: Row, bound: Callable[[Row, str, float], float | None] = _covariance) -> _Sum | None:
     tokens, ttft, tpot = _tokens(row), row.figure("ttft"), row.figure("tpot")
     if tokens is None or tokens < _FEWEST or not ttft or not tpot or not tpot.value:
         return None
-    moved = _covariance(row, "tpot", tokens)
+    moved = bound(row, "tpot", tokens)
     if moved is None:
         return None
     gaps = tokens - 1
@@ -126,7 +134,7 @@ def _crowd(row: Row) -> str | None:
         return None
     words = "a mean e2e"
     if not e2e:
-        found = _parts(row)
+        found = _parts(row) or _parts(row, _any_length)
         if found is None:
             return None
         e2e, words = Figure(found.seconds, found.half + found.moved), f"({found.text})"
@@ -168,7 +176,7 @@ def _lacks_pace(row: Row) -> tuple[str, ...]:
 def _lacks_crowd(row: Row) -> tuple[str, ...]:
     names = ["requests/s"] if not row.figure(REQUESTS) else []
     names += ["users"] if not row.users else []
-    names += ["e2e"] if not row.figure("e2e") and _parts(row) is None else []
+    names += ["e2e"] if not row.figure("e2e") and _parts(row) is None and _parts(row, _any_length) is None else []
     return tuple(names) or (() if _edges(row) is not None else ("number of completed requests",))
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from bezel.bench.audit.findings import ROOFLINE, Finding, Open, Rule, Severity
 from bezel.bench.audit.limits import Roof, compute_roof, decode_roof, flops, token_roof
+from bezel.bench.audit.machines import EXAMPLE
 from bezel.bench.audit.table import INPUT, OUTPUT, REQUESTS, TOKENS, TOTAL, Claim, ResultSource, Row, Table, median_of
 from bezel.bench.audit.words import count, grouped
 
@@ -69,6 +70,8 @@ def _unknown(source: ResultSource) -> Iterator[Open]:
         missing = [name for name, known in (("machine", system.machine), ("model", system.shape)) if known is None]
         options = " and ".join(f"--{name}" for name in missing)
         text = f"it names no {' and no '.join(missing)} of the catalogue: give {options} to have it judged"
+        if system.machine is None:
+            text += f" (of a machine outside of the catalogue as {EXAMPLE!r})"
         yield Open((ROOFLINE,), source.item, text)
 
 
