@@ -13,8 +13,12 @@ import random
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import yaml
+
 from tests.support.bench.audit_documents import DOCUMENTS, claims
 from tests.support.bench.audit_server import Load, Served, measure, noisy, some_server
+from tests.support.bench.writers.formats import FORMATS
+from tests.support.bench.writers.requests import closed_load, open_load
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,9 +36,12 @@ class File:
     name: str
     rows: Cells = field(default_factory=list)
     document: Any = None
+    yaml: bool = False
 
     def text(self) -> str:
         """What is written."""
+        if self.yaml:
+            return yaml.safe_dump(self.document, sort_keys=False)
         if self.document is not None:
             return json.dumps(self.document)
         out = io.StringIO()
@@ -217,6 +224,20 @@ def _document(kind: str) -> Callable[[random.Random], Case]:
     return made
 
 
+def _written(kind: str) -> Callable[[random.Random], Case]:
+    """A file as that client's own source writes it, of simulated requests of one server."""
+
+    def made(dice: random.Random) -> Case:
+        form, seed, varied = FORMATS[kind], dice.randint(0, 10**9), dice.random() < 0.5
+        if form.closed_only or dice.random() < 0.5:
+            load = closed_load(seed, users=dice.choice((1, 4, 16)), rounds=dice.randint(8, 30), varied=varied)
+        else:
+            load = open_load(seed, rate=dice.uniform(0.5, 20), count=dice.randint(50, 500), varied=varied)
+        return Case(f"{kind} file", [File("run.txt", document=form.write(load), yaml=form.yaml)], some_server(dice))
+
+    return made
+
+
 KINDS: dict[str, Callable[[random.Random], Case]] = {
     "grid": _grid,
     "systems": _systems,
@@ -226,4 +247,5 @@ KINDS: dict[str, Callable[[random.Random], Case]] = {
     "pair": _pair,
     "claims": _claims,
     **{kind: _document(kind) for kind in DOCUMENTS},
+    **{f"{kind} file": _written(kind) for kind in FORMATS},
 }

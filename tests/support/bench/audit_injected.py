@@ -1,4 +1,4 @@
-"""Faults put into clean results at random: each of the sixteen, in the formats where it can be seen.
+"""Faults put into clean results at random: each of the eighteen, in the formats where it can be seen.
 
 An injection changes what its fault changes and nothing else. It returns None where the clean case that was drawn has no
 room for it (no heavy cell, no long context, nothing that would change), so that what is counted is there to be found.
@@ -10,12 +10,19 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tests.support.bench import audit_injected_loads, audit_injected_origins, audit_injected_words
+from tests.support.bench import (
+    audit_injected_clients,
+    audit_injected_loads,
+    audit_injected_origins,
+    audit_injected_words,
+)
 
 if TYPE_CHECKING:
     from tests.support.bench.audit_clean import Case
 
-INJECTIONS = audit_injected_origins.WAYS | audit_injected_loads.WAYS | audit_injected_words.WAYS
+INJECTIONS = (
+    audit_injected_origins.WAYS | audit_injected_loads.WAYS | audit_injected_words.WAYS | audit_injected_clients.WAYS
+)
 
 
 @dataclass

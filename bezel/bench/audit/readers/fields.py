@@ -136,6 +136,8 @@ def _metric(path: str) -> str:
         "mean", "avg", "std", "stddev", "std_dev", "variance", "mode", "min", "max", "count", "sum", "total_sum",
         *QUANTILES,
     }  # fmt: skip
+    for dotted in ("p0.1", "p99.9"):
+        path = path.removesuffix(f".{dotted}")
     names = path.split(".")
     while len(names) > 1 and (names[-1] in statistics or names[-1] in ("percentiles", "quantiles")):
         names.pop()

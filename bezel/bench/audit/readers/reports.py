@@ -4,6 +4,7 @@ Owns the walk along the paths of reports.toml, which names each format's places 
 """
 
 import functools
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -31,6 +32,7 @@ _TIMES = (*LATENCIES, NTPOT)
 _PLACES = ("completed", "failed", "total", "incomplete", "seconds", "planned", "sent_rate", "sent_seconds", "delay",
            "context", "output", "in_flight", "users", "rate")  # fmt: skip
 _ALIKE = 0.02
+_APART = 0.10
 
 
 @functools.cache
@@ -50,7 +52,7 @@ def read_report(document: Any, item: str, label: str) -> ResultSource:
     loads = _loads(document, places)
     read = [_Load(places, load, label) for load in loads]
     rows = tuple(load.row(order, len(loads)) for order, load in enumerate(read, start=1))
-    left = dict.fromkeys(name for load in read for name in unread(load.fields.document, load.paths(), places["settings"]))
+    left = dict.fromkeys(name for load in read for name in load.unread())
     doubts = dict.fromkeys(doubt for load in read for doubt in load.doubts)
     first = document[0] if isinstance(document, list) else document
     return ResultSource(
@@ -105,6 +107,14 @@ class _Load:
         if not self.fields.flat:
             return read
         return [name for name in self.fields.document if any(name == path or name.startswith(f"{path}_") for path in read)]
+
+    def unread(self) -> tuple[str, ...]:
+        """Return the names of figures that are not read; of a flat format without the names of the statistics."""
+        left = unread(self.fields.document, self.paths(), self.places["settings"])
+        if not self.fields.flat:
+            return left
+        ends = re.compile(r"_(?:quantiles_p\d+|mean|min|max|stddev)$")
+        return tuple(dict.fromkeys(ends.sub("", name) for name in left))
 
     def row(self, order: int, of: int) -> Row:
         """Return the row of the load."""
@@ -174,6 +184,13 @@ class _Load:
             best = fits[0] if fits else 0
         if not paths:
             return None
+        for path, mean in zip(paths, means, strict=True):
+            if mean and means[best] and abs(mean / means[best] - 1) > _APART:
+                self.doubts.append(
+                    f"{path} has a mean of {mean:,.4g}, {paths[best]} of {means[best]:,.4g}, and the rates are of the "
+                    "latter: two counts of the same tokens, of which one may be the client's own"
+                )
+            self.spreads[f"{path} in tokens"] = self.statistics.spread(self.fields, path, 1.0)
         self.spreads[name] = self.statistics.spread(self.fields, paths[best], 1.0)
         return means[best]
 

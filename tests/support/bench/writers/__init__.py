@@ -1,0 +1,1 @@
+"""Result files of other load clients, each written as that client's own source writes it, of simulated requests."""
