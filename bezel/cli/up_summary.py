@@ -7,8 +7,10 @@ one that is no measurement is not shown as one.
 import json
 from collections.abc import Mapping
 from datetime import datetime
+from decimal import Decimal
 
 from bezel.planner.base.hours import Window, is_within, next_start
+from bezel.planner.base.money import exact, rounded
 from bezel.text.shell import quoted, quoted_for_make
 
 # States of a benchmark whose figures describe the service. For the others only the reason is shown.
@@ -91,15 +93,15 @@ def _lease(lease: Mapping[str, object], *, serving: bool) -> str:
     """A lease's zone, its end, its cost so far and in total."""
     cost = _at(lease, "cost")
     state, zone, until, as_of = (lease.get("state"), lease.get("zone"), lease.get("ends_at"), cost.get("as_of"))
-    so_far = f"{_usd(cost, 'so_far_usd', '.2f')} so far (as of {as_of})"
+    so_far = f"{_usd(cost, 'so_far_usd', 2)} so far (as of {as_of})"
     if state in _OVER:
         return f"{state}, was in {zone}{f', planned end {until}' if until else ''}; {so_far}"
     if windows := _windows(lease):
         times = "; ".join(f"from {window.start} until {window.end} ({window.zone})" for window in windows)
-        return f"{zone}, leased {times}; {_usd(cost, 'at_end_usd', '.2f')} at most for each"
+        return f"{zone}, leased {times}; {_usd(cost, 'at_end_usd', 2)} at most for each"
     where = f"{state} in {zone}" if serving else f"was {state} in {zone} at the last check"
     ends = f"ends {until}" if until else "without an end"
-    return f"{where}, {ends}; {so_far}, {_usd(cost, 'at_end_usd', '.2f')} at its end"
+    return f"{where}, {ends}; {so_far}, {_usd(cost, 'at_end_usd', 2)} at its end"
 
 
 def _memory(fit: Mapping[str, object]) -> str:
@@ -118,9 +120,9 @@ def _price(cost: Mapping[str, object]) -> str:
     if "usd_per_lease" in cost:
         hours = f"{float(str(cost.get('lease_seconds'))) / 3600:g} h"
         return (
-            f"{_usd(cost, 'usd_per_hour', '.2f')} per hour and {_usd(cost, 'usd_per_lease', '.2f')} for {hours} of "
-            f"accelerators; with the gateway at most {_usd(cost, 'usd_per_hour_with_gateway', '.2f')} per hour, "
-            f"{_usd(cost, 'usd_per_lease_with_gateway', '.2f')} for {hours}"
+            f"{_usd(cost, 'usd_per_hour', 4)} per hour and {_usd(cost, 'usd_per_lease', 2)} for {hours} of "
+            f"accelerators; with the gateway at most {_usd(cost, 'usd_per_hour_with_gateway', 4)} per hour, "
+            f"{_usd(cost, 'usd_per_lease_with_gateway', 2)} for {hours}"
         )
     return (
         f"{_usd(cost, 'usd_per_hour')} per hour while an instance runs, "
@@ -143,10 +145,13 @@ def _basis(cost: Mapping[str, object]) -> str:
     return "; ".join(parts)
 
 
-def _usd(cost: Mapping[str, object], key: str, form: str = "g") -> str:
-    """Format an amount; one of a lease to the cent (".2f"), as on an invoice."""
+def _usd(cost: Mapping[str, object], key: str, digits: int | None = None) -> str:
+    """Format an amount with the digits of the output; one of a lease to the cent, as on an invoice."""
     value = cost.get(key)
-    return f"{value:{form}} USD" if isinstance(value, int | float) else f"an unknown price ({value})"
+    if not isinstance(value, int | float):
+        return f"an unknown price ({value})"
+    amount = Decimal(repr(value))
+    return f"{exact(amount) if digits is None else rounded(amount, digits)} USD"
 
 
 def _verdict(verdict: Mapping[str, object], *, serving: bool) -> str:

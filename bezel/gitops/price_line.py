@@ -7,11 +7,11 @@ line names what is missing. Leaves the amounts to `bezel.resource_cost`.
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 
-from bezel.planner.base.money import UNKNOWN, Amount, Priced, Unpriced
+from bezel.planner.base.money import UNKNOWN, Amount, Priced, Unpriced, text
 from bezel.resource_cost.stack_cost import StackCost
 
 ARROW = "->"
-_CENT = Decimal("0.01")
+_CENTS = 2
 _NOT_DETERMINED = StackCost(*(Unpriced("the price was not determined"),) * 3, missing=("the price was not determined",))
 
 
@@ -66,11 +66,12 @@ def _change(old: Amount, new: Amount, unit: str) -> str:
         return f"{after} {unit}" + (" (unchanged)" if after != UNKNOWN else "")
     if isinstance(old, Unpriced) or isinstance(new, Unpriced):
         return f"{before} {ARROW} {after} {unit}"
-    return f"{before} {ARROW} {after} {unit} ({new.usd.quantize(_CENT) - old.usd.quantize(_CENT):+})"
+    # The difference of what is shown, so that the line adds up.
+    return f"{before} {ARROW} {after} {unit} ({Decimal(after) - Decimal(before):+})"
 
 
 def _amount(amount: Amount) -> str:
-    return str(amount.usd.quantize(_CENT)) if isinstance(amount, Priced) else UNKNOWN
+    return text(amount, _CENTS)
 
 
 def _read(value: object) -> Amount:

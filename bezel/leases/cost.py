@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from bezel.leases.clock import rfc3339
+from bezel.planner.base.money import rounded
 
 UNKNOWN = "unknown"
 
@@ -30,12 +32,16 @@ def cost_of(
     at_end: float | str = UNKNOWN
     if hourly_usd is not None:
         until = now if ends_at is None else min(now, ends_at)
-        so_far = round(hourly_usd * max(0.0, until - active_at) / 3600, 2) if active_at is not None else 0.0
+        so_far = 0.0 if active_at is None else _cents(hourly_usd, max(0.0, until - active_at))
         if run_seconds is not None:
-            at_end = round(hourly_usd * run_seconds / 3600, 2)
+            at_end = _cents(hourly_usd, run_seconds)
     return {
         "usd_per_hour": UNKNOWN if hourly_usd is None else hourly_usd,
         "so_far_usd": so_far,
         "at_end_usd": at_end,
         "as_of": rfc3339(now),
     }
+
+
+def _cents(hourly_usd: float, seconds: float) -> float:
+    return float(rounded(Decimal(repr(hourly_usd)) * Decimal(repr(seconds)) / 3600, 2))

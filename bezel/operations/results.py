@@ -7,7 +7,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, PlainSerializer
 
-Usd = Annotated[Decimal, PlainSerializer(lambda amount: f"{amount:.4f}", return_type=str, when_used="json")]
+from bezel.planner.base.money import rounded
+
+Usd = Annotated[Decimal, PlainSerializer(lambda amount: rounded(amount, 4), return_type=str, when_used="json")]
 """Amount of money in USD; a decimal string in JSON. An unknown amount is null."""
 
 

@@ -49,7 +49,7 @@ from bezel.operations.verdict import (
 )
 from bezel.outside_changes.change import Kind, OutsideChange
 from bezel.planner.base.hours import Window, is_within, next_start
-from bezel.planner.base.money import Priced
+from bezel.planner.base.money import Priced, rounded
 from bezel.resource_cost.stack_cost import StackCost
 from bezel.rest import ApiError
 from bezel.text.shell import quoted
@@ -488,8 +488,8 @@ def _row(stack: StackStatus) -> tuple[str, ...]:
 
 
 def _amount(amount: Decimal | None) -> str:
-    return "unknown" if amount is None else f"{amount:.4f}"
+    return "unknown" if amount is None else rounded(amount, 4)
 
 
 def _usd(amount: Decimal | None) -> str:
-    return "unknown" if amount is None else f"{amount:.4f} USD"
+    return "unknown" if amount is None else f"{rounded(amount, 4)} USD"

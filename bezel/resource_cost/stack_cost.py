@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple, Protocol
 
 from bezel.errors import Problem
-from bezel.planner.base.money import Amount, Priced, Unpriced, times, total
+from bezel.planner.base.money import Amount, Priced, Unpriced, exact, times, total
 from bezel.planner.cost.service_cost import HOURS_PER_MONTH
 from bezel.resource_cost.gpu_service import GpuService
 from bezel.resource_cost.hardware import SERVICE, Hardware, hardware_of
@@ -202,4 +202,4 @@ def _input(name: str, problem: Problem) -> str:
 
 
 def _text(amount: Amount) -> str | None:
-    return str(amount.usd.quantize(Decimal("0.0001"))) if isinstance(amount, Priced) else None
+    return exact(amount.usd) if isinstance(amount, Priced) else None

@@ -150,7 +150,7 @@ def leased(outputs: dict[str, Any]) -> dict[str, Any]:
 def test_tells_of_a_lease_where_it_is_when_it_ends_and_its_money_beside_the_gateways(outputs: dict[str, Any]) -> None:
     text = summary("v6e4-moe", leased(outputs), behind="x")
     assert "active in us-east5-a, ends 2026-11-21T14:00:00Z; 0.30 USD so far (as of 2026-11-21T10:00:00Z)" in text
-    assert "5.40 USD per hour and 21.60 USD for 4 h of accelerators; with the gateway at most 5.58 USD" in text
+    assert "5.4000 USD per hour and 21.60 USD for 4 h of accelerators; with the gateway at most 5.5818 USD" in text
     assert "revision" not in text
 
 

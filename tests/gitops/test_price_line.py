@@ -5,6 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bezel.gitops.price_line import cost_of_json, price_line, price_now
 from bezel.planner.base.money import Priced, Unpriced
@@ -63,3 +65,16 @@ def test_what_is_not_an_amount_is_unknown(amount: object) -> None:
     assert line.startswith("0.00 -> unknown USD/h")
     assert line.endswith("; unknown: a price without a reason")
     assert cost_of_json(None) is None
+
+
+CENTS = st.decimals(min_value=0, max_value=100_000, places=8)
+
+
+@given(CENTS, CENTS)
+def test_price_is_rounded_once_on_its_way_through_json(hourly: Decimal, monthly: Decimal) -> None:
+    """763.97496 USD are 763.97; 763.9750 USD, rounded before, would be 763.98."""
+    cost = StackCost(Priced(hourly), Priced(monthly), Priced(Decimal(0)), count=1)
+    read = cost_of_json(cost.as_json())
+    assert read is not None
+    assert price_now(read) == price_now(cost)
+    assert (read.hourly, read.monthly) == (Priced(hourly), Priced(monthly))

@@ -9,9 +9,11 @@ import yaml
 
 from bezel.errors import UserError
 from bezel.operations.context import Context
-from bezel.operations.plan import PlanArguments, plan
+from bezel.operations.plan import PlanArguments, plan, plan_of
 from bezel.operations.pricing.cost import Cost, CostArguments, cost
-from bezel.planner import PlanError
+from bezel.planner import PlanError, plan_summary
+from bezel.planner.base.money import Priced, rounded
+from bezel.planner.cost.lease_cost import LeaseTotal
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,12 +33,15 @@ def costs(folder: Path, stack: str, more: str = "", **changed: object) -> Cost:
 def test_a_service_costs_what_its_plan_says(tmp_path: Path) -> None:
     found = costs(tmp_path, "l4-qat")
     planned = plan(Context(tmp_path, {}, show=lambda _line: None), PlanArguments(stack="l4-qat")).values["cost"]
-    assert found.usd_per_hour == Decimal(str(planned["usd_per_hour"]))
+    assert found.usd_per_hour is not None
+    assert rounded(found.usd_per_hour, 4) == str(planned["usd_per_hour"])
     assert (found.usd_per_hour_idle, found.usd_per_lease, found.lease_seconds) == (0, None, None)
     assert found.usd_per_hour_at_most is not None
     assert found.usd_per_month_at_most == found.usd_per_hour_at_most * 730
     assert found.usd_per_million_output_tokens is not None
-    assert found.usd_per_million_output_tokens.low == Decimal(str(planned["usd_per_million_output_tokens"][0]))
+    assert found.usd_per_million_output_tokens.low is not None
+    low = rounded(found.usd_per_million_output_tokens.low, 3)
+    assert low == f"{planned['usd_per_million_output_tokens'][0]:.3f}"
     assert sum((line.usd_per_hour or 0) for line in found.lines) == pytest.approx(
         found.usd_per_hour, abs=Decimal("0.001")
     )
@@ -93,3 +98,46 @@ def test_a_stack_without_a_file_has_no_cost(tmp_path: Path) -> None:
     shutil.copy(ROOT / "Pulumi.yaml", tmp_path)
     with pytest.raises(UserError, match="STACK"):
         cost(Context(tmp_path, {}), CostArguments(stack="none"))
+
+
+# All but the one that has no price.
+STACKS = sorted({path.name.split(".")[1] for path in ROOT.glob("Pulumi.?*.yaml")} - {"gce-l4x8"} - {"yaml"})
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_cost_and_plan_show_the_same_amounts(stack: str, tmp_path: Path) -> None:
+    """Both round the same exact amount once: 1.046520 x 730 h is 763.96, of 1.0465 USD/h it would be 763.94."""
+    found = costs(tmp_path, stack)
+    made, _ = plan_of(Context(tmp_path, {}, show=lambda _line: None), stack)
+    shown = plan_summary(made)
+    of = made.cost
+    if isinstance(of, LeaseTotal):
+        amounts = {found.usd_per_lease: (of.lease_at_max, 2), found.usd_per_hour_at_most: (of.hourly_at_max, 4)}
+    else:
+        amounts = {
+            found.usd_per_hour: (of.hourly, 4),
+            found.usd_per_month_at_most: (of.monthly_at_max, 2),
+            found.usd_per_month_without_traffic: (of.monthly_without_traffic, 2),
+        }
+    for amount, (planned, digits) in amounts.items():
+        assert amount == exact_of(planned), "not rounded before it is shown"
+        assert amount is not None
+        assert rounded(amount, digits) in shown or of.max_instances > 1
+    for ends, planned_ends in (
+        (found.usd_per_million_input_tokens, made.token_cost.input),
+        (found.usd_per_million_output_tokens, made.token_cost.output),
+    ):
+        assert ends is not None
+        assert (ends.low, ends.high) == tuple(map(exact_of, planned_ends))
+
+
+def exact_of(amount: object) -> Decimal:
+    assert isinstance(amount, Priced)
+    return amount.usd
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_kind_of_a_price_is_stated_once(stack: str, tmp_path: Path) -> None:
+    text = costs(tmp_path, stack).text()
+    assert "derived: derived" not in text
+    assert "list price: pricing page" in text or "list price: Cloud Billing Catalog" in text

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from datetime import date
+from decimal import Decimal
 
 from bezel.console import note
 from bezel.errors import UserError, one_line
@@ -18,6 +19,7 @@ from bezel.gitops.upkeep.expiry_plan import ExpiryPlan, stack_of
 from bezel.gitops.upkeep.findings import Finding, stack_finding
 from bezel.leases.inventory import LeaseInventory
 from bezel.planner.base.expiry import NEVER
+from bezel.planner.base.money import rounded
 from bezel.pulumi_engine.project import Project
 from bezel.text.markdown import code
 
@@ -129,7 +131,8 @@ class ExpiryReport:
 
 def _what(finding: Finding, quoted: Callable[[object], str]) -> str:
     place = f" in {finding.place}" if finding.place else ""
-    price = "price unknown" if finding.hourly_usd is None else f"{finding.hourly_usd} USD/h at most"
+    hourly = None if finding.hourly_usd is None else rounded(Decimal(finding.hourly_usd), 4)
+    price = "price unknown" if hourly is None else f"{hourly} USD/h at most"
     if finding.kind in {"bucket", "repository"}:
         price = "storage is not priced"
     return f"{finding.kind} {quoted(finding.name)}{place} ({price}): {finding.why}"

@@ -9,6 +9,7 @@ from bezel.operations.context import Context
 from bezel.operations.leases.records import LeaseRecord, Name, PlaceArguments, inventory, named, record_of
 from bezel.operations.redaction import cleaned, cleaned_lines
 from bezel.operations.results import Result, lines, utc
+from bezel.planner.base.money import rounded
 
 
 class DescribeArguments(PlaceArguments):
@@ -85,7 +86,7 @@ def _text(described: LeaseDescription) -> str:
         ("health", lease.health),
         ("address", lease.address),
         ("ends", ends),
-        ("USD per hour", "unknown" if lease.usd_per_hour is None else f"{lease.usd_per_hour:.2f}"),
+        ("USD per hour", "unknown" if lease.usd_per_hour is None else rounded(lease.usd_per_hour, 2)),
         *((f"boot: {phase.name}", f"{phase.state} {phase.detail}".rstrip()) for phase in described.phases),
     ]
     console = "".join(f"    {line}\n" for line in described.console)

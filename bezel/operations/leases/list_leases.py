@@ -8,6 +8,7 @@ from bezel.operations.context import Context
 from bezel.operations.leases.records import LeaseRecord, PlaceArguments, inventory, record_of
 from bezel.operations.redaction import cleaned
 from bezel.operations.results import Result
+from bezel.planner.base.money import rounded
 
 _HEADS = ("lease", "stack", "zone", "hardware", "state", "ends", "USD per hour", "address")
 _MOST = 200
@@ -55,4 +56,4 @@ def list_leases(context: Context, arguments: ListArguments) -> Leases:
 
 
 def _price(lease: LeaseRecord) -> str:
-    return "unknown" if lease.usd_per_hour is None else f"{lease.usd_per_hour:.2f}"
+    return "unknown" if lease.usd_per_hour is None else rounded(lease.usd_per_hour, 2)

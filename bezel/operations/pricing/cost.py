@@ -4,19 +4,18 @@ What a deployed stack has cost so far is `status`; other machines are `compare`.
 bezel.planner.cost.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
 
 from pydantic import Field
 
 from bezel.operations.context import Context
 from bezel.operations.plan import plan_of
 from bezel.operations.results import Arguments, Result, Usd, lines
-from bezel.planner import LeasePlan
-from bezel.planner.base.money import UNKNOWN
-
-_MONTH_HOURS = 730
+from bezel.catalog import Price as PriceRow
+from bezel.planner.base.money import UNKNOWN, Amount, Priced, rounded
+from bezel.planner.cost.lease_cost import LeaseTotal
+from bezel.planner.cost.service_cost import CostLine as PlannedLine
 
 
 class CostArguments(Arguments):
@@ -96,7 +95,7 @@ class Cost(Result):
         parts = [
             (
                 f"{each.quantity:g} x {each.item}",
-                f"{_usd(each.usd_per_hour)} per hour, {each.kind}: {each.source}, {each.as_of}",
+                f"{_usd(each.usd_per_hour)} per hour, {_basis(each)}",
             )
             for each in self.lines
         ]
@@ -110,58 +109,66 @@ def cost(context: Context, arguments: CostArguments) -> Cost:
         PlanError: The stack cannot be planned; holds every problem.
     """
     made, project = plan_of(context, arguments.stack)
-    given: Mapping[str, Any] = dict(made.as_output())["cost"]  # type: ignore[assignment]
-    is_lease = isinstance(made, LeasePlan)
-    monthly, saved = (
-        ("usd_per_month", "usd_per_month_saved_by_hours")
-        if is_lease
-        else ("usd_per_month_without_traffic", "usd_per_month_saved_by_schedule")
-    )
-    at_most = _amount(given["usd_per_hour_with_gateway" if is_lease else "usd_per_hour_all_instances"])
+    of, is_lease = made.cost, isinstance(made.cost, LeaseTotal)
+    if isinstance(of, LeaseTotal):
+        hourly, idle, month, saved = of.machines_hourly, of.machines_hourly, of.machines_monthly, of.monthly_saved
+        at_most, parts = None, (*of.by_zone.values(), *of.gateway_lines)
+    else:
+        hourly, idle, month = of.hourly, of.hourly_at_min, of.monthly_without_traffic
+        saved = None if of.average_min is None else of.monthly_saved
+        at_most, parts = of.monthly_at_max, of.lines
+    transfer, tokens = made.transfer(), made.token_cost
     return Cost(
         stack=arguments.stack,
         project=project,
-        usd_per_hour=_amount(given["usd_per_hour"]),
-        usd_per_hour_at_most=at_most,
-        usd_per_hour_idle=_amount(given["usd_per_hour" if is_lease else "usd_per_hour_min_instances"]),
-        usd_per_month_at_most=None if is_lease or at_most is None else at_most * _MONTH_HOURS,
-        usd_per_month_without_traffic=_amount(given.get(monthly)),
-        usd_per_month_saved=_amount(given.get(saved)),
-        usd_per_lease=_amount(given.get("usd_per_lease_with_gateway")),
-        lease_seconds=given.get("lease_seconds"),
-        usd_per_cold_start=_between(given.get("usd_per_cold_start")),
-        usd_of_transfer_per_cold_start=_amount(given["usd_of_transfer_per_cold_start"]),
-        usd_per_million_input_tokens=_between(given.get("usd_per_million_input_tokens")),
-        usd_per_million_output_tokens=_between(given.get("usd_per_million_output_tokens")),
-        tokens_basis=given.get("tokens_basis"),
-        lines=tuple(_line(line) for line in given["lines"]),
-        not_included=tuple(given["not_included"]),
-        missing=tuple(given.get("missing_rows") or ()),
+        usd_per_hour=_amount(hourly),
+        usd_per_hour_at_most=_amount(of.hourly_at_max),
+        usd_per_hour_idle=_amount(idle),
+        usd_per_month_at_most=_amount(at_most),
+        usd_per_month_without_traffic=_amount(month),
+        usd_per_month_saved=_amount(saved),
+        usd_per_lease=_amount(of.lease_at_max) if isinstance(of, LeaseTotal) else None,
+        lease_seconds=of.run_seconds if isinstance(of, LeaseTotal) else None,
+        usd_per_cold_start=_between([of.start(seconds) for seconds in made.start.seconds]),
+        usd_of_transfer_per_cold_start=Decimal(0) if transfer is None else _amount(transfer.usd),
+        usd_per_million_input_tokens=_between(tokens.input),
+        usd_per_million_output_tokens=_between(tokens.output),
+        tokens_basis=tokens.basis,
+        lines=tuple(_line(line) for line in parts),
+        not_included=of.not_included,
+        missing=of.missing,
     )
 
 
-def _line(line: Mapping[str, Any]) -> CostLine:
+def _line(line: PlannedLine) -> CostLine:
+    row = line.price if isinstance(line.price, PriceRow) else None
     return CostLine(
-        item=line["item"],
-        quantity=line["quantity"],
-        usd_per_hour=_amount(line["usd_per_hour"]),
-        kind=str(line.get("kind") or UNKNOWN),
-        source=str(line.get("source") or UNKNOWN),
-        as_of=str(line.get("as_of") or UNKNOWN),
+        item=line.item,
+        quantity=float(line.quantity),
+        usd_per_hour=_amount(line.hourly),
+        kind=line.kind,
+        source=row.source if row else "missing",
+        as_of=row.as_of if row else UNKNOWN,
     )
 
 
-def _between(ends: object) -> Range | None:
-    return Range(low=_amount(ends[0]), high=_amount(ends[1])) if isinstance(ends, list | tuple) else None
+def _between(ends: Sequence[Amount]) -> Range:
+    return Range(low=_amount(ends[0]), high=_amount(ends[1]))
 
 
-def _amount(value: object) -> Decimal | None:
-    """An amount of the plan's output; None for one that is unknown."""
-    return None if value is None or value == UNKNOWN else Decimal(repr(value))
+def _amount(amount: Amount | None) -> Decimal | None:
+    """USD with all digits: they are rounded where they are shown. None for an amount that is unknown, or for none."""
+    return amount.usd if isinstance(amount, Priced) else None
 
 
 def _usd(amount: Decimal | None) -> str:
-    return UNKNOWN if amount is None else f"{amount:.4g} USD" if 0 < amount < 1 else f"{amount:.2f} USD"
+    return UNKNOWN if amount is None else f"{rounded(amount, 4 if 0 < amount < 1 else 2)} USD"
+
+
+def _basis(line: CostLine) -> str:
+    """Kind, source and date of a price; a source that begins with its kind states it once."""
+    kind = "" if line.source.startswith(line.kind) else f"{line.kind}: "
+    return f"{kind}{line.source}, {line.as_of}"
 
 
 def _range(ends: Range | None) -> str | None:

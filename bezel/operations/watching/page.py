@@ -21,6 +21,7 @@ from bezel.operations.serving.metrics import Metrics, MetricsArguments, metrics
 from bezel.operations.status import StackStatus, newest_row, outside_rows, stack_status, time_left
 from bezel.operations.verdict import AS_DECLARED, verdict_text
 from bezel.operations.vllm_metrics.figures import Figure, shown
+from bezel.planner.base.money import rounded
 
 WIDTH = 80
 _NOTE = 300
@@ -92,9 +93,9 @@ class Watch(Result):
             for lease in status.leases
         ]
         hourly, so_far = status.usd_per_hour, status.usd_so_far
-        price = "unknown" if hourly is None else f"{hourly:.4f} USD/h with everything running"
+        price = "unknown" if hourly is None else f"{rounded(hourly, 4)} USD/h with everything running"
         rows.append(("price", price))
-        rows.append(("cost so far", "unknown" if so_far is None else f"{so_far:.4f} USD"))
+        rows.append(("cost so far", "unknown" if so_far is None else f"{rounded(so_far, 4)} USD"))
         return found + [line for name, value in rows for line in _folded(f"{name:<12}  {value}")]
 
     def _of_metrics(self) -> list[str]:

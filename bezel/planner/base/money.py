@@ -68,9 +68,17 @@ def figure(amount: Amount, digits: int) -> float | str:
 
 def text(amount: Amount, digits: int) -> str:
     """The same as text, with trailing zeros."""
-    if isinstance(amount, Unpriced):
-        return UNKNOWN
-    return str(amount.usd.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_HALF_UP))
+    return UNKNOWN if isinstance(amount, Unpriced) else rounded(amount.usd, digits)
+
+
+def rounded(usd: Decimal, digits: int) -> str:
+    """USD as text, half up. The only rounding of money: of an amount that was not rounded before, where it is shown."""
+    return str(usd.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_HALF_UP))
+
+
+def exact(usd: Decimal) -> str:
+    """USD as text with all its digits, for a document that others compute with."""
+    return f"{usd.normalize():f}"
 
 
 def at_least(amount: Priced) -> Decimal:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from bezel.catalog import Price, price
 from bezel.errors import Problem
-from bezel.planner.base.money import UNKNOWN, Amount, Priced, Unpriced, at_least, figure, lasting, times, total
+from bezel.planner.base.money import UNKNOWN, Amount, Priced, Unpriced, at_least, figure, lasting, rounded, times, total
 from bezel.planner.base.problems import setting
 from bezel.planner.base.repairs import to_number
 from bezel.planner.cost.price_rows import UnpricedProblem, rows_to_add
@@ -120,6 +120,11 @@ class Cost:
     def monthly_always_on(self) -> Amount:
         """One instance running all month (730 h)."""
         return times(self.hourly, HOURS_PER_MONTH)
+
+    @property
+    def monthly_at_max(self) -> Amount:
+        """All instances running all month."""
+        return times(self.hourly_at_max, HOURS_PER_MONTH)
 
     @property
     def monthly_without_traffic(self) -> Amount:
@@ -273,6 +278,6 @@ def check_idle_cost(cost: Cost, *, environment: str, limit: float | None) -> Ite
         yield Problem(
             setting("scaling.min_instances" if cost.average_min is None else "scaling.schedule"),
             cost.min_instances,
-            f"without traffic it costs {idle.usd:.4f} USD per hour{in_schedule}, {month.usd:.2f} per month; {bound}.",
+            f"without traffic it costs {rounded(idle.usd, 4)} USD per hour{in_schedule}, {rounded(month.usd, 2)} per month; {bound}.",
             f"{zero}, or {spend}{prod}.",
         )

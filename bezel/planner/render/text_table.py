@@ -63,7 +63,7 @@ def gpu_memory_rows(fit: MemoryFit, accelerator: str) -> Iterable[Row]:
     yield "context, kernels, graphs", gib(fit.fixed_bytes), f"{as_gib(CUDA_PART_BYTES):g} GiB each, {CUDA_SOURCE}"
     yield "KV cache", gib(fit.kv_available_bytes), "the rest"
     yield f"one sequence of {fit.max_model_len}", gib(fit.kv_sequence_bytes), COMPUTED
-    yield "such sequences at a time", fit.full_context_sequences, f"vLLM will log {fit.reported_concurrency:.2f}x"
+    yield "such sequences at a time", fit.full_context_sequences, logged_concurrency(fit)
     for part in fit.host_parts:
         yield f"host, {part.option}", gib(part.needed_bytes), f"{gib(part.asked_bytes)} asked for; an upper bound"
     for unknown in fit.host_not_checked:
@@ -72,6 +72,17 @@ def gpu_memory_rows(fit: MemoryFit, accelerator: str) -> Iterable[Row]:
         "host at its peak" if fit.host_parts else "host while loading",
         gib(fit.host_needed_bytes),
         f"of {gib(fit.host_bytes)}, estimated",
+    )
+
+
+def logged_concurrency(fit: MemoryFit) -> str:
+    """What vLLM logs as its maximum concurrency, and why that is not the number of sequences."""
+    logged = f"vLLM will log {fit.reported_concurrency:.2f}x"
+    if fit.kv_start_bytes <= fit.kv_sequence_bytes:
+        return logged
+    return (
+        f"{logged}: it counts each as while its prompt is computed, {gib(fit.kv_start_bytes)}, not the "
+        f"{gib(fit.kv_sequence_bytes)} that it keeps"
     )
 
 

@@ -16,7 +16,7 @@ from bezel.bench.audit.checks.relation import Relation, judged, unjudged
 from bezel.bench.audit.figure import Figure
 from bezel.bench.audit.findings import TOTALS, Finding, Open, Rule
 from bezel.bench.audit.readers.requests import COMPLETED, OUTPUT_TOTAL, PROMPT_TOTAL
-from bezel.bench.audit.table import INPUT, OUTPUT, REQUESTS, TOTAL, Row, Table
+from bezel.bench.audit.table import INPUT, OUTPUT, OUTPUT_LENGTH, PROMPT_LENGTH, REQUESTS, TOTAL, Row, Table
 
 _RECOUNTED = 0.01
 _RECOUNTED_TIME = 0.03  # a latency may end a little later than the last listed token
@@ -52,9 +52,16 @@ def tolerance(row: Row) -> float:
     clock = row.clock
     if clock is None:
         return 0.0
-    edges = (row.users or row.in_flight or 1) / row.completed if clock.edges and row.completed else 0.0
+    edges = _edges(row) if clock.edges and row.completed else 0.0
     failed = (row.failed or 0) / row.requests if row.requests else 0.0
     return clock.within + edges + (failed if not clock.whole else 0.0)
+
+
+def _edges(row: Row) -> float:
+    """Return the share of a load at its ends: what runs at once, or the longest request, of all requests."""
+    lengths = [row.spreads[name] for name in (PROMPT_LENGTH, OUTPUT_LENGTH) if name in row.spreads]
+    longest = max((each.most / each.mean for each in lengths if each.most and each.mean), default=1.0)
+    return max(row.users or row.in_flight or 1.0, longest) / max(1, (row.completed or 1) - 1)
 
 
 def _of_duration(row: Row) -> float:

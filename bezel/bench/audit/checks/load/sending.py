@@ -20,7 +20,6 @@ _SENT = 0.98
 _COMPLETED = 0.90
 _CHANCE = 4.0  # standard deviations of a Poisson number of requests
 _DELAY, _SHARE_OF_TTFT = 0.010, 0.05
-_TAIL_REQUESTS = 3.0  # mean latencies that the last request may take
 _OFFERED = Rule(TOTALS, "recompute the rates from the single requests; one of the two is of another load")
 _SATURATED = Rule(QUEUES, "offer less than is completed, or report it as overloaded: its latencies have no steady value")
 _SENDING = Rule(
@@ -35,7 +34,10 @@ def find(table: Table) -> Iterator[Finding | Open]:
     yield from _SENDING.judged("contradiction", table.statements(), _more_than_requested, where=True)
     yield from _SENDING.judged("suspect", table.statements(), _not_sent, where=True)
     for source in table.sources:
-        at_rate = [row for row in source.rows if row.rate]
+        at_rate = [row for row in source.rows if row.rate and not row.users]
+        if at_rate and all(_longest(row) is None for row in at_rate):
+            text = "offered/s = completed/s: it lacks the longest e2e, or its mean with its standard deviation"
+            yield Open((QUEUES,), source.item, text)
         lacking = [row for row in at_rate if row.sent_rate is None and row.delay is None]
         if at_rate and len(lacking) == len(at_rate):
             text = "sent/s = requested/s: it states neither the rate of sending nor the wait before it"
@@ -59,12 +61,8 @@ def _more_than_offered(row: Row) -> str | None:
 
 def _less_than_offered(row: Row) -> str | None:
     rate, completed, chance = row.rate, row.figure(REQUESTS), _chance(row)
-    number, e2e = row.planned or row.requests, row.figure("e2e")
-    if not rate or not completed or row.users or chance is None or not number or row.clock is None:
-        return None
-    longest = row.spreads["e2e"].most if "e2e" in row.spreads else None
-    last = longest or (_TAIL_REQUESTS * e2e.value if e2e else None)
-    if last is None:
+    number, last = row.planned or row.requests, _longest(row)
+    if not rate or not completed or row.users or chance is None or not number or row.clock is None or last is None:
         return None
     fastest = number / (number / rate * (1 + chance) + last)
     share = (row.completed or number) / number
@@ -74,6 +72,17 @@ def _less_than_offered(row: Row) -> str | None:
         f"{completed.value:,.4g} of {rate:,.4g} requests/s offered were completed: the rest waited, and the latencies "
         "depend on how long that went on"
     )
+
+
+def _longest(row: Row) -> float | None:
+    """Return the longest e2e of a load: as stated, or the most that mean and standard deviation allow."""
+    spread = row.spreads.get("e2e")
+    if spread is None or spread.most is not None or spread.mean is None:
+        return spread.most if spread else None
+    number = row.completed
+    if spread.deviation is None or not number:
+        return None
+    return spread.mean + spread.deviation * math.sqrt(number)
 
 
 def _more_than_requested(row: Row) -> str | None:
