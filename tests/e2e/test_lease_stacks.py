@@ -74,7 +74,7 @@ def test_a_lease_moves_on_serves_behind_its_gateway_and_leaves_nothing(checkout:
     assert text.index("europe-west4-a: requested ") < text.index("us-east5-a: requested ")
     for words in ("then us-east5-a", "us-east5-a: ACTIVE", "healthy running"):
         assert words in text, words
-    assert "5.40 USD per hour and 21.60 USD for 4 h of accelerators; with the gateway at most 5.58 USD" in text
+    assert "5.4000 USD per hour and 21.60 USD for 4 h of accelerators; with the gateway at most 5.5818 USD" in text
     (lease,) = outputs["leases"].values()
     assert (lease["state"], lease["zone"]) == ("active", "us-east5-a")
     assert lease["cost"]["at_end_usd"] == 21.6

@@ -10,11 +10,12 @@ from bezel.bench.report.figure import Table
 from bezel.bench.report.format import STATES, UNKNOWN, number, percent, shortened, span
 from bezel.bench.report.load_figures import COST, OFFERED, THROUGHPUT
 from bezel.bench.report.series import Spot, Subject
-from bezel.bench.result.document import Check, Numbers, Result
+from bezel.bench.result.document import Check, Result
 
 _FIGURES = (THROUGHPUT, "ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99", "goodput", COST)
 _UNITS = {THROUGHPUT: "tokens/s", "goodput": "requests/s", COST: "USD"}
 _LONG = 300
+_FULL = ("saturated", "queueing", "client_limited")
 
 
 def best(subject: Subject) -> Spot | None:
@@ -44,6 +45,16 @@ def representative_load(subject: Subject) -> tuple[Spot | None, str]:
     return spot, "none named: one load was measured" if single_load else "none named: no plateau was seen"
 
 
+def measured_load(subject: Subject) -> Spot | None:
+    """Return the load that a page shows figures of: the representative one, else the highest throughput of a full load.
+
+    An overloaded server has true figures too, and one behind a limited client; a failed load has none to rely on.
+    """
+    spot, _ = representative_load(subject)
+    full = (spot for spot in subject.spots if spot.state in _FULL and spot.value(THROUGHPUT) is not None)
+    return spot or _highest(full)
+
+
 def _good(subject: Subject) -> list[Spot]:
     return [spot for spot in subject.spots if spot.state == "ok" and spot.value(THROUGHPUT) is not None]
 
@@ -61,20 +72,20 @@ def summary(subjects: Sequence[Subject]) -> Table:
     words = (
         "Best load: the ok one of the highest throughput, of the knees behind which a plateau was seen, or the highest "
         "within limits. Without one the figures are at the highest throughput that was measured, which more load may "
-        "exceed. Failed requests are over all loads of a server."
+        "exceed; of a server without an ok load they are those of a load in the state named. Failed requests are over all loads of a server."
     )
     return Table("Summary", ["server", *(subject.label for subject in subjects)], rows, words)
 
 
 def _summarised(subject: Subject) -> list[str]:
-    spot, named = representative_load(subject)
+    (_, named), spot = representative_load(subject), measured_load(subject)
     about = subject.result.manifest
     chips = f"{about.platform.chips} x " if about.platform.chips and about.platform.chips > 1 else ""
     hardware = f"{chips}{about.platform.accelerator}" if about.platform.accelerator else UNKNOWN
     figures = [UNKNOWN if spot is None else number(spot.value(name)) for name in _FIGURES]
     requests, failed = _sent(subject.spots)
     share = f"{number(failed)} of {number(requests)} ({percent(failed / requests)})" if requests else "none sent"
-    where = "none" if spot is None else _where(spot)
+    where = "none" if spot is None else _where(spot) + ("" if spot.state == "ok" else f" ({STATES[spot.state]})")
     return [subject.result.nature, about.model, hardware, named, where, *figures, share]
 
 
@@ -123,9 +134,9 @@ def fired(subjects: Sequence[Subject]) -> Table | None:
     order = {"failed": 0, "suspect": 1, "unknown": 2}
     rows = []
     for (state, name, label, _), entries in sorted(groups.items(), key=lambda one: (order[one[0][0]], *one[0][1:])):
-        first = entries[0][1]
-        text = f"{first.text}{_arithmetic(first.numbers)}"
-        rows.append([state, name, label, _places([spot for spot, _ in entries]), shortened(plain(text), _LONG)])
+        # The text has the arithmetic in words; the numbers by their internal names are in the JSON document.
+        text = shortened(plain(entries[0][1].text), _LONG)
+        rows.append([state, name.replace("_", " "), label, _places([spot for spot, _ in entries]), text])
     note = "A failed check fails its cell. Of several equal ones the first is shown."
     head = ["state", "check", "server", "loads", "result"]
     return _lone(Table("Checks that did not pass", head, rows, note), subjects) if rows else None
@@ -248,11 +259,6 @@ def _where(spot: Spot) -> str:
 def _places(spots: list[Spot]) -> str:
     names = list(dict.fromkeys(_where(spot) for spot in spots))
     return "; ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-
-
-def _arithmetic(numbers: Numbers) -> str:
-    parts = [f"{name} {value if isinstance(value, str) else number(value)}" for name, value in numbers.items()]
-    return f" ({', '.join(parts)})" if parts else ""
 
 
 def _sent(spots: Iterable[Spot]) -> tuple[int, int]:

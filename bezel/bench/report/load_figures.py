@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bezel.bench.report.charts.axes import Axis
+from bezel.bench.report.charts.axes import Axis, without_outlier
 from bezel.bench.report.charts.plot import Chart, Dot, Line
 from bezel.bench.report.figure import Figure, Table
 from bezel.bench.report.format import MARKS, STATES, UNKNOWN, number, percent, span
@@ -138,11 +138,27 @@ def _against(curves: list[Curve], note: str, missing: list[str]) -> list[Figure 
             continue
         words = [f"Marker: {metric}_p50, bar: up to {metric}_p99. Beside a marker: {_unit(curves)}."]
         words += _words(curves, note)
-        y = Axis(f"{metric}, ms", log=True)
+        dots = [dot for line in lines for dot in line.dots]
+        low, high = without_outlier([[dot.y, *([dot.high] if dot.high else [])] for dot in dots])
+        words += _beyond(dots, metric, low, high)
+        y = Axis(f"{metric}, ms", log=True, low=low, high=high)
         chart = Chart(title, " ".join(words), lines, Axis(f"{THROUGHPUT}, tokens/s", low=0.0), y)
         table = _table(title, curves, (THROUGHPUT, f"{metric}_p50", f"{metric}_p90", f"{metric}_p99"))
         figures.append(Figure(name, title, _kind(curves), words, chart, table))
     return figures
+
+
+def _beyond(dots: Sequence[Dot], metric: str, low: float | None, high: float | None) -> list[str]:
+    """Return a sentence on each value that is beyond an end of the axis, and drawn at that end."""
+    words = []
+    for dot in dots:
+        name, value = (f"{metric}_p50", dot.y)
+        if high is not None and dot.y <= high and dot.high is not None and dot.high > high:
+            name, value = f"{metric}_p99", dot.high
+        if (high is not None and value > high) or (low is not None and value < low):
+            side = "above" if high is not None and value > high else "below"
+            words.append(f"Beyond the axis, drawn at its end: {name} of {number(value)} ms {side} it, at {dot.label}.")
+    return words
 
 
 def _cost(curves: list[Curve], note: str, missing: list[str]) -> list[Figure | None]:

@@ -3,14 +3,14 @@
 Its Content-Security-Policy forbids scripts and requests, in case one were ever injected.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from xml.etree.ElementTree import Element
 
 from bezel.bench.report.charts.html import Node, add, el, html
 from bezel.bench.report.charts.style import page as style
-from bezel.bench.report.facts import representative_load
+from bezel.bench.report.facts import measured_load, representative_load
 from bezel.bench.report.figure import Figure, Table, is_number
-from bezel.bench.report.format import UNKNOWN, number, percent
+from bezel.bench.report.format import STATES, UNKNOWN, number, percent
 from bezel.bench.report.load_figures import COST, THROUGHPUT
 from bezel.bench.report.report import Report
 from bezel.bench.report.series import Subject
@@ -18,7 +18,9 @@ from bezel.bench.report.series import Subject
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 _WIDE, _BROAD, _NARROW = 540.0, 1100.0, 318.0
 _ALWAYS_OPEN = 30
+_NARROW_COLUMNS = 3  # that a phone has room for
 _FINDINGS = 5
+_TILES = ((THROUGHPUT, "tokens/s"), ("ttft_p50", "ms"), ("ttft_p99", "ms"), ("tpot_p50", "ms"), (COST, "USD"))
 
 
 def as_page(report: Report) -> str:
@@ -102,7 +104,7 @@ def _footer(report: Report) -> Element:
 
 def _tiles(subject: Subject) -> Element:
     """Return the figures of one server at its best load, or else at the highest measured throughput."""
-    spot, named = representative_load(subject)
+    (_, named), spot = representative_load(subject), measured_load(subject)
     requests, failed = sum(load.requests for load in subject.spots), sum(load.failed for load in subject.spots)
     ok = sum(load.state == "ok" for load in subject.spots)
     tiles = [("Loads ok", str(ok), f"of {len(subject.spots)}")]
@@ -110,18 +112,15 @@ def _tiles(subject: Subject) -> Element:
                f"{number(failed)} of {number(requests)}" if requests else "")]  # fmt: skip
     if spot:
         where = "" if spot.context is None else f"context {number(spot.context)}"
-        if named.startswith("none"):
+        if spot.state != "ok":
+            tiles += [("Best load", "none", named.removeprefix("none "))]
+            tiles += [(f"Figures of a load that is {STATES[spot.state]}", spot.load_text, where)]
+        elif named.startswith("none"):
             tiles += [("Best load", "none", named.removeprefix("none "))]
             tiles += [("Highest throughput measured at", spot.load_text, where)]
         else:
             tiles += [("Best load that is ok", spot.load_text, where)]
-    for name, unit in (
-        (THROUGHPUT, "tokens/s"),
-        ("ttft_p50", "ms"),
-        ("ttft_p99", "ms"),
-        ("tpot_p50", "ms"),
-        (COST, "USD"),
-    ):
+    for name, unit in _TILES if spot else ():
         value = spot.value(name) if spot else None
         tiles.append((f"{name}, there", number(value), unit if value is not None else ""))
     return el(
@@ -160,19 +159,25 @@ def _long(table: Table) -> Element:
 
 def _table(table: Table, kind: str = "") -> Element:
     head = el("tr", {}, *(el("th", {"scope": "col"}, *_broken(name)) for name in table.head))
-    rows = [_row(row, kind) for row in table.rows]
+    # On a phone a row is a block of named values; the roles keep it a table for a screen reader.
+    stacked = kind != "pairs" and len(table.head) > _NARROW_COLUMNS
+    rows = [_row(row, kind, table.head if stacked else ()) for row in table.rows]
     named = [el("caption", {}, table.note)] if table.note else []
-    made = el("table", {"class": kind} if kind else {}, *named, el("thead", {}, head), el("tbody", {}, *rows))
+    classes = {"class": kind or "stacked", "role": "table"} if kind or stacked else {}
+    made = el("table", classes, *named, el("thead", {}, head), el("tbody", {}, *rows))
     return el("div", {"class": "scroll", "role": "region", "aria-label": table.title, "tabindex": 0}, made)
 
 
-def _row(row: Iterable[str], kind: str) -> Element:
+def _row(row: Iterable[str], kind: str, heads: Sequence[str]) -> Element:
     first, *others = row
-    cells = [el("th", {"scope": "row", **({"class": "failed"} if first == "failed" else {})}, *_broken(first))]
-    for text in others:
+    role = {"role": "cell"} if heads else {}
+    head = {"scope": "row", **({"class": "failed"} if first == "failed" else {})}
+    cells = [el("th", {**head, **({"role": "rowheader"} if heads else {})}, *_broken(first))]
+    for place, text in enumerate(others, start=1):
         right = kind != "pairs" and (is_number(text) or text == UNKNOWN) and len(text) < 32
-        cells.append(el("td", {"class": "n"} if right else {}, text))
-    return el("tr", {}, *cells)
+        name = {"data-name": heads[place]} if heads else {}
+        cells.append(el("td", {**({"class": "n"} if right else {}), **role, **name}, text))
+    return el("tr", {"role": "row"} if heads else {}, *cells)
 
 
 def _broken(name: str) -> Iterator[Node]:

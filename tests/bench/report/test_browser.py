@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from bezel.bench.report.charts.palette import DARK, LIGHT, rgb
 from bezel.bench.report.page import as_page
 from bezel.bench.report.report import report_of
-from tests.support.bench.results import HOSTILE, drafts, failed, line, sweep
+from tests.support.bench.results import HOSTILE, drafts, failed, line, saturated, sweep
 
 pytestmark = pytest.mark.slow
 CHROMIUM = Path(sys.executable).parent / "chromium"
@@ -23,9 +23,22 @@ PAGES = {
     "drafts": [drafts],
     "failed": [failed],
     "hostile": [lambda: failed(text=HOSTILE)],
+    "saturated": [lambda: saturated(tails=(26.0, 27.0, 4000.0, 39.0))],
     "pair": [lambda: line("12B on L4", "nvidia-l4", 1.0), lambda: line("12B on RTX", "rtx-pro-6000", 3.1, price=None)],
 }
-NARROW, WIDE = 360, 1280
+NARROW, PHONE, WIDE = 360, 390, 1280
+# What leaves the page to the right, or is wider than what it scrolls in, at any depth, folded parts opened.
+CUT = """() => {
+  document.querySelectorAll('details').forEach(one => { one.open = true; });
+  const wide = document.documentElement.clientWidth, cut = [];
+  for (const one of document.querySelectorAll('svg, table:not(.pairs), td, th, text')) {
+    const box = one.getBoundingClientRect();
+    if (box.width > 0 && box.left >= 0 && box.right > wide + 1) cut.push(one.outerHTML.slice(0, 90));
+  }
+  for (const one of document.querySelectorAll('.draw, .scroll'))
+    if (one.scrollWidth > one.clientWidth + 1 && !one.querySelector('table.pairs')) cut.push(one.outerHTML.slice(0, 90));
+  return cut;
+}"""
 # What a reader cannot see or would stumble over, found in the page itself.
 FAULTS = """() => {
   const faults = [], wide = document.documentElement.clientWidth;
@@ -108,6 +121,26 @@ def test_every_chart_is_drawn_and_no_text_is_lost(opened: Callable[..., Page], n
     page = opened(name, width)
     assert page.locator("figure").count() >= 2
     assert page.evaluate(FAULTS) == []
+
+
+@pytest.mark.parametrize("width", [NARROW, PHONE])
+@pytest.mark.parametrize("name", PAGES)
+def test_nothing_is_cut_on_a_phone(opened: Callable[..., Page], name: str, width: int) -> None:
+    assert opened(name, width).evaluate(CUT) == []
+
+
+def test_a_table_that_is_cut_would_be_found(opened: Callable[..., Page]) -> None:
+    page = opened("sweep", PHONE)
+    page.evaluate("() => document.querySelectorAll('table').forEach(one => one.classList.remove('stacked'))")
+    assert page.evaluate(CUT)
+
+
+def test_a_stacked_table_names_each_of_its_values(opened: Callable[..., Page]) -> None:
+    page = opened("sweep", PHONE)
+    names = page.evaluate("""() => [...document.querySelectorAll('#loads td')]
+      .filter(one => getComputedStyle(one, '::before').content.length < 3).length""")
+    assert names == 0
+    assert page.locator("#loads table[role=table] tr[role=row] td[role=cell]").count() > 10
 
 
 def test_a_text_that_is_lost_or_covered_would_be_found(opened: Callable[..., Page]) -> None:

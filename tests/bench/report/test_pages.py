@@ -25,7 +25,7 @@ from bezel.bench.report.sweep_figures import grid_figures
 from bezel.bench.result.document import Cell, Finding, Result, ServerSeries
 from bezel.bench.result.records import Histogram
 from tests.support.bench.colour_vision import SIGHTS, distance, perceived
-from tests.support.bench.results import HOSTILE, METRIC, bare, cell, drafts, failed, line, manifest, sweep
+from tests.support.bench.results import HOSTILE, METRIC, bare, cell, check, drafts, failed, line, manifest, saturated, sweep
 
 JUST_APART, READABLE, VISIBLE = 0.07, 4.5, 3.0
 
@@ -226,7 +226,7 @@ def test_checks_that_fired_come_first_and_failed_ones_warn() -> None:
     report = report_of([failed()])
     fired = next(table for table in report.trouble if table.title == "Checks that did not pass")
     assert [row[0] for row in fired.rows] == ["failed", "unknown"]
-    assert "failed 70, sent 200" in fired.rows[0][-1]
+    assert fired.rows[0][-1] == "the server answered 503: no available instance", "no number by its internal name"
     assert any("1 checks failed" in warning for warning in report.warnings)
     quiet = report_of([line("one", "nvidia-l4", 1.0)])
     assert quiet.trouble == []
@@ -406,3 +406,64 @@ def test_a_figure_that_the_server_does_not_report_is_not_drawn_and_a_single_read
     made = report_of([_run(cell(128, 4, server_series=single))])
     assert not [figure for figure in made.figures if figure.name.startswith("server")]
     assert any("metrics over time" in text for text in made.missing)
+
+
+def test_tiles_of_a_saturated_run_have_the_figures_of_its_highest_load() -> None:
+    page = as_page(report_of([saturated()]))
+    tiles = page[page.index('<dl class="tiles">') : page.index("</dl>")]
+    assert "Figures of a load that is saturated: its queue grew" in tiles
+    assert "unknown" not in tiles
+    assert "<dd>8 users " in tiles
+    assert "no load is ok" in page, "it is warned of all the same"
+
+
+def test_tiles_of_a_failed_run_have_no_figures_at_all() -> None:
+    page = as_page(report_of([failed()]))
+    tiles = page[page.index('<dl class="tiles">') : page.index("</dl>")]
+    assert "there" not in tiles
+    assert "unknown" not in tiles
+
+
+@pytest.mark.parametrize(
+    ("paces", "tails", "low", "high"),
+    [
+        ((20.0, 21.0, 24.0, 30.0), (), None, None),
+        ((20.0, 21.0, 24.0, 30.0), (26.0, 27.0, 4000.0, 39.0), None, 39.0 * 1.25),
+        ((20.0, 21.0, 24.0, 3000.0), (26.0, 27.0, 31.0, 3100.0), None, 31.0 * 1.25),
+        ((0.05, 21.0, 24.0, 30.0), (0.06, 27.0, 31.0, 39.0), 21.0 / 1.25, None),
+        ((20.0, 60.0, 180.0, 540.0), (), None, None),
+    ],
+)
+def test_an_outlier_does_not_take_the_axis_of_tpot_over(
+    paces: tuple[float, ...], tails: tuple[float, ...], low: float | None, high: float | None
+) -> None:
+    report = report_of([saturated(paces=paces, tails=tails)])
+    (figure,) = (one for one in report.figures if one.name == "pace")
+    axis = figure.picture.y
+    assert axis.low == (None if low is None else pytest.approx(low))
+    assert axis.high == (None if high is None else pytest.approx(high))
+    said = [text for text in figure.caption if text.startswith("Beyond the axis")]
+    assert len(said) == (low is not None or high is not None)
+
+
+@pytest.mark.parametrize("name", ["unique_prompts", "steady_state", "counters"])
+def test_text_of_a_check_shows_no_internal_name(name: str) -> None:
+    numbers = {"looked_at": 200, "cached_share": 0.02, "drift_of_e2e": 0.31}
+    found = check(name, "suspect", "e2e drifts by +31% over the part that counts", **numbers)
+    result = line("a", "nvidia-l4", 1.0)
+    cells = [result.cells[0].model_copy(update={"checks": [found]}), *result.cells[1:]]
+    report = report_of([result.model_copy(update={"cells": cells})])
+    fired = next(table for table in report.trouble if table.title == "Checks that did not pass")
+    shown = " ".join(" ".join(row) for row in fired.rows)
+    assert "e2e drifts by +31%" in shown
+    assert "_" not in shown
+
+
+def test_a_narrow_map_has_its_columns_in_bands() -> None:
+    figure = next(one for one in report_of([sweep()]).figures if one.name == "heat")
+    narrow, wide = figure.picture.drawn(318.0), figure.picture.drawn(1100.0)
+    assert narrow.get("width") == "318"
+    assert wide.get("width") == "1100"
+    loads = {"1", "2", "4", "8", "16", "32", "64", "128", "256", "512"}
+    for picture in (narrow, wide):
+        assert loads <= {each.text for each in picture.iter("text")}

@@ -184,6 +184,20 @@ def line(
                                   "cells": cells, "findings": [knee]})  # fmt: skip
 
 
+def saturated(*, paces: tuple[float, ...] = (20.0, 21.0, 24.0, 30.0), tails: tuple[float, ...] = ()) -> Result:
+    """An open loop of which every rate was more than the server completes; `paces` are the tpot_p50 of the rates."""
+    cells = []
+    for place, pace in enumerate(paces):
+        one = cell(1024, 2**place, state="saturated", reason="each section of the load waits longer than the one before")
+        top = tails[place] if tails else 1.3 * pace
+        tpot = {"tpot_p50": Metric(value=pace, unit="ms"), "tpot_p90": Metric(value=1.1 * pace, unit="ms"),
+                "tpot_p99": Metric(value=top, unit="ms")}  # fmt: skip
+        cells.append(one.model_copy(update={"metrics": one.metrics | tpot}))
+    about = manifest("Overloaded", "nvidia-l4", price=1.0465)
+    return Result.model_validate({"schema": "bezel.bench/1", "kind": "sweep", "nature": "measured", "manifest": about,
+                                  "cells": cells})  # fmt: skip
+
+
 def drafts() -> Result:
     """A comparison of 0, 2 and 4 draft tokens, in three rounds."""
     arms = {"spec_tokens=0": (1.0, None), "spec_tokens=2": (1.35, [0.81, 0.62]),

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from bezel.bench.report.format import rounded_up
 
 
+_FEWEST, _TIMES, _ROOM = 3, 3.0, 1.25
+
+
 @dataclass(frozen=True)
 class Axis:
     """One axis of a chart.
@@ -68,6 +71,33 @@ def scale(axis: Axis, values: Sequence[float], begin: float, end: float) -> Scal
     if axis.high is None:
         high = _upper(high if high > low else low + 1.0)
     return Scale(axis, low, high, begin, end)
+
+
+def without_outlier(values: Sequence[Sequence[float]]) -> tuple[float | None, float | None]:
+    """Return the ends of a logarithmic axis that one value does not take over; None for an end that fits all.
+
+    An outlier is one dot, or the end of its bar, that would take more than half of the axis for itself, and is at least
+    three times beyond all others.
+
+    Args:
+        values: The values of each dot, its own first, then the end of its bar; all above 0.
+    """
+    if len(values) < _FEWEST:
+        return None, None
+    high = _beyond(values)
+    low = _beyond([[1 / value for value in dot] for dot in values])
+    return (None if low is None else 1 / low), high
+
+
+def _beyond(values: Sequence[Sequence[float]]) -> float | None:
+    """Return the upper end of an axis that leaves its one outlier out; None where there is none."""
+    largest = max(range(len(values)), key=lambda place: max(values[place]))
+    others = [value for place, dot in enumerate(values) if place != largest for value in dot]
+    for beyond, rest in ((values[largest][0], others), (max(values[largest]), [*others, values[largest][0]])):
+        gap, span = math.log(beyond / max(rest)), math.log(max(rest) / min(rest))
+        if gap > max(math.log(_TIMES), span):
+            return max(rest) * _ROOM
+    return None
 
 
 def _upper(value: float) -> float:

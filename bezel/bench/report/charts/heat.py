@@ -16,6 +16,7 @@ from bezel.bench.report.charts.plot import canvas, text
 from bezel.bench.report.format import MARKS, STATES, compact
 
 _LEFT, _TOP, _BELOW, _GAP = 52.0, 40.0, 62.0, 1.0
+_DOWN, _NARROWEST, _LOADS = 29.0, 44.0, 30.0  # height and least width of a cell, room for the loads below a band
 LEGEND = (
     *(("", "measured"), ("~", "inferred")),
     *((mark, STATES[state].partition(":")[0]) for state, mark in MARKS.items()),
@@ -51,34 +52,44 @@ class HeatMap:
     boxes: Mapping[tuple[int, float], Box]
 
     def drawn(self, width: float) -> Element:
-        """Draw the map at the given width if its cells have room for their figures, else wider."""
-        across = max(44.0, min(90.0, (width - _LEFT - 4) / len(self.columns)))
-        down = 29.0
-        whole = max(width, _LEFT + across * len(self.columns) + 4)
+        """Draw the map at a width: as many columns beside each other as have room, the others in bands below."""
+        most = max(1, int((width - _LEFT - 4) / _NARROWEST))
+        count = math.ceil(len(self.columns) / most)
+        bands = [self.columns[len(self.columns) * at // count : len(self.columns) * (at + 1) // count] for at in range(count)]
+        across = max(_NARROWEST, min(90.0, (width - _LEFT - 4) / max(map(len, bands), default=1)))
         used = {"~" if box.inferred else box.mark for box in self.boxes.values()}
         states = [(mark, name) for mark, name in LEGEND if mark in used]
         keys = legend([name for _, name in states], width)
-        base = _TOP + down * len(self.rows)
-        picture = canvas(self.title, self.description, whole, base + _BELOW - 12 + 22 * (keys[-1][1] + 1))
+        band = _DOWN * len(self.rows) + _LOADS
+        base = _TOP + band * len(bands) - _LOADS
+        picture = canvas(self.title, self.description, width, base + _BELOW - 12 + 22 * (keys[-1][1] + 1))
         add(picture, text(2, 13, "context, tokens ↓", "b"), text(_LEFT, 30, f"{self.columns_title} →", "b"))
         values = [box.value for box in self.boxes.values() if box.value is not None]
         low, high = (min(values), max(values)) if values else (0.0, 1.0)
-        for place, row in enumerate(self.rows):
-            middle = _TOP + down * (place + 0.5)
-            add(picture, text(_LEFT - 6, middle + 4, f"{row:,}" if row < 100_000 else compact(row), "soft", "end"))
-            for column, load in enumerate(self.columns):
-                box = self.boxes.get((row, load), Box(None, "·", tooltip="not measured"))
-                share = 0.5 if box.value is None else self._share(box.value, low, high)
-                corner = (_LEFT + across * column, _TOP + down * place)
-                add(picture, _box(box, share, *corner, across - _GAP, down - _GAP))
-        for column, load in enumerate(self.columns):
-            add(picture, text(_LEFT + across * (column + 0.5), base + 15, compact(load), "soft", "middle"))
+        for place, columns in enumerate(bands):
+            add(picture, *self._band(columns, _TOP + band * place, across, low, high))
         add(picture, *_bar(low, high, self.unit, base + 26, " (log scale)" if self.log else "") if values else ())
         for (mark, name), (left, line) in zip(states, keys, strict=True):
             middle = base + 56 + 22 * line
             box = Box(1.0, inferred=mark == "~") if mark in ("", "~") else Box(None, mark)
             add(picture, _box(box, 0.5, left, middle - 8, 24, 16), text(left + 30, middle + 4, name))
         return picture
+
+    def _band(self, columns: Sequence[float], top: float, across: float, low: float, high: float) -> list[Element]:
+        """Return the cells of some columns, with the names of their rows and loads."""
+        drawn = []
+        for place, row in enumerate(self.rows):
+            middle = top + _DOWN * (place + 0.5)
+            drawn.append(text(_LEFT - 6, middle + 4, f"{row:,}" if row < 100_000 else compact(row), "soft", "end"))
+            for column, load in enumerate(columns):
+                box = self.boxes.get((row, load), Box(None, "·", tooltip="not measured"))
+                share = 0.5 if box.value is None else self._share(box.value, low, high)
+                corner = (_LEFT + across * column, top + _DOWN * place)
+                drawn.append(_box(box, share, *corner, across - _GAP, _DOWN - _GAP))
+        for column, load in enumerate(columns):
+            middle, below = _LEFT + across * (column + 0.5), top + _DOWN * len(self.rows) + 15
+            drawn.append(text(middle, below, compact(load), "soft", "middle"))
+        return drawn
 
     def _share(self, value: float, low: float, high: float) -> float:
         """Return the position of a value between the lowest and the highest, 0 to 1."""
