@@ -72,7 +72,8 @@ def summary(subjects: Sequence[Subject]) -> Table:
     words = (
         "Best load: the ok one of the highest throughput, of the knees behind which a plateau was seen, or the highest "
         "within limits. Without one the figures are at the highest throughput that was measured, which more load may "
-        "exceed; of a server without an ok load they are those of a load in the state named. Failed requests are over all loads of a server."
+        "exceed; of a server without an ok load they are those of a load in the state named. Failed requests are "
+        "over all loads of a server."
     )
     return Table("Summary", ["server", *(subject.label for subject in subjects)], rows, words)
 

@@ -6,7 +6,7 @@ Its Content-Security-Policy forbids scripts and requests, in case one were ever 
 from collections.abc import Iterable, Iterator, Sequence
 from xml.etree.ElementTree import Element
 
-from bezel.bench.report.charts.html import Node, add, el, html
+from bezel.bench.report.charts.html import Node, Value, add, el, html
 from bezel.bench.report.charts.style import page as style
 from bezel.bench.report.facts import measured_load, representative_load
 from bezel.bench.report.figure import Figure, Table, is_number
@@ -163,7 +163,7 @@ def _table(table: Table, kind: str = "") -> Element:
     stacked = kind != "pairs" and len(table.head) > _NARROW_COLUMNS
     rows = [_row(row, kind, table.head if stacked else ()) for row in table.rows]
     named = [el("caption", {}, table.note)] if table.note else []
-    classes = {"class": kind or "stacked", "role": "table"} if kind or stacked else {}
+    classes: dict[str, Value] = {"class": kind or "stacked", "role": "table"} if kind or stacked else {}
     made = el("table", classes, *named, el("thead", {}, head), el("tbody", {}, *rows))
     return el("div", {"class": "scroll", "role": "region", "aria-label": table.title, "tabindex": 0}, made)
 

@@ -18,9 +18,13 @@ class AuditArguments(Arguments):
     files: tuple[FileName, ...] = Field(
         min_length=1,
         max_length=_MOST_FILES,
-        description="files below the project's folder: CSV grids, claims, JSON or YAML of other load clients, results of Bezel",
+        description="files below the project's folder: CSV grids, claims, files of load clients, results of Bezel",
     )
-    machine: str = Field("", max_length=100, description='machine of files that name none, e.g. "8 x l4", "v6e-4" or, of no catalogue, "h100=80GB,3.35TB/s,989TFLOP/s"')
+    machine: str = Field(
+        "",
+        max_length=100,
+        description='machine of files that name none: "8 x l4", "v6e-4" or "h100=80GB,3.35TB/s,989TFLOP/s"',
+    )
     model: str = Field("", max_length=100, description='model of files that name none, e.g. "gemma-4-12b fp8"')
 
 

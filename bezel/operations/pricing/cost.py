@@ -9,10 +9,10 @@ from decimal import Decimal
 
 from pydantic import Field
 
+from bezel.catalog import Price as PriceRow
 from bezel.operations.context import Context
 from bezel.operations.plan import plan_of
 from bezel.operations.results import Arguments, Result, Usd, lines
-from bezel.catalog import Price as PriceRow
 from bezel.planner.base.money import UNKNOWN, Amount, Priced, rounded
 from bezel.planner.cost.lease_cost import LeaseTotal
 from bezel.planner.cost.service_cost import CostLine as PlannedLine
@@ -109,7 +109,7 @@ def cost(context: Context, arguments: CostArguments) -> Cost:
         PlanError: The stack cannot be planned; holds every problem.
     """
     made, project = plan_of(context, arguments.stack)
-    of, is_lease = made.cost, isinstance(made.cost, LeaseTotal)
+    of = made.cost
     if isinstance(of, LeaseTotal):
         hourly, idle, month, saved = of.machines_hourly, of.machines_hourly, of.machines_monthly, of.monthly_saved
         at_most, parts = None, (*of.by_zone.values(), *of.gateway_lines)

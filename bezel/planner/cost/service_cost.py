@@ -278,6 +278,7 @@ def check_idle_cost(cost: Cost, *, environment: str, limit: float | None) -> Ite
         yield Problem(
             setting("scaling.min_instances" if cost.average_min is None else "scaling.schedule"),
             cost.min_instances,
-            f"without traffic it costs {rounded(idle.usd, 4)} USD per hour{in_schedule}, {rounded(month.usd, 2)} per month; {bound}.",
+            f"without traffic it costs {rounded(idle.usd, 4)} USD per hour{in_schedule}, {rounded(month.usd, 2)} per "
+            f"month; {bound}.",
             f"{zero}, or {spend}{prod}.",
         )

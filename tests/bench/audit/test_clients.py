@@ -6,7 +6,6 @@ The writers and their sources are in tests/support/bench/writers.
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,6 +19,7 @@ from tests.support.bench.writers.serving import sglang, vllm
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 FACTORS = (1.2, 2.0, 1 / 1.2, 0.5)
 HELD_OUT = 5_000
@@ -57,7 +57,7 @@ def test_file_of_each_client_is_read_with_its_unit(tmp_path: Path, name: str) ->
     assert row.mean_output == pytest.approx(128)
     assert row.figures["requests_per_second"].value == pytest.approx(96 / load.seconds, rel=0.12)
     assert row.figures["ttft"].value == pytest.approx(load.column("ttft").mean(), rel=1e-6)
-    if name not in ("vllm detailed",):
+    if name != "vllm detailed":
         assert row.figures["e2e"].value == pytest.approx(load.column("e2e").mean(), rel=0.01)
     if name != "llmperf":
         assert row.figures["tpot"].value == pytest.approx(load.column("tpot").mean(), rel=1e-6)
@@ -92,7 +92,10 @@ def test_what_is_judged_and_what_is_not_is_named(tmp_path: Path, name: str) -> N
     audit = told(tmp_path, kind, kind.write(closed_load(3)))
     judged = set(judged_relations(audit.sources[0]))
     texts = " ".join(one.text for one in audit.questions)
-    for figure, relation in (("duration", "requests/s x duration = completed requests"), ("e2e", "ttft + (tokens - 1)")):
+    for figure, relation in (
+        ("duration", "requests/s x duration = completed requests"),
+        ("e2e", "ttft + (tokens - 1)"),
+    ):
         held = any(each.startswith(relation) for each in judged)
         assert held or relation in texts, "neither judged nor named"
         if figure not in kind.places:
@@ -158,7 +161,9 @@ def test_summary_of_no_known_tool_is_not_called_vllm(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("write", [vllm, sglang])
 @pytest.mark.parametrize("merged", [1.18, 3.0, 20.0])
-def test_merged_chunks_are_no_contradiction(tmp_path: Path, write: Callable[[Load], dict[str, Any]], merged: float) -> None:
+def test_merged_chunks_are_no_contradiction(
+    tmp_path: Path, write: Callable[[Load], dict[str, Any]], merged: float
+) -> None:
     document = write(closed_load(2))
     for statistic in ("mean", "median", "std", "p99", "p95"):
         if f"{statistic}_itl_ms" in document:

@@ -25,7 +25,19 @@ from bezel.bench.report.sweep_figures import grid_figures
 from bezel.bench.result.document import Cell, Finding, Result, ServerSeries
 from bezel.bench.result.records import Histogram
 from tests.support.bench.colour_vision import SIGHTS, distance, perceived
-from tests.support.bench.results import HOSTILE, METRIC, bare, cell, check, drafts, failed, line, manifest, saturated, sweep
+from tests.support.bench.results import (
+    HOSTILE,
+    METRIC,
+    bare,
+    cell,
+    check,
+    drafts,
+    failed,
+    line,
+    manifest,
+    saturated,
+    sweep,
+)
 
 JUST_APART, READABLE, VISIBLE = 0.07, 4.5, 3.0
 

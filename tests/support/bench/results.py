@@ -188,7 +188,9 @@ def saturated(*, paces: tuple[float, ...] = (20.0, 21.0, 24.0, 30.0), tails: tup
     """An open loop of which every rate was more than the server completes; `paces` are the tpot_p50 of the rates."""
     cells = []
     for place, pace in enumerate(paces):
-        one = cell(1024, 2**place, state="saturated", reason="each section of the load waits longer than the one before")
+        one = cell(
+            1024, 2**place, state="saturated", reason="each section of the load waits longer than the one before"
+        )
         top = tails[place] if tails else 1.3 * pace
         tpot = {"tpot_p50": Metric(value=pace, unit="ms"), "tpot_p90": Metric(value=1.1 * pace, unit="ms"),
                 "tpot_p99": Metric(value=top, unit="ms")}  # fmt: skip

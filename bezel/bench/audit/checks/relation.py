@@ -57,7 +57,7 @@ def unjudged(kind: int, source: ResultSource, relations: Sequence[Relation]) -> 
         lacking = [relation.missing(row) for row in source.rows]
         if relation.expected and all(lacking):
             names.append(relation.name)
-            lacks |= dict.fromkeys(min(lacking, key=len))
+            lacks |= dict.fromkeys(sorted(lacking, key=len)[0])
     if names:
         yield Open((kind,), source.item, f"{'; '.join(names)}: it lacks {', '.join(lacks)}")
     coarse = [
@@ -67,8 +67,8 @@ def unjudged(kind: int, source: ResultSource, relations: Sequence[Relation]) -> 
         and (within := min(shares)) > _COARSE
     ]
     for within, cells in grouped(coarse, lambda each: each[1]).items():
-        names = "; ".join(name for name, _ in cells)
-        yield Open((kind,), source.item, f"{names}: only to {within:.0%}, because of how it was measured")
+        held = "; ".join(name for name, _ in cells)
+        yield Open((kind,), source.item, f"{held}: only to {within:.0%}, because of how it was measured")
 
 
 def relations_of(source: ResultSource, relations: Sequence[Relation]) -> tuple[str, ...]:

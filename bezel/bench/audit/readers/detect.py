@@ -22,8 +22,8 @@ from bezel.errors import Problem, UserError
 LARGEST_BYTES = 128 * 1024 * 1024
 KNOWN = (
     "a CSV grid (context_tokens, users, value, unit, success_pct, status), claims ({claims: [...]}), the JSON of "
-    "`vllm bench serve` or sglang's bench_serving (one, or one a line), of guidellm, aiperf, genai-perf or llmperf, the "
-    "JSON or YAML of inference-perf, the YAML of a benchmark report of llm-d, or a result of `bezel bench`"
+    "`vllm bench serve` or sglang's bench_serving (one, or one a line), of guidellm, aiperf, genai-perf or llmperf, "
+    "the JSON or YAML of inference-perf, the YAML of a benchmark report of llm-d, or a result of `bezel bench`"
 )
 _READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any, str, str], ResultSource]], ...] = (
     (is_result, read_result),

@@ -8,12 +8,11 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bezel.bench.audit.figure import Figure, figure, number, whole
 from bezel.bench.audit.labels import date_in
 from bezel.bench.audit.readers.fields import Fields, Statistics, unit_factor, unread
-from bezel.bench.audit.spread import Spread
 from bezel.bench.audit.systems import system_of
 from bezel.bench.audit.table import (
     LATENCIES,
@@ -27,6 +26,9 @@ from bezel.bench.audit.table import (
     Row,
     median_of,
 )
+
+if TYPE_CHECKING:
+    from bezel.bench.audit.spread import Spread
 
 _TIMES = (*LATENCIES, NTPOT)
 _PLACES = ("completed", "failed", "total", "incomplete", "seconds", "planned", "sent_rate", "sent_seconds", "delay",
@@ -106,7 +108,9 @@ class _Load:
         read += [path for name in _PLACES for path in self.places[name]]
         if not self.fields.flat:
             return read
-        return [name for name in self.fields.document if any(name == path or name.startswith(f"{path}_") for path in read)]
+        return [
+            name for name in self.fields.document if any(name == path or name.startswith(f"{path}_") for path in read)
+        ]
 
     def unread(self) -> tuple[str, ...]:
         """Return the names of figures that are not read; of a flat format without the names of the statistics."""
@@ -184,15 +188,16 @@ class _Load:
             best = fits[0] if fits else 0
         if not paths:
             return None
+        chosen = means[best]
         for path, mean in zip(paths, means, strict=True):
-            if mean and means[best] and abs(mean / means[best] - 1) > _APART:
+            if mean and chosen and abs(mean / chosen - 1) > _APART:
                 self.doubts.append(
-                    f"{path} has a mean of {mean:,.4g}, {paths[best]} of {means[best]:,.4g}, and the rates are of the "
+                    f"{path} has a mean of {mean:,.4g}, {paths[best]} of {chosen:,.4g}, and the rates are of the "
                     "latter: two counts of the same tokens, of which one may be the client's own"
                 )
             self.spreads[f"{path} in tokens"] = self.statistics.spread(self.fields, path, 1.0)
         self.spreads[name] = self.statistics.spread(self.fields, paths[best], 1.0)
-        return means[best]
+        return chosen
 
     def _clock(self) -> Clock:
         """Return the clock of the tool; of a converted report that of the tool that measured."""

@@ -1,4 +1,4 @@
-"""Single requests of a run that lists them (`--save-detailed`, `--output-details`), and the figures recounted from them."""
+"""Single requests of a run that lists them (`--save-detailed`, `--output-details`), and figures recounted from them."""
 
 import bisect
 import statistics

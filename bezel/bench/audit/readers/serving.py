@@ -65,9 +65,7 @@ def read_serving(document: Any, item: str, label: str) -> ResultSource:
     runs = document if isinstance(document, list) else [document]
     names = {_tool(run) for run in runs}
     read = [_Run(run, label) for run in runs]
-    left = dict.fromkeys(
-        name for run in read for name in unread(run.fields, (*_READ, *run.names), _SETTINGS)
-    )
+    left = dict.fromkeys(name for run in read for name in unread(run.fields, (*_READ, *run.names), _SETTINGS))
     return ResultSource(
         item=item,
         format=names.pop() if len(names) == 1 else "summaries of several tools",
@@ -145,7 +143,7 @@ class _Run:
         )
 
     def _read_latencies(self) -> None:
-        """Read every latency whose name and unit are known; a name without a unit is read as seconds where it can be."""
+        """Read every latency whose name is known; one without a unit is read as seconds where it can be."""
         found: dict[str, dict[str, tuple[Figure, str]]] = {}
         for field in self.fields:
             time = time_of(str(field))

@@ -1,6 +1,6 @@
 """YAML of results: recognised by its first line, bounded, and without objects of the program."""
 
-import datetime
+import datetime as dt
 import re
 from typing import Any
 
@@ -40,5 +40,5 @@ def _plain(document: Any) -> Any:
     """Return a document with its dates as texts at the top level, as JSON has them."""
     if not isinstance(document, dict):
         return document
-    dates = (datetime.date, datetime.datetime)
+    dates = (dt.date, dt.datetime)
     return {str(name): str(value) if isinstance(value, dates) else value for name, value in document.items()}

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from bezel.bench.report.format import rounded_up
 
-
 _FEWEST, _TIMES, _ROOM = 3, 3.0, 1.25
 
 

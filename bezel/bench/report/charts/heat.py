@@ -55,7 +55,9 @@ class HeatMap:
         """Draw the map at a width: as many columns beside each other as have room, the others in bands below."""
         most = max(1, int((width - _LEFT - 4) / _NARROWEST))
         count = math.ceil(len(self.columns) / most)
-        bands = [self.columns[len(self.columns) * at // count : len(self.columns) * (at + 1) // count] for at in range(count)]
+        bands = [
+            self.columns[len(self.columns) * at // count : len(self.columns) * (at + 1) // count] for at in range(count)
+        ]
         across = max(_NARROWEST, min(90.0, (width - _LEFT - 4) / max(map(len, bands), default=1)))
         used = {"~" if box.inferred else box.mark for box in self.boxes.values()}
         states = [(mark, name) for mark, name in LEGEND if mark in used]

@@ -25,7 +25,11 @@ def report_0_2(load: Load) -> dict[str, Any]:
     latency, rates = good["latency"], good["throughput"]
     return {
         "version": "0.2",
-        "run": {"uid": "1", "eid": "2", "time": {"start": "2026-11-20T10:00:00Z", "duration": f"PT{load.seconds + 40:.0f}S"}},
+        "run": {
+            "uid": "1",
+            "eid": "2",
+            "time": {"start": "2026-11-20T10:00:00Z", "duration": f"PT{load.seconds + 40:.0f}S"},
+        },
         "scenario": {
             "stack": [
                 {

@@ -6,6 +6,7 @@ sglang: python/sglang/bench_serving.py, calculate_metrics and benchmark (`result
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,7 +46,7 @@ def vllm(load: Load, *, detailed: bool = False, e2el: bool = True) -> dict[str, 
         "max_concurrent_requests": 2 * (load.users or 20),
         "rtfx": 0.0,
     }
-    times = {"ttft": load.column("ttft"), "tpot": load.column("tpot"), "itl": np.array(sum(itls, []))}
+    times = {"ttft": load.column("ttft"), "tpot": load.column("tpot"), "itl": np.array(list(itertools.chain(*itls)))}
     if e2el:
         times["e2el"] = load.column("e2e")
     for name, values in times.items():
@@ -80,7 +81,7 @@ def sglang(load: Load, *, detailed: bool = False) -> dict[str, Any]:
         **_statistics("e2e_latency", load.column("e2e"), ("mean", "median", "std", "p99")),
         **_statistics("ttft", load.column("ttft"), ("mean", "median", "std", "p99")),
         **_statistics("tpot", load.column("tpot"), ("mean", "median", "std", "p99")),
-        **_statistics("itl", np.array(sum(itls, [])), ("mean", "median", "std", "p95", "p99")),
+        **_statistics("itl", np.array(list(itertools.chain(*itls))), ("mean", "median", "std", "p95", "p99")),
         "concurrency": load.column("e2e").sum() / seconds,
         "accept_length": None,
     }

@@ -65,7 +65,8 @@ def _gaps(row: Row) -> str | None:
     gap = row.figure("tpot")
     if gap is None or gap.low * (tokens - 1) <= _ABOVE * span.high:
         return None
-    return f"tpot {_ms(gap.value)} x {tokens - 1} gaps = {gap.value * (tokens - 1):.3g} s, but {_each(span, origin, tokens)}"
+    product = gap.value * (tokens - 1)
+    return f"tpot {_ms(gap.value)} x {tokens - 1} gaps = {product:.3g} s, but {_each(span, origin, tokens)}"
 
 
 def _one_chunk(row: Row) -> str | None:

@@ -21,7 +21,9 @@ from bezel.bench.audit.table import INPUT, OUTPUT, OUTPUT_LENGTH, PROMPT_LENGTH,
 _RECOUNTED = 0.01
 _RECOUNTED_TIME = 0.03  # a latency may end a little later than the last listed token
 _TIMES = ("ttft", "tpot", "e2e")
-_RULE = Rule(TOTALS, "recompute the figures from the single requests; one of those above was changed or is of another load")
+_RULE = Rule(
+    TOTALS, "recompute the figures from the single requests; one of those above was changed or is of another load"
+)
 
 
 def find(table: Table) -> Iterator[Finding | Open]:
@@ -133,8 +135,8 @@ def _sum(row: Row) -> str | None:
     if _agree(total, both, tolerance(row)):
         return None
     return (
-        f"{taken.value:,.5g} ({origin}) + {given.value:,.5g} output tokens/s = {total.value:,.5g}, but {both.value:,.5g} "
-        "tokens/s in total"
+        f"{taken.value:,.5g} ({origin}) + {given.value:,.5g} output tokens/s = {total.value:,.5g}, but "
+        f"{both.value:,.5g} tokens/s in total"
     )
 
 
@@ -187,9 +189,13 @@ def _computed_prompt(row: Row) -> float | None:
 
 
 RELATIONS: tuple[Relation, ...] = (
-    _times_seconds(REQUESTS, lambda row: row.rated[1] if row.rated else row.completed, "completed requests", "requests"),
+    _times_seconds(
+        REQUESTS, lambda row: row.rated[1] if row.rated else row.completed, "completed requests", "requests"
+    ),
     _times_seconds(OUTPUT, lambda row: row.generated_tokens, "output tokens", "output tokens"),
-    _times_seconds(INPUT, lambda row: None if row.cached_tokens else row.prompt_tokens, "prompt tokens", "input tokens"),
+    _times_seconds(
+        INPUT, lambda row: None if row.cached_tokens else row.prompt_tokens, "prompt tokens", "input tokens"
+    ),
     _for_each(OUTPUT, lambda row: row.mean_output, "output"),
     _for_each(INPUT, _computed_prompt, "input"),
     Relation(

@@ -21,7 +21,9 @@ _COMPLETED = 0.90
 _CHANCE = 4.0  # standard deviations of a Poisson number of requests
 _DELAY, _SHARE_OF_TTFT = 0.010, 0.05
 _OFFERED = Rule(TOTALS, "recompute the rates from the single requests; one of the two is of another load")
-_SATURATED = Rule(QUEUES, "offer less than is completed, or report it as overloaded: its latencies have no steady value")
+_SATURATED = Rule(
+    QUEUES, "offer less than is completed, or report it as overloaded: its latencies have no steady value"
+)
 _SENDING = Rule(
     SENDING, "send from more processes, or report the rate that was sent and latencies from the planned instant"
 )
@@ -96,8 +98,8 @@ def _not_sent(row: Row) -> str | None:
     rate, sent, chance = row.rate, row.sent_rate, _chance(row)
     if rate and sent and sent.value and chance is not None and sent.high < rate * (_SENT - chance):
         return (
-            f"{sent.value:,.4g} requests/s were sent of {rate:,.4g} requested, {sent.value / rate:.0%}: the figures are of "
-            "the client's limit"
+            f"{sent.value:,.4g} requests/s were sent of {rate:,.4g} requested, {sent.value / rate:.0%}: the figures are "
+            "of the client's limit"
         )
     return _delayed(row)
 
