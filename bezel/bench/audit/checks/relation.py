@@ -57,7 +57,8 @@ def unjudged(kind: int, source: ResultSource, relations: Sequence[Relation]) -> 
         lacking = [relation.missing(row) for row in source.rows]
         if relation.expected and all(lacking):
             names.append(relation.name)
-            lacks |= dict.fromkeys(sorted(lacking, key=len)[0])
+            fewest = min(map(len, lacking))
+            lacks |= dict.fromkeys(next(lack for lack in lacking if len(lack) == fewest))
     if names:
         yield Open((kind,), source.item, f"{'; '.join(names)}: it lacks {', '.join(lacks)}")
     coarse = [

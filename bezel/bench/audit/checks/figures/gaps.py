@@ -141,8 +141,8 @@ def _crowd(row: Row) -> str | None:
     if rate.low * e2e.low <= (1 + edges) * users:
         return None
     return (
-        f"{rate.value:.4g} requests/s x {words} of {e2e.value:.4g} s = {rate.value * e2e.value:.4g} requests under way, "
-        f"of {users} users"
+        f"{rate.value:.4g} requests/s x {words} of {e2e.value:.4g} s = {rate.value * e2e.value:.4g} requests under "
+        f"way, of {users} users"
     )
 
 

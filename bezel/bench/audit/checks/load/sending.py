@@ -98,8 +98,8 @@ def _not_sent(row: Row) -> str | None:
     rate, sent, chance = row.rate, row.sent_rate, _chance(row)
     if rate and sent and sent.value and chance is not None and sent.high < rate * (_SENT - chance):
         return (
-            f"{sent.value:,.4g} requests/s were sent of {rate:,.4g} requested, {sent.value / rate:.0%}: the figures are "
-            "of the client's limit"
+            f"{sent.value:,.4g} requests/s were sent of {rate:,.4g} requested, {sent.value / rate:.0%}: the figures "
+            "are of the client's limit"
         )
     return _delayed(row)
 
