@@ -8,6 +8,7 @@ from bezel.bench.report.charts.plot import Chart, Dot, Line
 from bezel.bench.report.figure import Figure, Table
 from bezel.bench.report.format import MARKS, STATES, UNKNOWN, number, percent, span
 from bezel.bench.report.series import Spot, Subject, evenly, nature
+from bezel.bench.result.document import Inferred
 
 THROUGHPUT = "output_tokens_per_second"
 COST = "cost_per_million_output_tokens"
@@ -118,7 +119,7 @@ def _over_load(curves: list[Curve], note: str) -> Figure | None:
     title = f"Throughput over {unit}"
     words = ["Bars: 95 % interval of one run, or minimum and maximum of its repeats.", *_words(curves, note)]
     if any(inferred):
-        words.append("Outlined: inferred, its bar 90 %.")
+        words.append("Outlined: inferred, its bar 90 %; without a bar it has no range.")
     axis = Axis(_axis(unit), log=True, ticks=_loads(curves))
     chart = Chart(title, " ".join(words), lines, axis, Axis(f"{THROUGHPUT}, tokens/s", low=0.0))
     kind = _kind(curves) + (" and inferred" if any(inferred) else "")
@@ -215,12 +216,16 @@ def _inferred(curve: Curve) -> list[Dot]:
             cell.low,
             cell.high,
             hollow=True,
-            tooltip=f"{curve.label}, {cell.users} users: {number(cell.value)} tokens/s inferred",
+            tooltip=f"{curve.label}, {cell.users} users: {number(cell.value)} tokens/s inferred{_no_range(cell)}",
             ring=curve.mark[1] if curve.mark and curve.mark[0] == cell.users else "",
         )
         for cell in curve.subject.result.inferred
         if cell.metric == THROUGHPUT and cell.context_tokens == curve.context and not curve.subject.variant
     ]
+
+
+def _no_range(cell: Inferred) -> str:
+    return "" if cell.low is not None else f", no range: {cell.why}"
 
 
 def _unit(curves: list[Curve]) -> str:

@@ -74,7 +74,9 @@ def _words(spots: list[Spot], inferred: list[Inferred], metric: str, unit: str) 
     counted = ", ".join([f"{ok} cells ok", *([f"{len(inferred)} inferred (~)"] if inferred else []), *states])
     words = [f"{metric}, {unit}." if unit else f"{metric}.", f"{counted}."]
     if inferred:
-        words.append(f"Inferred by {inferred[0].how}.")
+        words.append("Inferred: on the line, in logarithms, between the measured cells on both sides.")
+        if bare := sum(cell.low is None for cell in inferred):
+            words.append(f"{bare} of them (~~) have no range: too few cells show how far they may be off.")
     return [*words, *failure_note(spots)]
 
 
@@ -91,8 +93,10 @@ def _measured(spot: Spot, metric: str, left_out: set[str]) -> Box:
 
 def _inferred(cell: Inferred) -> Box:
     where = f"context {cell.context_tokens:,}, {cell.users} users"
-    span = f"{number(cell.low)} to {number(cell.high)}"
-    return Box(cell.value, inferred=True, tooltip=f"{where}: inferred {number(cell.value)}, 90 % range {span}")
+    known = cell.low is not None
+    span = f"90 % range {number(cell.low)} to {number(cell.high)}" if known else f"no range: {cell.why}"
+    tooltip = f"{where}: inferred {number(cell.value)}, {cell.how}, {span}"
+    return Box(cell.value, "~" if known else "~~", inferred=True, tooltip=tooltip)
 
 
 def _table(title: str, shown: HeatMap) -> Table:
@@ -100,9 +104,9 @@ def _table(title: str, shown: HeatMap) -> Table:
         box = shown.boxes.get((context, load))
         if box is None:
             return "·"
-        return f"{'~' if box.inferred else ''}{number(box.value)}{box.note}" if box.value is not None else box.mark
+        return f"{box.mark if box.inferred else ''}{number(box.value)}{box.note}" if box.value is not None else box.mark
 
     rows = [[number(context), *(cell(context, load) for load in shown.columns)] for context in shown.rows]
     marks = ", ".join(f"{mark} {STATES[state]}" for state, mark in MARKS.items())
-    note = f"~ inferred, {marks}, · not measured"
+    note = f"~ inferred, ~~ inferred without a range, {marks}, · not measured"
     return Table(title, [f"context ↓ {shown.columns_title} →", *(number(load) for load in shown.columns)], rows, note)

@@ -233,15 +233,30 @@ class Cell(_Record):
 
 
 class Inferred(_Record):
-    """A figure inferred from measured cells, with its range at a confidence of 90 %."""
+    """A figure inferred from measured cells, with the range that holds 90 of 100 measurements, where it has one.
+
+    Attributes:
+        low: Null where too few measured cells show how far inferred ones are off.
+        errors: The number of measured cells that were inferred in the same way, whose errors give the range.
+        how: The cells that it lies between.
+        why: Why it has no range; "" where it has one.
+    """
 
     context_tokens: Count
     users: Count
     metric: str
     value: float
-    low: float
-    high: float
+    low: float | None = None
+    high: float | None = None
+    errors: Count = 0
     how: str
+    why: str = ""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if (self.low is None) != (self.high is None):
+            raise ValueError("a range with one end")
+        return self
 
 
 class Finding(_Record):

@@ -19,14 +19,14 @@ from bezel.bench.result.document import Cell, Finding, Numbers
 from bezel.bench.result.failures import FAILED_SHARE
 from bezel.bench.sweep.cell_request import CellRequest
 from bezel.bench.sweep.journal import Taken
+from bezel.bench.sweep.repeats import REPEATABLE
 from bezel.bench.sweep.run_once import INTERRUPTED, LostError, Once, unreached
 from bezel.bench.sweep.wording import counted, edge_position
 from bezel.errors import Problem, UserError
 
 CONFIDENCE = 0.9
 MOST_RUNS = 16
-# Least relative spread of two runs of one load, and the highest probability that one run can give.
-_REPEATABLE, _SUREST = 0.05, 0.98
+_SUREST = 0.98  # the highest probability that one run can give
 _UNKNOWN_SPREAD = 0.1  # assumed for a figure without an interval
 _USUAL = 0.95  # assumed confidence of an interval that states none
 
@@ -204,7 +204,7 @@ def probability(cell: Cell, limits: Mapping[str, float]) -> float | str:
         if metric.low is not None and metric.high is not None:
             quantile = NormalDist().inv_cdf((1 + (metric.confidence or _USUAL)) / 2)
             spread = (metric.high - metric.low) / 2 / metric.value / quantile
-        spread = math.hypot(spread, _REPEATABLE)
+        spread = math.hypot(spread, REPEATABLE)
         sure = min(sure, NormalDist().cdf(math.log(limit / metric.value) / spread))
     return max(sure, 1 - _SUREST)
 

@@ -1,44 +1,101 @@
 """Knees of a sweep: for each context the fewest users with which a server gives nearly all that it can. Pure.
 
-A knee requires an observed plateau behind it: twice the users or more get hardly more. While throughput still rises,
-the server's maximum is unknown, and so is the knee.
+A knee requires an observed plateau behind it: cells that agree, and none far above them. While throughput still rises,
+or a single low cell is all that ends the rise, the server's maximum is unknown, and so is the knee.
 
 Only measured cells show it: an inferred plateau is no basis for a load to run at.
 """
 
 from collections.abc import Mapping, Sequence
-from statistics import median_low
+from dataclasses import dataclass
+from math import log
+from statistics import median
 
 from bezel.bench.result.document import Finding
 from bezel.bench.sweep.grid import Grid, Place
 from bezel.bench.sweep.wording import counted
 
-_SHOWN = 3
 SHARE = 0.9
+CELLS = 3  # from the knee on: the rise of fewer may have been ended by one stalled cell
 TIMES = 2  # times the users of the knee: the least extent of a plateau
-_HIGHEST = 3  # their median is the plateau: one lucky measurement does not raise it
+AGREEING = ((3, 0.2), (2, 0.1))  # so many cells agree where they differ by less than this in ln; two are closer
+FAR = 1.3  # times the plateau: a cell above shows that the server can do more
+GROWTH = 0.2  # the most growth in ln per ln(users) over a plateau: 15 % for twice the users
+NEAR = 0.8  # of the plateau: with noise such a cell may be the knee
+RISE = 1.15  # less than this is no rise beyond noise
+_SHOWN = 4
+_LEFT_OUT = 1  # numbers of users below a knee: with more of them unmeasured it is not known to one step
 
 
-def knee(users: Sequence[float], values: Sequence[float]) -> int | None:
-    """Return the index of the first value that reaches nine tenths of the plateau; None where no plateau was seen.
+@dataclass(frozen=True)
+class Verdict:
+    """The knee of one context.
 
-    The plateau is the median of the three highest values, or the value at the most users, if that is higher. It was
-    seen where the most users are at least twice those of the knee.
+    Attributes:
+        index: The index of its cell; None where none is named.
+        why: Why none is named; "" otherwise.
+    """
+
+    index: int | None
+    why: str = ""
+
+
+def knee(users: Sequence[float], values: Sequence[float]) -> Verdict:
+    """Return the first cell that reaches nine tenths of the plateau.
+
+    The plateau is the median of the highest cells that agree. One stalled cell in ten neither makes a knee nor hides
+    one; two in a row hide it, as it may lie at either.
 
     Args:
         users: Rising.
-        values: Throughput of each, at least one.
-
-    Returns:
-        The index of the knee.
+        values: Throughput of each, above 0; at least one.
     """
-    plateau = max(median_low(sorted(values)[-_HIGHEST:]), values[-1])
-    first = next(place for place, value in enumerate(values) if value >= SHARE * plateau)
-    return first if users[-1] >= TIMES * users[first] else None
+    verdict = Verdict(None)
+    for least, tolerance in AGREEING:
+        agreeing = _highest_that_agree(values, least, tolerance)
+        verdict = _judge(users, values, agreeing) if agreeing else Verdict(None, verdict.why)
+        if verdict.index is not None:
+            return verdict
+    rises = values[-1] >= SHARE * max(values)
+    return Verdict(None, verdict.why or ("it still rises at the most users" if rises else "the highest differ too much"))
+
+
+def _highest_that_agree(values: Sequence[float], least: int, tolerance: float) -> list[int]:
+    """Return the cells about the highest one that has enough others near it; none where no cell has."""
+    for high in sorted(values, reverse=True):
+        near = [at for at, value in enumerate(values) if abs(log(value / high)) <= tolerance]
+        if len(near) >= least:
+            return near
+    return []
+
+
+def _judge(users: Sequence[float], values: Sequence[float], agreeing: Sequence[int]) -> Verdict:
+    plateau = median(values[at] for at in agreeing)
+    if max(values) > FAR * plateau:
+        return Verdict(None, f"one reaches {max(values) / plateau:.1f} x what the others agree on")
+    first = next(at for at, value in enumerate(values) if value >= SHARE * plateau)
+    last = max(agreeing)
+    if len(values) - first < CELLS or users[-1] < TIMES * users[first]:
+        return Verdict(None, "too few users were measured beyond those that reach the highest")
+    if last > first and log(values[last] / values[first]) > GROWTH * log(users[last] / users[first]):
+        return Verdict(None, "it still rises at the most users")
+    if doubt := _doubt(values, plateau, first):
+        return Verdict(None, f"{doubt} just below {counted(users[first], 'users')}")
+    return Verdict(first)
+
+
+def _doubt(values: Sequence[float], plateau: float, first: int) -> str:
+    """Return why the knee may lie two cells or more below the first that reaches the plateau; "" where it does not."""
+    if first >= 2 and values[first - 1] < values[first - 2] and values[first - 2] >= NEAR * plateau:  # noqa: PLR2004
+        return "one that nearly reaches the plateau is followed by a lower one,"
+    earlier = values[: max(0, first - 2)]
+    if earlier and max(values[first - 2 : first]) <= RISE * max(earlier):
+        return "two in a row are no higher than with fewer users,"
+    return ""
 
 
 def knees(grid: Grid, metric: str, measured: Mapping[Place, float]) -> list[Finding]:
-    """Return for each context with figures its knee, or a finding that no plateau was seen.
+    """Return for each context with figures its knee, or a finding that none is named.
 
     Args:
         grid: The grid.
@@ -47,23 +104,18 @@ def knees(grid: Grid, metric: str, measured: Mapping[Place, float]) -> list[Find
     """
     findings = []
     for row in range(len(grid.contexts)):
-        if known := _row(measured, row):
-            column = _at(grid, known)
+        if known := {column: value for (at, column), value in sorted(measured.items()) if at == row}:
+            columns = list(known)
+            verdict = knee([grid.users[column] for column in columns], list(known.values()))
+            if verdict.index and columns[verdict.index] - columns[verdict.index - 1] > 1 + _LEFT_OUT:
+                users = counted(grid.users[columns[verdict.index]], "users")
+                verdict = Verdict(None, f"too few numbers of users below {users} were measured")
             findings.append(
-                _no_plateau(grid, metric, row, known) if column is None else _knee(grid, metric, row, known, column)
+                _no_plateau(grid, metric, row, known, verdict.why)
+                if verdict.index is None
+                else _knee(grid, metric, row, known, columns[verdict.index])
             )
     return findings
-
-
-def _row(values: Mapping[Place, float], row: int) -> dict[int, float]:
-    return {column: value for (at, column), value in sorted(values.items()) if at == row}
-
-
-def _at(grid: Grid, figures: Mapping[int, float]) -> int | None:
-    """Return the column of the knee."""
-    columns = sorted(figures)
-    place = knee([grid.users[column] for column in columns], [figures[column] for column in columns])
-    return None if place is None else columns[place]
 
 
 def _knee(grid: Grid, metric: str, row: int, figures: Mapping[int, float], column: int) -> Finding:
@@ -84,7 +136,7 @@ def _knee(grid: Grid, metric: str, row: int, figures: Mapping[int, float], colum
     )
 
 
-def _no_plateau(grid: Grid, metric: str, row: int, known: Mapping[int, float]) -> Finding:
+def _no_plateau(grid: Grid, metric: str, row: int, known: Mapping[int, float], why: str) -> Finding:
     context = grid.contexts[row]
     last = sorted(known)[-_SHOWN:]
     levels = ", ".join(f"{known[column]:.4g} at {counted(grid.users[column], 'users')}" for column in last)
@@ -92,7 +144,7 @@ def _no_plateau(grid: Grid, metric: str, row: int, known: Mapping[int, float]) -
     return Finding(
         name="no_plateau",
         text=f"At a context of {counted(context, 'tokens')} no plateau was seen, so no knee is named: {metric} was "
-        f"{levels}. A sweep with more users may show one.",
+        f"{levels}; {why}.",
         numbers={
             "context_tokens": context,
             "highest": known[highest],

@@ -2,11 +2,13 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from math import ceil
 
 from bezel.bench.sweep.grid import Grid, Place
 
-# Of all requests that may be sent: the most that the cells with the most users take together.
-_FAR_SHARE = 1 / 3
+# Of the contexts between the measured ones: how many are measured too at each number of users, in turn. They show how
+# far an inferred cell is off: only they have measured neighbours as near as it has.
+CHECKED = 1 / 3
 
 
 @dataclass(frozen=True)
@@ -28,32 +30,48 @@ class Known:
     limited: Collection[Place] = ()
 
 
-def next_cell(grid: Grid, known: Known, affordable: Collection[Place], most: int | None) -> Place | None:
-    """Return the next cell: the shortest and the longest context with the most users, then the fewest users first.
+def next_cell(known: Known, affordable: Collection[Place]) -> Place | None:
+    """Return the next cell: of the order of the sweep the first that is affordable; None where none of it is.
 
-    The first two show whether throughput falls where many users wait. They are left out where they take more than
-    their share of `most` requests. From then on each number of users is measured at every context.
+    Once nothing of the order is left, the other cells follow, the fewest users first.
     """
-    rows = sorted({row for row, _ in known.askable})
-    ends = dict.fromkeys(max(place for place in known.askable if place[0] == row) for row in (*rows[:1], *rows[-1:]))
-    for number, place in enumerate(ends, 1):
-        fits = most is None or number * grid.requests(place) <= _FAR_SHARE * most
-        if fits and place in affordable:
-            return place
+    order = ordered(known.askable)
+    left = [place for place in order if place not in known.asked]
+    if place := next((place for place in left if place in affordable), None):
+        return place
+    skipped = beyond(known)
+    if any(place not in skipped for place in left):
+        return None
     return min(affordable, key=lambda place: place[::-1], default=None)
+
+
+def ordered(askable: Collection[Place]) -> list[Place]:
+    """Return the cells that a sweep measures first: every second context and the last one, the fewest users first.
+
+    At each number of users a third of the contexts between are added, in turn.
+    """
+    rows = sorted({row for row, _ in askable})
+    lines = rows[::2] + ([] if len(rows) % 2 else rows[-1:])
+    between = [row for row in rows if row not in lines]
+    order: list[Place] = []
+    for turn, column in enumerate(sorted({column for _, column in askable})):
+        count = ceil(CHECKED * len(between))
+        checked = sorted(between[(turn * count + number) % len(between)] for number in range(count))
+        order += [(row, column) for row in (*lines, *checked) if (row, column) in askable]
+    return order
 
 
 def beyond(known: Known) -> dict[Place, Place]:
     """Return the cells skipped because a lighter one failed or exceeded the client, each with that lighter one.
 
     Neither excludes heavier loads where a load at least as heavy has succeeded, and one failure alone excludes none:
-    another cell that is heavier failed too. A limit of the client applies to that many users at one context: a longer
-    context makes it send less often.
+    another cell with more users, and no shorter a context, failed too. A limit of the client applies to that many users
+    at one context: a longer context makes it send less often.
     """
     over = [
         heavy
         for heavy in known.failed
-        if any(place != heavy and _heavier(place, heavy) for place in known.failed)
+        if any(place[1] > heavy[1] and _heavier(place, heavy) for place in known.failed)
         and not any(_heavier(good, heavy) for good in known.values)
     ]
     more = [heavy for heavy in known.limited if not any(_more_users(good, heavy) for good in known.values)]

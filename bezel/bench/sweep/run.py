@@ -8,6 +8,7 @@ Owns the loop: the known cells, the next one, its estimated cost, the stored res
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import exp
 
 from bezel.bench.result.document import Cell
 from bezel.bench.sweep.budget import Limits, Pace, pace, tokens
@@ -16,7 +17,7 @@ from bezel.bench.sweep.grid import Bounds, Grid, Place, Refusal, refusals
 from bezel.bench.sweep.journal import Ledger
 from bezel.bench.sweep.next_cell import Known, beyond, next_cell
 from bezel.bench.sweep.run_once import INTERRUPTED, LostError, Once
-from bezel.bench.sweep.surface import Surface, surface_of
+from bezel.bench.sweep.surface import Surface
 from bezel.bench.sweep.validity import usable_cells
 
 SHARE = 0.25
@@ -99,10 +100,9 @@ class SweepStatus:
         return Known(self.judged[0], failed, set(self.cells), askable, limited)
 
     @cached_property
-    def surface(self) -> Surface | None:
-        """Return the surface; None before there is a value."""
-        grid, values = self.sweep.grid, self.judged[0]
-        return surface_of(grid.contexts, grid.users, values) if values else None
+    def surface(self) -> Surface:
+        """Return the surface through the values so far."""
+        return Surface(self.sweep.grid.contexts, self.sweep.grid.users, self.judged[0])
 
     @cached_property
     def pace(self) -> Pace:
@@ -122,8 +122,8 @@ class SweepStatus:
     def estimate(self, place: Place) -> float | None:
         """Return the estimated seconds of a cell."""
         rate = None
-        if not self.sweep.full and self.surface:
-            rate = float(self.surface.value[place]) / tokens(self.sweep.grid, self.sweep.metric, place)
+        if not self.sweep.full and (line := self.surface.line(place)):
+            rate = exp(line.log) / tokens(self.sweep.grid, self.sweep.metric, place)
         return self.pace.seconds(self.sweep.grid, place, rate)
 
 
@@ -208,10 +208,10 @@ def _next(status: SweepStatus) -> tuple[Place | None, str]:
     if sweep.full:
         place = affordable[0] if affordable else None
     else:
-        place = next_cell(sweep.grid, known, affordable, sweep.limits.requests)
+        place = next_cell(known, affordable)
     if place is not None:
         return place, ""
-    first = still_open[0]
+    first = min((cell for cell in still_open if kept_out[cell]), key=lambda cell: cell[::-1], default=still_open[0])
     return None, f"the limits allow no further cell: {sweep.grid.describe(first)} needs {kept_out[first]}"
 
 

@@ -5,17 +5,18 @@ Pure. Leaves out the document that contains it (`bezel.bench.result.document`).
 
 from dataclasses import dataclass
 
+from statistics import median
+
 from bezel.bench.result.document import Cell, Finding, Inferred, Numbers, State
 from bezel.bench.sweep.budget import notes as notes_of
 from bezel.bench.sweep.grid import Place
 from bezel.bench.sweep.knees import knees
 from bezel.bench.sweep.next_cell import beyond
 from bezel.bench.sweep.run import Ended, SweepStatus
-from bezel.bench.sweep.surface import Surface
+from bezel.bench.sweep.surface import LEAST, Estimate
+from bezel.bench.sweep.wording import counted
 
-# With fewer cells an inferred one would be a guess.
-LEAST = 6
-_HOW = "interpolated between {} measured cells; 90 % of measurements would lie in the range"
+_NO_NEIGHBOUR = "no measured cell beside it on both sides, so it is not inferred"
 
 
 @dataclass(frozen=True)
@@ -34,9 +35,8 @@ def conclude(ended: Ended) -> Conclusion:
     grid, known = status.sweep.grid, status.known
     values, excluded = status.judged
     left = {} if status.sweep.full else beyond(known)
-    surface = status.surface if len(values) >= LEAST else None
     open_places = sorted(place for place in known.askable if place not in known.asked and place not in left)
-    inferred = open_places if surface else []
+    inferred = {place: found for place in open_places if (found := status.surface.estimate(place))}
     cells: list[Cell] = []
     for place in grid.places():
         if place in status.cells:
@@ -49,14 +49,14 @@ def conclude(ended: Ended) -> Conclusion:
             reason = f"not requested: {grid.describe(left[place])} {outcome} already ({lighter.reason})"
             cells.append(_unasked(status, place, "not_asked", reason))
         elif place not in inferred:
-            cells.append(_unasked(status, place, "not_asked", f"not requested: {ended.reason}"))
+            cells.append(_unasked(status, place, "not_asked", f"not requested: {ended.reason}; {_NO_NEIGHBOUR}"))
     findings = [
         *knees(grid, status.sweep.metric, values),
         *_excluded(status, excluded),
-        _surface(status, surface, inferred),
+        _surface(status, list(inferred.values())),
     ]
     notes = [f"The sweep ended: {ended.reason}.", *notes_of(status.sweep.limits, status.lost)]
-    return Conclusion(cells, _inferred(status, surface, inferred), findings, notes)
+    return Conclusion(cells, [_inferred(status, *one) for one in inferred.items()], findings, notes)
 
 
 def _unasked(status: SweepStatus, place: Place, state: State, reason: str) -> Cell:
@@ -73,23 +73,25 @@ def _unasked(status: SweepStatus, place: Place, state: State, reason: str) -> Ce
     )
 
 
-def _inferred(status: SweepStatus, surface: Surface | None, places: list[Place]) -> list[Inferred]:
-    if surface is None:
-        return []
-    grid, how = status.sweep.grid, _HOW.format(len(status.judged[0]))
-    low, high = surface.interval()
-    return [
-        Inferred(
-            context_tokens=grid.contexts[place[0]],
-            users=grid.users[place[1]],
-            metric=status.sweep.metric,
-            value=float(surface.value[place]),
-            low=float(low[place]),
-            high=float(high[place]),
-            how=how,
-        )
-        for place in places
-    ]
+def _inferred(status: SweepStatus, place: Place, estimate: Estimate) -> Inferred:
+    grid, line = status.sweep.grid, estimate.line
+    ends = (
+        f"{grid.contexts[line.below[0]]} and {grid.contexts[line.above[0]]} tokens at the same users"
+        if line.axis == "contexts"
+        else f"{grid.users[line.below[1]]} and {grid.users[line.above[1]]} users at the same context"
+    )
+    few = f"only {counted(estimate.errors, 'cells')} measured with neighbours as near; a 90 % range needs {LEAST}"
+    return Inferred(
+        context_tokens=grid.contexts[place[0]],
+        users=grid.users[place[1]],
+        metric=status.sweep.metric,
+        value=estimate.value,
+        low=estimate.low,
+        high=estimate.high,
+        errors=estimate.errors,
+        how=f"log-linear between {ends}",
+        why="" if estimate.low is not None else few,
+    )
 
 
 def _excluded(status: SweepStatus, excluded: dict[Place, str]) -> list[Finding]:
@@ -104,22 +106,28 @@ def _excluded(status: SweepStatus, excluded: dict[Place, str]) -> list[Finding]:
     ]
 
 
-def _surface(status: SweepStatus, surface: Surface | None, inferred: list[Place]) -> Finding:
+def _surface(status: SweepStatus, inferred: list[Estimate]) -> Finding:
     grid = status.sweep.grid
+    feasible = len(grid.places()) - len(status.refused)
     share = status.sent / max(1, grid.full_requests(status.refused))
+    reaches = [one.high / one.value - 1 for one in inferred if one.high is not None]
     numbers: Numbers = {
         "measured": len(status.cells),
         "used": len(status.judged[0]),
         "inferred": len(inferred),
+        "with_range": len(reaches),
+        "feasible": feasible,
         "requests": status.sent,
         "share_of_full": share,
         "seconds": status.spent,
         "usd": status.sweep.limits.cost(status.spent),
     }
     text = f"{len(status.cells)} cells measured with {status.sent} requests, {share:.1%} of a full sweep's"
-    if surface is not None and inferred:
-        numbers["noise"] = surface.noise
-        text += (
-            f"; {len(inferred)} inferred; at the middle context the last doubling of users changed {surface.noise:.1%}"
-        )
+    if inferred:
+        text += f"; {len(inferred)} inferred, {len(reaches)} of them with a 90 % range"
+    if reaches:
+        numbers["range"] = median(reaches)
+        text += f", half of which reach {median(reaches):.0%} up or less"
+    if len(reaches) < len(inferred):
+        text += f"; the others have none: fewer than {LEAST} cells were measured with neighbours as near as theirs"
     return Finding(name="surface", text=f"{text}.", numbers=numbers)

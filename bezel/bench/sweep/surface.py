@@ -1,113 +1,126 @@
-"""Surface of a sweep: throughput of the cells that were not measured, with a range for each.
+"""Figures for cells of a sweep that were not measured, each with a range where enough is known. Pure.
 
-Pure. The logarithm of the throughput is linear between measured numbers of users. Beyond the last one it falls as much
-as at the contexts that were measured further, linear between them, and is constant where they do not fall; a context
-without a measured cell is linear between its neighbours. No law of saturation is assumed: three models were
-worse on grids that none of their constants was chosen on (docs/sweeps.md).
+In logarithms throughput is linear between measured contexts at the same number of users, else between measured numbers
+of users at the same context. A cell that lacks a neighbour on one side has no figure: nothing is carried beyond what
+was measured.
+
+A range is conformal: each measured cell is inferred from the others in the same way, and a range reaches as far as nine
+in ten of these figures were off. No law of saturation and no constant of other grids is in it (docs/sweeps.md).
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
-
-import numpy as np
-import numpy.typing as npt
+from functools import cached_property
+from math import ceil, exp, log, log1p
+from typing import Literal
 
 from bezel.bench.sweep.grid import Place
+from bezel.bench.sweep.repeats import REPEATABLE
 
-Array = npt.NDArray[np.float64]
+CONFIDENCE = 0.9
+LEAST = ceil(CONFIDENCE / (1 - CONFIDENCE) - 1e-9)
+"""The fewest errors that give a range: of nine, the largest is exceeded by one figure in ten."""
+NARROWEST = log1p(REPEATABLE)
+Axis = Literal["contexts", "users"]
 
-# Half of the 90 % range in units of `Surface.unit`: holds 90 % of the cells of measured and simulated grids.
-WIDTH = 1.5
-# The least unit: two measurements of a cell differ by about as much.
-_LEAST = 0.01
+
+@dataclass(frozen=True)
+class Line:
+    """Line through two measured cells, at the place between them.
+
+    Attributes:
+        axis: What differs between the cells.
+        below: The cell with the smaller context or fewer users; `above` is the other.
+        steps: Steps of the grid to the nearer and to the farther of them.
+        log: Its logarithm at the place.
+    """
+
+    axis: Axis
+    below: Place
+    above: Place
+    steps: tuple[int, int]
+    log: float
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Inferred throughput of a cell.
+
+    Attributes:
+        value: In the unit of the measured ones.
+        low: Lower end of the range that holds 90 of 100 measurements; None where there is no range.
+        high: Its upper end.
+        line: The line that it lies on.
+        errors: The number of measured cells whose errors give the range, or that do not suffice for one.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+    line: Line
+    errors: int
 
 
 @dataclass(frozen=True)
 class Surface:
-    """Throughput of all cells.
+    """Throughput over a grid.
 
     Attributes:
-        log: Its natural logarithm, (contexts, users).
-        unit: What a range is a multiple of, in the same form: how much the last doubling of the users changed, there
-            and at the middle context.
-        noise: The change of the middle context, in ln.
-    """
-
-    log: Array
-    unit: Array
-    noise: float
-
-    @property
-    def value(self) -> Array:
-        """Return the throughput, (contexts, users)."""
-        return np.exp(self.log)
-
-    def interval(self, width: float = WIDTH) -> tuple[Array, Array]:
-        """Return the least and the largest throughput that nine of ten measurements of a cell would have."""
-        return np.exp(self.log - width * self.unit), np.exp(self.log + width * self.unit)
-
-
-def surface_of(contexts: Sequence[int], users: Sequence[int], values: Mapping[Place, float]) -> Surface:
-    """Interpolate measured values.
-
-    Args:
         contexts: Rising.
         users: Rising.
-        values: By row and column; each above 0; at least one.
+        values: Measured throughput by row and column; each above 0.
     """
-    doublings, place = np.log2(np.asarray(users, float)), np.log(np.asarray(contexts, float))
-    lines = {
-        row: sorted((column, float(np.log(value))) for (at, column), value in values.items() if at == row)
-        for row in sorted({row for row, _ in values})
-    }
-    rows, last = list(lines), {row: line[-1][0] for row, line in lines.items()}
-    noise = median(abs(_last_change(line, doublings)) for line in lines.values())
-    logs = {
-        row: np.interp(doublings, doublings[[at for at, _ in line]], [log for _, log in line])
-        for row, line in lines.items()
-    }
-    units = {row: _units(line, doublings, noise) for row, line in lines.items()}
-    for row in rows:
-        fall, deepest = 0.0, 0.0
-        for column in range(last[row] + 1, len(users)):
-            if far := [other for other in rows if last[other] >= column]:
-                falls = [min(0.0, logs[other][column] - logs[other][last[row]]) for other in far]
-                fall, deepest = float(np.interp(place[row], place[far], falls)), min(falls)
-            logs[row][column] += fall
-            units[row][column] = np.hypot(units[row][column], deepest / 2)
 
-    def between(of_rows: Mapping[int, Array]) -> Array:
-        columns = np.stack([of_rows[row] for row in rows], axis=1)
-        return np.array([np.interp(place, place[rows], column) for column in columns]).T
+    contexts: Sequence[int]
+    users: Sequence[int]
+    values: Mapping[Place, float]
 
-    # A context between two others may be as far from the line as they are from each other.
-    near = [rows[int(np.argmin(np.abs(place[rows] - at)))] for at in place]
-    log = between(logs)
-    return Surface(log, np.hypot(between(units), np.abs(log - log[near]) / 2), noise)
+    def estimate(self, place: Place) -> Estimate | None:
+        """Return the figure of a cell from the measured cells around it; None where one is missing."""
+        line = self.line(place)
+        if line is None:
+            return None
+        errors = self._errors_like(line)
+        value = exp(line.log)
+        if len(errors) < LEAST:
+            return Estimate(value, None, None, line, len(errors))
+        reach = max(quantile(errors), NARROWEST)
+        return Estimate(value, value * exp(-reach), value * exp(reach), line, len(errors))
+
+    def line(self, place: Place) -> Line | None:
+        """Return the line through the nearest measured cells on both sides, the place itself left out."""
+        return self._line(place, "contexts") or self._line(place, "users")
+
+    @cached_property
+    def errors(self) -> list[tuple[Line, float]]:
+        """Return for each measured cell between others its line and how far it is from it, in ln."""
+        lines = ((place, self.line(place)) for place in sorted(self.values))
+        return [(line, abs(log(self.values[place]) - line.log)) for place, line in lines if line]
+
+    def _errors_like(self, line: Line) -> list[float]:
+        """Return the errors over the same steps, or over these and longer ones where those are too few."""
+        along = [(other.steps, error) for other, error in self.errors if other.axis == line.axis]
+        same = [error for steps, error in along if steps == line.steps]
+        if len(same) >= LEAST:
+            return same
+        return [error for steps, error in along if steps[0] >= line.steps[0] and steps[1] >= line.steps[1]]
+
+    def _line(self, place: Place, axis: Axis) -> Line | None:
+        moving, scale = (0, self.contexts) if axis == "contexts" else (1, self.users)
+        at = place[moving]
+        along = [other for other in self.values if other[1 - moving] == place[1 - moving]]
+        below = max((other for other in along if other[moving] < at), default=None)
+        above = min((other for other in along if other[moving] > at), default=None)
+        if below is None or above is None:
+            return None
+        start, end = log(scale[below[moving]]), log(scale[above[moving]])
+        share = (log(scale[at]) - start) / (end - start)
+        near, far = sorted((at - below[moving], above[moving] - at))
+        level = (1 - share) * log(self.values[below]) + share * log(self.values[above])
+        return Line(axis, below, above, (near, far), level)
 
 
-def _last_change(line: Sequence[tuple[int, float]], doublings: Array, before: int | None = None) -> float:
-    """Return the change of a context's logarithm over the last doubling of the users below a column.
-
-    A single cell says nothing of the next: twice the users may have twice the throughput.
-    """
-    below = [point for point in line if before is None or point[0] < before][-2:]
-    if len(below) < 2:
-        return float(np.log(2))
-    (left, low), (right, high) = below
-    return float((high - low) / (doublings[right] - doublings[left]))
-
-
-def _units(line: Sequence[tuple[int, float]], doublings: Array, noise: float) -> Array:
-    measured = {column for column, _ in line}
-    units = []
-    for column in range(len(doublings)):
-        between = 0.0
-        above = next((log for at, log in line if at > column), None)
-        below = next((log for at, log in reversed(line) if at < column), None)
-        if column not in measured and above is not None and below is not None:
-            between = abs(above - below) / 2
-        change = 0.0 if column in measured else _last_change(line, doublings, column)
-        units.append(float(np.hypot(np.hypot(_LEAST, noise), max(abs(change), between) if between else change)))
-    return np.array(units)
+def quantile(errors: Sequence[float]) -> float:
+    """Return the least error that the next one stays within nine times in ten, if it is as the others."""
+    rank = ceil(CONFIDENCE * (len(errors) + 1) - 1e-9)
+    return sorted(errors)[min(rank, len(errors)) - 1]

@@ -1,46 +1,43 @@
-"""Adaptive sweeps of made-up servers of several laws: few requests, small errors, ranges that hold."""
+"""Adaptive sweeps of made-up grids of every shape: a quarter of the requests, most cells with a figure, ranges hold."""
 
 from __future__ import annotations
 
-from statistics import median
-
 import pytest
 
-from bezel.bench.sweep.budget import Limits
-from bezel.bench.sweep.grid import Bounds, Grid
-from bezel.bench.sweep.journal import Ledger
-from bezel.bench.sweep.knees import knee
-from bezel.bench.sweep.run import SHARE, Sweep, run_sweep
-from bezel.bench.sweep.summarize import conclude
-from tests.support.bench.oracle import RATE, Oracle
-from tests.support.bench.surfaces import FEWER_USERS, LAWS, server
+from bezel.bench.sweep.run import SHARE
+from tools.bench.sweeps import made_up
+from tools.bench.sweeps.grids import Oracle, oracle
+from tools.bench.sweeps.methods import own
+from tools.bench.sweeps.trials import MANY
 
 pytestmark = pytest.mark.slow
+GRIDS = 16
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_a_quarter_of_the_requests_is_enough(law: str) -> None:
-    within = total = 0
-    for seed in (7001, 7002):
-        made = server(seed, law, users=FEWER_USERS)
-        grid = Grid(made.contexts, made.users, output_tokens=1)
-        oracle = Oracle(lambda context, users, made=made: made.measured[context, users])  # type: ignore[misc]
-        most = int(SHARE * grid.full_requests())
-        sweep = Sweep(grid, Bounds(), Limits(requests=most), RATE)
-        ended = run_sweep(sweep, oracle.measure, Ledger("run"), oracle.clock, lambda _: None)
-        told = conclude(ended)
-        assert sum(one.requests for one in oracle.asked) <= most
-        of = {(one.context_tokens, one.users): one for one in told.inferred}
-        assert median(abs(one.value / made.truth[place] - 1) for place, one in of.items()) <= max(0.16, 2 * made.noise)
-        held = [one.low <= made.measured[place] <= one.high for place, one in of.items()]
-        within, total = within + sum(held), total + len(held)
-        knees = {int(one.numbers["context_tokens"] or 0): int(one.numbers["users"] or 0) for one in told.findings
-                 if one.name == "knee"}  # fmt: skip
-        steps = [
-            abs(true - made.users.index(found))
-            for context, found in knees.items()
-            if (true := knee(made.users, [made.truth[context, users] for users in made.users])) is not None
-        ]
-        assert len(steps) == len(knees) >= 0.4 * len(made.contexts), "a knee is named where its plateau was measured"
-        assert sum(step <= 1 for step in steps) >= 0.8 * len(steps)
-    assert within >= 0.8 * total
+def grids(shape: str) -> list[Oracle]:
+    return [oracle(made.name, list(made.rows())) for made in (made_up.grid(7000 + at, shape) for at in range(GRIDS))]
+
+
+@pytest.mark.parametrize("shape", made_up.SHAPES)
+def test_ranges_hold_on_made_up_grids_of_a_shape(shape: str) -> None:
+    outcomes = [own(grid) for grid in grids(shape)]
+    assert all(outcome.share <= SHARE for outcome in outcomes)
+    assert all(outcome.figures >= 0.65 for outcome in outcomes)
+    ranges = [held for outcome in outcomes for held in outcome.held]
+    assert len(ranges) >= 12 * GRIDS
+    assert 0.85 <= sum(ranges) / len(ranges) <= 0.98
+
+
+def test_ranges_hold_over_all_shapes_and_on_each_grid() -> None:
+    outcomes = [own(grid) for shape in made_up.SHAPES for grid in grids(shape)]
+    ranges = [held for outcome in outcomes for held in outcome.held]
+    assert 0.85 <= sum(ranges) / len(ranges) <= 0.95
+    many = [sum(outcome.held) / len(outcome.held) for outcome in outcomes if len(outcome.held) >= MANY]
+    assert len(many) >= 30
+    assert sum(share < 0.75 for share in many) <= 0.05 * len(many), "some twenty cells of one grid hold or miss together"
+
+
+def test_a_grid_is_the_same_for_the_same_seed_and_shapes_differ() -> None:
+    assert made_up.grid(3) == made_up.grid(3)
+    assert made_up.grid(3).measured != made_up.grid(8).measured
+    assert {made_up.grid(seed).shape for seed in range(len(made_up.SHAPES))} == set(made_up.SHAPES)

@@ -63,7 +63,8 @@ def test_an_adaptive_sweep_asks_few_requests_and_infers_the_rest(tmp_path: Path)
     ended, _ = swept(tmp_path, oracle, limits=HALF)
     told = conclude(ended)
     assert sum(one.requests for one in oracle.asked) <= 0.5 * GRID.full_requests()
-    assert len(told.cells) + len(told.inferred) == len(GRID.places()), "each cell is measured or inferred"
+    assert len(told.cells) + len(told.inferred) == len(GRID.places()), "each cell is measured, inferred, or has a reason"
+    assert told.inferred
     errors = sorted(abs(one.value / saturating(one.context_tokens, one.users) - 1) for one in told.inferred)
     assert errors[len(errors) // 2] < 0.05
     knees = {one.numbers["context_tokens"]: one.numbers["users"] for one in told.findings if one.name == "knee"}

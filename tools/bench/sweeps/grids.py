@@ -1,4 +1,4 @@
-"""Fully measured grids as servers for sweeps: those of CSV files, and those of the simulated servers.
+"""Fully measured grids as servers for sweeps: those of CSV files, of the simulated servers, and made-up ones.
 
 A file has the columns context_tokens, users, value, unit, success_pct, status. A cell has the file's value, and failed
 where less than 98 % of its requests succeeded.
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from bezel.bench.result.document import Cell
 from bezel.bench.result.records import Metric
 from bezel.bench.sweep.grid import Grid
+from tools.bench.sweeps import made_up
 from tools.bench.sweeps.twins import FILE
 
 if TYPE_CHECKING:
@@ -66,13 +67,19 @@ class Oracle:
 def read(file: Path) -> Oracle:
     """The grid of a file."""
     with file.open(newline="", encoding="utf-8") as opened:
-        rows = list(csv.DictReader(opened))
-    grid = Grid(
-        tuple(sorted({int(row["context_tokens"]) for row in rows})),
-        tuple(sorted({int(row["users"]) for row in rows})),
-        output_tokens=1,
-    )
-    return Oracle(file.stem, grid, {(int(row["context_tokens"]), int(row["users"])): row for row in rows})
+        return oracle(file.stem, list(csv.DictReader(opened)))
+
+
+def made_up_grids(count: int) -> list[Oracle]:
+    """The first made-up grids, as many of each shape where the count is a multiple of the shapes."""
+    return [oracle(made.name, list(made.rows())) for made in map(made_up.grid, range(count))]
+
+
+def oracle(name: str, rows: list[dict[str, str]]) -> Oracle:
+    """The grid of a file's rows."""
+    by_load = {(int(row["context_tokens"]), int(row["users"])): row for row in rows}
+    contexts, users = zip(*by_load, strict=True)
+    return Oracle(name, Grid(tuple(sorted(set(contexts))), tuple(sorted(set(users))), output_tokens=1), by_load)
 
 
 def twins() -> list[Oracle]:

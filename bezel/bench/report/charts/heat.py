@@ -1,6 +1,6 @@
 """Heat map as SVG: contexts down, loads across, each cell with its figure; states are distinct without colour.
 
-Measured cells are solid, inferred ones hatched and marked "~"; cells that failed, are infeasible, queued or limited by
+Measured cells are solid, inferred ones hatched and marked "~", or "~~" where they have no range; cells that failed, are infeasible, queued or limited by
 the client have their own mark and strokes and no colour, because they have no figure to compare.
 """
 
@@ -18,7 +18,7 @@ from bezel.bench.report.format import MARKS, STATES, compact
 _LEFT, _TOP, _BELOW, _GAP = 52.0, 40.0, 62.0, 1.0
 _DOWN, _NARROWEST, _LOADS = 29.0, 44.0, 30.0  # height and least width of a cell, room for the loads below a band
 LEGEND = (
-    *(("", "measured"), ("~", "inferred")),
+    *(("", "measured"), ("~", "inferred"), ("~~", "inferred, no range")),
     *((mark, STATES[state].partition(":")[0]) for state, mark in MARKS.items()),
     ("·", "not measured"),
 )
@@ -26,7 +26,7 @@ LEGEND = (
 
 @dataclass(frozen=True)
 class Box:
-    """One cell: its figure, or the mark of its state. `tooltip` is shown by a pointer."""
+    """One cell: its figure, marked where it is inferred, or the mark of its state. `tooltip` is shown by a pointer."""
 
     value: float | None
     mark: str = ""
@@ -59,7 +59,7 @@ class HeatMap:
             self.columns[len(self.columns) * at // count : len(self.columns) * (at + 1) // count] for at in range(count)
         ]
         across = max(_NARROWEST, min(90.0, (width - _LEFT - 4) / max(map(len, bands), default=1)))
-        used = {"~" if box.inferred else box.mark for box in self.boxes.values()}
+        used = {box.mark for box in self.boxes.values()}
         states = [(mark, name) for mark, name in LEGEND if mark in used]
         keys = legend([name for _, name in states], width)
         band = _DOWN * len(self.rows) + _LOADS
@@ -73,7 +73,7 @@ class HeatMap:
         add(picture, *_bar(low, high, self.unit, base + 26, " (log scale)" if self.log else "") if values else ())
         for (mark, name), (left, line) in zip(states, keys, strict=True):
             middle = base + 56 + 22 * line
-            box = Box(1.0, inferred=mark == "~") if mark in ("", "~") else Box(None, mark)
+            box = Box(1.0, mark, inferred=bool(mark)) if mark in ("", "~", "~~") else Box(None, mark)
             add(picture, _box(box, 0.5, left, middle - 8, 24, 16), text(left + 30, middle + 4, name))
         return picture
 
@@ -120,7 +120,7 @@ def _box(box: Box, share: float, x: float, y: float, width: float, height: float
     if box.inferred:
         add(group, el("path", {"d": _hatching(x, y, width, height), "stroke": ink, "class": "hatch"}))
     if box.tooltip:
-        shown = f"{'~' if box.inferred else ''}{compact(box.value)}{box.note}"
+        shown = f"{box.mark}{compact(box.value)}{box.note}"
         add(group, el("text", {"x": x + width / 2, "y": y + height / 2 + 4, "class": "v", "fill": ink}, shown))
     return group
 

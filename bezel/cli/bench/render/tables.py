@@ -7,7 +7,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from bezel.bench.result.document import Cell, Result
+from bezel.bench.result.document import Cell, Inferred, Result
 
 _RATES = (
     *("offered_requests_per_second", "requests_per_second", "output_tokens_per_second", "input_tokens_per_second"),
@@ -17,7 +17,7 @@ _LATENCIES = ("ttft", "tpot", "itl", "e2e", "schedule_delay")
 _PERCENTILES = ("p50", "p90", "p99", "max")
 _CHECK_STATES = {"passed": "ok", "failed": "FAILED", "suspect": "suspect", "unknown": "unknown"}
 _LEGEND = (
-    "~ inferred; x failed; - impossible; q queueing; c limited by the client; ? not requested; "
+    "~ inferred; ~~ inferred, no range; x failed; - impossible; q queueing; c limited by the client; ? not requested; "
     "* measured, left out of the surface"
 )
 _CELL_STATES = {"failed": "x", "infeasible": "-", "queueing": "q", "client_limited": "c", "not_asked": "?"}
@@ -35,7 +35,7 @@ def run_text(result: Result) -> str:
 def grid_text(result: Result, metric: str) -> str:
     """The result of a sweep: contexts down, users across, each figure with its kind."""
     left_out = {cell for finding in result.findings if finding.name == "excluded" for cell in finding.cells}
-    shown = {(point.context_tokens, point.users): f"~{_short(point.value)}" for point in result.inferred}
+    shown = {(point.context_tokens, point.users): f"{_inferred_mark(point)}{_short(point.value)}" for point in result.inferred}
     shown |= {(cell.context_tokens or 0, cell.users or 0): _grid_cell(cell, metric, left_out) for cell in result.cells}
     contexts, users = sorted({context for context, _ in shown}), sorted({count for _, count in shown})
     rows = [
@@ -110,6 +110,10 @@ def _grid_cell(cell: Cell, metric: str, left_out: set[str]) -> str:
     if cell.state != "ok" or value is None:
         return _CELL_STATES.get(cell.state, "x")
     return f"{_short(value)}{'*' if cell.id in left_out else ''}"
+
+
+def _inferred_mark(point: Inferred) -> str:
+    return "~~" if point.low is None else "~"
 
 
 def _short(value: float) -> str:
