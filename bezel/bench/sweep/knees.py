@@ -79,17 +79,18 @@ def _judge(users: Sequence[float], values: Sequence[float], agreeing: Sequence[i
         return Verdict(None, "too few users were measured beyond those that reach the highest")
     if last > first and log(values[last] / values[first]) > GROWTH * log(users[last] / users[first]):
         return Verdict(None, "it still rises at the most users")
-    if doubt := _doubt(values, plateau, first):
+    if doubt := _doubt(users, values, plateau, first):
         return Verdict(None, f"{doubt} just below {counted(users[first], 'users')}")
     return Verdict(first)
 
 
-def _doubt(values: Sequence[float], plateau: float, first: int) -> str:
+def _doubt(users: Sequence[float], values: Sequence[float], plateau: float, first: int) -> str:
     """Return why the knee may lie two cells or more below the first that reaches the plateau; "" where it does not."""
     if first >= 2 and values[first - 1] < values[first - 2] and values[first - 2] >= NEAR * plateau:  # noqa: PLR2004
         return "one that nearly reaches the plateau is followed by a lower one,"
     earlier = values[: max(0, first - 2)]
-    if earlier and max(values[first - 2 : first]) <= RISE * max(earlier):
+    apart = bool(earlier) and users[first - 1] >= TIMES * users[first - 3]  # nearer ones need not rise
+    if apart and max(values[first - 2 : first]) <= RISE * max(earlier):
         return "two in a row are no higher than with fewer users,"
     return ""
 

@@ -14,6 +14,7 @@ from bezel.bench.sweep.budget import Limits
 from bezel.bench.sweep.grid import Bounds, Grid
 from bezel.bench.sweep.journal import Journal
 from bezel.bench.sweep.knees import knees
+from bezel.bench.sweep.next_cell import ordered
 from bezel.bench.sweep.run import LOST, Sweep, run_sweep
 from bezel.bench.sweep.summarize import conclude
 from bezel.cli.bench.render.tables import grid_text
@@ -63,12 +64,12 @@ def test_an_adaptive_sweep_asks_few_requests_and_infers_the_rest(tmp_path: Path)
     ended, _ = swept(tmp_path, oracle, limits=HALF)
     told = conclude(ended)
     assert sum(one.requests for one in oracle.asked) <= 0.5 * GRID.full_requests()
-    assert len(told.cells) + len(told.inferred) == len(GRID.places()), "each cell is measured, inferred, or has a reason"
+    assert len(told.cells) + len(told.inferred) == len(GRID.places()), "each cell is there once"
     assert told.inferred
     errors = sorted(abs(one.value / saturating(one.context_tokens, one.users) - 1) for one in told.inferred)
-    assert errors[len(errors) // 2] < 0.05
+    assert errors[len(errors) // 2] < 0.15, "between contexts four steps of two apart the throughput bends"
     knees = {one.numbers["context_tokens"]: one.numbers["users"] for one in told.findings if one.name == "knee"}
-    assert set(knees) == set(GRID.contexts)
+    assert set(knees) >= {64, 1024, 8192}, "those that are measured at each number of users"
     assert all(users in (8, 32, 64) for users in knees.values())
 
 
@@ -170,23 +171,67 @@ def test_a_sweep_that_is_ended_or_loses_its_server_tells_what_it_has(tmp_path: P
         swept(tmp_path / "other", oracle, full=True)
 
 
-def test_the_most_users_are_asked_at_either_end_where_the_share_allows_it_and_the_fewest_first(tmp_path: Path) -> None:
+def test_every_second_context_is_asked_with_the_fewest_users_first_and_one_between(tmp_path: Path) -> None:
     oracle = Oracle(saturating)
-    most = 6 * 768 + 100
-    swept(tmp_path, oracle, limits=Limits(requests=most))
+    swept(tmp_path, oracle, limits=HALF)
     asked = [(one.context_tokens, one.users) for one in oracle.asked]
-    assert asked[:4] == [(64, 256), (8192, 256), (64, 1), (256, 1)]
-    assert [users for _, users in asked[2:]] == sorted(users for _, users in asked[2:])
+    assert asked[:4] == [(64, 1), (1024, 1), (8192, 1), (256, 1)]
+    assert asked[4:8] == [(64, 8), (1024, 8), (8192, 8), (4096, 8)], "the contexts between take turns"
+    assert [users for _, users in asked] == sorted(users for _, users in asked)
 
 
-def test_far_cells_that_would_take_most_of_the_share_are_left_out(tmp_path: Path) -> None:
+def test_an_even_number_of_contexts_has_its_last_one_asked() -> None:
+    """Without it, the longest context would have no figure: nothing is carried beyond what was measured."""
+    order = ordered([(row, column) for row in range(6) for column in range(4)])
+    assert {(5, column) for column in range(4)} <= set(order)
+    assert {row for row, _ in order} == set(range(6))
+    assert len(order) == 4 * 5
+    kept_out = ordered([(row, column) for row in (1, 3, 4) for column in range(2) if (row, column) != (4, 1)])
+    assert set(kept_out) == {(1, 0), (4, 0), (3, 0), (1, 1), (3, 1)}, "of the contexts that fit, and no other cell"
+
+
+def test_a_sweep_of_all_requests_measures_the_cells_between_too(tmp_path: Path) -> None:
     oracle = Oracle(saturating)
-    swept(tmp_path, oracle, limits=Limits(requests=3 * 768))
-    assert [(one.context_tokens, one.users) for one in oracle.asked][:2] == [(64, 256), (64, 1)]
-    (tmp_path / "less").mkdir()
-    less = Oracle(saturating)
-    swept(tmp_path / "less", less, limits=Limits(requests=3 * 768 - 1))
-    assert less.asked[0].users == 1
+    told = conclude(swept(tmp_path, oracle, limits=Limits(requests=GRID.full_requests()))[0])
+    assert len(oracle.asked) == len(GRID.places())
+    assert not told.inferred
+
+
+def test_a_cell_without_a_measured_neighbour_on_each_side_says_so(tmp_path: Path) -> None:
+    oracle = Oracle(lambda context, users: None if (context, users) == (8192, 8) else saturating(context, users))
+    told = conclude(swept(tmp_path, oracle, limits=HALF)[0])
+    (cell,) = [one for one in told.cells if (one.context_tokens, one.users) == (4096, 256)]
+    assert cell.state == "not_asked"
+    assert "no measured cell beside it on both sides, so it is not inferred" in cell.reason
+    asked = {(one.context_tokens, one.users) for one in oracle.asked}
+    for point in told.inferred:
+        at_users = [context for context, users in asked if users == point.users]
+        at_context = [users for context, users in asked if context == point.context_tokens]
+        assert (min(at_users) < point.context_tokens < max(at_users)) or (
+            min(at_context) < point.users < max(at_context)
+        )
+
+
+def test_ranges_are_told_and_a_figure_without_one_says_why(tmp_path: Path) -> None:
+    told = conclude(swept(tmp_path, Oracle(saturating), limits=HALF)[0])
+    (surface,) = [one for one in told.findings if one.name == "surface"]
+    ranged = [one for one in told.inferred if one.low is not None]
+    bare = [one for one in told.inferred if one.low is None]
+    assert surface.numbers["with_range"] == len(ranged)
+    assert all("a 90 % range needs 9" in one.why for one in bare)
+    assert not [one for one in ranged if one.why]
+    assert {one.errors >= 9 for one in ranged} <= {True}
+    (tmp_path / "few").mkdir()
+    few = conclude(swept(tmp_path / "few", Oracle(saturating), limits=Limits(requests=300))[0])
+    assert few.inferred
+    assert {one.low for one in few.inferred} == {None}
+    result = Result(
+        kind="sweep", nature="measured", manifest=manifest("few"), cells=few.cells, inferred=few.inferred,
+        findings=few.findings,
+    )  # fmt: skip
+    shown = grid_text(result, RATE)
+    assert "~~" in shown.partition("~ inferred;")[0]
+    assert "fewer than 9 cells were measured with neighbours as near" in " ".join(shown.split())
 
 
 @pytest.mark.parametrize("full", [True, False])
@@ -226,13 +271,13 @@ def test_an_invalid_cell_is_left_out_and_listed(tmp_path: Path) -> None:
 
 
 def test_heavier_loads_than_one_that_failed_are_not_asked(tmp_path: Path) -> None:
-    oracle = Oracle(lambda context, users: None if context >= 4096 and users >= 128 else saturating(context, users))
+    oracle = Oracle(lambda context, users: None if context >= 1024 and users >= 64 else saturating(context, users))
     told = conclude(swept(tmp_path, oracle)[0])
     failed = [cell for cell in told.cells if cell.state == "failed"]
-    assert 1 <= len(failed) <= 3
+    assert 2 <= len(failed) <= 5
     spared = [cell for cell in told.cells if "failed already" in cell.reason]
     assert spared
-    assert not [one for one in told.inferred if one.context_tokens >= 4096 and one.users >= 128 and spared and
+    assert not [one for one in told.inferred if one.context_tokens >= 1024 and one.users >= 64 and spared and
                 (one.context_tokens, one.users) in {(cell.context_tokens, cell.users) for cell in spared}]  # fmt: skip
 
 
@@ -240,7 +285,15 @@ def test_a_failure_that_a_heavier_load_disproves_keeps_nothing_out(tmp_path: Pat
     oracle = Oracle(lambda context, users: None if (context, users) == (64, 8) else saturating(context, users))
     told = conclude(swept(tmp_path, oracle, limits=HALF)[0])
     assert not [cell for cell in told.cells if "failed already" in cell.reason]
-    assert len(told.inferred) > 5
+    assert len(told.inferred) == 5
+
+
+def test_failures_of_single_users_keep_no_larger_number_out(tmp_path: Path) -> None:
+    """A client's first cell may fail at every context: that says nothing of eight users."""
+    oracle = Oracle(lambda context, users: None if users == 1 and context >= 256 else saturating(context, users))
+    told = conclude(swept(tmp_path, oracle, limits=HALF)[0])
+    assert not [cell for cell in told.cells if "failed already" in cell.reason]
+    assert [one for one in oracle.asked if one.context_tokens == 8192 and one.users == 32]
 
 
 def test_a_limit_of_time_is_kept_and_no_cell_begun_that_would_break_it(tmp_path: Path) -> None:
