@@ -23,6 +23,7 @@ FAR = 1.3  # times the plateau: a cell above shows that the server can do more
 GROWTH = 0.2  # the most growth in ln per ln(users) over a plateau: 15 % for twice the users
 NEAR = 0.8  # of the plateau: with noise such a cell may be the knee
 RISE = 1.15  # less than this is no rise beyond noise
+RISES = "it still rises at the most users"
 _SHOWN = 4
 _LEFT_OUT = 1  # numbers of users below a knee: with more of them unmeasured it is not known to one step
 
@@ -57,7 +58,7 @@ def knee(users: Sequence[float], values: Sequence[float]) -> Verdict:
         if verdict.index is not None:
             return verdict
     rises = values[-1] >= SHARE * max(values)
-    return Verdict(None, verdict.why or ("it still rises at the most users" if rises else "the highest differ too much"))
+    return Verdict(None, verdict.why or (RISES if rises else "the highest differ too much"))
 
 
 def _highest_that_agree(values: Sequence[float], least: int, tolerance: float) -> list[int]:
@@ -78,7 +79,7 @@ def _judge(users: Sequence[float], values: Sequence[float], agreeing: Sequence[i
     if len(values) - first < CELLS or users[-1] < TIMES * users[first]:
         return Verdict(None, "too few users were measured beyond those that reach the highest")
     if last > first and log(values[last] / values[first]) > GROWTH * log(users[last] / users[first]):
-        return Verdict(None, "it still rises at the most users")
+        return Verdict(None, RISES)
     if doubt := _doubt(users, values, plateau, first):
         return Verdict(None, f"{doubt} just below {counted(users[first], 'users')}")
     return Verdict(first)
@@ -86,7 +87,7 @@ def _judge(users: Sequence[float], values: Sequence[float], agreeing: Sequence[i
 
 def _doubt(users: Sequence[float], values: Sequence[float], plateau: float, first: int) -> str:
     """Return why the knee may lie two cells or more below the first that reaches the plateau; "" where it does not."""
-    if first >= 2 and values[first - 1] < values[first - 2] and values[first - 2] >= NEAR * plateau:  # noqa: PLR2004
+    if first >= 2 and values[first - 1] < values[first - 2] and values[first - 2] >= NEAR * plateau:
         return "one that nearly reaches the plateau is followed by a lower one,"
     earlier = values[: max(0, first - 2)]
     apart = bool(earlier) and users[first - 1] >= TIMES * users[first - 3]  # nearer ones need not rise

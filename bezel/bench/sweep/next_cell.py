@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from math import ceil
 
-from bezel.bench.sweep.grid import Grid, Place
+from bezel.bench.sweep.grid import Place
 
 # Of the contexts between the measured ones: how many are measured too at each number of users, in turn. They show how
 # far an inferred cell is off: only they have measured neighbours as near as it has.
@@ -30,19 +30,25 @@ class Known:
     limited: Collection[Place] = ()
 
 
-def next_cell(known: Known, affordable: Collection[Place]) -> Place | None:
-    """Return the next cell: of the order of the sweep the first that is affordable; None where none of it is.
+def next_cell(known: Known, affordable: Collection[Place], inferable: Collection[Place]) -> Place | None:
+    """Return the next cell: of the order of the sweep the first that is affordable; None where nothing is.
 
-    Once nothing of the order is left, the other cells follow, the fewest users first.
+    Where the order has only cells that are not affordable, those follow that cannot be inferred either; where nothing
+    of it is left, all others. Both begin with the fewest users.
+
+    Args:
+        known: The state.
+        affordable: The cells that the limits allow.
+        inferable: The cells between measured ones.
     """
     order = ordered(known.askable)
     left = [place for place in order if place not in known.asked]
     if place := next((place for place in left if place in affordable), None):
         return place
     skipped = beyond(known)
-    if any(place not in skipped for place in left):
-        return None
-    return min(affordable, key=lambda place: place[::-1], default=None)
+    ended = all(place in skipped for place in left)
+    others = [place for place in affordable if ended or place not in inferable]
+    return min(others, key=lambda place: place[::-1], default=None)
 
 
 def ordered(askable: Collection[Place]) -> list[Place]:

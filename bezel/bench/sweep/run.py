@@ -208,7 +208,7 @@ def _next(status: SweepStatus) -> tuple[Place | None, str]:
     if sweep.full:
         place = affordable[0] if affordable else None
     else:
-        place = next_cell(known, affordable)
+        place = next_cell(known, affordable, {cell for cell in affordable if status.surface.line(cell)})
     if place is not None:
         return place, ""
     first = min((cell for cell in still_open if kept_out[cell]), key=lambda cell: cell[::-1], default=still_open[0])

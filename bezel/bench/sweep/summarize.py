@@ -4,7 +4,6 @@ Pure. Leaves out the document that contains it (`bezel.bench.result.document`).
 """
 
 from dataclasses import dataclass
-
 from statistics import median
 
 from bezel.bench.result.document import Cell, Finding, Inferred, Numbers, State

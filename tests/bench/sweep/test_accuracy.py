@@ -34,7 +34,7 @@ def test_ranges_hold_over_all_shapes_and_on_each_grid() -> None:
     assert 0.85 <= sum(ranges) / len(ranges) <= 0.95
     many = [sum(outcome.held) / len(outcome.held) for outcome in outcomes if len(outcome.held) >= MANY]
     assert len(many) >= 30
-    assert sum(share < 0.75 for share in many) <= 0.05 * len(many), "some twenty cells of one grid hold or miss together"
+    assert sum(share < 0.75 for share in many) <= 0.05 * len(many), "cells of a grid miss together"
 
 
 def test_a_grid_is_the_same_for_the_same_seed_and_shapes_differ() -> None:

@@ -91,7 +91,7 @@ def test_a_knee_has_most_of_what_twice_its_users_have(users: list[int], most: fl
     assert found is not None or len(flat) < 3 or flat[-1] < 2 * flat[0], "what was seen is named"
     if found is not None:
         assert rising[-1] >= 2 * rising[found]
-        assert values[found] >= 0.9 * math.exp(-GROWTH) * values[-1], "of the plateau, over which it may still grow so much"
+        assert values[found] >= 0.9 * math.exp(-GROWTH) * values[-1], "a plateau may grow so much"
 
 
 def test_a_lucky_cell_is_not_the_plateau() -> None:

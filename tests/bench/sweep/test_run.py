@@ -14,7 +14,7 @@ from bezel.bench.sweep.budget import Limits
 from bezel.bench.sweep.grid import Bounds, Grid
 from bezel.bench.sweep.journal import Journal
 from bezel.bench.sweep.knees import knees
-from bezel.bench.sweep.next_cell import ordered
+from bezel.bench.sweep.next_cell import Known, next_cell, ordered
 from bezel.bench.sweep.run import LOST, Sweep, run_sweep
 from bezel.bench.sweep.summarize import conclude
 from bezel.cli.bench.render.tables import grid_text
@@ -286,6 +286,15 @@ def test_a_failure_that_a_heavier_load_disproves_keeps_nothing_out(tmp_path: Pat
     told = conclude(swept(tmp_path, oracle, limits=HALF)[0])
     assert not [cell for cell in told.cells if "failed already" in cell.reason]
     assert len(told.inferred) == 5
+
+
+def test_requests_that_are_left_go_to_cells_that_cannot_be_inferred() -> None:
+    places = {(row, column) for row in range(3) for column in range(3)}
+    asked = {place for place in places if place[1] == 0 or place == (0, 1)} - {(1, 0)}
+    known = Known({}, (), asked, places)
+    assert next_cell(known, {(1, 0), (1, 1)}, inferable={(1, 0)}) == (1, 0), "in the order"
+    known = Known({}, (), asked | {(1, 0)}, places)
+    assert next_cell(known, {(1, 2)}, inferable={(1, 2)}) == (1, 2)
 
 
 def test_failures_of_single_users_keep_no_larger_number_out(tmp_path: Path) -> None:

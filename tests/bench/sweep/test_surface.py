@@ -61,7 +61,7 @@ def test_a_fall_at_a_short_context_is_not_carried_to_a_long_one() -> None:
 
 def grid(noise: float, seed: int, rows: int = 9, columns: int = 6) -> tuple[Surface, Values]:
     """A straight surface with noise: the surface without every second context but one, and the full values."""
-    chances = random.Random(seed)
+    chances = random.Random(seed)  # noqa: S311 - no secret
     contexts, users = tuple(2**row * 16 for row in range(rows)), tuple(2**column for column in range(columns))
     full = {
         (row, column): 5.0 * users[column] / contexts[row] ** 0.5 * math.exp(chances.gauss(0, noise))
@@ -98,8 +98,8 @@ def test_the_range_is_that_of_errors_over_the_same_steps() -> None:
     """A context left out of every second one is inferred over twice the distance, and worse."""
     contexts = tuple(2**row for row in range(9))
     bent = {(row, column): math.exp(-0.1 * (row - 4) ** 2) for row in range(9) for column in range(6)}
-    all_rows = Surface(contexts, USERS + (1024,), {place: bent[place] for place in bent if place != (3, 3)})
-    second = Surface(contexts, USERS + (1024,), {place: bent[place] for place in bent if place[0] % 2 == 0})
+    all_rows = Surface(contexts, (*USERS, 1024), {place: bent[place] for place in bent if place != (3, 3)})
+    second = Surface(contexts, (*USERS, 1024), {place: bent[place] for place in bent if place[0] % 2 == 0})
     near, far = all_rows.estimate((3, 3)), second.estimate((3, 3))
     assert near is not None
     assert far is not None
@@ -109,7 +109,7 @@ def test_the_range_is_that_of_errors_over_the_same_steps() -> None:
 
 @pytest.mark.parametrize("count", [9, 10, 19, 20, 100])
 def test_a_quantile_is_kept_by_nine_of_ten_further_errors(count: int) -> None:
-    chances = random.Random(count)
+    chances = random.Random(count)  # noqa: S311 - no secret
     kept = [
         chances.random() <= quantile([chances.random() for _ in range(count)])
         for _ in range(4000)

@@ -133,7 +133,8 @@ def _count(counts: Rates, named: int | None, truth: Sequence[float]) -> None:
 
 def table(contexts: int = CONTEXTS) -> str:
     """Return the table of error rates."""
-    lines = ["| throughput | contexts | with a plateau | knee found within one step | false knees |", "|---|---|---|---|---|"]
+    columns = ("throughput", "contexts", "with a plateau", "knee found within one step", "false knees")
+    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     for law in (*LAWS, MADE_UP):
         counts = rates(law, contexts)
         found = "" if counts.found_share is None else f"{counts.found_share:.1%}"

@@ -88,9 +88,7 @@ def grid(seed: int, shape: str = "") -> MadeUp:
     truth = {(context, count): rate(context, count) for context in contexts for count in users}
     stalls = _STALLED_SHARE if shape == "stalled cells" else 0.0
     measured = {
-        place: value
-        * math.exp(chances.gauss(0.0, noise))
-        * (_STALLED_TO if chances.random() < stalls else 1.0)
+        place: value * math.exp(chances.gauss(0.0, noise)) * (_STALLED_TO if chances.random() < stalls else 1.0)
         for place, value in truth.items()
     }
     failed = {place: chances.randrange(5, 95) for place in truth if failing(*place)}

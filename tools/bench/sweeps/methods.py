@@ -38,7 +38,7 @@ class Outcome:
     Attributes:
         errors: |ln(inferred / measured)| of each cell with a figure.
         held: Whether the measured figure is within the range, of each cell with one.
-        figures: The share of the grid's valid cells that were measured or have an inferred figure.
+        figures: The share of the grid's feasible cells, those that do not fail, that were measured or have a figure.
         share: Requests spent, of a full sweep's.
     """
 
@@ -65,7 +65,7 @@ def own(oracle: Oracle) -> Outcome:
     return Outcome(
         [abs(math.log(valid[place] / point.value)) for place, point in inferred.items()],
         [low <= value <= high for low, value, high in ranges],
-        _figures(valid, status, inferred),
+        _figures(oracle, status, points),
         status.sent / grid.full_requests(),
     )
 
@@ -92,9 +92,9 @@ def coarse(oracle: Oracle) -> Outcome:
     valid, values = _valid(oracle), status.judged[0]
     left = beyond(status.known)
     logs = _bilinear(grid, values)
-    inferred = {place: logs[place] for place in valid if place not in cells and place not in left}
-    errors = [abs(math.log(valid[place]) - level) for place, level in inferred.items()]
-    return Outcome(errors, [], _figures(valid, status, inferred), status.sent / grid.full_requests())
+    inferred = {place: logs[place] for place in grid.places() if place not in cells and place not in left}
+    errors = [abs(math.log(valid[place]) - level) for place, level in inferred.items() if place in valid]
+    return Outcome(errors, [], _figures(oracle, status, inferred), status.sent / grid.full_requests())
 
 
 def former() -> dict[str, Outcome]:
@@ -125,9 +125,10 @@ def _valid(oracle: Oracle) -> dict[Place, float]:
     return usable_cells(grid, {place: oracle.measure(grid.request(place)) for place in grid.places()}, METRIC)[0]
 
 
-def _figures(valid: Mapping[Place, float], status: SweepStatus, inferred: Mapping[Place, object]) -> float:
-    """Return the share of the valid cells that have a figure; a measured one that was left out of the surface has."""
-    return sum(place in status.cells or place in inferred for place in valid) / len(valid)
+def _figures(oracle: Oracle, status: SweepStatus, inferred: Mapping[Place, object]) -> float:
+    grid = oracle.grid
+    feasible = [place for place in grid.places() if oracle.measure(grid.request(place)).state == "ok"]
+    return sum(place in status.cells or place in inferred for place in feasible) / len(feasible)
 
 
 OWN, COARSE, FORMER = "bezel", "coarse and bilinear", "the former method of bezel"

@@ -3,8 +3,8 @@
     .venv/bin/python -m tools.bench.sweeps.trials [FOLDER] [--write]
 
 FOLDER holds one CSV for each measured grid (`tools.bench.sweeps.grids`); without it these keep their stored outcomes.
-The simulated servers and the made-up grids follow. With --write the outcomes go into `tests/results/sweeps/trials.json`,
-the table into docs/sweeps.md.
+The simulated servers and the made-up grids follow. With --write the outcomes go into
+`tests/results/sweeps/trials.json`, the table into docs/sweeps.md.
 """
 
 from __future__ import annotations
@@ -59,11 +59,14 @@ def table(made: Trials) -> str:
     before = former()
     rows = {name: {grid: each[name] for grid, each in made.items()} for name in METHODS}
     rows = {OWN: rows[OWN], FORMER: {grid: before[grid] for grid in made}, COARSE: rows[COARSE]}
-    for name, outcomes in rows.items():
-        for label in KINDS:
-            lines.append(_row(name, label, {grid: one for grid, one in outcomes.items() if kind(grid) == label}))
-    for shape in made_up.SHAPES:
-        lines.append(_row(OWN, shape, {grid: one for grid, one in rows[OWN].items() if shape in grid}))
+    lines += [
+        _row(name, label, {grid: one for grid, one in outcomes.items() if kind(grid) == label})
+        for name, outcomes in rows.items()
+        for label in KINDS
+    ]
+    lines += [
+        _row(OWN, shape, {grid: one for grid, one in rows[OWN].items() if shape in grid}) for shape in made_up.SHAPES
+    ]
     return "\n".join(lines) + "\n"
 
 

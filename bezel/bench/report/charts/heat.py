@@ -1,7 +1,8 @@
 """Heat map as SVG: contexts down, loads across, each cell with its figure; states are distinct without colour.
 
-Measured cells are solid, inferred ones hatched and marked "~", or "~~" where they have no range; cells that failed, are infeasible, queued or limited by
-the client have their own mark and strokes and no colour, because they have no figure to compare.
+Measured cells are solid, inferred ones hatched and marked "~", or "~~" where they have no range. Cells that failed, are
+infeasible, queued or limited by the client have their own mark and strokes and no colour, because they have no figure
+to compare.
 """
 
 import math

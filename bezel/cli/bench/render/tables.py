@@ -35,7 +35,7 @@ def run_text(result: Result) -> str:
 def grid_text(result: Result, metric: str) -> str:
     """The result of a sweep: contexts down, users across, each figure with its kind."""
     left_out = {cell for finding in result.findings if finding.name == "excluded" for cell in finding.cells}
-    shown = {(point.context_tokens, point.users): f"{_inferred_mark(point)}{_short(point.value)}" for point in result.inferred}
+    shown = {(point.context_tokens, point.users): _inferred(point) for point in result.inferred}
     shown |= {(cell.context_tokens or 0, cell.users or 0): _grid_cell(cell, metric, left_out) for cell in result.cells}
     contexts, users = sorted({context for context, _ in shown}), sorted({count for _, count in shown})
     rows = [
@@ -112,8 +112,8 @@ def _grid_cell(cell: Cell, metric: str, left_out: set[str]) -> str:
     return f"{_short(value)}{'*' if cell.id in left_out else ''}"
 
 
-def _inferred_mark(point: Inferred) -> str:
-    return "~~" if point.low is None else "~"
+def _inferred(point: Inferred) -> str:
+    return f"{'~~' if point.low is None else '~'}{_short(point.value)}"
 
 
 def _short(value: float) -> str:
