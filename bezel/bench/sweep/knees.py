@@ -24,6 +24,7 @@ GROWTH = 0.2  # the most growth in ln per ln(users) over a plateau: 15 % for twi
 NEAR = 0.8  # of the plateau: with noise such a cell may be the knee
 RISE = 1.15  # less than this is no rise beyond noise
 RISES = "it still rises at the most users"
+SPARSE = 0.6  # of the numbers of users up to the most: a context between that was measured less has no plateau to see
 _SHOWN = 4
 _LEFT_OUT = 1  # numbers of users below a knee: with more of them unmeasured it is not known to one step
 
@@ -113,7 +114,9 @@ def knees(grid: Grid, metric: str, measured: Mapping[Place, float]) -> list[Find
                 users = counted(grid.users[columns[verdict.index]], "users")
                 verdict = Verdict(None, f"too few numbers of users below {users} were measured")
             findings.append(
-                _no_plateau(grid, metric, row, known, verdict.why)
+                _sparse(grid, row, known)
+                if verdict.index is None and len(columns) < SPARSE * (columns[-1] + 1)
+                else _no_plateau(grid, metric, row, known, verdict.why)
                 if verdict.index is None
                 else _knee(grid, metric, row, known, columns[verdict.index])
             )
@@ -135,6 +138,17 @@ def _knee(grid: Grid, metric: str, row: int, figures: Mapping[int, float], colum
             "highest_users": grid.users[highest],
         },
         cells=[grid.request((row, column)).id for column in sorted(figures)],
+    )
+
+
+def _sparse(grid: Grid, row: int, known: Mapping[int, float]) -> Finding:
+    context = grid.contexts[row]
+    numbers = f"{len(known)} of {max(known) + 1} numbers of users up to {grid.users[max(known)]}"
+    return Finding(
+        name="no_plateau",
+        text=f"At a context of {counted(context, 'tokens')} no knee is named: only {numbers} were measured.",
+        numbers={"context_tokens": context},
+        cells=[grid.request((row, column)).id for column in sorted(known)],
     )
 
 

@@ -118,7 +118,19 @@ def test_every_state_of_a_cell_is_in_the_map_with_a_mark_of_its_own(swept: Repor
     assert {box.inferred for box in boxes.values() if box.value is not None} == {True, False}
     assert all(box.value is None or box.inferred for box in boxes.values() if box.mark)
     drawn = "".join(heat.picture.drawn(1000).itertext())
-    for name in ("measured", "inferred", "failed", "infeasible", "limited by the client", "queueing"):
+    without = {place for place, box in boxes.items() if box.mark == "~~"}
+    assert {context for context, _ in without} == {8192}
+    assert all("no range: only 8 cells measured" in boxes[place].tooltip for place in without)
+    assert "~~" in {value[:2] for row in heat.table.rows for value in row}
+    for name in (
+        "measured",
+        "inferred",
+        "inferred, no range",
+        "failed",
+        "infeasible",
+        "limited by the client",
+        "queueing",
+    ):
         assert name in drawn
 
 

@@ -108,6 +108,9 @@ def test_a_context_with_gaps_below_the_plateau_has_no_knee() -> None:
     (finding,) = knees(grid, RATE, flat)
     assert finding.name == "no_plateau"
     assert "too few numbers of users below 8 users were measured" in finding.text
+    few = {(0, 0): 8.0, (0, 3): 50.0, (0, 6): 50.0}
+    (finding,) = knees(grid, RATE, few)
+    assert "no knee is named: only 3 of 7 numbers of users up to 64 were measured" in finding.text
     (finding,) = knees(grid, RATE, flat | {(0, 1): 16.0})
     assert (finding.name, finding.numbers["users"]) == ("knee", 8)
 

@@ -27,7 +27,7 @@ FILE = ROOT / "tests" / "results" / "sweeps" / "trials.json"
 DOCUMENT = ROOT / "docs" / "sweeps.md"
 MADE_UP = 50
 MANY = 20
-"""Ranges of a grid from which on its own share of held ones is told."""
+"""Ranges of a grid from which on the share of held ones is shown for it alone."""
 Trials = dict[str, dict[str, Outcome]]
 """Outcomes by grid and method."""
 KINDS = ("measured", "simulated", "made-up")
