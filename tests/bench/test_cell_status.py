@@ -3,7 +3,7 @@
 import pytest
 
 from bezel.bench.cell.build_cell import achieved, client_figures
-from bezel.bench.result.cell_status import infeasible, limits_of_client, queued, state_of
+from bezel.bench.result.cell_status import busy_machine, infeasible, limits_of_client, queued, state_of
 from bezel.bench.result.document import Check, ClientFigures
 from bezel.bench.result.sample import ClientHealth, Sample
 from tests.support.bench.runs import BEGAN, MS, SECOND, answered, columns, measured
@@ -96,6 +96,60 @@ def test_a_client_is_late_in_relation_to_what_it_measures(late):
     )
     assert limits_of_client(health(**{late: 9.9}), None, 1.0) == [], "no server is so fast that less is a fault"
     assert "above 10 ms" in limits_of_client(health(**{late: 10.1}), None, 100.0)[0]
+
+
+@pytest.mark.parametrize(
+    ("stall", "ttft", "told"),
+    [
+        (0.0, 50.0, ""),
+        (1.0, 50.0, ""),
+        (1.01, 50.0, "for 1.0 ms (p99), above 1 ms"),
+        (1.01, None, "above 1 ms"),
+        (1.9, 200.0, ""),
+        (2.1, 200.0, "above 2 ms"),
+        (19.0, 2000.0, ""),
+        (21.0, 2000.0, "above 20 ms"),
+    ],
+)
+def test_a_stall_beyond_the_promised_accuracy_is_a_busy_machine(stall, ttft, told):
+    """1 ms, or 1 % of the time to the first token where that is more."""
+    found = busy_machine(health(stall_p99_ms=stall), [], ttft)
+    assert told in found
+    assert bool(found) == bool(told)
+    assert state(busy=found)[0] == ("busy_machine" if told else "ok")
+
+
+def test_lateness_on_a_busy_machine_is_no_limit_of_the_client():
+    figures = health(loop_lag_p99_ms=12.0, stall_p99_ms=11.0)
+    limits = limits_of_client(figures, 0.9)
+    busy = busy_machine(figures, limits, 50.0)
+    assert len(limits) == 2
+    found, why = state(client_limits=limits, busy=busy)
+    assert found == "busy_machine"
+    assert all(limit in why for limit in limits)
+
+
+@pytest.mark.parametrize("worse", [{"busiest_cpu_share": 0.9}, {"stall_p99_ms": 0.4}])
+def test_lateness_by_the_clients_own_work_stays_its_limit(worse):
+    figures = health(**{"loop_lag_p99_ms": 12.0, "stall_p99_ms": 11.0} | worse)
+    limits = limits_of_client(figures, None)
+    assert busy_machine(figures, limits, 50.0) == ""
+    assert state(client_limits=limits, busy="")[0] == "client_limited"
+
+
+def test_unknown_stalls_are_judged_by_the_loops_lag():
+    figures = health(loop_lag_p99_ms=3.0)
+    assert figures.stall_p99_ms is None
+    assert "event loop lagged for 3.0 ms (p99), above 1 ms" in busy_machine(figures, [], 50.0)
+    assert busy_machine(figures, [], 400.0) == ""
+    late = health(loop_lag_p99_ms=12.0)
+    assert busy_machine(late, limits_of_client(late, None), 50.0) == "", "whose doing it was is unknown"
+
+
+def test_a_failed_check_is_told_before_a_busy_machine():
+    found, why = state(FAILED, busy="measured on a busy machine")
+    assert (found, why) == ("failed", "counters: off by 30 %; measured on a busy machine")
+    assert state(busy="measured on a busy machine", saturated="its queue grew")[0] == "busy_machine"
 
 
 APART = Check(name="failures_apart", state="failed", text="13 of 80 requests failed (http_5xx: 13)")

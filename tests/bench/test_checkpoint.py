@@ -8,11 +8,13 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from bezel import ending_signals
 from bezel.bench.client.load_engine import run_load
 from bezel.bench.result.document import load as read_result
 from bezel.bench.result.sample_file import read_samples
@@ -71,6 +73,49 @@ def after(server: Server, requests: int, act: object) -> None:
     server.routes.insert(0, count)
 
 
+class Quiet:
+    """A way to send whose machine has nothing else to do, however busy this one is."""
+
+    def send(self, load: Load, bodies: Bodies, headers: TokenSource, show: Callable[[str], None]) -> Measured:
+        measured = run_load(load, bodies, headers, show)
+        health = {"stall_p99_ms": 0.0, "loop_lag_p99_ms": 0.0, "busiest_cpu_share": 0.1}
+        return replace(measured, client=replace(measured.client, **health))
+
+    def described(self, result: Result) -> Result:
+        return result
+
+
+class Busy(Quiet):
+    """A way to send on a machine that is busy during some of the loads, counted from 1."""
+
+    def __init__(self, *loads: int) -> None:
+        self.loads, self.sent = loads, 0
+
+    def send(self, load: Load, bodies: Bodies, headers: TokenSource, show: Callable[[str], None]) -> Measured:
+        measured = super().send(load, bodies, headers, show)
+        self.sent += 1
+        stall = 30.0 if self.sent in self.loads else 0.0
+        return replace(measured, client=replace(measured.client, stall_p99_ms=stall))
+
+
+class Loses(Quiet):
+    """A way to send that loses the server after so many loads."""
+
+    def __init__(self, loads: int) -> None:
+        self.loads = loads
+
+    def send(self, load: Load, bodies: Bodies, headers: TokenSource, show: Callable[[str], None]) -> Measured:
+        self.loads -= 1
+        if self.loads < 0:
+            raise UserError("worker 1 of 2 died.")
+        return super().send(load, bodies, headers, show)
+
+
+def sent_by(sender: Quiet, given: list[str]) -> int:
+    """The exit code of a command whose load this sends."""
+    return run(None, parse(given), sender)  # type: ignore[arg-type]
+
+
 @pytest.mark.slow
 def test_an_interrupted_run_keeps_whole_repeats_and_goes_on_with_the_others(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -78,7 +123,7 @@ def test_an_interrupted_run_keeps_whole_repeats_and_goes_on_with_the_others(
     out = tmp_path / "run.json"
     given = command(server, out, "--requests", "8", "--repeats", "3")
     after(server, 20, lambda: os.kill(os.getpid(), signal.SIGTERM))
-    assert main(given) == 143
+    assert sent_by(Quiet(), given) == ending_signals.INTERRUPTED
     shown = capsys.readouterr()
     journal = out.with_suffix(".journal")
     assert f"the measured cells are stored in {journal}; this command continues from there:" in shown.err
@@ -86,7 +131,7 @@ def test_an_interrupted_run_keeps_whole_repeats_and_goes_on_with_the_others(
     assert [cell.requests for cell in first.cells[:2]] == [8, 8]
     assert "interrupted" in first.cells[2].reason
     sent = prompts(server)
-    main(given)
+    assert sent_by(Quiet(), given) == 0
     whole = read_result(out)
     assert whole.cells[:2] == first.cells[:2], "what was whole is not measured again"
     assert [cell.id for cell in whole.cells] == ["run-r0", "run-r1", "run-r2"]
@@ -95,9 +140,10 @@ def test_an_interrupted_run_keeps_whole_repeats_and_goes_on_with_the_others(
     assert whole.samples is not None
     assert set(read_samples(out.with_name(whole.samples.file))) == {"run-r0", "run-r1", "run-r2"}
     assert {path.name for path in tmp_path.iterdir()} == {"run.json", "run.samples.npz"}, "nothing is left beside"
-    assert main(given) == 1
+    with pytest.raises(UserError, match="--force"):
+        sent_by(Quiet(), given)
     assert read_result(out) == whole, "a result is never replaced unasked"
-    main([*given, "--force"])
+    sent_by(Quiet(), [*given, "--force"])
     assert read_result(out).cells[0] != whole.cells[0], "a run that came to its end is measured anew"
 
 
@@ -113,7 +159,8 @@ def test_a_complete_run_whose_reader_is_gone_is_not_continued_by_the_next(
         patch.setattr(sys, "stdout", closed)
         assert main(given) == READER_GONE
     first = read_result(out)
-    assert {path.name for path in tmp_path.iterdir()} == {"run.json", "run.samples.npz"}, "the result is whole"
+    beside = set() if first.cells[0].state == "ok" else {"run.journal", "run.cells"}
+    assert {path.name for path in tmp_path.iterdir()} == {"run.json", "run.samples.npz"} | beside
     main([*given, "--force"])
     assert read_result(out).cells != first.cells
 
@@ -151,22 +198,6 @@ def test_a_measurement_that_a_signal_ends_writes_what_it_has_and_names_the_signa
     assert any(cell.requests for cell in read_result(out).cells)
 
 
-class Loses:
-    """A way to send that loses the server after so many loads."""
-
-    def __init__(self, loads: int) -> None:
-        self.loads = loads
-
-    def send(self, load: Load, bodies: Bodies, headers: TokenSource, show: Callable[[str], None]) -> Measured:
-        self.loads -= 1
-        if self.loads < 0:
-            raise UserError("worker 1 of 2 died.")
-        return run_load(load, bodies, headers, show)
-
-    def described(self, result: Result) -> Result:
-        return result
-
-
 @pytest.mark.slow
 def test_a_run_that_loses_its_server_writes_the_repeats_before_and_goes_on(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -174,9 +205,9 @@ def test_a_run_that_loses_its_server_writes_the_repeats_before_and_goes_on(
     out = tmp_path / "run.json"
     given = command(server, out, "--requests", "4", "--repeats", "3")
     with pytest.raises(UserError, match="died"):
-        run(None, parse(given), Loses(0))  # type: ignore[arg-type]
+        sent_by(Loses(0), given)
     assert not [*tmp_path.iterdir()]
-    assert run(None, parse(given), Loses(2)) == 1  # type: ignore[arg-type]
+    assert sent_by(Loses(2), given) == 1
     shown = capsys.readouterr()
     assert "run-r2 could not be measured: worker 1 of 2 died" in shown.out
     assert "this command continues from there" in shown.err
@@ -188,22 +219,62 @@ def test_a_run_that_loses_its_server_writes_the_repeats_before_and_goes_on(
     assert len(whole) == 3
 
 
-class LosesWell(Loses):
-    """The loads before were all good, however busy this machine is."""
-
-    def described(self, result: Result) -> Result:
-        return result.model_copy(
-            update={"cells": [cell.model_copy(update={"state": "ok", "reason": ""}) for cell in result.cells]}
-        )
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("loads", "code"), [(1, 1), (2, 0)])
 def test_a_run_that_loses_its_server_is_no_success_however_the_repeats_before_went(
     server: Server, loads: int, code: int
 ) -> None:
     given = ["bench", "run", "--url", server.url, "--public", "--output-tokens", "6", "--requests", "4"]
-    assert run(None, parse([*given, "--repeats", "2"]), LosesWell(loads)) == code  # type: ignore[arg-type]
+    assert sent_by(Loses(loads), [*given, "--repeats", "2"]) == code
+
+
+@pytest.mark.slow
+def test_a_repeat_on_a_busy_machine_is_measured_anew_by_the_same_command(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run.json"
+    given = command(server, out, "--requests", "4", "--repeats", "3")
+    assert sent_by(Busy(2), given) == 1
+    assert "this command continues from there" in capsys.readouterr().err
+    first = read_result(out).cells
+    assert [cell.state for cell in first] == ["ok", "busy_machine", "ok"]
+    assert "measured on a busy machine: other work kept the client from a CPU for 30.0 ms" in first[1].reason
+    sent = prompts(server)
+    assert sent_by(Busy(), given) == 0
+    whole = read_result(out).cells
+    assert (whole[0], whole[1].state, whole[2]) == (first[0], "ok", first[2])
+    again = prompts(server)[len(sent) :]
+    assert len(again) == 4
+    assert not set(again) & set(sent), "no cache holds what is asked again"
+    assert {path.name for path in tmp_path.iterdir()} == {"run.json", "run.samples.npz"}
+
+
+@pytest.mark.slow
+def test_force_discards_an_unfinished_run_with_other_settings(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run.json"
+    assert sent_by(Busy(2), command(server, out, "--requests", "4", "--repeats", "2")) == 1
+    other = command(server, out, "--requests", "3", "--repeats", "2")
+    with pytest.raises(UserError, match="add --force") as refused:
+        sent_by(Quiet(), other)
+    (problem,) = refused.value.problems
+    assert str(problem).startswith(f"{out.with_suffix('.journal')}: load.stop.requests = 3"), "only what differs"
+    capsys.readouterr()
+    assert sent_by(Quiet(), [*other, "--force"]) == 0
+    assert "discarded the cells of an unfinished command" in capsys.readouterr().err
+    assert [cell.requests for cell in read_result(out).cells] == [3, 3]
+    assert {path.name for path in tmp_path.iterdir()} == {"run.json", "run.samples.npz"}
+
+
+@pytest.mark.slow
+def test_force_continues_an_unfinished_run_with_the_same_settings(server: Server, tmp_path: Path) -> None:
+    out = tmp_path / "run.json"
+    given = command(server, out, "--requests", "4", "--repeats", "2", "--force")
+    assert sent_by(Busy(2), given) == 1
+    first = read_result(out).cells
+    assert sent_by(Quiet(), given) == 0
+    assert read_result(out).cells[0] == first[0]
 
 
 @pytest.mark.slow

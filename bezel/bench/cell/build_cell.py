@@ -44,6 +44,8 @@ def recorded(
     client = client_figures(measured.client, columns)
     failures, examples = columns.failures(), _examples(measured.samples)
     platform = server.manifest.platform
+    ttft = metrics["ttft_p50"].value or metrics["e2e_p50"].value
+    limits = cell_status.limits_of_client(client, None if is_closed(load.pattern) else achieved(columns), ttft)
     state, reason = cell_status.state_of(
         found,
         interrupted=client.interrupted,
@@ -52,11 +54,8 @@ def recorded(
         requests=len(columns),
         failures=failures,
         examples=examples,
-        client_limits=cell_status.limits_of_client(
-            client,
-            None if is_closed(load.pattern) else achieved(columns),
-            metrics["ttft_p50"].value or metrics["e2e_p50"].value,
-        ),
+        client_limits=limits,
+        busy=cell_status.busy_machine(client, limits, ttft),
         saturated=cell_status.crowded(client.crowd)
         or cell_status.backlogged(
             completed_share(load, columns, measured.began),

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from time import monotonic_ns, sleep, time_ns
 from typing import Final
 
+from bezel.bench.client.stalls import Stalls
+
 READ: Final = select.EPOLLIN
 WRITE: Final = select.EPOLLOUT
 ENDS: Final = select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
@@ -62,6 +64,7 @@ class Loop:
     Attributes:
         offset: CLOCK_MONOTONIC less CLOCK_REALTIME (ns), as of the last tick.
         lag: The lateness of its ticks.
+        stalls: The part of it that is the machine's doing.
         rest: After sockets were served, none is read for this long (ns), unless a timer is due: see
             `bezel.bench.client.read_coalescing`.
         stamped: Whether the kernel stamps arrivals; after one read without a stamp, the loop rests no more.
@@ -70,6 +73,7 @@ class Loop:
     def __init__(self, idle: Callable[[], bool]) -> None:
         """Args: idle: does a little of the pending work, if there is any; returns whether more is pending."""
         self.lag = Lag()
+        self.stalls = Stalls(TICK_NS)
         self.offset = _offset()
         self.rest = 0
         self.stamped = True
@@ -82,8 +86,9 @@ class Loop:
         self._ticks: list[Callable[[int], None]] = []
 
     def close(self) -> None:
-        """Close the loop's own file descriptor."""
+        """Close the loop's own file descriptors."""
         self._epoll.close()
+        self.stalls.close()
 
     def watch(self, file: int, events: int, ready: Ready) -> None:
         """Watch a socket; `ready` is called with its events."""
@@ -152,6 +157,7 @@ class Loop:
 
     def _ticked(self, now: int) -> None:
         self.lag.tick(self._tick, now)
+        self.stalls.tick(now - self._tick)
         self._tick = now + TICK_NS
         self.offset = _offset()
         for call in self._ticks:

@@ -154,6 +154,7 @@ class Sender:
             wall_seconds=wall,
             loop_lag_p99_ms=self._loop.lag.p99_ms,
             loop_lag_max_ms=self._loop.lag.max_ms,
+            stall_p99_ms=self._loop.stalls.p99_ms,
             connections=self._pool.made,
             reconnections=self._pool.made - connected,
             connect_failures=self._pool.failed,
@@ -180,6 +181,7 @@ class Sender:
             self._coming = 1
             self._prepare(itertools.islice(plan, self._worker, None, self._load.workers))
         self._loop.lag.clear()
+        self._loop.stalls.clear()
         cpu = time.process_time()
         self._loop.run(lambda: self._ends or not (self._coming or self._asking or self._pool.waiting))
         self._abandon()

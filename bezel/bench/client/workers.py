@@ -182,11 +182,12 @@ def merged(parts: Sequence[Measured]) -> Measured:
     began, ended = min(part.began for part in parts), max(part.ended for part in parts)
     health = {name: sum(getattr(client, name) for client in clients) for name in _SUMS}
     health |= {name: max(getattr(client, name) for client in clients) for name in _MAXIMA}
+    stalls = [client.stall_p99_ms for client in clients if client.stall_p99_ms is not None]
     return Measured(
         samples=sorted((sample for part in parts for sample in part.samples), key=lambda sample: sample.index),
         began=began,
         ended=ended,
-        client=ClientHealth(**health, wall_seconds=(ended - began) / 1e9),
+        client=ClientHealth(**health, stall_p99_ms=max(stalls, default=None), wall_seconds=(ended - began) / 1e9),
     )
 
 

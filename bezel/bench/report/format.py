@@ -9,6 +9,7 @@ _STATES = {
     "failed": ("failed", "x"),
     "infeasible": ("infeasible", "-"),
     "client_limited": ("limited by the client", "C"),
+    "busy_machine": ("measured on a busy machine", "B"),
     "saturated": ("saturated: its queue grew", "S"),
     "queueing": ("queueing before the server", "Q"),
     "not_asked": ("not requested", "?"),

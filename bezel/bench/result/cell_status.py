@@ -20,6 +20,9 @@ ACHIEVED_SHARE = 0.98
 LATE_MS = 10.0
 LATE_SHARE = 0.05
 CPU_SHARE = 0.85
+# The accuracy that `ok` promises for the ttft: this, or this share of its median where that is more.
+STALL_MS = 1.0
+STALL_SHARE = 0.01
 # Phrases in vLLM's refusal of a request that cannot fit.
 _TOO_LONG = ("maximum context length", "max_model_len")
 
@@ -52,6 +55,7 @@ def state_of(
     examples: Mapping[str, str],
     client_limits: Sequence[str],
     queueing: str,
+    busy: str = "",
     saturated: str = "",
     silent_seconds: float | None = None,
     failing_requests: int | None = None,
@@ -66,6 +70,7 @@ def state_of(
         examples: The text of one failure of each kind.
         client_limits: The result of `limits_of_client`.
         queueing: The result of `queued`.
+        busy: The result of `busy_machine`.
         saturated: The result of `backlogged`.
         silent_seconds: The time without any response after which the load was ended; None if it was not.
         failing_requests: The failures in a row after which the load was ended; None if it was not.
@@ -89,17 +94,19 @@ def state_of(
         return "failed", f"no request succeeded ({kinds}){f': {reasons}' if reasons else ''}{ended}"
     if not requests:
         return "failed", "no request was sent"
+    limits = "" if busy else "; ".join(client_limits)
     if apart := _failed_apart(checks, requests, failures):
-        also = f"; the client fell short, too: {'; '.join(client_limits)}" if client_limits else ""
+        also = f"; the client fell short, too: {limits}" if limits else f"; {busy}" if busy else ""
         return "failed", f"{apart.name}: {apart.text}{ended}{also}"
     # Before all other checks: figures limited by the client are no evidence about the server.
-    if client_limits:
-        return "client_limited", f"the client was measured, not the server: {'; '.join(client_limits)}"
+    if limits:
+        return "client_limited", f"the client was measured, not the server: {limits}"
     if wrong := [f"{check.name}: {check.text}" for check in checks if check.state == "failed"]:
-        return "failed", "; ".join(wrong)
-    if saturated:
-        return "saturated", saturated
-    return ("queueing", queueing) if queueing else ("ok", "")
+        return "failed", "; ".join([*wrong, *([busy] if busy else [])])
+    doubts: tuple[tuple[State, str], ...] = (
+        ("busy_machine", busy), ("saturated", saturated), ("queueing", queueing)
+    )  # fmt: skip
+    return next(((state, why) for state, why in doubts if why), ("ok", ""))
 
 
 def _failed_apart(checks: Sequence[Check], requests: int, failures: Mapping[str, int]) -> Check | None:
@@ -134,6 +141,31 @@ def limits_of_client(figures: ClientFigures, achieved: float | None, ttft_ms: fl
     if figures.busiest_cpu_share > CPU_SHARE:
         limits.append(f"a worker used {figures.busiest_cpu_share:.0%} of a core, above {CPU_SHARE:.0%}")
     return limits
+
+
+def busy_machine(figures: ClientFigures, client_limits: Sequence[str], ttft_ms: float | None = None) -> str:
+    """Return how other work of the machine disturbed the measurement, "" where it did not or the client was the limit.
+
+    A client that had no CPU when it needed one shows nothing about the load that it could send. Where the kernel does
+    not tell, the loop's lag stands in: then the client's own work counts, too.
+
+    Args:
+        figures: The client's figures.
+        client_limits: The result of `limits_of_client`.
+        ttft_ms: As of `limits_of_client`.
+    """
+    max_stall = max(STALL_MS, STALL_SHARE * (ttft_ms or 0.0))
+    stall, known = figures.stall_p99_ms, figures.stall_p99_ms is not None
+    if stall is None:
+        stall = figures.loop_lag_p99_ms
+    if figures.busiest_cpu_share > CPU_SHARE or stall <= max_stall or (client_limits and not known):
+        return ""
+    what = "other work kept the client from a CPU" if known else "the client's event loop lagged"
+    also = f" ({'; '.join(client_limits)})" if client_limits else ""
+    return (
+        f"measured on a busy machine: {what} for {stall:.1f} ms (p99), above {max_stall:.3g} ms{also}. Times may be "
+        "wrong by that much: measure again while the machine has nothing else to do"
+    )
 
 
 def queued(in_flight: int, *, instances: int | None, concurrency: int | None) -> str:

@@ -27,7 +27,7 @@ from bezel.errors import Problem, UserError
 
 SCHEMA: Literal["bezel.bench/1"] = "bezel.bench/1"
 
-State = Literal["ok", "failed", "infeasible", "client_limited", "saturated", "queueing", "not_asked"]
+State = Literal["ok", "failed", "infeasible", "client_limited", "busy_machine", "saturated", "queueing", "not_asked"]
 Verdict = Literal["passed", "failed", "suspect", "unknown"]
 _ANY_SCHEMA = re.compile(r"bezel\.bench/[0-9]{1,9}")
 _MAX_LINES = 12
@@ -130,6 +130,8 @@ class ClientFigures(_Record):
         workers: Number of sending processes.
         busiest_cpu_share: CPU seconds per wall second of the busiest process; 1.0 is a whole core.
         connections: All opened connections; `reconnections` are those opened after the start.
+        stall_p99_ms: Time for which other work of the machine kept the busiest process from a CPU within 10 ms (99th
+            percentile); null where the kernel does not tell.
         schedule_delay_p99_ms: Delay from the planned instant to the beginning of the request.
         interrupted: Whether the user ended the load early.
         silent_seconds: Time without any response after which the load was ended; null if it was not.
@@ -143,6 +145,7 @@ class ClientFigures(_Record):
     wall_seconds: Amount
     loop_lag_p99_ms: Amount
     loop_lag_max_ms: Amount
+    stall_p99_ms: Amount | None = None
     schedule_delay_p99_ms: Amount | None
     connections: Count
     reconnections: Count

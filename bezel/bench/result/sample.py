@@ -113,6 +113,8 @@ class ClientHealth:
         wall_seconds: From `began` to `ended`.
         loop_lag_p99_ms: How late the event loop of the worst worker woke for its own timer.
         loop_lag_max_ms: The worst of those.
+        stall_p99_ms: How long other work of the machine kept the worst worker from a CPU within 10 ms (99th
+            percentile); None where the kernel does not tell.
         connections: Connections made in all, the first ones included.
         reconnections: Those made after the clock had started, because a server had closed one or more were needed.
         connect_failures: Connections that could not be made.
@@ -129,6 +131,7 @@ class ClientHealth:
     wall_seconds: float = 0.0
     loop_lag_p99_ms: float = 0.0
     loop_lag_max_ms: float = 0.0
+    stall_p99_ms: float | None = None
     connections: int = 0
     reconnections: int = 0
     connect_failures: int = 0

@@ -11,6 +11,7 @@ several arms are compared, each interval is widened for all of them together (Bo
 
 import math
 import random
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
@@ -21,6 +22,7 @@ from bezel.bench.result.document import Cell, Finding, Numbers
 from bezel.bench.sweep.cell_request import CellRequest
 from bezel.bench.sweep.journal import Taken
 from bezel.bench.sweep.run_once import INTERRUPTED, LostError, Once
+from bezel.bench.sweep.second_try import is_disturbed, unmeasured
 from bezel.errors import NOT_SET, Problem, UserError
 
 FIGURES = ("output_tokens_per_second", "tpot_p50", "ttft_p50", "e2e_p50")
@@ -60,9 +62,16 @@ class Compared:
     ended: str = ""
 
     @property
+    def unmeasured(self) -> str:
+        """Return the turns that the client or its machine disturbed, in words; "" where there are none."""
+        return unmeasured(self.cells)
+
+    @property
     def notes(self) -> list[str]:
         """Return notes on the comparison's course for the reader."""
         notes = [f"The comparison ended early: {self.ended}."] if self.ended else []
+        if self.unmeasured:
+            notes.append(f"Not measured, and tried anew by the next run of the same command: {self.unmeasured}.")
         if self.again:
             notes.append(
                 "Repeated after a first attempt without a result, with other prompts than the rest of the round: "
@@ -123,7 +132,8 @@ def compare(plan: Comparison, once: Once, show: Callable[[str], None]) -> Compar
     """Measure every arm once a round, in a random order for each round.
 
     The order follows from the seed alone: a comparison resumed after a kill has the same one. All arms of a round
-    get the same prompts, except one that was begun before: its server may hold some of them in its cache.
+    get the same prompts, except one that was begun before: its server may hold some of them in its cache. A turn that
+    the client or its machine disturbed is repeated once.
 
     Args:
         plan: A checked plan.
@@ -134,7 +144,10 @@ def compare(plan: Comparison, once: Once, show: Callable[[str], None]) -> Compar
     known = once.answered
     taken: list[Taken] = []
     ended = ""
-    for turn, arm in ((turn, arm) for turn in range(plan.rounds) for arm in chances.sample(plan.arms, len(plan.arms))):
+    disturbed: set[str] = set()
+    waiting = deque((turn, arm) for turn in range(plan.rounds) for arm in chances.sample(plan.arms, len(plan.arms)))
+    while waiting:
+        turn, arm = waiting.popleft()
         request = replace(plan.request, variant=arm, repeat=turn, run=str(turn))
         measured = known.get(request.id)
         if measured is None:
@@ -151,6 +164,11 @@ def compare(plan: Comparison, once: Once, show: Callable[[str], None]) -> Compar
             if measured.cut:
                 ended = f"{measured.cell.id} was cut off: the limit of {once.limits.describe()} is reached"
                 break
+        if is_disturbed(measured.cell) and request.id not in disturbed:
+            # A second try, once the other arms of the round have had their turns.
+            disturbed.add(request.id)
+            waiting.insert(sum(later == turn for later, _ in waiting), (turn, arm))
+            continue
         taken.append(measured)
     cells = [measured.cell for measured in taken]
     return Compared(cells, [cell.id for cell in cells if once.ledger.begun[cell.id] > 1], ended)

@@ -21,6 +21,7 @@ from bezel.bench.sweep.cell_request import CellRequest
 from bezel.bench.sweep.journal import Taken
 from bezel.bench.sweep.repeats import REPEATABLE
 from bezel.bench.sweep.run_once import INTERRUPTED, LostError, Once, unreached
+from bezel.bench.sweep.second_try import TRIES, is_disturbed
 from bezel.bench.sweep.wording import counted, edge_position
 from bezel.errors import Problem, UserError
 
@@ -74,7 +75,9 @@ class Found:
         kept: The likeliest number of levels that keep the limits: from 0 to all of them.
         sure: The probability of this number, or of one level more or less.
         low: The fewest levels that may keep them, `high` the most, at CONFIDENCE.
-        able: The number of levels that the client can send: from the next one on the client was the limit.
+        able: The number of levels that could be measured: at the next the client was the limit, or its machine busy.
+        disturbed: The measured cells of that next level.
+        is_limit: Whether a second try confirmed that the client cannot send it, and no higher load was sent.
         ended: The reason of the end, "" where the confidence was reached.
     """
 
@@ -88,6 +91,8 @@ class Found:
     high: int
     able: int
     ended: str = ""
+    disturbed: Sequence[Cell] = ()
+    is_limit: bool = False
 
 
 def levels(lowest: float, highest: float, step: float, *, whole: bool) -> tuple[float, ...]:
@@ -110,7 +115,7 @@ def search(plan: Search, once: Once, show: Callable[[str], None], most_runs: int
 
     Each step follows from the cells before it: a search resumed after a kill takes the same steps as far as they
     were measured. A run of an earlier process that was inconclusive about the limits is repeated. Where the client was
-    the limit, it also is with every higher load: the search continues below.
+    the limit, or its machine busy, the search continues below, and returns for a second try if the edge is not there.
 
     Args:
         plan: The plan of the search.
@@ -118,51 +123,106 @@ def search(plan: Search, once: Once, show: Callable[[str], None], most_runs: int
         show: Receives the load to be measured, and the estimated edge.
         most_runs: The most loads to measure.
     """
-    count = len(plan.levels)
-    belief = np.full(count + 1, 1.0 / (count + 1))  # probability of each number of levels that keep the limits
+    edge = _Edge(len(plan.levels))
     known = once.answered
     taken: list[Taken] = []
-    repeats = [0] * count
-    able, ended = count, ""
+    repeats = [0] * len(plan.levels)
+    ended = ""
     while True:
-        kept, sure, low, high = _conclusion(belief)
-        if sure >= CONFIDENCE or len(taken) == most_runs or ended:
-            if not ended and sure < CONFIDENCE:
+        able, (kept, sure, low, high) = edge.able, edge.conclusion
+        tries = edge.disturbed.get(able, [])
+        if not ended and edge.is_beyond and len(tries) >= TRIES:
+            ended = f"{tries[-1].id} is inconclusive about the limits: {probability(tries[-1], plan.limits)}"
+        if len(taken) == most_runs or ended or (sure >= CONFIDENCE and not edge.is_beyond):
+            if not ended and (sure < CONFIDENCE or edge.is_beyond):
                 ended = f"{most_runs} runs were not enough for {CONFIDENCE:.0%}"
             cells, seconds = [run.cell for run in taken], once.ledger.spent
             usd, lost = once.limits.cost(seconds), once.lost_seconds
-            return Found(cells, seconds, usd, lost, kept, sure, low, high, able, ended)
-        # The level at which the belief is closest to one half.
-        index = int(np.argmin(np.abs(np.cumsum(belief)[:-1] - 0.5)))
+            is_limit = len(tries) >= TRIES and not _higher_was_sent(tries, cells)
+            return Found(cells, seconds, usd, lost, kept, sure, low, high, able, ended, tries, is_limit)
+        index = edge.next_level
         request = plan.at(index, repeats[index])
         repeats[index] += 1
         run = known.get(request.id)
         if run is None or isinstance(probability(run.cell, plan.limits), str):
             show(f"run {len(taken) + 1}, {plan.levels[index]:g}; the edge is {_edge(plan, low, high, able)}")
-            estimate = _estimate(taken, request)
-            if why := once.keeps_out(estimate):
-                ended = f"the limits allow no further run: {counted(plan.levels[index], plan.unit)} would need {why}"
+            measured = _measured(once, request, _estimate(taken, request), plan.unit)
+            if isinstance(measured, str):
+                ended = measured
                 continue
-            try:
-                run = once.measure(request, estimate)
-            except (KeyboardInterrupt, LostError) as error:
-                ended = str(error) or INTERRUPTED
-                continue
-            if run.cut:
-                ended = f"{run.cell.id} was cut off: the limit of {once.limits.describe()} is reached"
-                continue
+            run = measured
         taken.append(run)
-        if run.cell.state == "client_limited" and index:
-            # Levels beyond are out of reach, and no reason to measure next to them: those may exceed the client, too.
-            able, belief = index, belief[: index + 1] / belief[: index + 1].sum()
-            continue
         keeps = probability(run.cell, plan.limits)
-        if isinstance(keeps, str):
+        if is_disturbed(run.cell):
+            edge.disturbed.setdefault(index, []).append(run.cell)
+        elif isinstance(keeps, str):
             ended = f"{run.cell.id} is inconclusive about the limits: {keeps}"
-            continue
-        at = np.arange(able + 1)
-        belief = belief * np.where(at > index, keeps, 1 - keeps)
-        belief /= belief.sum()
+        else:
+            edge.learn(index, keeps)
+
+
+def _measured(once: Once, request: CellRequest, estimate: float | None, unit: str) -> Taken | str:
+    """Measure a load; return why it could not be measured, and the search ends, instead."""
+    if why := once.keeps_out(estimate):
+        return f"the limits allow no further run: {counted(_load(request), unit)} would need {why}"
+    try:
+        run = once.measure(request, estimate)
+    except (KeyboardInterrupt, LostError) as error:
+        return str(error) or INTERRUPTED
+    return f"{run.cell.id} was cut off: the limit of {once.limits.describe()} is reached" if run.cut else run
+
+
+class _Edge:
+    """What is known of the edge: the probability of each number of levels that keep the limits.
+
+    Attributes:
+        disturbed: The cells of levels that the client or its machine disturbed, until they or higher ones are measured.
+    """
+
+    def __init__(self, levels: int) -> None:
+        self._belief = np.full(levels + 1, 1.0 / (levels + 1))
+        self.disturbed: dict[int, list[Cell]] = {}
+
+    @property
+    def able(self) -> int:
+        """Return the number of levels below every disturbed one."""
+        return min(self.disturbed, default=len(self._belief) - 1)
+
+    @property
+    def conclusion(self) -> tuple[int, float, int, int]:
+        """Return what `_conclusion` does, of the levels that could be measured."""
+        return _conclusion(self._within)
+
+    @property
+    def is_beyond(self) -> bool:
+        """Whether the search has come to an end below a disturbed level, and the edge may be there."""
+        _, sure, _, high = self.conclusion
+        return self.able in self.disturbed and high == self.able and sure >= CONFIDENCE
+
+    @property
+    def next_level(self) -> int:
+        """Return the level at which the belief is closest to one half, or the disturbed one to be tried again."""
+        if self.is_beyond:
+            return self.able
+        return int(np.argmin(np.abs(np.cumsum(self._within)[:-1] - 0.5)))
+
+    @property
+    def _within(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        below = self._belief[: self.able + 1]
+        return below / below.sum()
+
+    def learn(self, level: int, keeps: float) -> None:
+        """Take the probability that a level keeps the limits. It was sent, so no lower one is beyond the client."""
+        self.disturbed = {place: cells for place, cells in self.disturbed.items() if place > level}
+        belief = self._belief * np.where(np.arange(len(self._belief)) > level, keeps, 1 - keeps)
+        self._belief = belief / belief.sum()
+
+
+def _higher_was_sent(tries: Sequence[Cell], cells: Sequence[Cell]) -> bool:
+    """Whether a disturbed load is no limit of the client: its machine was busy, or a higher one was sent."""
+    return any(cell.state != "client_limited" for cell in tries) or any(
+        _load(cell) > _load(tries[0]) and not is_disturbed(cell) for cell in cells
+    )
 
 
 def _estimate(taken: Sequence[Taken], request: CellRequest) -> float | None:
@@ -185,7 +245,7 @@ def probability(cell: Cell, limits: Mapping[str, float]) -> float | str:
     """Return the probability that the load of a cell keeps all limits, or the reason why it is unknown."""
     if unreached(cell):
         return f"the server was unreachable: {cell.reason}"
-    if cell.state in ("client_limited", "infeasible"):
+    if is_disturbed(cell) or cell.state == "infeasible":
         return f"{cell.state}: {cell.reason}"
     failed = sum(cell.failures.values())
     # A growing queue keeps a limit only because the load is short.
@@ -227,6 +287,10 @@ def conclude(plan: Search, found: Found) -> Finding:
     edge = _edge(plan, found.low, found.high, found.able)
     if not cells:
         text = "Nothing was measured"
+    elif found.kept == found.able < len(plan.levels) and not (found.able and found.is_limit):
+        text = f"The highest load that keeps {slos} is unknown"
+        text += f": loads up to {counted(plan.levels[found.kept - 1], unit)} keep them" if found.kept else ""
+        numbers["highest"] = None
     elif found.kept in (0, found.able) and found.sure < CONFIDENCE:
         # "None" or "all of them keep the limits" would be a claim that so few data do not support.
         text = f"The highest load that keeps {slos} is unknown: at {CONFIDENCE:.0%} the edge is {edge}"
@@ -245,11 +309,13 @@ def conclude(plan: Search, found: Found) -> Finding:
         numbers["goodput"] = goodput
     text += f" ({counted(len(found.cells), 'runs')})."
     if found.able < len(plan.levels):
-        text += (
-            f" At {counted(plan.levels[found.able], unit)} the client was the limit, so this and higher loads are "
-            "not judged. More workers, or several machines, send more."
-        )
-        numbers["client_limited_from"] = plan.levels[found.able]
+        busy = all(cell.state == "busy_machine" for cell in found.disturbed)
+        what = "other work kept the machine busy" if busy else "the client was the limit"
+        tries = f"in {len(found.disturbed)} tries" if found.is_limit else "when it was tried"
+        text += f" At {counted(plan.levels[found.able], unit)} {what} {tries}, so this and higher loads are not judged."
+        if found.is_limit:
+            text += " More workers, or several machines, send more."
+            numbers["client_limited_from"] = plan.levels[found.able]
     return Finding(name="highest_load", text=text + (f" It ended early: {found.ended}." if found.ended else ""),
                    numbers=numbers, cells=cells)  # fmt: skip
 

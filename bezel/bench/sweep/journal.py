@@ -43,6 +43,10 @@ class Server:
     simulated: bool
 
 
+_ANOTHER = "name another file"
+_OR_FORCE = f"{_ANOTHER} or add --force"
+
+
 class Ledger:
     """Measured cells of this process, without a file.
 
@@ -113,20 +117,27 @@ class Ledger:
 
 
 class Journal(Ledger):
-    """A ledger in a file."""
+    """A ledger in a file.
 
-    def __init__(self, path: Path, settings: Mapping[str, Any], run: str) -> None:
+    Attributes:
+        discarded: Whether the file held a journal that could not be continued, and was emptied.
+    """
+
+    def __init__(self, path: Path, settings: Mapping[str, Any], run: str, *, force: bool = False) -> None:
         """Open the journal, or create it.
 
         Args:
             path: The file; its folder exists.
             settings: Settings that make two cells comparable: server, grid, responses. Plain JSON values.
             run: The name of a new journal; an existing one has its own.
+            force: Whether to begin anew where the file cannot be continued.
 
         Raises:
-            UserError: Another process has it open, it was begun with other settings, or it is not a journal.
+            UserError: Another process has it open; or it was begun with other settings or is not a journal, and is not
+                to be discarded.
         """
         super().__init__(run)
+        self.discarded = False
         self._path = path
         try:
             self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
@@ -140,13 +151,24 @@ class Journal(Ledger):
             repair = "wait until the other command ends, or name another file."
             raise UserError(Problem(str(path), None, "another command writes this journal.", repair)) from None
         try:
-            self._read(settings)
+            self._read_or_discard(settings, run, force=force)
         except BaseException:
             os.close(self._file)
             raise
 
     def __exit__(self, *_: object) -> None:
         os.close(self._file)
+
+    def _read_or_discard(self, settings: Mapping[str, Any], run: str, *, force: bool) -> None:
+        try:
+            self._read(settings)
+        except UserError:
+            if not force:
+                raise
+            os.ftruncate(self._file, 0)
+            Ledger.__init__(self, run)
+            self.discarded = True
+            self._read(settings)
 
     def _read(self, settings: Mapping[str, Any]) -> None:
         records = self._records()
@@ -155,7 +177,8 @@ class Journal(Ledger):
             _sync_folder(self._path)
             return
         now = json.loads(json.dumps(settings))
-        _refuse_changes(str(self._path), records[0]["settings"], now, "give the earlier settings")
+        before = _flat(records[0]["settings"])
+        _refuse_changes(str(self._path), before, _flat(now), "give the earlier settings", _OR_FORCE)
         self.run = records[0]["run"]
         open_cells: dict[str, float] = {}
         for number, record in enumerate(records[1:], 2):
@@ -209,14 +232,25 @@ class Journal(Ledger):
         os.fsync(self._file)
 
 
-def _refuse_changes(key: str, before: Mapping[str, Any], now: Mapping[str, Any], origin: str) -> None:
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return settings by their path, so that of a whole load only what differs is shown."""
+    flat: dict[str, Any] = {}
+    for name, value in settings.items():
+        nested = isinstance(value, dict) and value
+        flat |= _flat(value, f"{prefix}{name}.") if nested else {f"{prefix}{name}": value}
+    return flat
+
+
+def _refuse_changes(
+    key: str, before: Mapping[str, Any], now: Mapping[str, Any], origin: str, anew: str = _ANOTHER
+) -> None:
     """Raise UserError with every value that differs, if any does; `origin` restores the earlier values."""
     problems = [
         Problem(
             f"{key}: {name}",
             json.dumps(now.get(name)),
             f"it was {json.dumps(before.get(name))} in this journal: its cells cannot be compared with new ones.",
-            f"{origin} to continue, or name another file to start anew.",
+            f"{origin} to continue, or {anew} to start anew.",
         )
         for name in dict.fromkeys([*before, *now])
         if before.get(name) != now.get(name)

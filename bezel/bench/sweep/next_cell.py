@@ -18,7 +18,7 @@ class Known:
     Attributes:
         values: Values of the cells that enter the surface.
         failed: Measured cells that failed under load.
-        limited: Measured cells in which the client was the limit.
+        limited: Measured cells in which the client was the limit, in a second try, too.
         asked: All measured cells.
         askable: All cells that may be measured.
     """

@@ -5,8 +5,9 @@ Owns the loop: the known cells, the next one, its estimated cost, the stored res
 (`bezel.bench.sweep.summarize`).
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import exp
 
@@ -17,6 +18,7 @@ from bezel.bench.sweep.grid import Bounds, Grid, Place, Refusal, refusals
 from bezel.bench.sweep.journal import Ledger
 from bezel.bench.sweep.next_cell import Known, beyond, next_cell
 from bezel.bench.sweep.run_once import INTERRUPTED, LostError, Once
+from bezel.bench.sweep.second_try import to_try_again, unmeasured
 from bezel.bench.sweep.surface import Surface
 from bezel.bench.sweep.validity import usable_cells
 
@@ -25,6 +27,8 @@ SHARE = 0.25
 GONE = 6
 # A server that accepts requests but sends no response within the deadline hangs: two loads are proof.
 HANGS = 2
+# A machine that is busy during this many loads in a row stays so for a while.
+BUSY = 6
 LOST = "got no response"
 
 
@@ -77,7 +81,8 @@ class SweepStatus:
         refused: The cells that are never measured.
         cells: The measured ones.
         seconds: The seconds of each of them.
-        lost: Seconds that gave no cell, because of a kill or an unreachable server.
+        lost: Seconds that gave no cell, because of a kill, an unreachable server or a first try that was disturbed.
+        tries: How often this process measured each of them.
     """
 
     sweep: Sweep
@@ -85,6 +90,7 @@ class SweepStatus:
     cells: Mapping[Place, Cell]
     seconds: Mapping[Place, float]
     lost: float
+    tries: Mapping[Place, int] = field(default_factory=dict)
 
     @cached_property
     def judged(self) -> tuple[dict[Place, float], dict[Place, str]]:
@@ -96,8 +102,19 @@ class SweepStatus:
         """Return the same for the choice of the next cell."""
         askable = {place for place in self.sweep.grid.places() if place not in self.refused}
         failed = {place for place, cell in self.cells.items() if cell.state == "failed"}
-        limited = {place for place, cell in self.cells.items() if cell.state == "client_limited"}
+        limited = {place for place, cell in self.cells.items() if cell.state == "client_limited"} - {*self.doubtful}
         return Known(self.judged[0], failed, set(self.cells), askable, limited)
+
+    @cached_property
+    def doubtful(self) -> list[Place]:
+        """Return the cells that a second try has to confirm, in their order."""
+        return to_try_again(self.cells, self.tries)
+
+    @cached_property
+    def unmeasured(self) -> str:
+        """Return what was not measured because of the client or its machine, "" where nothing was."""
+        left = {} if self.sweep.full else beyond(self.known)
+        return unmeasured(self.cells.values(), [place for place, heavy in left.items() if heavy in self.known.limited])
 
     @cached_property
     def surface(self) -> Surface:
@@ -132,7 +149,8 @@ class Ended:
     """Outcome of a sweep: its final state, and the reason of its end.
 
     Attributes:
-        early: Whether it ended early: the user interrupted it, or its server was lost.
+        early: Whether it left out what the same command may still measure: the user interrupted it, its server was
+            lost, or the client or its machine was the limit.
     """
 
     status: SweepStatus
@@ -170,19 +188,22 @@ def run_sweep(
     cells = {place: result.cell for place, result in taken.items()}
     seconds = {place: result.seconds for place, result in taken.items()}
     lost = once.lost_seconds
+    tries: Counter[Place] = Counter()
     measured: list[Cell] = []
     while True:
-        status = SweepStatus(sweep, refused, dict(cells), dict(seconds), lost)
-        place, reason = _gone(measured) or _next(status)
+        status = SweepStatus(sweep, refused, dict(cells), dict(seconds), lost, dict(tries))
+        place, reason = _gone(measured) or _busy(measured) or _next(status)
         show(_progress(status, place))
         if place is None:
-            return Ended(status, reason, early=LOST in reason)
+            return Ended(status, reason, early=LOST in reason or bool(status.unmeasured))
         try:
             run = once.measure(grid.request(place), status.estimate(place))
         except (KeyboardInterrupt, LostError) as error:
             if isinstance(error, KeyboardInterrupt) and not cells:
                 raise
             return Ended(status, str(error) or INTERRUPTED, early=True)
+        lost += seconds.get(place, 0.0)
+        tries[place] += 1
         cells[place], seconds[place] = run.cell, run.seconds
         measured.append(run.cell)
 
@@ -196,29 +217,52 @@ def _gone(measured: Sequence[Cell]) -> tuple[None, str] | None:
     return None, f"the last {limit} cells {LOST}, the last one: {last[-1].reason}"
 
 
+def _busy(measured: Sequence[Cell]) -> tuple[None, str] | None:
+    last = measured[-BUSY:]
+    if len(last) < BUSY or any(cell.state != "busy_machine" for cell in last):
+        return None
+    return None, f"other work kept the machine busy during the last {BUSY} loads"
+
+
 def _next(status: SweepStatus) -> tuple[Place | None, str]:
-    """Return the next cell, or None and the reason why there is none."""
+    """Return the next cell, or None and the reason why there is none.
+
+    Second tries come after everything else; until then, loads with more users than a doubtful one have to wait.
+    """
     sweep, known = status.sweep, status.known
     left = {} if sweep.full else beyond(known)
     still_open = [cell for cell in sorted(known.askable) if cell not in known.asked and cell not in left]
-    if not still_open:
-        return None, "every feasible cell is measured"
-    kept_out = {cell: _kept_out(status, cell) for cell in still_open}
-    affordable = [cell for cell in still_open if not kept_out[cell]]
+    kept_out = {cell: _kept_out(status, cell) for cell in (*still_open, *status.doubtful)}
+    waiting = {} if sweep.full else beyond(replace(known, limited=_limits(status)))
+    affordable = [cell for cell in still_open if not kept_out[cell] and cell not in waiting]
     if sweep.full:
         place = affordable[0] if affordable else None
     else:
         place = next_cell(known, affordable, {cell for cell in affordable if status.surface.line(cell)})
+    if place is None:
+        place = next((cell for cell in status.doubtful if not kept_out[cell]), None)
     if place is not None:
         return place, ""
-    first = min((cell for cell in still_open if kept_out[cell]), key=lambda cell: cell[::-1], default=still_open[0])
+    wanted = [*still_open, *status.doubtful]
+    if not wanted and status.unmeasured:
+        return None, f"every feasible cell was tried, but not all are measured: {status.unmeasured}"
+    if not wanted:
+        return None, "every feasible cell is measured"
+    first = min((cell for cell in wanted if kept_out[cell]), key=lambda cell: cell[::-1], default=wanted[0])
     return None, f"the limits allow no further cell: {sweep.grid.describe(first)} needs {kept_out[first]}"
+
+
+def _limits(status: SweepStatus) -> set[Place]:
+    """Return the cells at which the client was the limit, if only in a first try."""
+    return {place for place, cell in status.cells.items() if cell.state == "client_limited"}
 
 
 def _kept_out(status: SweepStatus, place: Place) -> str:
     sweep = status.sweep
     requests = sweep.grid.requests(place)
-    return sweep.limits.keeps_out(status.spent, status.sent, status.estimate(place), requests)
+    # The requests of a first try, which the second replaces, have told nothing.
+    sent = status.sent - (status.cells[place].requests if place in status.cells else 0)
+    return sweep.limits.keeps_out(status.spent, sent, status.estimate(place), requests)
 
 
 def _progress(status: SweepStatus, place: Place | None) -> Progress:

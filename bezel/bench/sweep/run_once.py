@@ -13,6 +13,7 @@ from bezel.bench.result.sample import NO_ANSWER, REFUSED, RESET
 from bezel.bench.sweep.budget import Limits
 from bezel.bench.sweep.cell_request import CellRequest, Measure
 from bezel.bench.sweep.journal import Ledger, Taken
+from bezel.bench.sweep.second_try import is_disturbed
 from bezel.errors import UserError, one_line
 
 INTERRUPTED = "it was interrupted"
@@ -43,13 +44,13 @@ class Once:
     def answered(self) -> dict[str, Taken]:
         """Return the last measurement by id, except those that a limit cut off or whose server was unreachable.
 
-        Cells under which the server died or hung are excluded too: they are inconclusive, and the next process repeats
-        them.
+        Cells under which the server died or hung are excluded too, and those that the client or its machine disturbed:
+        they are inconclusive, and the next process repeats them.
         """
         return {
             result.cell.id: result
             for result in self.ledger.taken
-            if not (result.cut or unreached(result.cell) or died(result.cell))
+            if not (result.cut or unreached(result.cell) or died(result.cell) or is_disturbed(result.cell))
         }
 
     @property

@@ -54,8 +54,13 @@ def conclude(ended: Ended) -> Conclusion:
         *_excluded(status, excluded),
         _surface(status, list(inferred.values())),
     ]
-    notes = [f"The sweep ended: {ended.reason}.", *notes_of(status.sweep.limits, status.lost)]
+    notes = [f"The sweep ended: {ended.reason}.", *_unmeasured(status), *notes_of(status.sweep.limits, status.lost)]
     return Conclusion(cells, [_inferred(status, *one) for one in inferred.items()], findings, notes)
+
+
+def _unmeasured(status: SweepStatus) -> list[str]:
+    why = status.unmeasured
+    return [f"Not measured, and tried anew by the next run of the same command: {why}."] if why else []
 
 
 def _unasked(status: SweepStatus, place: Place, state: State, reason: str) -> Cell:

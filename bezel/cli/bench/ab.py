@@ -37,7 +37,8 @@ from bezel.pulumi_engine.project import Project
 def run(project: Project, options: argparse.Namespace) -> int:
     """Compare the variants, write and print the result.
 
-    Exit code 1: too few rounds for one of the differences; 130, 143: Ctrl-C or SIGTERM ended it.
+    Exit code 1: too few rounds for one of the differences, or the client or its machine disturbed a turn twice; 130,
+    143: Ctrl-C or SIGTERM ended it.
 
     Raises:
         UserError: Nothing can be compared.
@@ -52,7 +53,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
     )
     servers = servers_of(options)
     plan = checked(Comparison(tuple(servers), request, options.rounds))
-    show, files = Line(sys.stderr), ResultFiles(options.out)
+    show, files = Line(sys.stderr), ResultFiles(options.out, force=options.force)
     try:
         variants = variants_of(project, options, servers, request, show)
         limits = limits_of(options, variants.usd_per_hour)
@@ -79,7 +80,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
             raise KeyboardInterrupt
         raise UserError(f"nothing was measured: {compared.ended}.")
     finish(_result(plan, servers, compared, once), files, options, partial(search_text, figures=FIGURES))
-    if compared.ended:
+    if compared.ended or compared.unmeasured:
         files.print_continuation()
     unknown = [difference for difference in differences(plan, compared.cells) if difference.change is None]
     if unknown:
@@ -87,7 +88,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
         note(f"not compared, because fewer than {MIN_ROUNDS} rounds have it of both servers: {names}")
     if compared.ended == INTERRUPTED:
         return ending_signals.INTERRUPTED
-    return 1 if unknown else 0
+    return 1 if unknown or compared.unmeasured else 0
 
 
 def _result(plan: Comparison, servers: Mapping[str, str], compared: Compared, once: Once) -> Result:

@@ -41,7 +41,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
     check_out(options.out, force=options.force)
     plan, slos = plan_of(options)
     reached = reach(project, options)
-    show, files = Line(sys.stderr), ResultFiles(options.out)
+    show, files = Line(sys.stderr), ResultFiles(options.out, force=options.force)
     try:
         variant = variant_of(project, options, reached, plan.at(0, 0), "the highest load within limits", show)
         limits = limits_of(options, variant.server.manifest.price.usd_per_hour)

@@ -24,6 +24,7 @@ from bezel.bench.prompts.token_calibration import Vocabulary
 from bezel.bench.result.document import Cell, Finding, Result, Slo
 from bezel.bench.result.sample import Measured
 from bezel.bench.sweep.journal import Ledger, Taken
+from bezel.bench.sweep.second_try import is_disturbed
 from bezel.cli.bench.measure.checkpoint import ResultFiles, check_out, finish
 from bezel.cli.bench.measure.killed_run import attempted, keep_killed
 from bezel.cli.bench.measure.load_options import load_of
@@ -77,7 +78,7 @@ def run(project: Project, options: argparse.Namespace, sender: LoadSender | None
     check_out(options.out, force=options.force)
     reached = reach(project, options)
     load = load_of(options, reached.target)
-    show, files = Line(sys.stderr), ResultFiles(options.out)
+    show, files = Line(sys.stderr), ResultFiles(options.out, force=options.force)
     with files.ledger(_settings(load, options)) as ledger:
         # Cells of an earlier process used the prompts of that process.
         load = replace(load, prompts=replace(load.prompts, run=options.run_id or ledger.run))
@@ -88,8 +89,10 @@ def run(project: Project, options: argparse.Namespace, sender: LoadSender | None
             raise
         finally:
             show.end()
-    finish(result, files, options, run_text, complete=not early)
-    if early:
+    # The same command measures a repeat anew that the client or its machine disturbed.
+    unfinished = early or any(is_disturbed(cell) for cell in result.cells)
+    finish(result, files, options, run_text, complete=not unfinished)
+    if unfinished:
         files.print_continuation()
     if any(cell.client and cell.client.interrupted for cell in result.cells):
         return ending_signals.INTERRUPTED
@@ -111,7 +114,7 @@ def _measure(
     show("reads the server's manifest, and calibrates its token counts")
     server = view(project, options, reached, title=f"{load.target.model}: one load")
     vocabulary = None if load.prompts.kind == "file" else learn(load, reached.ask)
-    known = {taken.cell.id: taken.cell for taken in ledger.taken}
+    known = {taken.cell.id: taken.cell for taken in ledger.taken if not is_disturbed(taken.cell)}
     if options.warmup and len(known) < options.repeats:
         ledger.note(_warm_up(load, options.warmup, reached, vocabulary, show, sender))
     cells: list[Cell] = []

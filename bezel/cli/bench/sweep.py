@@ -40,7 +40,7 @@ def run(project: Project, options: argparse.Namespace) -> int:
         raise UserError(problem)
     grid = _grid(options)
     reached = reach(project, options)
-    show, files = Line(sys.stderr), ResultFiles(options.out)
+    show, files = Line(sys.stderr), ResultFiles(options.out, force=options.force)
     try:
         variant = variant_of(project, options, reached, grid.request((len(grid.contexts) - 1, 0)), "a sweep", show)
         ended, result = _run_sweep(options, _sweep(options, grid, variant), variant, files, show)

@@ -9,6 +9,7 @@ import pytest
 
 from bezel.bench.sweep.ab import FIGURES, Comparison, checked, compare, conclude, differences
 from bezel.bench.sweep.cell_request import CellRequest
+from bezel.bench.sweep.journal import Ledger
 from bezel.errors import UserError
 from tests.support.bench.oracle import cell_of, run_once
 
@@ -143,3 +144,47 @@ def test_all_that_keeps_a_comparison_from_telling_is_said_at_once() -> None:
     with pytest.raises(UserError) as refused:
         checked(Comparison(("a", "a"), CellRequest(512, 1, 40, users=4), rounds=2))
     assert len(refused.value.problems) == 3
+
+
+@pytest.mark.parametrize("state", ["client_limited", "busy_machine"])
+def test_a_disturbed_turn_is_repeated_once_after_the_rest_of_its_round(state: str) -> None:
+    plan = Comparison(("a", "b", "c"), WANTED, 4)
+    quiet = Servers({"a": 1.0, "b": 1.0, "c": 1.0}, 1)
+    compare(plan, run_once(quiet.measure), lambda _: None)
+    servers = Servers({"a": 1.0, "b": 1.0, "c": 1.0}, 1)
+
+    def disturbed(wanted: CellRequest) -> Cell:
+        cell = servers.measure(wanted)
+        first = len(servers.asked) == 4
+        return cell.model_copy(update={"state": state, "reason": "it lagged"}) if first else cell
+
+    found = compare(plan, run_once(disturbed), lambda _: None)
+    order = [(one.repeat, one.variant) for one in servers.asked]
+    whole = [(one.repeat, one.variant) for one in quiet.asked]
+    assert order == [*whole[:6], whole[3], *whole[6:]]
+    assert {cell.state for cell in found.cells} == {"ok"}
+    assert len(found.cells) == 12
+    assert (found.unmeasured, found.ended) == ("", "")
+    assert found.again == [servers.asked[3].id]
+
+
+@pytest.mark.parametrize(
+    ("state", "told"), [("client_limited", "the client was the limit"), ("busy_machine", "other work kept the machine")]
+)
+def test_a_turn_disturbed_twice_is_said_and_measured_by_the_next_run(state: str, told: str) -> None:
+    plan, ledger = Comparison(("a", "b"), WANTED, 3), Ledger("run")
+    servers = Servers({"a": 1.0, "b": 1.0}, 1)
+
+    def disturbed(wanted: CellRequest) -> Cell:
+        cell = servers.measure(wanted)
+        bad = wanted.repeat == 1 and wanted.variant == "b"
+        return cell.model_copy(update={"state": state, "reason": "it lagged"}) if bad else cell
+
+    found = compare(plan, run_once(disturbed, ledger), lambda _: None)
+    assert len(servers.asked) == 7
+    assert told in found.unmeasured
+    assert any("tried anew by the next run" in note for note in found.notes)
+    later = Servers({"a": 1.0, "b": 1.0}, 1)
+    again = compare(plan, run_once(later.measure, ledger), lambda _: None)
+    assert [(one.repeat, one.variant) for one in later.asked] == [(1, "b")]
+    assert again.unmeasured == ""

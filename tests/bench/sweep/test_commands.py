@@ -111,8 +111,8 @@ def test_the_highest_load_within_limits_is_found(url: str, tmp_path: Path) -> No
         assert 2 <= int(found.numbers["highest"] or 0) < 512
     else:
         assert "ended early" in found.text
-    # A load that the client limited is asked again; every other is kept.
-    asked_again = first[0].state == "client_limited"
+    # A load that the client or its machine disturbed is asked again; every other is kept.
+    asked_again = first[0].state in ("client_limited", "busy_machine")
     assert asked_again or result.cells[:1] == first, "it went on after the first run"
     assert len(result.cells) <= len(journal(out, '"begin"'))
     samples = read_samples(out.with_name(result.samples.file)) if result.samples else {}

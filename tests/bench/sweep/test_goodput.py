@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +16,7 @@ from bezel.bench.result.records import Metric
 from bezel.bench.sweep import wording
 from bezel.bench.sweep.cell_request import CellRequest
 from bezel.bench.sweep.goodput import Search, conclude, levels, probability, search
+from bezel.bench.sweep.journal import Ledger
 from bezel.errors import UserError
 from tests.support.bench.oracle import cell_of, run_once
 
@@ -132,13 +134,68 @@ def test_a_search_goes_on_below_what_the_client_can_send(edge: float, able: floa
     found = search(PLAN, run_once(limited), lambda _: None)
     told = conclude(PLAN, found)
     most = [level for level in PLAN.levels if level < able]
-    assert not found.ended
+    assert bool(found.ended) == (edge > able / 2), "an edge that may be beyond the client is not found"
     assert found.able == len(most) or edge < able / 2, "a load that is not needed is not asked"
     assert abs(found.kept - sum(level <= edge for level in most)) <= 1
     assert all(cell.state == "ok" for cell in found.cells if (cell.users or 0) < able)
     if edge > able:
         assert f"The highest load that this client can send, {most[-1]:g} users, still keeps" in told.text
         assert f"At {told.numbers['client_limited_from']:g} users the client was the limit" in told.text
+
+
+LATE = {"state": "client_limited", "reason": "requests left late"}
+BUSY = {"state": "busy_machine", "reason": "measured on a busy machine"}
+
+
+class Disturbed(Server):
+    """Whose client is disturbed during some of its runs, counted from the first."""
+
+    def __init__(self, edge: float, runs: set[int], how: dict[str, str]) -> None:
+        super().__init__(edge)
+        self.runs, self.how = runs, how
+
+    def measure(self, wanted: CellRequest) -> Cell:
+        cell = super().measure(wanted)
+        return cell.model_copy(update=self.how) if len(self.asked) in self.runs else cell
+
+
+@pytest.mark.parametrize("how", [LATE, BUSY])
+@pytest.mark.parametrize("run", range(1, 9))
+@pytest.mark.parametrize("edge", [3.4, 21.0, 90.0])
+def test_a_disturbance_of_one_run_hides_no_edge(edge: float, run: int, how: dict[str, str]) -> None:
+    server = Disturbed(edge, {run}, how)
+    found = search(PLAN, run_once(server.measure), lambda _: None)
+    told = conclude(PLAN, found)
+    assert not found.ended
+    assert abs(found.kept - sum(level <= edge for level in PLAN.levels)) <= 1
+    assert "that this client can send" not in told.text
+
+
+@pytest.mark.parametrize("how", [LATE, BUSY])
+def test_a_limit_below_a_load_that_was_sent_is_not_believed(how: dict[str, str]) -> None:
+    """Two tries met it, and yet a higher load was measured before."""
+    server = Disturbed(20.0, set(range(2, 40)), how)
+    plan = replace(PLAN, levels=(16.0, 32.0, 64.0))
+    found = search(plan, run_once(server.measure), lambda _: None)
+    assert [cell.users for cell in found.cells] == [32, 16, 16]
+    told = conclude(plan, found)
+    assert "can send" not in told.text
+    assert "client_limited_from" not in told.numbers
+    assert found.ended
+    assert told.numbers["highest"] is None
+
+
+def test_a_search_on_a_busy_machine_ends_without_an_edge_and_goes_on_later() -> None:
+    ledger = Ledger("run")
+    server = Disturbed(90.0, set(range(2, 40)), BUSY)
+    found = search(PLAN, run_once(server.measure, ledger), lambda _: None)
+    assert "busy machine" in found.ended
+    assert "other work kept the machine busy" in conclude(PLAN, found).text
+    idle = Server(90.0)
+    again = search(PLAN, run_once(idle.measure, ledger), lambda _: None)
+    assert not again.ended
+    assert {cell.id for cell in again.cells} > {cell.id for cell in found.cells if cell.state == "ok"}
+    assert not {cell.id for cell in found.cells if cell.state == "ok"} & {one.id for one in idle.asked}
 
 
 def test_a_client_that_cannot_send_the_lowest_load_measures_nothing() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,6 +24,7 @@ from tests.support.bench.oracle import RATE, Oracle, cell_of
 from tests.support.bench.results import manifest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Container
     from pathlib import Path
 
     from bezel.bench.result.document import Cell
@@ -410,3 +412,75 @@ def test_a_cell_is_begun_while_its_estimate_fits_into_what_is_left() -> None:
     assert Limits(usd=1.0).keeps_out(1e9, 0, 1e9, 1) == "", "a price that is not known limits nothing"
     assert Limits(requests=100).keeps_out(0.0, 90, 1.0, 10) == ""
     assert "11 requests more" in Limits(requests=100).keeps_out(0.0, 90, 1.0, 11)
+
+
+LATE = {"state": "client_limited", "reason": "its event loop lagged by 11.2 ms (p99), above 10 ms"}
+BUSY = {"state": "busy_machine", "reason": "measured on a busy machine"}
+
+
+class Disturbed(Oracle):
+    """An oracle whose client is disturbed during some of its loads, by their number from 1."""
+
+    def __init__(self, figures: Callable[[int, int], float | None], loads: Container[int], how: dict[str, str]) -> None:
+        super().__init__(figures)
+        self.loads, self.how = loads, how
+
+    def measure(self, wanted: CellRequest) -> Cell:
+        cell = super().measure(wanted)
+        return cell.model_copy(update=self.how) if len(self.asked) in self.loads else cell
+
+
+@pytest.mark.parametrize("how", [LATE, BUSY])
+@pytest.mark.parametrize("full", [True, False])
+def test_a_passing_disturbance_costs_a_sweep_no_cell(tmp_path: Path, how: dict[str, str], full: bool) -> None:
+    oracle = Disturbed(saturating, {1, 2, 5, 6, 9}, how)
+    ended, _ = swept(tmp_path, oracle, full=full)
+    told = conclude(ended)
+    assert {cell.state for cell in told.cells} == {"ok"}
+    assert len(told.cells) == len(GRID.places())
+    assert len(oracle.asked) == len(GRID.places()) + 5
+    assert (ended.early, ended.reason) == (False, "every feasible cell is measured")
+    prompts = [one.run for one in oracle.asked]
+    assert len(set(prompts)) == len(prompts), "a second try has other prompts"
+    loads = [(one.context_tokens, one.users) for one in oracle.asked]
+    assert all(first not in loads[place + 1 : place + 4] for place, first in enumerate(loads[:6])), "tried later"
+
+
+@pytest.mark.parametrize("full", [True, False])
+def test_a_limit_of_the_client_needs_two_tries_and_is_said(tmp_path: Path, full: bool) -> None:
+    class Limited(Oracle):
+        def measure(self, wanted: CellRequest) -> Cell:
+            cell = super().measure(wanted)
+            return cell.model_copy(update=LATE) if (wanted.users or 0) >= 128 else cell
+
+    oracle = Limited(lambda context, users: users * 2.0 / (1 + context / 2000) / (1 + users / 500))
+    ended, _ = swept(tmp_path, oracle, full=full)
+    tries = Counter((one.context_tokens, one.users) for one in oracle.asked)
+    assert {tries[context, 128] for context in GRID.contexts} == {2}
+    assert {tries[context, users] for context in GRID.contexts for users in (1, 8, 32, 64)} == {1}
+    assert ended.early, "the next run of the command tries them anew"
+    assert "not all are measured" in ended.reason
+    told = conclude(ended)
+    assert any("tried anew by the next run of the same command" in note for note in told.notes)
+    assert not [one for one in told.inferred if one.users >= 128]
+    assert {cell.state for cell in told.cells if (cell.users or 0) < 128} == {"ok"}
+
+
+def test_a_busy_machine_ends_a_sweep_and_the_next_run_goes_on(tmp_path: Path) -> None:
+    busy = Disturbed(saturating, range(4, 1000), BUSY)
+    ended, _ = swept(tmp_path, busy, full=True)
+    assert len(busy.asked) == 9
+    assert ended.early
+    assert "busy during the last 6 loads" in ended.reason
+    idle = Oracle(saturating)
+    ended, _ = swept(tmp_path, idle, full=True)
+    assert len(idle.asked) == len(GRID.places()) - 3, "what was measured is not measured again"
+    assert (ended.early, {cell.state for cell in conclude(ended).cells}) == (False, {"ok"})
+
+
+def test_second_tries_stay_within_the_share_of_requests(tmp_path: Path) -> None:
+    oracle = Disturbed(saturating, {2, 3}, LATE)
+    most = GRID.full_requests() // 5
+    ended, _ = swept(tmp_path, oracle, limits=Limits(requests=most))
+    assert ended.status.sent <= most
+    assert not [cell for cell in ended.status.cells.values() if cell.state != "ok"]

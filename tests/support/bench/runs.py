@@ -80,7 +80,8 @@ def closed(
 def measured(samples: list[Sample], **health: float) -> Measured:
     """What a load gave, by a client that was never in a hurry."""
     ended = max((one.done for one in samples), default=BEGAN)
-    return Measured(samples, BEGAN, ended, ClientHealth(wall_seconds=(ended - BEGAN) / SECOND, **health))
+    found = ClientHealth(wall_seconds=(ended - BEGAN) / SECOND, **{"stall_p99_ms": 0.0} | health)
+    return Measured(samples, BEGAN, ended, found)
 
 
 def columns(run: Measured) -> Columns:

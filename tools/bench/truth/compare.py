@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 RATE_WITHIN = 0.01
 TTFT_WITHIN_MS = 1.0
+UNJUDGED = ("client_limited", "busy_machine")
+"""States by which the client says that its figures may be wrong."""
 _FAILURES = {"error": ("http_5xx",), "reset": ("truncated", "reset")}
 
 
@@ -58,7 +60,7 @@ class Compared:
             expected: The state that the load has.
         """
         faults = list(self.miscounted)
-        if self.state == "client_limited":
+        if self.state in UNJUDGED:
             return faults
         if self.state != expected:
             faults.append(f"the state is {self.state}, not {expected}")

@@ -157,10 +157,11 @@ class ResultFiles:
 
     Args:
         out: File of the result; None stores nothing.
+        force: Whether a result and its checkpoints may be discarded that this command cannot continue.
     """
 
-    def __init__(self, out: Path | None) -> None:
-        self._out = out
+    def __init__(self, out: Path | None, *, force: bool = False) -> None:
+        self._out, self._force = out, force
 
     def ledger(self, settings: Mapping[str, Any]) -> Ledger:
         """Open the ledger of the cells that were measured with these settings.
@@ -171,7 +172,10 @@ class ResultFiles:
         run = secrets.token_hex(4)
         if self._out is None:
             return Ledger(run)
-        journal = Journal(self._path(".journal"), settings, run)
+        journal = Journal(self._path(".journal"), settings, run, force=self._force)
+        if journal.discarded:
+            shutil.rmtree(self._path(".cells"), ignore_errors=True)
+            note("--force: discarded the cells of an unfinished command with other settings")
         if journal.taken:
             note(f"continues after {len(journal.taken)} cells that were measured before")
         return journal

@@ -17,10 +17,18 @@ _LATENCIES = ("ttft", "tpot", "itl", "e2e", "schedule_delay")
 _PERCENTILES = ("p50", "p90", "p99", "max")
 _CHECK_STATES = {"passed": "ok", "failed": "FAILED", "suspect": "suspect", "unknown": "unknown"}
 _LEGEND = (
-    "~ inferred; ~~ inferred, no range; x failed; - impossible; q queueing; c limited by the client; ? not requested; "
+    "~ inferred; ~~ inferred, no range; x failed; - impossible; q queueing; c limited by the client; b busy machine; "
+    "? not requested; "
     "* measured, left out of the surface"
 )
-_CELL_STATES = {"failed": "x", "infeasible": "-", "queueing": "q", "client_limited": "c", "not_asked": "?"}
+_CELL_STATES = {
+    "failed": "x",
+    "infeasible": "-",
+    "queueing": "q",
+    "client_limited": "c",
+    "busy_machine": "b",
+    "not_asked": "?",
+}
 _CONCLUSIONS = ("surface", "knee", "no_plateau", "excluded")
 
 
