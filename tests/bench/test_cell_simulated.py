@@ -89,7 +89,7 @@ def test_another_user_of_the_server_is_found_out(tmp_path: Path) -> None:
 
         cell = measured(url, load, headers)
         assert cell.check("counters").state == "failed"  # type: ignore[union-attr]
-        assert cell.state in ("failed", "client_limited")
+        assert cell.state in ("failed", "client_limited", "busy_machine")
 
 
 def test_a_client_that_is_starved_marks_its_run(tmp_path: Path) -> None:
@@ -104,8 +104,8 @@ def test_a_client_that_is_starved_marks_its_run(tmp_path: Path) -> None:
             return {}
 
         cell = measured(url, load, starved)
-        assert cell.state == "client_limited"
-        assert "the client was measured, not the server" in cell.reason
+        # Where other work takes its CPU, too, whose doing it is cannot be told.
+        assert cell.state in ("client_limited", "busy_machine")
         easy = measured(url, replace(load, pattern=Constant(5.0), stop=Stop(requests=15)))
         assert easy.client is not None
         assert easy.client.busiest_cpu_share < 0.5

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from bezel.bench.cell.plan import CellPlan, ServerView
+from bezel.bench.cell.stages import stage_figures, without_levels
 from bezel.bench.load.plan import GENERATING, Burst, Closed, Constant, Load, Poisson, Replay, Staged, is_closed, to_json
 from bezel.bench.metrics import statistics
 from bezel.bench.metrics.definitions import distributions, measure
@@ -40,6 +41,9 @@ def recorded(
     facts = MetricInputs(columns, steady, not is_closed(load.pattern), counted.gained, price, plan.slos)
     metrics = measure(facts)
     looked_at = beginnings(plan.bodies, len(columns)) if load.prompts.kind in ("unique", "lengths", "file") else []
+    pattern, stages = load.pattern, []
+    if isinstance(pattern, Staged):
+        stages = stage_figures(pattern, load.stop, facts, measured)
     found = check_all(Evidence(load, facts, metrics, counted, idle, server.manifest, server.served, looked_at))
     client = client_figures(measured.client, columns)
     failures, examples = columns.failures(), _examples(measured.samples)
@@ -72,8 +76,9 @@ def recorded(
         state=state,
         reason=reason,
         checks=found,
-        metrics=metrics,
-        distributions=distributions(facts),
+        metrics=without_levels(metrics) if isinstance(pattern, Staged) else metrics,
+        distributions={} if isinstance(pattern, Staged) else distributions(facts),
+        stages=stages,
         failures=failures,
         failure_examples=examples,
         counters=counted,

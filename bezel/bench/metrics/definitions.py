@@ -103,6 +103,8 @@ def distributions(inputs: MetricInputs) -> dict[str, Distribution]:
 
 
 _TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+LATENCIES = tuple(f"{name}_{statistic}" for name in _TABLE["latencies"] for statistic, _, _ in _STATISTICS)
+"""Names of the figures of latencies."""
 DEFINITIONS: tuple[Definition, ...] = (
     *(Definition(name, **row, compute=getattr(figures, name)) for name, row in _TABLE["figures"].items()),
     *(

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from bezel.bench.metrics.statistics import of_repeats
 from bezel.bench.result.document import Cell, Result
 
-Change = Literal["better", "worse", "same", "unknown"]
+Change = Literal["better", "worse", "same", "not_shown", "unknown"]
 # Figure -> whether a larger one is better.
 FIGURES: Mapping[str, bool] = {
     "requests_per_second": True,
@@ -50,7 +50,9 @@ class Compared(BaseModel):
     unit: str
     before: Value
     after: Value
-    change: Change = Field(description="better or worse beyond chance and tolerance, the same, or unknown")
+    change: Change = Field(
+        description="better or worse beyond chance and tolerance, the same, no difference shown, or unknown"
+    )
     share: float = Field(description="after / before - 1")
 
 
@@ -65,11 +67,11 @@ class Comparison(BaseModel):
 
     @property
     def verdict(self) -> Change:
-        """Worse if any figure is; else better, the same, or unknown where nothing could be judged."""
+        """Worse if any figure is; else not shown where chance hides a difference; else better, the same or unknown."""
         if self.refusals:
             return "unknown"
         changes = {figure.change for figure in self.figures}
-        for change in ("worse", "better", "same"):
+        for change in ("worse", "not_shown", "better", "same"):
             if change in changes:
                 return change
         return "unknown"
@@ -108,7 +110,7 @@ def compare(before: Result, after: Result, tolerance: float) -> Comparison:
 def _loads(result: Result) -> dict[str, list[Cell]]:
     """The cells of each load: repeats of one are together."""
     found: dict[str, list[Cell]] = {}
-    for cell in result.cells:
+    for cell in (part for whole in result.cells for part in whole.parts()):
         load = f"{cell.users} users" if cell.users is not None else f"{cell.rate:g}/s" if cell.rate else cell.pattern
         tokens = f"{cell.context_tokens or 'any'} + {cell.output_tokens or 'any'} tokens"
         variant = f"{cell.variant}: " if cell.variant else ""
@@ -138,6 +140,8 @@ def _value(cells: Sequence[Cell], name: str) -> Value | None:
         return None
     interval = of_repeats(values) if len(values) > 1 else (good[0].low, good[0].high)
     low, high = interval or (None, None)
+    # The figures cannot be negative, but an interval around them can.
+    low = low if low is None else max(0.0, low)
     return Value(mean=math.fsum(values) / len(values), low=low, high=high, cells=len(values))
 
 
@@ -146,8 +150,9 @@ def _change(before: Value, after: Value, share: float, tolerance: float, *, is_m
         return "same"
     if before.low is None or before.high is None or after.low is None or after.high is None:
         return "unknown"
+    # Overlapping intervals show no difference beyond chance, and exclude none either.
     if before.low <= after.high and after.low <= before.high:
-        return "same"
+        return "not_shown"
     return "better" if (share > 0) == is_more_better else "worse"
 
 

@@ -31,7 +31,7 @@ def as_csv(result: Result) -> str:
     header = ["nature", *_CELL_FIELDS, "failed", *(f"{metric.name} [{metric.unit}]" for metric in DEFINITIONS)]
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
-    for cell in result.cells:
+    for cell in (part for whole in result.cells for part in whole.parts()):
         plain = cell.model_dump(mode="json", include=set(_CELL_FIELDS))
         row = [result.nature, *(plain[name] for name in _CELL_FIELDS), sum(cell.failures.values())]
         writer.writerow([*row, *(cell.value(metric.name) for metric in DEFINITIONS)])

@@ -163,6 +163,26 @@ class Slo(_Record):
     limit_ms: Annotated[float, Field(gt=0)]
 
 
+class StageFigures(_Record):
+    """Figures of one stage of a load whose level changes.
+
+    Attributes:
+        level: Users, or requests per second.
+        begins: Begin of the stage in seconds from the start of the load, `ends` its end.
+        requests: Requests that were due in the stage, `failed` those of them that failed.
+        metrics: Rates are of what was completed in the stage; latencies and lengths of the requests that were due in
+            it, whenever they ended.
+    """
+
+    level: Amount
+    begins: Amount
+    ends: Amount
+    requests: Count
+    failed: Count
+    metrics: dict[str, Metric] = {}
+    distributions: dict[str, Distribution] = {}
+
+
 class Cell(_Record):
     """One load on one server.
 
@@ -178,6 +198,8 @@ class Cell(_Record):
         reason: Reason why the cell is not ok: the rule, with its arithmetic.
         seconds: Duration of the whole load, from the first request to the last response.
         window: Part of the load that the figures describe; null where nothing was measured.
+        stages: Figures of each stage of a load whose level changes; then `metrics` holds no rate or latency, because
+            those of all levels together describe none.
         requests: Number of requests sent.
         failures: Number of failed requests, by kind; they are in no latency.
         failure_examples: Message of one failure of each kind.
@@ -203,6 +225,7 @@ class Cell(_Record):
     checks: list[Check] = []
     metrics: dict[str, Metric] = {}
     distributions: dict[str, Distribution] = {}
+    stages: list[StageFigures] = []
     failures: dict[str, Annotated[int, Field(ge=1)]] = {}
     failure_examples: dict[str, str] = {}
     counters: Counters | None = None
@@ -229,6 +252,25 @@ class Cell(_Record):
     def value(self, metric: str) -> float | None:
         """Return the figure of that name, or None where it was not measured."""
         return self.metrics[metric].value if metric in self.metrics else None
+
+    def parts(self) -> "list[Cell]":
+        """Return the cell, or of a load in stages one for each of them, with its level and its figures."""
+        of_users = bool(self.load) and self.load["pattern"].get("of") == "users"
+        return [
+            self.model_copy(
+                update={
+                    "id": f"{self.id}-stage{number}",
+                    "users": round(stage.level) if of_users else None,
+                    "rate": None if of_users else stage.level or None,
+                    "metrics": stage.metrics,
+                    "distributions": stage.distributions,
+                    "requests": stage.requests,
+                    "seconds": stage.ends - stage.begins,
+                    "stages": [],
+                }
+            )
+            for number, stage in enumerate(self.stages, 1)
+        ] or [self]
 
     def check(self, name: str) -> Check | None:
         """Return the result of the check of that name, if it was made."""

@@ -8,7 +8,8 @@ from bezel.console import aligned, say
 from bezel.errors import Problem, UserError
 from bezel.pulumi_engine.project import Project
 
-_CODES = {"worse": 1, "unknown": 3}
+_CODES = {"worse": 1, "unknown": 3, "not_shown": 4}
+_WORDS = {"not_shown": "no difference shown"}
 
 
 class ToleranceError(UserError):
@@ -18,7 +19,10 @@ class ToleranceError(UserError):
 
 
 def run(_: Project, options: argparse.Namespace) -> int:
-    """Compare and print. Exit code 0: nothing is worse; 1: a figure is; 3: the results cannot be compared.
+    """Compare and print.
+
+    Exit code 0: nothing is worse; 1: a figure is; 3: the results cannot be compared; 4: no figure is shown to be worse,
+    but chance may hide a difference.
 
     Raises:
         UserError: A result cannot be read.
@@ -34,7 +38,7 @@ def run(_: Project, options: argparse.Namespace) -> int:
         say(found.model_copy().model_dump_json(indent=2))
     else:
         say(_text(found))
-        say(f"verdict: {verdict}")
+        say(f"verdict: {_WORDS.get(verdict, verdict)}")
     return _CODES.get(verdict, 0)
 
 
@@ -43,7 +47,14 @@ def _text(found: Comparison) -> str:
     loads = dict.fromkeys(figure.load for figure in found.figures)
     for one in loads:
         rows = [
-            (each.figure, _shown(each.before), _shown(each.after), f"{each.share:+.1%}", each.change, each.unit)
+            (
+                each.figure,
+                _shown(each.before),
+                _shown(each.after),
+                f"{each.share:+.1%}",
+                _WORDS.get(each.change, each.change),
+                each.unit,
+            )
             for each in found.figures
             if each.load == one
         ]

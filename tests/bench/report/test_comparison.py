@@ -44,7 +44,7 @@ def judged(before: float, after: float, name: str = "requests_per_second", sprea
         (100, 110, "ttft_p50", "worse"),
         (100, 90, "ttft_p99", "better"),
         (100, 96, "requests_per_second", "same"),  # within the tolerance
-        (10, 11, "requests_per_second", "same"),  # within chance
+        (10, 11, "requests_per_second", "not_shown"),  # within chance
     ],
 )
 def test_a_figure_is_judged_by_its_direction_beyond_chance_and_tolerance(
@@ -119,3 +119,20 @@ def test_the_command_prints_the_figures_and_ends_with_the_verdict(
     found = Comparison.model_validate(json.loads(capsys.readouterr().out))
     assert found.verdict == "worse"
     assert code("old", "none") == 1
+
+
+def test_two_repeats_that_cannot_tell_show_no_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def repeats(*values: float) -> Result:
+        return result(
+            *(cell(f"r{at}", repeat=at, figures={"goodput": metric(value)}) for at, value in enumerate(values))
+        )
+
+    files = [tmp_path / "a.json", tmp_path / "b.json"]
+    for file, one in zip(files, (repeats(80, 120), repeats(60, 82)), strict=True):
+        save(one, file)
+    assert main(["bench", "compare", *map(str, files)]) == 4
+    shown = capsys.readouterr().out
+    assert "verdict: no difference shown" in shown
+    assert "(-" not in shown, "no figure is negative"
+    save(repeats(99, 101), files[1])
+    assert main(["bench", "compare", *map(str, files)]) == 0, "within the tolerance"

@@ -5,9 +5,12 @@ Leaves out the figures (`bezel.bench.metrics`). A figure that is unknown is left
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from bezel.bench.load.plan import GENERATING
 from bezel.bench.result.document import Cell, Inferred, Result
+from bezel.bench.result.records import Distribution, Metric
+from bezel.bench.sweep.wording import counted
 
 _RATES = (
     *("offered_requests_per_second", "requests_per_second", "output_tokens_per_second", "input_tokens_per_second"),
@@ -86,31 +89,51 @@ def _text(result: Result, lines: Iterable[str], notes: Iterable[str]) -> str:
 
 
 def _cell(cell: Cell) -> Iterator[str]:
-    load = f"{cell.users} users" if cell.users else f"{cell.rate:g} requests/s" if cell.rate else cell.pattern
-    sizes = f"{cell.context_tokens or 'as in the file'} + {cell.output_tokens} tokens"
-    seconds = "" if cell.seconds is None else f", {cell.requests} requests in {cell.seconds:.1f} s"
-    yield f"{cell.id}: {cell.state.upper() if cell.state != 'ok' else 'ok'} ({load}, {sizes}{seconds})"
+    load = counted(cell.users, "users") if cell.users else f"{cell.rate:g} requests/s" if cell.rate else cell.pattern
+    seconds = "" if cell.seconds is None else f", {counted(cell.requests, 'requests')} in {cell.seconds:.1f} s"
+    yield f"{cell.id}: {cell.state.upper() if cell.state != 'ok' else 'ok'} ({load}, {_sizes(cell)}{seconds})"
     if cell.reason:
         yield from _wrapped(f"why: {cell.reason}")
     if cell.failures:
         failures = ", ".join(f"{kind}: {count}" for kind, count in sorted(cell.failures.items()))
         yield from _wrapped(f"failed: {failures} (in no latency)")
+    yield from _figures(cell.metrics, cell.distributions)
+    unit = "users" if cell.load and cell.load["pattern"].get("of") == "users" else "requests/s"
+    for number, stage in enumerate(cell.stages, 1):
+        failed = f", {stage.failed} failed" if stage.failed else ""
+        due = f"{counted(stage.requests, 'requests')} due{failed}"
+        yield f"  stage {number}: {counted(stage.level, unit)}, {stage.begins:.1f} to {stage.ends:.1f} s, {due}"
+        yield from _figures(stage.metrics, stage.distributions)
+    if cell.window:
+        yield from _wrapped(f"counted: {cell.window.begins:.1f} to {cell.window.ends:.1f} s: {cell.window.rule}")
+    for check in cell.checks:
+        yield from _wrapped(f"{check.name}: {_CHECK_STATES[check.state]}: {check.text}")
+
+
+def _sizes(cell: Cell) -> str:
+    """Return the requested lengths of prompts and responses; a length that is not one number by where it comes from."""
+    plan = (cell.load or {}).get("prompts", {})
+    drawn = "drawn" if cell.prompts == "lengths" else "as in the file"
+    prompt = f"{cell.context_tokens}" if cell.context_tokens is not None else drawn
+    if cell.load and cell.load["target"]["endpoint"] not in GENERATING:
+        return f"{prompt} tokens, no response tokens"
+    output = f"{cell.output_tokens}" if cell.output_tokens is not None else plan.get("output_lengths") or drawn
+    return f"{prompt} + {output} tokens"
+
+
+def _figures(metrics: Mapping[str, Metric], distributions: Mapping[str, Distribution]) -> Iterator[str]:
     for name in _RATES:
-        metric = cell.metrics.get(name)
+        metric = metrics.get(name)
         if metric is not None and metric.value is not None:
             known = metric.low is not None and metric.high is not None
             interval = f"  {metric.low:,.4g} to {metric.high:,.4g}" if known else ""
             yield f"  {name:32}{_number(metric.value):>12} {metric.unit}{interval}"
-    rows = [(name, cell.distributions[name]) for name in _LATENCIES if name in cell.distributions]
+    rows = [(name, distributions[name]) for name in _LATENCIES if name in distributions]
     if rows:
         yield f"  {'ms':16}" + "".join(f"{name:>12}" for name in (*_PERCENTILES, "n"))
     for name, spread in rows:
         values = "".join(f"{_number(getattr(spread, percentile)):>12}" for percentile in _PERCENTILES)
         yield f"  {name:16}{values}{spread.n:>12}"
-    if cell.window:
-        yield from _wrapped(f"counted: {cell.window.begins:.1f} to {cell.window.ends:.1f} s: {cell.window.rule}")
-    for check in cell.checks:
-        yield from _wrapped(f"{check.name}: {_CHECK_STATES[check.state]}: {check.text}")
 
 
 def _grid_cell(cell: Cell, metric: str, left_out: set[str]) -> str:
