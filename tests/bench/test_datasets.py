@@ -116,3 +116,14 @@ def test_an_endpoint_of_one_text_takes_no_messages(tmp_path: Path) -> None:
     file.write_text(json.dumps(SHAREGPT[:1]))
     made = make_prompts(load(file, "completions"), lambda *_: pytest.fail("nothing is asked"))
     assert json.loads(made.bodies.body(0).data)["prompt"] == "first?"
+
+
+@pytest.mark.parametrize("name", ["prompts.csv", "prompts.CSV", "prompts.tsv"])
+def test_a_table_is_refused_with_the_repair(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    file.write_text("id,prompt\n1,Hello\n")
+    with pytest.raises(UserError, match="line by line.*JSON lines"):
+        read_entries(file)
+    plain = tmp_path / "prompts.txt"
+    plain.write_text("id,prompt\n1,Hello\n")
+    assert len(read_entries(plain)) == 2, "a text may hold commas"

@@ -18,6 +18,7 @@ _SPEAKERS: Mapping[str, str] = {
 }  # fmt: skip
 _FORMS = "`prompt`, `messages` or `conversations`"
 _SHOWN_PROBLEMS = 5
+_TABLES = {".csv", ".tsv"}
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,12 @@ def read_entries(file: Path) -> list[Entry]:
         UserError: It cannot be read, holds none, or an entry is of no known form; the error has the first problems.
     """
     text = read_text(file, str(file))
+    if file.suffix.lower() in _TABLES:
+        consequence = "a table would be sent line by line as text, with its header and its separators."
+        repair = (
+            'write JSON lines with the column of the prompts, {"prompt": "TEXT"}, e.g. by csv.DictReader of Python.'
+        )
+        raise UserError(Problem(str(file), None, consequence, repair))
     entries: list[Entry] = []
     problems: list[Problem] = []
     for place, item in _items(file, text):

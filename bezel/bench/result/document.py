@@ -255,7 +255,7 @@ class Cell(_Record):
 
     def parts(self) -> "list[Cell]":
         """Return the cell, or of a load in stages one for each of them, with its level and its figures."""
-        of_users = bool(self.load) and self.load["pattern"].get("of") == "users"
+        of_users = (self.load or {}).get("pattern", {}).get("of") == "users"
         return [
             self.model_copy(
                 update={

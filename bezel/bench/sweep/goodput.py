@@ -209,7 +209,8 @@ class _Edge:
     @property
     def _within(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         below = self._belief[: self.able + 1]
-        return below / below.sum()
+        within: np.ndarray[tuple[int], np.dtype[np.float64]] = below / below.sum()
+        return within
 
     def learn(self, level: int, keeps: float) -> None:
         """Take the probability that a level keeps the limits. It was sent, so no lower one is beyond the client."""

@@ -128,6 +128,10 @@ def _pattern(options: argparse.Namespace) -> Pattern:
         return Staged("rate", _stages("--rate-stages", options.rate_stages))
     if options.trace:
         return Replay(_trace(options.trace))
+    if options.users is None and options.concurrency is not None:
+        consequence = "it describes the platform for the result and sets no load: one user would send requests."
+        repair = f"add --users {options.concurrency} for that many at once, or --users 1."
+        raise UserError(Problem("--concurrency", options.concurrency, consequence, repair))
     return Closed(1 if options.users is None else options.users)
 
 
