@@ -304,3 +304,10 @@ def test_a_limit_of_requests_under_way_needs_a_rate_and_a_number(words: tuple[st
     with pytest.raises(UserError, match=told):
         planned(*words, "--max-in-flight", "0")
     assert planned("--rate", "4", "--max-in-flight", "9").max_in_flight == 9
+
+
+def test_a_concurrency_without_a_load_is_refused() -> None:
+    with pytest.raises(UserError, match="add --users 64"):
+        load_of(parse(["bench", "run", "--url", TARGET.url, "--concurrency", "64"]), TARGET)
+    for load in (["--users", "1"], ["--rate", "2"]):
+        assert load_of(parse(["bench", "run", "--url", TARGET.url, "--concurrency", "64", *load]), TARGET)
