@@ -260,7 +260,7 @@ def _limits(status: SweepStatus) -> set[Place]:
 def _kept_out(status: SweepStatus, place: Place) -> str:
     sweep = status.sweep
     requests = sweep.grid.requests(place)
-    # The requests of a first try, which the second replaces, have told nothing.
+    # The requests of a first try, which the second replaces, gave no figure.
     sent = status.sent - (status.cells[place].requests if place in status.cells else 0)
     return sweep.limits.keeps_out(status.spent, sent, status.estimate(place), requests)
 
