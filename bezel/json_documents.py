@@ -2,8 +2,7 @@
 
 `json.loads` fails on such a text in several ways: RecursionError where it nests deeply, ValueError where it is no JSON
 or a whole number has more than 4,300 digits, and later OverflowError where a huge or infinite number is computed with,
-RecursionError where a deep value is written again, or UnicodeEncodeError where half a pair of surrogates is.
-`read_json` knows one error, and its values cause none later.
+or RecursionError where a deep value is written again. `read_json` knows one error, and its values cause none later.
 Leaves out what the fields mean, and how large a document may be. Pure.
 """
 
@@ -18,11 +17,11 @@ _MOST_DIGITS = 22  # programs in Go and JavaScript write a float below 1e21 with
 
 
 def read_json(content: bytes | str) -> Any:
-    """The value of a JSON text: finite numbers, whole ones of 22 digits at most, `DEEPEST` levels at most, whole pairs.
+    """The value of a JSON text: finite numbers, whole ones of 22 digits at most, `DEEPEST` levels at most.
 
     Raises:
-        ValueError: It is out of these bounds, or no JSON (RFC 8259): then it is a `json.JSONDecodeError`, but for NaN,
-            Infinity and half a pair of surrogates.
+        ValueError: It is out of these bounds, or no JSON (RFC 8259): then it is a `json.JSONDecodeError`, but for NaN
+            and Infinity.
     """
     try:
         value = json.loads(content, parse_int=_whole, parse_float=_real, parse_constant=_real)
@@ -37,20 +36,21 @@ def read_json(content: bytes | str) -> Any:
             for child in (item.values() if isinstance(item, dict) else item)
         ]
         if not level:
-            _check_texts(content, value)
             return value
     raise _too_deep()
 
 
-def _check_texts(content: bytes | str, value: Any) -> None:
-    """Check that no text has half a pair of surrogates, which JSON can escape and UTF-8 cannot encode.
+def read_encodable_json(content: bytes | str) -> Any:
+    """As `read_json`, of texts that UTF-8 can encode: a server answers with what its callers sent.
 
     Raises:
-        UnicodeEncodeError: One has; a ValueError.
+        ValueError: As `read_json`, or a text has half a pair of surrogates (UnicodeEncodeError).
     """
+    value = read_json(content)
     # Of bytes any backslash: `json` takes UTF-16 too, where a letter does not follow at once.
     if b"\\" in content if isinstance(content, bytes) else "\\u" in content:
         json.dumps(value, ensure_ascii=False).encode()
+    return value
 
 
 def whole_number(value: object, least: int, most: int) -> int:

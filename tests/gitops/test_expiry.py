@@ -163,7 +163,7 @@ def test_leftovers_are_found_with_their_price_and_what_cannot_be_read_is_a_probl
     server.routes.append(lambda call: lists.get(call.path))
     plan = ExpiryPlan(unread={"unread"})
     (finding,) = labelled_leftovers(client, "demo", ["us-east4"], {}, plan)
-    assert (finding.kind, finding.name, finding.hourly_usd) == ("service", "llm", "1.0465")
+    assert (finding.kind, finding.name, finding.hourly_usd) == ("service", "llm", "1.04652")
     (problem,) = plan.problems
     assert "repository" in problem
     assert ExpiryReport.of(plan).exit_code == Exit.FAILED

@@ -3,7 +3,7 @@
 import base64
 from typing import NamedTuple
 
-from bezel.json_documents import read_json
+from bezel.json_documents import read_encodable_json
 from bezel.localcloud.core.json_types import Json
 
 
@@ -27,12 +27,12 @@ def token_parts(token: str) -> TokenParts:
     """The parts of a token in the compact form.
 
     Raises:
-        ValueError: It has not three parts of base64, or the first two are no JSON objects within `read_json`'s bounds.
+        ValueError: It has not three parts of base64, or the first two are no JSON objects in bounds.
     """
     parts = token.split(".", 3)
     if len(parts) != 3:
         raise ValueError("not three parts")
-    header, claims = (read_json(from_base64url(part)) for part in parts[:2])
+    header, claims = (read_encodable_json(from_base64url(part)) for part in parts[:2])
     if not isinstance(header, dict) or not isinstance(claims, dict):
         raise ValueError("not JSON objects")  # noqa: TRY004 - a wrong text, as the errors above
     return TokenParts(header, claims, from_base64url(parts[2]), token.rpartition(".")[0])

@@ -17,7 +17,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from bezel.json_documents import read_json
+from bezel.json_documents import read_encodable_json
 from bezel.localcloud.core.errors import invalid
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.http.enums import names_of
@@ -66,10 +66,10 @@ def json_object(raw: bytes, *, null_is_empty: bool = False) -> Json:
 
     Raises:
         ApiError: INVALID_ARGUMENT for a body that is no JSON (NaN and half a surrogate pair are none), is out of the
-            bounds of `read_json`, or is no object.
+            bounds of `read_encodable_json`, or is no object.
     """
     try:
-        body = read_json(raw) if raw else {}
+        body = read_encodable_json(raw) if raw else {}
     except ValueError:
         raise invalid("Invalid JSON payload received. Unable to parse the body.") from None
     if body is None and null_is_empty:

@@ -24,7 +24,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from bezel.json_documents import read_json
+from bezel.json_documents import read_encodable_json
 from bezel.localcloud.core.clock import InstanceTiming
 from bezel.localcloud.core.paths import HUB_PREFIX
 from bezel.localcloud.http.serving import HttpServer
@@ -120,7 +120,7 @@ class Machine:
             given_key = request.headers.get("authorization", "").encode()
             if not hmac.compare_digest(given_key, f"Bearer {self._key}".encode()):
                 return JSONResponse({"error": "the commands of a machine need its key"}, 401)
-            command_line = read_json(await request.body())
+            command_line = read_encodable_json(await request.body())
             config = Path(command_line["config"])
             given = await commands.answer(
                 self._engine, command_line["program"], command_line["argv"], command_line["stdin"], config

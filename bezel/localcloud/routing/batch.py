@@ -27,7 +27,7 @@ _CALLS = 1000
 # APIs whose batches have a place of their own beside the API's prefix.
 _WITH_VERSION = ("storage/v1", "compute/v1", "compute/beta")
 _MEDIA = re.compile("(?:/[a-z0-9]+)?/(?:batch|upload|download|resumable)(?:/|$)")
-_VERSION = re.compile("/(?:v[0-9]+[a-z0-9]*|apis?)[/:]")
+_VERSION = re.compile("/(?:v[0-9][a-z0-9]*|apis?)[/:]")
 
 
 def routes(application: Callable[[], ASGIApp]) -> list[Route]:

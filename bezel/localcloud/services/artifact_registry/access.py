@@ -11,7 +11,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from bezel.json_documents import read_json
+from bezel.json_documents import read_encodable_json
 from bezel.localcloud.access import keys
 from bezel.localcloud.access.keys import TokenError
 from bezel.localcloud.access.tokens import LIFETIME
@@ -83,7 +83,7 @@ def _basic(cloud: Context, value: str) -> str:
 
 def _key_file(cloud: Context, text: str) -> str:
     """Account of a key file, if its private key is one of the account's."""
-    content = read_json(text)
+    content = read_encodable_json(text)
     if not isinstance(content, dict):
         raise TokenError("not a key file")
     email = str(content.get("client_email", ""))

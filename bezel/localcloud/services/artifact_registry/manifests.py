@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from bezel.json_documents import read_json
+from bezel.json_documents import read_encodable_json
 from bezel.localcloud.core.blob_files import digest_of, is_digest
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.services.artifact_registry.errors import RegistryError
@@ -81,7 +81,7 @@ def parse_manifest(content: bytes, content_type: str) -> Manifest:
         RegistryError: MANIFEST_INVALID.
     """
     try:
-        body = read_json(content)
+        body = read_encodable_json(content)
     except ValueError:
         raise _invalid("the manifest is not JSON") from None
     if not isinstance(body, dict):

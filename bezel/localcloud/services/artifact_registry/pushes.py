@@ -4,7 +4,7 @@ from datetime import datetime
 
 from starlette.responses import Response
 
-from bezel.json_documents import read_json
+from bezel.json_documents import read_encodable_json
 from bezel.localcloud.core.blob_files import digest_of, is_digest
 from bezel.localcloud.services.artifact_registry.errors import VERSION, RegistryError
 from bezel.localcloud.services.artifact_registry.exchange import Exchange
@@ -126,7 +126,7 @@ def _build_time(exchange: Exchange, manifest: Manifest) -> str:
     if exchange.images.blob_size(digest) > _MAX_CONFIG:
         return ""
     try:
-        created = str(read_json(exchange.images.content(digest))["created"])
+        created = str(read_encodable_json(exchange.images.content(digest))["created"])
         return created if datetime.fromisoformat(created).tzinfo else ""
     except (ValueError, KeyError, TypeError):
         return ""

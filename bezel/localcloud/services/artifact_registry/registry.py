@@ -6,7 +6,7 @@ registries (names.py).
 
 from starlette.routing import Route
 
-from bezel.json_documents import read_json
+from bezel.json_documents import read_encodable_json
 from bezel.localcloud.core.errors import ApiError, permission_denied
 from bezel.localcloud.core.paths import PROJECT
 from bezel.localcloud.faults.platform import hides_image
@@ -79,7 +79,7 @@ def pushed_entrypoint(cloud: Context, image: str) -> list[str] | None:
     manifest = parse_manifest(images.content(found[0]), found[1]["mediaType"])
     digest = "" if manifest.is_index else manifest.body["config"]["digest"]
     try:
-        config = read_json(images.content(digest))["config"] if digest else {}
+        config = read_encodable_json(images.content(digest))["config"] if digest else {}
         return [str(word) for word in (*(config.get("Entrypoint") or ()), *(config.get("Cmd") or ()))]
     except (ValueError, KeyError, TypeError, AttributeError):  # an artifact whose config is another document
         return []

@@ -7,7 +7,7 @@ import re
 from typing import Any
 from urllib.parse import urlsplit
 
-from bezel.json_documents import read_json
+from bezel.json_documents import read_encodable_json
 from bezel.localcloud.access.cel import CelError, parsed
 from bezel.localcloud.access.issuer_keys import is_loopback
 from bezel.localcloud.access.subject_tokens import SUBJECT
@@ -84,7 +84,7 @@ def _check_oidc(oidc: Json) -> None:
 
 def _check_keys(text: str) -> None:
     try:
-        keys: Any = read_json(text)["keys"]
+        keys: Any = read_encodable_json(text)["keys"]
         fitting = bool(keys) and all(key.keys() <= _JWK and key["kty"] in {"RSA", "EC"} for key in keys)
     except (ValueError, LookupError, TypeError, AttributeError):
         fitting = False

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 
 from starlette.responses import JSONResponse, Response
 
-from bezel.json_documents import read_json
+from bezel.json_documents import read_encodable_json
 from bezel.localcloud.access.principals import FederatedPrincipal
 from bezel.localcloud.access.subject_tokens import (
     ExchangeError,
@@ -59,7 +59,7 @@ def _request(raw: bytes) -> Json:
     try:
         text = raw.decode()
         if text.lstrip().startswith("{"):
-            given = read_json(text)
+            given = read_encodable_json(text)
             return {re.sub("[A-Z]", lambda match: f"_{match[0].lower()}", name): str(given[name]) for name in given}
         return dict(parse_qsl(text))
     except ValueError:

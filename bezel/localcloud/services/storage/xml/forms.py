@@ -11,7 +11,7 @@ from email.message import Message
 
 from starlette.responses import RedirectResponse, Response
 
-from bezel.json_documents import read_json
+from bezel.json_documents import read_encodable_json
 from bezel.localcloud.core.decimal_text import decimal
 from bezel.localcloud.core.errors import invalid
 from bezel.localcloud.core.json_types import Json
@@ -63,7 +63,7 @@ def _check_policy(fields: Mapping[str, str], size: int, now: float) -> None:
         XmlError: The policy has expired, or does not allow the form.
     """
     try:
-        policy = read_json(base64.b64decode(fields["policy"]))
+        policy = read_encodable_json(base64.b64decode(fields["policy"]))
         expires = datetime.fromisoformat(policy["expiration"]).timestamp()
         conditions = [_condition(condition) for condition in policy["conditions"]]
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
