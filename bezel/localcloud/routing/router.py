@@ -392,7 +392,8 @@ def unknown_method(request: Request) -> Response:
     verb, path = request.method, request.scope["raw_path"].decode("ascii", "replace").partition("?")[0]
     prefix = path.split("/")[1]
     error: ApiError
-    place = method_of(verb, path)  # a served method at a place where it has no route here
+    # A served method at a place where it has no route here. None ends with a slash: that is an empty name.
+    place = None if path.endswith("/") else method_of(verb, path)
     if name := unserved(verb, path) or (place.id if place else ""):
         service, known = service_of(path), _served_versions(name, path)
         error = NotServedError(f"localcloud does not serve {name} of {service} ({verb} {path}).{known}", name, service)

@@ -122,3 +122,8 @@ def test_a_part_that_is_not_served_names_the_method_that_was_called(project):
             "service": "monitoring.googleapis.com",
         },
     }
+
+
+@pytest.mark.parametrize("path", ["/storage/v1/b/models/", "/storage/v1/b/models/o/", "/run/v2/projects/bezel-local/"])
+def test_an_empty_name_is_unknown_and_no_method_that_is_not_served(cloud, path):
+    assert cloud.get(path).status_code == 404

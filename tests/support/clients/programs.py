@@ -67,7 +67,8 @@ def assert_served(calls: Iterable[ClientCall], *, not_served: Iterable[str] = ()
     calls = list(calls)
     failed = [f"{call.client} {call.name}: {call.text}" for call in calls if call.outcome == "failed"]
     assert not failed, "\n".join(failed)
-    assert {call.name for call in calls if call.outcome == "not served"} == set(not_served)
+    unserved = {call.name for call in calls if call.outcome == "not served"}
+    assert unserved == set(not_served), sorted(unserved ^ set(not_served))
 
 
 def rows(calls: Iterable[ClientCall]) -> list[list[Any]]:

@@ -49,7 +49,14 @@ def _():
 
 @tried("Bucket.create predefined_acl")
 def _():
-    client.bucket("library-acl").create(predefined_acl="private")
+    client.bucket("library-acl").create(predefined_acl="publicRead")
+
+
+@tried("Bucket.create predefined_acl of the project")
+def _():
+    bucket = client.bucket("library-private")
+    bucket.create(predefined_acl="private")
+    bucket.delete()
 
 
 @tried("Client.get_bucket")
