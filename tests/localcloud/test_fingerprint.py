@@ -9,7 +9,7 @@ import bezel
 
 PACKAGE = Path(bezel.__file__).parent
 ROOMS = ("localcloud", "catalog", "loopback", "simulated_vllm", "text")
-FILES = ("atomic_write", "cron", "errors")
+FILES = ("atomic_write", "cron", "ending_signals", "errors", "json_documents")
 
 
 def _imported(file: Path) -> set[str]:

@@ -196,7 +196,7 @@ def close_to_others(path: Path) -> None:
 def fingerprint() -> str:
     """A short digest of a daemon's inputs: the sources and data of every room that it runs."""
     digest, package = hashlib.sha256(), Path(__file__).resolve().parents[2]
-    files = [package / f"{name}.py" for name in ("atomic_write", "cron", "errors")]
+    files = [package / f"{name}.py" for name in ("atomic_write", "cron", "ending_signals", "errors", "json_documents")]
     for room in ("localcloud", "catalog", "loopback", "simulated_vllm", "text"):
         files += sorted((package / room).rglob("*"))
     for path in files:
