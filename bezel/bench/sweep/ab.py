@@ -144,7 +144,7 @@ def compare(plan: Comparison, once: Once, show: Callable[[str], None]) -> Compar
     known = once.answered
     taken: list[Taken] = []
     ended = ""
-    disturbed: set[str] = set()
+    disturbed: dict[str, Taken] = {}
     waiting = deque((turn, arm) for turn in range(plan.rounds) for arm in chances.sample(plan.arms, len(plan.arms)))
     while waiting:
         turn, arm = waiting.popleft()
@@ -166,10 +166,12 @@ def compare(plan: Comparison, once: Once, show: Callable[[str], None]) -> Compar
                 break
         if is_disturbed(measured.cell) and request.id not in disturbed:
             # A second try, once the other arms of the round have had their turns.
-            disturbed.add(request.id)
+            disturbed[request.id] = measured
             waiting.insert(sum(later == turn for later, _ in waiting), (turn, arm))
             continue
         taken.append(measured)
+    again = {measured.cell.id for measured in taken}
+    taken += [measured for name, measured in disturbed.items() if name not in again]  # no time was left for them
     cells = [measured.cell for measured in taken]
     return Compared(cells, [cell.id for cell in cells if once.ledger.begun[cell.id] > 1], ended)
 

@@ -131,8 +131,8 @@ def test_two_servers_are_compared_in_turns_and_drafts_reported_by_position(
     with simulated_vllm(tmp_path / "drafts", "--max-model-len=2048", drafts, serving_speed=10) as other:
         arms = ["--arm", f"plain={url}", "--arm", f"drafts={other}", "--public", "--simulated"]
         command = ["bench", "ab", *arms, *sizes, "--out", str(out)]
-        # Less than two turns take: the first one begins, as nothing is known yet, and no other one.
-        assert main([*command, "--usd-per-hour", "9000", "--max-usd", "1"]) == 1
+        # A fifth of a second: the first turn begins, as nothing is known yet, and no other one.
+        assert main([*command, "--usd-per-hour", "18000", "--max-usd", "1"]) == 1
         turns = [json.loads(line)["begin"] for line in journal(out, '"begin"')]
         assert len(turns) == 1
         assert (
