@@ -168,6 +168,19 @@ def test_a_disturbed_turn_is_repeated_once_after_the_rest_of_its_round(state: st
     assert found.again == [servers.asked[3].id]
 
 
+def test_a_disturbed_turn_is_kept_where_no_second_try_has_time() -> None:
+    plan, servers = Comparison(("a", "b"), WANTED, 3), Servers({"a": 1.0, "b": 1.0}, 1)
+
+    def disturbed(wanted: CellRequest) -> Cell:
+        if servers.asked:
+            raise KeyboardInterrupt
+        return servers.measure(wanted).model_copy(update={"state": "busy_machine", "reason": "it lagged"})
+
+    found = compare(plan, run_once(disturbed), lambda _: None)
+    assert [cell.state for cell in found.cells] == ["busy_machine"]
+    assert found.ended
+
+
 @pytest.mark.parametrize(
     ("state", "told"), [("client_limited", "the client was the limit"), ("busy_machine", "other work kept the machine")]
 )
