@@ -7,9 +7,14 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, PlainSerializer
 
-from bezel.planner.base.money import rounded
 
-Usd = Annotated[Decimal, PlainSerializer(lambda amount: rounded(amount, 4), return_type=str, when_used="json")]
+def _usd_text(amount: Decimal) -> str:
+    from bezel.planner.base.money import rounded
+
+    return rounded(amount, 4)
+
+
+Usd = Annotated[Decimal, PlainSerializer(_usd_text, return_type=str, when_used="json")]
 """Amount of money in USD; a decimal string in JSON. An unknown amount is null."""
 
 

@@ -128,7 +128,7 @@ class Cloud:
 @contextmanager
 def running(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Cloud]:
     """One with a network in two regions; what the command asks Google goes there."""
-    project = Project(folder, clock=PassingClock())
+    project = Project(folder, clock=PassingClock(), default_network=False)
     network, _ = project.network()
     project.subnetwork(network, "europe-west4", "10.64.16.0/20")
 

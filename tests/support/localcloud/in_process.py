@@ -110,12 +110,15 @@ class Project:
         application: The whole application.
     """
 
-    def __init__(self, directory, speed=1.0, clock=None):
+    def __init__(self, directory, speed=1.0, clock=None, *, default_network=True):
         self._layout = Paths(directory)
         # Keys take long to make: all projects of a run have the same ones.
         shutil.copytree(_prepared(), directory, dirs_exist_ok=True)
         self.clock = clock or Clock(speed)
         self.start()
+        for kind in () if default_network else ("firewall", "subnetwork", "network"):  # as if it had been deleted
+            for name, _ in list(self.cloud.store.rows(kind)):
+                self.cloud.store.delete(kind, name)
 
     def start(self):
         """Begin, or begin again with what is stored."""

@@ -252,8 +252,9 @@ class FakeGoogle:
         if standing := compute.standing(self.base, path):
             self.things.setdefault(path, standing)
         if request.method == "POST" and compute.of_verb(path) in self.things:
+            content = compute.verb_content(path, request.body)
             path = compute.of_verb(path)
-            return self.patch(path, self.things[path], request.body)
+            return self.patch(path, self.things[path], content)
         if request.method == "POST":
             return self.create(request)
         thing = self.things.get(path)

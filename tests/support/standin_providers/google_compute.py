@@ -46,3 +46,9 @@ def of_verb(path: str) -> str:
     """The thing that a verb is about, or "" where the path has none."""
     thing, _, verb = path.rpartition("/")
     return thing if verb in _VERBS else ""
+
+
+def verb_content(path: str, body: dict[str, Any] | None) -> dict[str, Any]:
+    """What a verb changes: a switch that the body leaves out is turned off."""
+    off = {"privateIpGoogleAccess": False} if path.endswith("/setPrivateIpGoogleAccess") else {}
+    return off | (body or {})
