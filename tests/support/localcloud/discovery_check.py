@@ -288,8 +288,8 @@ _FORMATS = {
 def _of_query(value: str, spec: Json) -> object:
     if spec["type"] == "boolean":
         return {"true": True, "false": False}.get(value, value)
-    if spec["type"] in {"integer", "number"} and re.fullmatch("-?[0-9]+", value):
-        return int(value)
+    if spec["type"] in {"integer", "number"} and (match := re.fullmatch(r"(-?[0-9]+)(\.0+)?", value)):
+        return int(match[1])
     return value
 
 
