@@ -15,6 +15,7 @@ import argparse
 import datetime as dt
 import json
 import platform
+import re
 import subprocess
 import sys
 import tempfile
@@ -41,7 +42,7 @@ def main() -> int:
         seed_models(folder)
         said = judges.judged(found, folder)
         rows = [
-            {"case": case.id, **{key: text.replace(f"{folder}/real", "MODELS") for key, text in verdict.items()}}
+            {"case": case.id, **{key: _without_paths(text, folder / "real") for key, text in verdict.items()}}
             for case, verdict in zip(found, verdicts, strict=True)
         ]
     unexplained = 0
@@ -55,6 +56,11 @@ def main() -> int:
         _record(rows, found, said)
     print(f"{len(rows)} cases, {unexplained} differences without an explanation")
     return 1 if unexplained else 0
+
+
+def _without_paths(text: str, models: Path) -> str:
+    """Name the folders of this machine by what they hold: no other machine has them."""
+    return re.sub(r"[^\s\"]+/site-packages/", "PACKAGES/", text.replace(str(models), "MODELS"))
 
 
 def _record(rows: list[dict[str, str]], found: tuple[judges.Case, ...], said: dict[str, dict[str, bool]]) -> None:

@@ -87,7 +87,7 @@ def _extracted(meter: Meter, text: str, template: str) -> str:
     return rest if not parts[2] else rest[: rest.index(parts[2])] if parts[2] in rest else ""
 
 
-def _shown(_: Meter, value: Any) -> str:
+def _text_of(_: Meter, value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str | int | float):
@@ -178,7 +178,7 @@ OPERATIONS: dict[str, Operation] = {
     "/": _arithmetic(_quotient),
     "%": _arithmetic(_remainder),
 }
-FUNCTIONS: dict[str, Callable[..., Any]] = {"size": _size, "string": _shown, "int": _whole}
+FUNCTIONS: dict[str, Callable[..., Any]] = {"size": _size, "string": _text_of, "int": _whole}
 METHODS: dict[str, Callable[..., Any]] = {
     "startsWith": _of_texts(str.startswith),
     "endsWith": _of_texts(str.endswith),

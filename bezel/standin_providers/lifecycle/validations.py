@@ -88,7 +88,7 @@ def _object(item: _Object, validations: Validations, *, planned: bool) -> Iterat
             continue
         key, path, wire = item.key + declared.name, item.path + declared.name, item.wire + declared.provider_name
         if not planned:
-            yield from _refused(declared, validations.values.get(key), path, wire, value)
+            yield from _value_failures(declared, validations.values.get(key), path, wire, value)
         if declared.kind is Kind.BLOCK and isinstance(value, Mapping):
             inner = _Object(declared.fields, value, f"{key}.", f"{path}.", f"{wire}.0.", item.dropped)
             yield from _object(inner, validations, planned=planned)
@@ -103,7 +103,9 @@ def _object(item: _Object, validations: Validations, *, planned: bool) -> Iterat
             yield from _together(rule, item)
 
 
-def _refused(declared: Field, rule: Mapping[str, Any] | None, path: str, wire: str, value: Any) -> Iterator[Failure]:
+def _value_failures(
+    declared: Field, rule: Mapping[str, Any] | None, path: str, wire: str, value: Any
+) -> Iterator[Failure]:
     """Check a value by its rule; what is one of some values in a list is each of its items."""
     if declared.kind is Kind.ITEMS and isinstance(value, list) and rule and "one_of" in rule:
         for index, member in enumerate(value):
