@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -223,10 +224,7 @@ def test_a_daemon_of_another_kind_is_ended_and_replaced_with_its_data(started, t
 
 def test_the_fingerprint_tells_code_from_code_and_costs_little(tmp_path):
     source, package = Path(control.__file__).parents[1], tmp_path / "bezel"
-    for folder in ("localcloud", "catalog", "simulated_vllm", "loopback", "standin_providers", "text"):
-        shutil.copytree(source / folder, package / folder)
-    for module in ("atomic_write.py", "cron.py", "errors.py"):
-        shutil.copy(source / module, package)
+    shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__"))
     program = "from bezel.localcloud.core.paths import fingerprint; print(fingerprint())"
 
     def told():
@@ -240,7 +238,12 @@ def test_the_fingerprint_tells_code_from_code_and_costs_little(tmp_path):
         file.write("# not the daemon's\n")
     assert told() == fingerprint()
     seen = {fingerprint()}
-    for file in ("simulated_vllm/api/web.py", "atomic_write.py", "cron.py", "errors.py"):
+    rooms = [source / name for name in ("localcloud", "catalog", "loopback", "simulated_vllm", "text")]
+    sources = "".join(path.read_text() for room in rooms for path in room.rglob("*.py"))
+    imported = set(re.findall(r"^ *from bezel(?:\.| import )(\w+)", sources, re.MULTILINE))
+    modules = {path.name for path in source.glob("*.py") if path.stem in imported}
+    assert {"atomic_write.py", "json_documents.py"} <= modules
+    for file in ("simulated_vllm/api/web.py", *sorted(modules)):
         with (package / file).open("a") as opened:
             opened.write("# changed\n")
         assert told() not in seen, file

@@ -31,8 +31,7 @@ def test_every_requested_cell_is_in_the_result_with_its_state(url: str, tmp_path
         journal = tmp_path / "sweep.journal"
         before = journal.read_bytes()
         again = sweep(context, arguments)
-        # The same call continues: what was measured is not measured again.
-        assert {cell.id: cell.figures for cell in again.cells if cell.state == "ok"} == {
-            cell.id: cell.figures for cell in found.cells if cell.state == "ok"
-        }
-        assert journal.read_bytes().startswith(before[:1])
+        # The same call continues: what was measured is not measured again, only what a busy machine disturbed.
+        kept = {cell.id: cell.figures for cell in found.cells if cell.state == "ok"}
+        assert {cell.id: cell.figures for cell in again.cells if cell.id in kept} == kept
+        assert journal.read_bytes().startswith(before)
