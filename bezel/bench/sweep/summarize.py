@@ -11,8 +11,9 @@ from bezel.bench.sweep.budget import notes as notes_of
 from bezel.bench.sweep.grid import Place
 from bezel.bench.sweep.knees import knees
 from bezel.bench.sweep.next_cell import beyond
+from bezel.bench.sweep.reach import LEAST
 from bezel.bench.sweep.run import Ended, SweepStatus
-from bezel.bench.sweep.surface import LEAST, Estimate
+from bezel.bench.sweep.surface import Estimate
 from bezel.bench.sweep.wording import counted
 
 _NO_NEIGHBOUR = "no measured cell beside it on both sides, so it is not inferred"
@@ -84,7 +85,7 @@ def _inferred(status: SweepStatus, place: Place, estimate: Estimate) -> Inferred
         if line.axis == "contexts"
         else f"{grid.users[line.below[1]]} and {grid.users[line.above[1]]} users at the same context"
     )
-    few = f"only {counted(estimate.errors, 'cells')} measured with neighbours as near; a 90 % range needs {LEAST}"
+    few = f"only {counted(estimate.errors, 'cells')} measured between others; a 90 % range needs {LEAST}"
     return Inferred(
         context_tokens=grid.contexts[place[0]],
         users=grid.users[place[1]],
@@ -133,5 +134,5 @@ def _surface(status: SweepStatus, inferred: list[Estimate]) -> Finding:
         numbers["range"] = median(reaches)
         text += f", half of which reach {median(reaches):.0%} up or less"
     if len(reaches) < len(inferred):
-        text += f"; the others have none: fewer than {LEAST} cells were measured with neighbours as near as theirs"
+        text += f"; the others have none: fewer than {LEAST} cells were measured between others"
     return Finding(name="surface", text=f"{text}.", numbers=numbers)

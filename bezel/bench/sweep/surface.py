@@ -5,23 +5,23 @@ of users at the same context. A cell that lacks a neighbour on one side has no f
 was measured.
 
 A range is conformal: each measured cell is inferred from the others in the same way, and a range reaches as far as nine
-in ten of these figures were off. No law of saturation and no constant of other grids is in it (docs/sweeps.md).
+in ten of these figures were off, for the distance of its own neighbours (`bezel.bench.sweep.reach`). No law of
+saturation and no constant of other grids is in it (docs/sweeps.md).
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, exp, log, log1p
+from math import exp, log, log1p
 from typing import Literal
 
 from bezel.bench.sweep.grid import Place
+from bezel.bench.sweep.reach import Error, Reach
 from bezel.bench.sweep.repeats import REPEATABLE
 
-CONFIDENCE = 0.9
-LEAST = ceil(CONFIDENCE / (1 - CONFIDENCE) - 1e-9)
-"""The fewest errors that give a range: of nine, the largest is exceeded by one figure in ten."""
 NARROWEST = log1p(REPEATABLE)
 Axis = Literal["contexts", "users"]
+_AXES: tuple[Axis, ...] = ("contexts", "users")
 
 
 @dataclass(frozen=True)
@@ -31,14 +31,14 @@ class Line:
     Attributes:
         axis: What differs between the cells.
         below: The cell with the smaller context or fewer users; `above` is the other.
-        steps: Steps of the grid to the nearer and to the farther of them.
+        product: Of the distances to both, each in ln of contexts or users.
         log: Its logarithm at the place.
     """
 
     axis: Axis
     below: Place
     above: Place
-    steps: tuple[int, int]
+    product: float
     log: float
 
 
@@ -51,7 +51,8 @@ class Estimate:
         low: Lower end of the range that holds 90 of 100 measurements; None where there is no range.
         high: Its upper end.
         line: The line that it lies on.
-        errors: The number of measured cells whose errors give the range, or that do not suffice for one.
+        errors: The number of measured cells between others along the same axis: their errors give the range, or are
+            too few for one.
     """
 
     value: float
@@ -80,30 +81,23 @@ class Surface:
         line = self.line(place)
         if line is None:
             return None
-        errors = self._errors_like(line)
-        value = exp(line.log)
-        if len(errors) < LEAST:
-            return Estimate(value, None, None, line, len(errors))
-        reach = max(quantile(errors), NARROWEST)
-        return Estimate(value, value * exp(-reach), value * exp(reach), line, len(errors))
+        value, reaches = exp(line.log), self._reaches[line.axis]
+        reach, errors = reaches.at(line.product), len(reaches.errors)
+        if reach is None:
+            return Estimate(value, None, None, line, errors)
+        reach = max(reach, NARROWEST)
+        return Estimate(value, value * exp(-reach), value * exp(reach), line, errors)
 
     def line(self, place: Place) -> Line | None:
         """Return the line through the nearest measured cells on both sides, the place itself left out."""
         return self._line(place, "contexts") or self._line(place, "users")
 
     @cached_property
-    def errors(self) -> list[tuple[Line, float]]:
-        """Return for each measured cell between others its line and how far it is from it, in ln."""
-        lines = ((place, self.line(place)) for place in sorted(self.values))
-        return [(line, abs(log(self.values[place]) - line.log)) for place, line in lines if line]
-
-    def _errors_like(self, line: Line) -> list[float]:
-        """Return the errors over the same steps, or over these and longer ones where those are too few."""
-        along = [(other.steps, error) for other, error in self.errors if other.axis == line.axis]
-        same = [error for steps, error in along if steps == line.steps]
-        if len(same) >= LEAST:
-            return same
-        return [error for steps, error in along if steps[0] >= line.steps[0] and steps[1] >= line.steps[1]]
+    def _reaches(self) -> dict[Axis, Reach]:
+        """Return the reach along each axis, by how far each measured cell between others is from its line."""
+        lines = [(place, line) for place in sorted(self.values) if (line := self.line(place))]
+        errors = [(line.axis, Error(line.product, abs(log(self.values[place]) - line.log))) for place, line in lines]
+        return {axis: Reach([error for along, error in errors if along == axis]) for axis in _AXES}
 
     def _line(self, place: Place, axis: Axis) -> Line | None:
         moving, scale = (0, self.contexts) if axis == "contexts" else (1, self.users)
@@ -114,13 +108,7 @@ class Surface:
         if below is None or above is None:
             return None
         start, end = log(scale[below[moving]]), log(scale[above[moving]])
-        share = (log(scale[at]) - start) / (end - start)
-        near, far = sorted((at - below[moving], above[moving] - at))
+        here = log(scale[at])
+        share = (here - start) / (end - start)
         level = (1 - share) * log(self.values[below]) + share * log(self.values[above])
-        return Line(axis, below, above, (near, far), level)
-
-
-def quantile(errors: Sequence[float]) -> float:
-    """Return the least error that the next one stays within nine times in ten, if it is as the others."""
-    rank = ceil(CONFIDENCE * (len(errors) + 1) - 1e-9)
-    return sorted(errors)[min(rank, len(errors)) - 1]
+        return Line(axis, below, above, (here - start) * (end - here), level)

@@ -233,7 +233,7 @@ def test_ranges_are_told_and_a_figure_without_one_says_why(tmp_path: Path) -> No
     )  # fmt: skip
     shown = grid_text(result, RATE)
     assert "~~" in shown.partition("~ inferred;")[0]
-    assert "fewer than 9 cells were measured with neighbours as near" in " ".join(shown.split())
+    assert "fewer than 9 cells were measured between others" in " ".join(shown.split())
 
 
 @pytest.mark.parametrize("full", [True, False])

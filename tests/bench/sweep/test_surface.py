@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bezel.bench.sweep.reach import LEAST, Error, Reach, quantile, quantile_line
 from bezel.bench.sweep.repeats import REPEATABLE
-from bezel.bench.sweep.surface import LEAST, Surface, quantile
+from bezel.bench.sweep.surface import Surface
 
 CONTEXTS, USERS = (64, 512, 4096), (1, 4, 16, 64, 256)
 Values = dict[tuple[int, int], float]
+GRADES = [at / 20 for at in range(21)]
 
 
 def saturating(context: int, users: int) -> float:
@@ -94,8 +96,8 @@ def test_a_range_is_never_narrower_than_repeats_differ() -> None:
     assert (noisy.high or 0.0) / noisy.value > 1.1, "the grid's own errors widen it"
 
 
-def test_the_range_is_that_of_errors_over_the_same_steps() -> None:
-    """A context left out of every second one is inferred over twice the distance, and worse."""
+def test_range_follows_the_distance_of_the_neighbours() -> None:
+    """A context left out of every second one is inferred over twice the distance, and a bend shows four times."""
     contexts = tuple(2**row for row in range(9))
     bent = {(row, column): math.exp(-0.1 * (row - 4) ** 2) for row in range(9) for column in range(6)}
     all_rows = Surface(contexts, (*USERS, 1024), {place: bent[place] for place in bent if place != (3, 3)})
@@ -105,6 +107,26 @@ def test_the_range_is_that_of_errors_over_the_same_steps() -> None:
     assert far is not None
     assert math.log((near.high or 0) / near.value) == pytest.approx(0.1, rel=0.01)
     assert math.log((far.high or 0) / far.value) == pytest.approx(0.4, rel=0.01), "no nearer errors: the wider ones"
+
+
+def test_few_errors_as_near_leave_the_range_to_all_errors() -> None:
+    """Two near errors and many over twice the distance: a bend of 0.1 in each step has 0.1 at hand, 0.4 beyond."""
+    bent = {(row, column): math.exp(-0.1 * (row - 4) ** 2) for row in range(9) for column in range(6)}
+    values = {place: value for place, value in bent.items() if place[0] % 2 == 0 or place in ((3, 3), (5, 3))}
+    found = Surface(tuple(2**row for row in range(9)), (*USERS, 1024), values).estimate((1, 1))
+    assert found is not None
+    assert found.errors >= LEAST
+    assert math.log((found.high or 0) / found.value) == pytest.approx(0.1, rel=0.01), "not that of the longer ones, 0.4"
+
+
+@pytest.mark.parametrize(("level", "slope"), [(0.2, 0.0), (0.0, 0.3), (0.05, 0.1)])
+def test_line_separates_noise_from_a_bend(level: float, slope: float) -> None:
+    errors = [Error(product, share * (level + slope * product)) for product in (0.5, 1.0, 2.0) for share in GRADES]
+    found = quantile_line(errors)
+    assert found == pytest.approx((0.9 * level, 0.9 * slope), abs=0.01)
+    assert Reach(errors).at(1.0) == pytest.approx(0.95 * (level + slope), rel=0.06)
+    assert Reach(errors[: LEAST - 1]).at(1.0) is None
+    assert Reach([Error(1.0, 0.0)] * LEAST).at(4.0) == pytest.approx(0.0, abs=1e-9)
 
 
 @pytest.mark.parametrize("count", [9, 10, 19, 20, 100])

@@ -169,7 +169,7 @@ def _of_sweep(context: int, users: int, price: float | None) -> Cell | Inferred:
     value = speed(context, users)[0]
     how = "log-linear between 64 and 256 tokens at the same users"
     if context == CONTEXTS[-2]:
-        why = "only 8 cells measured with neighbours as near; a 90 % range needs 9"
+        why = "only 8 cells measured between others; a 90 % range needs 9"
         return Inferred(context_tokens=context, users=users, metric=METRIC, value=value, errors=8, how=how, why=why)
     return Inferred(context_tokens=context, users=users, metric=METRIC, value=value, low=value * 0.93,
                     high=value * 1.07, errors=20, how=how)  # fmt: skip
