@@ -15,7 +15,7 @@ from bezel.cli.bench.goodput import plan_of
 from bezel.cli.main import parse
 from tests.support.docs.markdown import ROOT, between, blocks
 from tools.bench import ab_power
-from tools.bench.sweeps import knee_rates, made_up, methods, trials
+from tools.bench.sweeps import engine_trials, engines, knee_rates, made_up, methods, trials
 from tools.bench.sweeps import twins as simulated
 from tools.bench.sweeps.grids import made_up_grids, read, twins
 
@@ -91,6 +91,15 @@ def test_ranges_hold_85_to_95_of_100_on_each_kind_of_grid(kind: str) -> None:
     assert 0.85 <= share <= 0.95
     assert (least or 0.0) >= 0.75
     assert min(outcome.figures for outcome in own.values()) >= 0.7
+
+
+def test_table_of_engines_holds_85_to_95_of_100() -> None:
+    lines = between(DOCUMENT, "made by: .venv/bin/python -m tools.bench.sweeps.engine_trials --write").splitlines()[2:]
+    rows = [line.strip("| ").split(" | ") for line in lines]
+    assert [row[0].partition(" ")[2] for row in rows] == [*engines.KINDS, "of all kinds"]
+    assert all(85 <= int(row[3].rstrip("%")) <= 95 for row in rows)
+    assert int(rows[-1][0].split(" ")[0]) == engine_trials.GRIDS * len(engines.KINDS)
+    assert int(rows[-1][5]) <= 0.02 * int(rows[-1][4])
 
 
 def test_the_former_method_held_less_on_grids_that_its_constants_were_not_chosen_on() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bezel.bench.sweep.run import SHARE
-from tools.bench.sweeps import made_up
+from tools.bench.sweeps import engines, made_up
 from tools.bench.sweeps.grids import Oracle, oracle
 from tools.bench.sweeps.methods import own
 from tools.bench.sweeps.trials import MANY
@@ -35,6 +35,24 @@ def test_ranges_hold_over_all_shapes_and_on_each_grid() -> None:
     many = [sum(outcome.held) / len(outcome.held) for outcome in outcomes if len(outcome.held) >= MANY]
     assert len(many) >= 30
     assert sum(share < 0.75 for share in many) <= 0.05 * len(many), "cells of a grid miss together"
+
+
+def test_ranges_hold_on_grids_of_the_second_generator() -> None:
+    outcomes = [own(oracle(made.name, list(made.rows()))) for made in (engines.grid(9000 + at) for at in range(60))]
+    assert all(outcome.figures >= 0.7 for outcome in outcomes)
+    ranges = [held for outcome in outcomes for held in outcome.held]
+    assert len(ranges) >= 15 * len(outcomes)
+    assert 0.85 <= sum(ranges) / len(ranges) <= 0.95
+    many = [sum(outcome.held) / len(outcome.held) for outcome in outcomes if len(outcome.held) >= MANY]
+    assert sum(share < 0.75 for share in many) <= 0.05 * len(many)
+
+
+def test_engine_is_the_same_for_the_same_seed_and_kinds_differ() -> None:
+    assert engines.grid(3) == engines.grid(3)
+    assert engines.grid(3).measured != engines.grid(8).measured
+    assert [engines.grid(seed).kind for seed in range(len(engines.KINDS))] == list(engines.KINDS)
+    alone = engines.grid(0).engine
+    assert alone.rate(64, 1) > alone.rate(8192, 1), "longer prompts take longer"
 
 
 def test_a_grid_is_the_same_for_the_same_seed_and_shapes_differ() -> None:
