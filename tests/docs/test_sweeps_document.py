@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bezel.bench.metrics import statistics
-from bezel.bench.sweep import ab, goodput, knees, run, surface
+from bezel.bench.sweep import ab, goodput, knees, reach, run
 from bezel.bench.sweep.repeats import REPEATABLE
 from bezel.cli.bench.ab import servers_of
 from bezel.cli.bench.goodput import plan_of
@@ -42,7 +42,7 @@ def test_the_figures_that_it_names_are_those_of_the_code() -> None:
     text = " ".join(DOCUMENT.read_text().split())
     assert f"`--share` ({run.SHARE:.0%})".replace("%", " %") in text
     assert f"the {REPEATABLE:.0%} by which two runs".replace("%", " %") in text
-    assert surface.LEAST == 9
+    assert reach.LEAST == 9
     assert "fewer than nine errors" in text
     assert f"fewest users with {knees.SHARE:.0%} of the plateau".replace("%", " %") in text
     assert f"none more than {knees.FAR - 1:.0%} above".replace("%", " %") in text
