@@ -105,6 +105,12 @@ def shape_in(text: str) -> Architecture | None:
     return shapes[found.pop()] if len(found) == 1 else None
 
 
+def other_family(text: str) -> str | None:
+    """Return the family of models that a text names and that the catalogue lacks, in lower case, e.g. "llama"."""
+    found = _OTHER_FAMILIES.search(text)
+    return found[0].lower() if found else None
+
+
 def is_assistant(text: str) -> bool:
     """Whether a text names the draft model of a pair."""
     return bool(re.search(r"assistant|draft (?:model|checkpoint)", text, re.IGNORECASE))

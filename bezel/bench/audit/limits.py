@@ -16,7 +16,7 @@ from bezel.bench.audit.labels import MachineLabel, machine_in
 from bezel.bench.audit.table import System
 from bezel.bench.audit.words import count
 from bezel.catalog import accelerators, models, tpus
-from bezel.planner.sizing.roofline import read_cache_bytes, read_weight_bytes, token_flops
+from bezel.planner.sizing.roofline import read_cache_bytes, read_weight_bytes
 
 # Assumed tokens of a draft where drafts are used and their number is not stated.
 _DRAFT_TOKENS = 5
@@ -38,14 +38,15 @@ class Roof:
 
 def compute_roof(system: System, tokens_per_second: float, what: str) -> Roof | None:
     """Return the arithmetic of computing that many tokens per second; None where machine or model is unknown."""
-    if system.machine is None or system.shape is None:
+    model = system.shape or system.stated_model
+    if system.machine is None or model is None:
         return None
     instances = system.instances or 1
-    needed = tokens_per_second * token_flops(system.shape)
+    needed = tokens_per_second * 2 * model.active_parameters
     peak = float(system.machine.flops(system.encoding) * instances)
     name = f"one {system.machine.id}" if instances == 1 else f"{instances} instances of {system.machine.id}"
     text = (
-        f"{what} x 2 x {system.shape.active_parameters / 1e9:g}e9 active parameters = {flops(needed)} "
+        f"{what} x 2 x {model.active_parameters / 1e9:g}e9 active parameters = {flops(needed)} "
         f"on {name} with {flops(peak)} at most: {share(needed / peak)}"
     )
     return Roof(needed, peak, text)
@@ -53,15 +54,14 @@ def compute_roof(system: System, tokens_per_second: float, what: str) -> Roof | 
 
 def decode_roof(system: System, output_per_second: float, users: int | None, context: int | None) -> Roof | None:
     """Return the reads of weights and caches for that many output tokens per second; None where too little is known."""
-    machine, checkpoint = system.machine, system.checkpoint
-    if machine is None or checkpoint is None or users is None:
+    machine = system.machine
+    if machine is None or users is None or (system.checkpoint is None and system.stated_model is None):
         return None
     batch = batch_of(system, users)
     tokens = tokens_a_step(system)
-    weights = read_weight_bytes(checkpoint, max(1, round(batch)))
-    cache = 0.0
-    if context and system.prompts not in ("identical", "shared_prefix", "multi_turn"):
-        cache = batch * read_cache_bytes(checkpoint, context, element_bytes=1, chips=machine.chips)
+    weights, cache = _step_reads(system, machine, batch, context or 0)
+    if system.prompts in ("identical", "shared_prefix", "multi_turn"):
+        cache = 0.0
     steps = machine.bandwidth / (weights + cache)
     roof = steps * batch * tokens * (system.instances or 1)
     drafts = f", {tokens} tokens a step with drafts" if tokens > 1 else ""
@@ -93,6 +93,16 @@ def token_roof(system: System, tpot: Figure, context: int | None) -> Roof:
         f"{machine.bandwidth / weights:,.0f} times a second: with {_DRAFT_TOKENS} drafts at most {most:,.0f} output "
         f"tokens/s: {share(1 / seconds / most)}",
     )
+
+
+def _step_reads(system: System, machine: MachineLabel, batch: float, context: int) -> tuple[float, float]:
+    """Return the fewest bytes of weights and of caches that a step of so many sequences reads."""
+    if system.checkpoint is not None:
+        weights = read_weight_bytes(system.checkpoint, max(1, round(batch)))
+        cache = read_cache_bytes(system.checkpoint, context, element_bytes=1, chips=machine.chips)
+        return weights, batch * cache
+    model = system.stated_model
+    return (model.read_bytes, batch * context * model.cache_bytes_per_token) if model else (0.0, 0.0)
 
 
 @functools.cache

@@ -9,7 +9,7 @@ from bezel.bench.audit.words import count, grouped
 
 _COLUMNS = 100
 _CELLS = 4
-_ITEMS, _FIELDS = 3, 12
+_ITEMS, _FIELDS = 3, 60
 
 
 def as_text(audit: Audit) -> Iterator[str]:

@@ -15,6 +15,8 @@ from bezel.bench.audit.checks.relation import relations_of
 from bezel.bench.audit.findings import SEVERITIES, SUMS, Finding, Open
 from bezel.bench.audit.labels import machine_in, shape_in
 from bezel.bench.audit.machines import EXAMPLE
+from bezel.bench.audit.models import EXAMPLE as MODEL_EXAMPLE
+from bezel.bench.audit.models import stated_model
 from bezel.bench.audit.readers.detect import read
 from bezel.bench.audit.table import ResultSource, Table
 from bezel.errors import Problem, UserError
@@ -91,15 +93,19 @@ def check_labels(machine: str, model: str) -> None:
     """Refuse the options of a command that name nothing.
 
     Raises:
-        UserError: A machine is neither in the catalogue nor described, or a model is not in the catalogue.
+        UserError: A machine or a model is neither in the catalogue nor described.
     """
-    described = f"choose a name of `bezel catalog show`, or describe it by memory, bandwidth and FLOP/s: {EXAMPLE!r}."
-    chosen = "choose a name of `bezel catalog show`."
-    for option, label, known, repair in (
-        ("--machine", machine, machine_in, described),
-        ("--model", model, shape_in, chosen),
+    for option, label, known, how in (
+        ("--machine", machine, machine_in(machine), f"memory, bandwidth and FLOP/s, as in {EXAMPLE!r}"),
+        (
+            "--model",
+            model,
+            stated_model(model) or shape_in(model),
+            f"parameters, active parameters, weights and KV cache a token, as in {MODEL_EXAMPLE!r}",
+        ),
     ):
-        if label and not known(label):
+        if label and not known:
+            repair = f"choose a name of `bezel catalog show`, or describe it by {how}."
             raise UserError(Problem(option, label, "it is not in the catalogue, so nothing was audited.", repair))
 
 

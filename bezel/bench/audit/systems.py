@@ -22,6 +22,7 @@ from bezel.bench.audit.labels import (
     shape_in,
 )
 from bezel.bench.audit.machines import describes, other_machine
+from bezel.bench.audit.models import names_model, stated_model, without_stated_model
 from bezel.bench.audit.table import System
 from bezel.bench.audit.words import names
 
@@ -54,6 +55,9 @@ def _system(values: tuple[str, ...], label: str, *, offloaded: bool, simulated: 
     other = other_machine(text["hardware"])
     if machine is None and (other is None or describes(label, other)):
         machine = machine_in(label, chips)
+    described, label = stated_model(label), without_stated_model(label)
+    if described and text["model"] and not names_model(text["model"], described):
+        described = None
     named = named_model(text["model"])
     shape = named.architecture if named else shape_in(text["model"]) or (None if text["model"] else shape_in(label))
     assistant = is_assistant(text["model"])
@@ -67,7 +71,9 @@ def _system(values: tuple[str, ...], label: str, *, offloaded: bool, simulated: 
         label_machine=machine_in(label),
         tensor_parallel=whole(text["tensor_parallel"]),
         label_shape=shape_in(label),
+        model_name=text["model"],
         shape=None if assistant else shape,
+        stated_model=None if assistant or shape else described,
         checkpoint=named or checkpoint_of(None if assistant else shape, encoding, machine),
         assistant=assistant,
         encoding=encoding,

@@ -10,6 +10,7 @@ from typing import Any
 
 from bezel.bench.audit.figure import Figure
 from bezel.bench.audit.labels import MachineLabel
+from bezel.bench.audit.models import StatedModel
 from bezel.bench.audit.spread import Spread
 from bezel.catalog import Architecture, Model
 
@@ -37,7 +38,9 @@ class System:
     Attributes:
         label: The words of the source.
         label_machine: The label's own statement, where a field states it too; likewise `label_shape`.
+        model_name: The model's name in a field of the source.
         shape: The model's architecture; None where no model of the catalogue is named.
+        stated_model: The model as the caller describes it, where the source names it or none.
         assistant: A draft model served alone.
         instances: The most instances that may have served.
         concurrency: Requests that the platform admits to one instance.
@@ -49,12 +52,14 @@ class System:
     """
 
     label: str = ""
+    model_name: str = ""
     machine: MachineLabel | None = None
     label_machine: MachineLabel | None = None
     tensor_parallel: int | None = None
     shape: Architecture | None = None
     label_shape: Architecture | None = None
     checkpoint: Model | None = None
+    stated_model: StatedModel | None = None
     assistant: bool = False
     encoding: str | None = None
     kv_dtype: str | None = None
@@ -104,6 +109,16 @@ class Clock:
     totals: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Two counts of one thing that must be equal, each with its name."""
+
+    name: str
+    value: float
+    other: str
+    other_value: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """One measured load. Totals are of all its requests; `order` is its place in the file.
@@ -122,6 +137,7 @@ class Row:
         rated: Seconds and requests of the part of the load that the rate is of, where that is not all.
         sent_rate: Requests sent per second, over `sent_seconds` from the first to the last.
         delay: Wait in the client before a request was sent, although it was due.
+        counts: Pairs of counts that the source's writer takes from the same requests.
         recounted: Totals, and mean latencies in seconds, of the single requests that the source lists, by name.
     """
 
@@ -161,6 +177,7 @@ class Row:
     sent_rate: Figure | None = None
     sent_seconds: float | None = None
     delay: Spread | None = None
+    counts: tuple[Counts, ...] = ()
     recounted: Mapping[str, float] = field(default_factory=dict)
     system: System = field(default_factory=System)
 

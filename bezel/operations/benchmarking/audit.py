@@ -25,7 +25,12 @@ class AuditArguments(Arguments):
         max_length=100,
         description='machine of files that name none: "8 x l4", "v6e-4" or "h100=80GB,3.35TB/s,989TFLOP/s"',
     )
-    model: str = Field("", max_length=100, description='model of files that name none, e.g. "gemma-4-12b fp8"')
+    model: str = Field(
+        "",
+        max_length=100,
+        description='model of files that name none: "gemma-4-12b fp8" or '
+        '"llama-3.1-8b=8.03B,8.03B,16.1GB,131kB/token"',
+    )
 
 
 class AuditFinding(Result):

@@ -57,8 +57,7 @@ def test_file_of_each_client_is_read_with_its_unit(tmp_path: Path, name: str) ->
     assert row.mean_output == pytest.approx(128)
     assert row.figures["requests_per_second"].value == pytest.approx(96 / load.seconds, rel=0.12)
     assert row.figures["ttft"].value == pytest.approx(load.column("ttft").mean(), rel=1e-6)
-    if name != "vllm detailed":
-        assert row.figures["e2e"].value == pytest.approx(load.column("e2e").mean(), rel=0.01)
+    assert row.figures["e2e"].value == pytest.approx(load.column("e2e").mean(), rel=0.01)
     if name != "llmperf":
         assert row.figures["tpot"].value == pytest.approx(load.column("tpot").mean(), rel=1e-6)
 
@@ -125,7 +124,7 @@ def test_fields_that_are_not_read_are_named(tmp_path: Path, name: str, left: str
 def test_every_format_that_holds_a_figure_is_listed() -> None:
     holding = {figure: [name for name, kind in FORMATS.items() if figure in kind.places] for figure in FIGURES}
     assert {figure: len(names) for figure, names in holding.items()} == {
-        "rate": 12, "duration": 9, "tokens": 12, "tpot": 12, "e2e": 11,
+        "rate": 12, "duration": 9, "tokens": 12, "tpot": 12, "e2e": 12,
     }  # fmt: skip
 
 
@@ -146,6 +145,7 @@ def test_seconds_without_a_unit_are_read_and_judged(tmp_path: Path) -> None:
 
 def test_time_without_a_unit_that_cannot_be_seconds_is_named(tmp_path: Path) -> None:
     run_ = in_seconds(vllm(closed_load(1)))
+    run_.pop("latencies")
     audit = run(tmp_path, run_ | {"mean_e2el": 1000 * run_["duration"]})
     assert "e2e" not in audit.sources[0].rows[0].figures
     assert any("mean_e2el was not read: its name has no unit" in one.text for one in audit.questions)
@@ -165,7 +165,7 @@ def test_merged_chunks_are_no_contradiction(
     tmp_path: Path, write: Callable[[Load], dict[str, Any]], merged: float
 ) -> None:
     document = write(closed_load(2))
-    for statistic in ("mean", "median", "std", "p99", "p95"):
+    for statistic in ("mean", "median", "std", "p99", "p95", "p90"):
         if f"{statistic}_itl_ms" in document:
             document[f"{statistic}_itl_ms"] *= merged
     assert not run(tmp_path, document).findings
@@ -175,6 +175,55 @@ def test_listed_requests_refute_another_mean(tmp_path: Path) -> None:
     document = vllm(closed_load(4), detailed=True)
     assert not run(tmp_path, document).findings
     assert findings.TOTALS in kinds(run(tmp_path, document | {"mean_ttft_ms": 1.2 * document["mean_ttft_ms"]}))
+
+
+@pytest.mark.parametrize("factor", FACTORS)
+def test_count_of_the_client_is_judged_where_the_server_counted_none(tmp_path: Path, factor: float) -> None:
+    """Of requests that the server did not count the writer takes the client's count for both statistics."""
+    document = inference_perf(closed_load(3))
+    document["successes"]["client_fallback_requests"]["output"] = document["successes"]["count"]
+    assert not run(tmp_path, document).findings
+    found = run(tmp_path, scaled(document, COUNTED_TWICE, factor, whole=True))
+    assert findings.TOTALS in kinds(found)
+    document["successes"]["client_fallback_requests"]["output"] = 3
+    found = run(tmp_path, scaled(document, COUNTED_TWICE, factor, whole=True))
+    assert not found.findings
+    assert any("not judged: " in one.text and "two counts" in one.text for one in found.questions)
+
+
+@pytest.mark.parametrize("place", ["successes.prompt_tokens.total", "successes.output_tokens.total"])
+def test_total_of_tokens_is_held_to_their_mean(tmp_path: Path, place: str) -> None:
+    document = inference_perf(open_load(3, varied=True))
+    assert not run(tmp_path, document).findings
+    assert findings.TOTALS in kinds(run(tmp_path, scaled(document, place, 1.2, whole=True)))
+
+
+def test_cached_prompt_tokens_are_not_computed_ones(tmp_path: Path) -> None:
+    """inference-perf's rate of input tokens holds the cached ones, which no hardware computes."""
+    document = inference_perf(closed_load(3))
+    usage, rates = document["successes"]["prompt_tokens"], document["successes"]["throughput"]
+    for name in ("total", "mean", "min", "max", "median", *(name for name in usage if name.startswith("p"))):
+        usage[name] *= 200
+    rates["total_tokens_per_sec"] += 199 * rates["input_tokens_per_sec"]
+    rates["input_tokens_per_sec"] *= 200
+    usage["uncached"] = usage["total"]
+    path = tmp_path / "l4-12b.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    assert findings.ROOFLINE in kinds(audit_files([path]))
+    usage |= {"cached": 0.999 * usage["total"], "uncached": 0.001 * usage["total"]}
+    path.write_text(json.dumps(document), encoding="utf-8")
+    assert not audit_files([path]).findings
+
+
+def test_listed_latencies_of_vllm_are_judged_without_e2el(tmp_path: Path) -> None:
+    """vLLM lists them without --save-detailed, whatever --percentile-metrics names."""
+    document = vllm(closed_load(4), e2el=False)
+    audit = run(tmp_path, document)
+    assert not audit.findings
+    assert any(each.startswith("ttft + (tokens - 1)") for each in judged_relations(audit.sources[0]))
+    assert kinds(run(tmp_path, document | {"mean_tpot_ms": 1.2 * document["mean_tpot_ms"]}))
+    short = document | {"latencies": document["latencies"][1:]}
+    assert "e2e" not in run(tmp_path, short).sources[0].rows[0].figures, "which of them failed is unknown"
 
 
 def test_load_that_the_client_did_not_send_is_found(tmp_path: Path) -> None:

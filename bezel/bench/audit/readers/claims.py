@@ -11,7 +11,16 @@ from bezel.bench.audit.figure import Figure, figure, number, whole
 from bezel.bench.audit.systems import system_of
 from bezel.bench.audit.table import LATENCIES, REQUESTS, TOKENS, Claim, ResultSource, Row
 from bezel.bench.audit.units import rate_of
+from bezel.bench.audit.words import names
 
+# Fields that this reader or a check reads, beside the settings (names.toml) and the latencies.
+_READ = {
+    "id", "metric", "value", "unit", "text", "throughput_counts", "direction", "counted", "throughput", "req_per_s",
+    "context", "context_tokens", "users", "output_tokens", "requests", "prompt_tokens", "cached_tokens",
+    "generated_tokens", "drafts", "draft_tokens", "accepted", "timeout_s", "compared_with", "measured_on",
+    "same_file_as", "same_file_for", "kv_gib", "kv_tokens", "kv_bytes_per_token", "runs", "price_per_h", "nature",
+}  # fmt: skip
+_SIDES = ("a", "b")
 _CAPS = ("requests_cap", "client_limit", "client_cap", "pool_limit", "pool_size", "max_connections")
 _SECONDS = {"s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3}
 
@@ -34,10 +43,21 @@ def read_claims(document: Any, item: str, label: str) -> ResultSource:
     del label
     fields = document["claims"] if isinstance(document, Mapping) else document
     claims = [_claim(claim, index) for index, claim in enumerate(fields)]
-    names = [claim.item for claim in claims]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
+    ids = [claim.item for claim in claims]
+    if twice := sorted({name for name in ids if ids.count(name) > 1}):
         raise ValueError(f"several claims have the id {', '.join(twice)}")
-    return ResultSource(item=item, format="claims", claims=tuple(claims))
+    around = document if isinstance(document, Mapping) else {}
+    left = dict.fromkeys(str(name) for name in around if name != "claims")
+    left |= dict.fromkeys(name for claim in fields for name in _unread(claim))
+    return ResultSource(item=item, format="claims", claims=tuple(claims), unread=tuple(left))
+
+
+def _unread(claim: Mapping[str, Any]) -> list[str]:
+    """Return the fields of a claim and of its sides that nothing reads."""
+    read = {*_READ, *_SIDES, *_CAPS, *LATENCIES, *(name for known in names("settings").values() for name in known)}
+    left = [str(name) for name, value in claim.items() if name not in read and value not in (None, "")]
+    sides = [(side, claim[side]) for side in _SIDES if isinstance(claim.get(side), Mapping)]
+    return left + [f"{side}.{name}" for side, fields in sides for name in fields if name not in read]
 
 
 def _claim(fields: Mapping[str, Any], index: int) -> Claim:
@@ -47,7 +67,7 @@ def _claim(fields: Mapping[str, Any], index: int) -> Claim:
     row = _row(fields, name, metric, unit, value, index)
     sides = tuple(
         _row(side, f"{name}: {key}", "", "", None, index)
-        for key in ("a", "b")
+        for key in _SIDES
         if isinstance(side := fields.get(key), Mapping)
     )
     return Claim(item=name, metric=metric, value=value, unit=unit, fields=fields, row=row, sides=sides)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bezel.bench.audit.labels import machine_in, shape_in
+from bezel.bench.audit.labels import machine_in, other_family, shape_in
 from bezel.bench.audit.machines import describes, other_machine
 from bezel.bench.audit.readers.claims import is_claims, read_claims
 from bezel.bench.audit.readers.grid import read_grid
@@ -55,7 +55,8 @@ def read(path: Path, item: str, *, machine: str = "", model: str = "") -> Result
     text, label = _text(path, item), path.stem
     named = other_machine(label)
     label += f" {machine}" if not machine_in(label) and (named is None or describes(machine, named)) else ""
-    label += f" {model}" if not shape_in(label) else ""
+    family = other_family(path.stem)
+    label += f" {model}" if not shape_in(label) and (family is None or family in model.lower()) else ""
     start = text.lstrip()
     try:
         if start[:1] in ("{", "[") or is_yaml(start):

@@ -3,11 +3,11 @@
 Leaves out which fields a format has: reports.toml and the readers.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bezel.bench.audit.figure import Figure, figure, number
+from bezel.bench.audit.figure import Figure, figure
 from bezel.bench.audit.spread import Spread
 
 SECONDS = {"s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
@@ -18,7 +18,8 @@ QUANTILES = {
     "p20": 0.20, "p25": 0.25, "p30": 0.30, "p40": 0.40, "median": 0.50, "p50": 0.50, "p60": 0.60, "p70": 0.70,
     "p75": 0.75, "p80": 0.80, "p90": 0.90, "p95": 0.95, "p99": 0.99, "p99.9": 0.999, "p99p9": 0.999, "p999": 0.999,
 }  # fmt: skip
-_UNITS = ("unit", "units")
+UNITS = ("unit", "units")
+SETTINGS = " (settings)"
 
 
 @dataclass(frozen=True)
@@ -96,37 +97,67 @@ class Statistics:
 
 def unit_factor(metric: Any, default: float) -> float | None:
     """Return the factor to seconds by the unit stated beside a time, else the default; None for an unknown unit."""
-    unit = next((metric[name] for name in _UNITS if metric.get(name)), None) if isinstance(metric, Mapping) else None
+    unit = next((metric[name] for name in UNITS if metric.get(name)), None) if isinstance(metric, Mapping) else None
     if not isinstance(unit, str):
         return default
     return (SECONDS | _SECONDS_PER_TOKEN).get(unit.strip().lower())
 
 
-def unread(document: Any, read: Iterable[str], settings: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of figures in a document that no path in `read` leads to; lists are not looked into.
+@dataclass(frozen=True)
+class Known:
+    """What a format has, by dotted paths without numbers of lists.
 
-    Args:
-        document: Of nested mappings.
-        read: Paths of metrics that are read, with everything below them.
-        settings: Paths of what is no figure.
+    Attributes:
+        read: Values, and metrics with `statistics` below them.
+        statistics: Names below a metric that are read, or that only say again what is read.
+        settings: Parts that hold no figure of the load, as far as none is read.
     """
-    known = (*read, *settings)
-    names: dict[str, None] = {}
-    for path in _numbers(document, "", set()):
-        if not any(path == each or path.startswith(f"{each}.") for each in known if each):
-            names[_metric(path)] = None
-    return tuple(names)
+
+    read: Collection[str]
+    statistics: Collection[str]
+    settings: Collection[str]
+
+    def has(self, path: str) -> bool:
+        """Whether a value is read, or is a statistic of a metric that is."""
+        return path in self.read or any(
+            path == f"{metric}.{statistic}" or path.startswith(f"{metric}.{statistic}.")
+            for metric in self.read
+            if path.startswith(f"{metric}.")
+            for statistic in self.statistics
+        )
 
 
-def _numbers(value: Any, path: str, above: set[int]) -> Iterator[str]:
-    """Yield the path of each number; a part that contains itself (YAML allows it) is walked once."""
-    if isinstance(value, Mapping):
+def unread(document: Any, known: Known) -> tuple[str, ...]:
+    """Return the names of what is stated in a document and not read: figures and texts, then parts with settings.
+
+    Values of lists go by the name of the list. What is null or empty states nothing.
+    """
+    figures: dict[str, None] = {}
+    settings: dict[str, None] = {}
+    for path in _stated(document, "", set()):
+        part = next((each for each in known.settings if path == each or path.startswith(f"{each}.")), None)
+        if known.has(path):
+            continue
+        if part is None:
+            figures[_metric(path)] = None
+        else:
+            settings[f"{part}{SETTINGS}"] = None
+    return (*figures, *settings)
+
+
+def _stated(value: Any, path: str, above: set[int]) -> Iterator[str]:
+    """Yield the path of each value; a part that contains itself (YAML allows it) is walked once."""
+    if isinstance(value, Mapping | list):
         if id(value) in above:
             return
         above.add(id(value))
+    if isinstance(value, Mapping):
         for name, part in value.items():
-            yield from _numbers(part, f"{path}.{name}" if path else str(name), above)
-    elif isinstance(value, int | float) and not isinstance(value, bool) and number(value) is not None:
+            yield from _stated(part, f"{path}.{name}" if path else str(name), above)
+    elif isinstance(value, list):
+        for part in value if any(isinstance(part, Mapping) for part in value) else value[:1]:
+            yield from _stated(part, path, above)
+    elif value not in (None, ""):
         yield path
 
 
@@ -134,12 +165,12 @@ def _metric(path: str) -> str:
     """Return the metric of which a path names a statistic."""
     statistics = {
         "mean", "avg", "std", "stddev", "std_dev", "variance", "mode", "min", "max", "count", "sum", "total_sum",
-        *QUANTILES,
+        "unit", "units", *QUANTILES,
     }  # fmt: skip
     for dotted in ("p0.1", "p99.9"):
         path = path.removesuffix(f".{dotted}")
     names = path.split(".")
-    while len(names) > 1 and (names[-1] in statistics or names[-1] in ("percentiles", "quantiles")):
+    while len(names) > 1 and (names[-1] in statistics or names[-1] in ("percentiles", "quantiles", "pdf")):
         names.pop()
     while len(names) > 1 and names[-1] in ("successful", "errored", "incomplete", "total"):
         names.pop()

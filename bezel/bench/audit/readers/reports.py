@@ -12,9 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 from bezel.bench.audit.figure import Figure, figure, number, whole
 from bezel.bench.audit.labels import date_in
-from bezel.bench.audit.readers.fields import Fields, Statistics, unit_factor, unread
+from bezel.bench.audit.readers.fields import (
+    QUANTILES,
+    SETTINGS,
+    UNITS,
+    Fields,
+    Known,
+    Statistics,
+    unit_factor,
+    unread,
+)
 from bezel.bench.audit.systems import system_of
 from bezel.bench.audit.table import (
+    INPUT,
     LATENCIES,
     NTPOT,
     OUTPUT,
@@ -22,6 +32,7 @@ from bezel.bench.audit.table import (
     PROMPT_LENGTH,
     REQUESTS,
     Clock,
+    Counts,
     ResultSource,
     Row,
     median_of,
@@ -32,7 +43,9 @@ if TYPE_CHECKING:
 
 _TIMES = (*LATENCIES, NTPOT)
 _PLACES = ("completed", "failed", "total", "incomplete", "seconds", "planned", "sent_rate", "sent_seconds", "delay",
-           "context", "output", "in_flight", "users", "rate")  # fmt: skip
+           "context", "output", "in_flight", "users", "rate", "alone", "cached", "totals", "uncounted", "dated",
+           "model", "hardware")  # fmt: skip
+_NUMBERED = re.compile(r"\.-?\d+(?=\.|$)")
 _ALIKE = 0.02
 _APART = 0.10
 
@@ -54,7 +67,7 @@ def read_report(document: Any, item: str, label: str) -> ResultSource:
     loads = _loads(document, places)
     read = [_Load(places, load, label) for load in loads]
     rows = tuple(load.row(order, len(loads)) for order, load in enumerate(read, start=1))
-    left = dict.fromkeys(name for load in read for name in load.unread())
+    left = dict.fromkeys([*_around(document, places), *(name for load in read for name in load.unread())])
     doubts = dict.fromkeys(doubt for load in read for doubt in load.doubts)
     first = document[0] if isinstance(document, list) else document
     return ResultSource(
@@ -62,9 +75,17 @@ def read_report(document: Any, item: str, label: str) -> ResultSource:
         format=name,
         rows=rows,
         dated=date_in(str(Fields(first).at("start_time") or "")),
-        unread=tuple(left),
+        unread=tuple(sorted(left, key=lambda each: each.endswith(SETTINGS))),
         doubts=tuple(doubts),
     )
+
+
+def _around(document: Any, places: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the parts of a document beside its loads."""
+    if "loads" not in places:
+        return ()
+    beside = {name: part for name, part in document.items() if name != places["loads"]}
+    return unread(beside, Known((), (), places["settings"]))
 
 
 def _format(document: Any) -> str | None:
@@ -102,23 +123,28 @@ class _Load:
         for name, (*paths, factor) in places["figures"].items():
             self._read(name, next((path for path in paths if self._stated(path)), paths[0]), factor)
 
-    def paths(self) -> list[str]:
-        """Return all paths that are read; of a flat format with the names of the statistics."""
-        read = [path for *paths, _ in self.places["figures"].values() for path in paths]
-        read += [path for name in _PLACES for path in self.places[name]]
-        if not self.fields.flat:
-            return read
-        return [
-            name for name in self.fields.document if any(name == path or name.startswith(f"{path}_") for path in read)
-        ]
-
     def unread(self) -> tuple[str, ...]:
-        """Return the names of figures that are not read; of a flat format without the names of the statistics."""
-        left = unread(self.fields.document, self.paths(), self.places["settings"])
+        """Return the names of what is stated and not read; of a flat format without the names of the statistics."""
+        metrics = [path for *paths, _ in self.places["figures"].values() for path in paths]
+        metrics += [path for name in _PLACES for path in self.places[name]] + self.places.get("tool", [])
+        read = [_NUMBERED.sub("", path) for path in metrics]
+        read += [path.removesuffix(f".{self.statistics.mean}") for path in read]
+        known = Known(read, self._statistic_names(), self.places["settings"])
         if not self.fields.flat:
-            return left
+            return unread(self.fields.document, known)
+        flat = [f"{path}.{name}".replace(".", "_") for path in read for name in known.statistics]
+        left = unread(self.fields.document, Known([*read, *flat], (), known.settings))
         ends = re.compile(r"_(?:quantiles_p\d+|mean|min|max|stddev)$")
         return tuple(dict.fromkeys(ends.sub("", name) for name in left))
+
+    def _statistic_names(self) -> tuple[str, ...]:
+        found = self.statistics
+        below = f"{found.quantiles}." if found.quantiles else ""
+        names = (found.mean, found.median, found.deviation, found.least, found.most, *self.places["beside"])
+        names += tuple(f"{below}{name}" for name in QUANTILES)
+        parts = [name.partition(".") for name in names]
+        others = [f"{other}.{rest}" for other in self.places.get("others", ()) for _, _, rest in parts]
+        return (*names, *others, *UNITS)
 
     def row(self, order: int, of: int) -> Row:
         """Return the row of the load."""
@@ -129,6 +155,9 @@ class _Load:
         output = self._length("output", OUTPUT_LENGTH, OUTPUT)
         users = 1 if self._first("alone") == "synchronous" else whole(self._first("users"))
         model, hardware = self._first("model"), self._first("hardware")
+        cached = round(number(self._first("cached")) or 0) if self.places["cached"] else None
+        if cached:  # the rate of prompts holds the cached tokens, which were not computed
+            self.figures.pop(INPUT, None)
         delay = next((path for path in self.places["delay"] if self.fields.at(path) is not None), None)
         return Row(
             where=f"benchmark {order}" if of > 1 else "the run",
@@ -144,6 +173,7 @@ class _Load:
             completed=completed,
             failed=failed,
             prompt_tokens=round(prompt * completed) if prompt and completed else None,
+            cached_tokens=cached,
             generated_tokens=round(output * completed) if output and completed else None,
             in_flight=number(self._first("in_flight")),
             mean_prompt=prompt,
@@ -153,6 +183,7 @@ class _Load:
             sent_rate=figure(self._first("sent_rate")),
             sent_seconds=number(self._first("sent_seconds")),
             delay=self.statistics.spread(self.fields, delay, 1.0) if delay else None,
+            counts=self._counts(completed),
             system=system_of(
                 {name: value for name, value in (("model", model), ("hardware", hardware)) if isinstance(value, str)},
                 self.label,
@@ -192,12 +223,27 @@ class _Load:
         for path, mean in zip(paths, means, strict=True):
             if mean and chosen and abs(mean / chosen - 1) > _APART:
                 self.doubts.append(
-                    f"{path} has a mean of {mean:,.4g}, {paths[best]} of {chosen:,.4g}, and the rates are of the "
-                    "latter: two counts of the same tokens, of which one may be the client's own"
+                    f"not judged: {path} has a mean of {mean:,.4g}, {paths[best]} of {chosen:,.4g}, and the rates are "
+                    "of the latter: two counts of the same tokens, of which one may be the client's own"
                 )
             self.spreads[f"{path} in tokens"] = self.statistics.spread(self.fields, path, 1.0)
         self.spreads[name] = self.statistics.spread(self.fields, paths[best], 1.0)
         return chosen
+
+    def _counts(self, completed: int | None) -> tuple[Counts, ...]:
+        """Return pairs of counts that the writer takes from the same requests."""
+        pairs = []
+        for path in self.places["totals"]:
+            metric = path.rpartition(".")[0]
+            total, mean = number(self.fields.at(path)), number(self.statistics.mean_of(self.fields, metric))
+            if total and mean and completed:
+                pairs.append(Counts(f"{metric} x completed requests", mean * completed, path, total))
+        paths = [path for path in self.places["output"] if self._stated(path)]
+        if completed and len(paths) > 1 and whole(self._first("uncounted")) == completed:
+            # The server counted the tokens of no request, so that the client's count stands for both.
+            first, second = (number(self.statistics.mean_of(self.fields, path)) or 0.0 for path in paths[:2])
+            pairs.append(Counts(paths[0], first, f"{paths[1]}, the client's count too", second))
+        return tuple(pairs)
 
     def _clock(self) -> Clock:
         """Return the clock of the tool; of a converted report that of the tool that measured."""

@@ -8,6 +8,8 @@ from typing import Any
 
 from bezel.bench.audit.spread import Spread
 
+LISTED = ("input_lens", "output_lens", "ttfts", "itls", "latencies", "start_times", "errors")
+"""Lists of a run, with a value for each request, that are read."""
 COMPLETED, PROMPT_TOTAL, OUTPUT_TOTAL = "completed", "prompt_tokens", "generated_tokens"
 
 
@@ -19,18 +21,21 @@ class SingleRequests:
         recounted: Totals and mean latencies in seconds, by name.
         peak: Most requests under way at once; None without their starts.
         lengths: Spread of the responses' tokens; None where they are not listed.
+        latency: Spread of e2e in seconds of the requests that succeeded, as listed itself; None where it is not.
     """
 
     recounted: Mapping[str, float]
     peak: int | None
     lengths: Spread | None
+    latency: Spread | None = None
 
 
 def single_requests(run: Mapping[str, Any]) -> SingleRequests | None:
     """Return the single requests of a run; None where it lists none, or lists of different lengths."""
+    latency = _latency(run)
     ttfts, gaps = _times(run.get("ttfts")), run.get("itls")
     if not ttfts or not isinstance(gaps, list) or len(gaps) != len(ttfts):
-        return None
+        return SingleRequests({"e2e": latency.mean}, None, None, latency) if latency and latency.mean else None
     spans = [sum(each) for each in gaps if isinstance(each, list)]
     if len(spans) != len(ttfts):
         return None
@@ -43,7 +48,8 @@ def single_requests(run: Mapping[str, Any]) -> SingleRequests | None:
         recounted[COMPLETED] = float(len(good))
     if good:
         recounted["ttft"] = statistics.fmean(ttfts[index] for index in good)
-        recounted["e2e"] = statistics.fmean(ttfts[index] + spans[index] for index in good)
+        listed = latency.mean if latency else None
+        recounted["e2e"] = listed or statistics.fmean(ttfts[index] + spans[index] for index in good)
     if outputs and len(outputs) == len(ttfts) and good:
         recounted[OUTPUT_TOTAL] = float(sum(outputs[index] for index in good))
         several = [index for index in good if outputs[index] > 1]
@@ -53,11 +59,29 @@ def single_requests(run: Mapping[str, Any]) -> SingleRequests | None:
         recounted[PROMPT_TOTAL] = float(sum(prompts[index] for index in good))
     lengths = None
     if outputs and len(outputs) == len(ttfts) and good:
-        values = [outputs[index] for index in good]
-        lengths = Spread(
-            mean=statistics.fmean(values), deviation=statistics.pstdev(values), least=min(values), most=max(values)
-        )
-    return SingleRequests(recounted, _peak(_times(run.get("start_times")), ttfts, spans), lengths)
+        lengths = _spread([outputs[index] for index in good])
+    return SingleRequests(recounted, _peak(_times(run.get("start_times")), ttfts, spans), lengths, latency)
+
+
+def _spread(values: Sequence[float]) -> Spread:
+    return Spread(
+        mean=statistics.fmean(values), deviation=statistics.pstdev(values), least=min(values), most=max(values)
+    )
+
+
+def _latency(run: Mapping[str, Any]) -> Spread | None:
+    """Return the spread of the listed latencies, which vLLM writes without --save-detailed too.
+
+    Of failed requests the list holds no latency of a response; without their errors they cannot be told from others.
+    """
+    latencies, errors = _times(run.get("latencies")), run.get("errors")
+    if not latencies:
+        return None
+    if isinstance(errors, list) and len(errors) == len(latencies):
+        latencies = [each for each, error in zip(latencies, errors, strict=True) if not error]
+    elif len(latencies) != run.get("completed"):
+        return None
+    return _spread(latencies) if latencies else None
 
 
 def _times(values: Any) -> list[float]:

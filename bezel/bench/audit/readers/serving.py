@@ -12,8 +12,8 @@ from typing import Any
 
 from bezel.bench.audit.figure import Figure, figure, number, whole
 from bezel.bench.audit.labels import date_in
-from bezel.bench.audit.readers.fields import QUANTILES, unread
-from bezel.bench.audit.readers.requests import SingleRequests, single_requests
+from bezel.bench.audit.readers.fields import QUANTILES, SETTINGS, Known, unread
+from bezel.bench.audit.readers.requests import LISTED, SingleRequests, single_requests
 from bezel.bench.audit.spread import Spread
 from bezel.bench.audit.systems import system_of
 from bezel.bench.audit.table import (
@@ -29,6 +29,7 @@ from bezel.bench.audit.table import (
     median_of,
 )
 from bezel.bench.audit.units import time_of
+from bezel.bench.audit.words import names
 
 _NEEDED = ("completed", "duration", "request_throughput", "total_output_tokens")
 _RATES = {
@@ -38,14 +39,16 @@ _RATES = {
     TOTAL: ("total_token_throughput", "total_throughput"),
 }
 _READ = (
-    *_NEEDED, *(name for names in _RATES.values() for name in names), "total_input_tokens", "max_concurrency",
+    *_NEEDED, *(name for known in _RATES.values() for name in known), "total_input_tokens", "max_concurrency",
     "request_rate", "num_prompts", "failed", "total_cached_tokens", "spec_decode_num_drafts",
-    "spec_decode_draft_tokens", "spec_decode_accepted_tokens", "concurrency",
+    "spec_decode_draft_tokens", "spec_decode_accepted_tokens", "concurrency", "cache_report.total_cached_tokens",
+    "date", "endpoint_type", "ramp_up_strategy", *LISTED,
+    *(name for known in names("settings").values() for name in known),
 )  # fmt: skip
 _SETTINGS = (
     "burstiness", "random_input_len", "random_output_len", "random_range_ratio", "sharegpt_output_len", "seed",
-    "ramp_up_start_rps", "ramp_up_end_rps", "hardware", "chips", "max_num_seqs", "max_model_len", "instances", "port",
-    "tensor_parallel", "tensor_parallel_size", "server_info", "service_concurrency", "num_speculative_tokens",
+    "ramp_up_start_rps", "ramp_up_end_rps", "port", "server_info", "backend", "label", "tag", "tokenizer_id",
+    "dataset_name",
 )  # fmt: skip
 _SGLANG = ("total_output_tokens_retokenized", "mean_e2e_latency_ms", "accept_length")
 _VLLM = re.compile(r"mean_(ttft|tpot|itl|e2el)_ms")
@@ -63,15 +66,17 @@ def is_serving(document: Any) -> bool:
 def read_serving(document: Any, item: str, label: str) -> ResultSource:
     """Return the runs of a document; metadata given with --metadata are read as settings."""
     runs = document if isinstance(document, list) else [document]
-    names = {_tool(run) for run in runs}
+    tools = {_tool(run) for run in runs}
     read = [_Run(run, label) for run in runs]
-    left = dict.fromkeys(name for run in read for name in unread(run.fields, (*_READ, *run.names), _SETTINGS))
+    left = dict.fromkeys(
+        name for run in read for name in unread(run.fields, Known((*_READ, *run.names), (), _SETTINGS))
+    )
     return ResultSource(
         item=item,
-        format=names.pop() if len(names) == 1 else "summaries of several tools",
+        format=tools.pop() if len(tools) == 1 else "summaries of several tools",
         rows=tuple(run.row(order, len(runs)) for order, run in enumerate(read, start=1)),
         dated=date_in(str(runs[0].get("date", ""))),
-        unread=tuple(left),
+        unread=tuple(sorted(left, key=lambda each: each.endswith(SETTINGS))),
         doubts=tuple(dict.fromkeys(doubt for run in read for doubt in run.doubts)),
     )
 
@@ -96,11 +101,15 @@ class _Run:
         self.spreads: dict[str, Spread] = {}
         self.queued: Spread | None = None
         self.seconds = number(fields["duration"])
-        for rate, names in _RATES.items():
-            if found := next((found for name in names if (found := figure(fields.get(name)))), None):
+        for rate, known in _RATES.items():
+            if found := next((found for name in known if (found := figure(fields.get(name)))), None):
                 self.figures[rate] = found
         self._read_latencies()
         self.single: SingleRequests | None = single_requests(fields)
+        listed = self.single.latency if self.single else None
+        if listed and listed.mean and "e2e" not in self.figures:
+            self.figures["e2e"] = Figure(listed.mean, 0.0)
+            self.spreads["e2e"] = listed
 
     def row(self, order: int, of: int) -> Row:
         """Return the row of the run."""
@@ -126,7 +135,7 @@ class _Run:
             completed=completed,
             failed=failed,
             prompt_tokens=prompt,
-            cached_tokens=whole(fields.get("total_cached_tokens")),
+            cached_tokens=_cached(fields),
             generated_tokens=output,
             drafts=drafts,
             draft_tokens=whole(fields.get("spec_decode_draft_tokens")),
@@ -172,6 +181,13 @@ class _Run:
                     self.figures[name] = statistics[statistic]
         if "mean" in statistics and statistics["mean"].value:
             self.spreads[latency] = spread
+
+
+def _cached(fields: Mapping[str, Any]) -> int | None:
+    """Return the prompt tokens that were cached: vLLM's own field, or that of sglang's report of the cache."""
+    report = fields.get("cache_report")
+    stated = report.get("total_cached_tokens") if isinstance(report, Mapping) else None
+    return whole(fields.get("total_cached_tokens", stated))
 
 
 def _spread(statistics: Mapping[str, Figure]) -> Spread:

@@ -58,7 +58,9 @@ _INFERENCE_PERF = {
 FORMATS: dict[str, Format] = {
     "vllm": Format(serving.vllm, "vllm bench serve", {**_SERVING, "e2e": ("mean_e2el_ms",)}),
     "vllm detailed": Format(
-        lambda load: serving.vllm(load, detailed=True, e2el=False), "vllm bench serve", dict(_SERVING)
+        lambda load: serving.vllm(load, detailed=True, e2el=False),
+        "vllm bench serve",
+        {**_SERVING, "e2e": ("latencies",)},
     ),
     "sglang": Format(serving.sglang, "sglang bench_serving", {**_SERVING, "e2e": ("mean_e2e_latency_ms",)}),
     "sglang detailed": Format(
@@ -140,6 +142,8 @@ def scaled(document: Document, path: str, factor: float, *, whole: bool) -> Docu
 def _times(value: Any, factor: float, *, whole: bool) -> Any:
     if isinstance(value, int | float):
         return value * factor if isinstance(value, float) else round(value * factor)
+    if isinstance(value, list):
+        return [part * factor for part in value]
     if "successful" in value:
         return value | {"successful": _times(value["successful"], factor, whole=whole)}
     means = {"mean", "avg"}

@@ -124,5 +124,5 @@ def report_0_1(load: Load) -> dict[str, Any]:
 
 
 def _statistics(native: dict[str, float], units: str) -> dict[str, Any]:
-    left = ("total", "cached")
+    left = ("total", "cached", "uncached")
     return {"units": units, **{_NAMES.get(name, name): value for name, value in native.items() if name not in left}}

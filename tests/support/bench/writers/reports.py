@@ -2,7 +2,7 @@
 
 guidellm: src/guidellm/benchmark/schemas/generative/metrics.py (compile) and its DistributionSummary.
 aiperf: src/aiperf/exporters/metrics_json_exporter.py; genai-perf: genai_perf/export_data/json_exporter.py.
-inference-perf: inference_perf/reportgen/base.py, summarize_requests and summarize.
+inference-perf 0.7: inference_perf/reportgen/base.py, summarize_requests and summarize.
 llmperf: token_benchmark_ray.py, metrics_summary, flattened by src/llmperf/utils.py.
 """
 
@@ -164,12 +164,29 @@ def inference_perf(load: Load) -> dict[str, Any]:
                 "output_tokens_per_sec": float(tokens.sum()) / seconds,
                 "total_tokens_per_sec": float((prompts + tokens).sum()) / seconds,
                 "requests_per_sec": count / seconds,
+                "images_per_sec": 0.0,
+                "videos_per_sec": 0.0,
+                "audios_per_sec": 0.0,
             },
-            "prompt_tokens": {"total": float(prompts.sum()), "cached": 0.0, **_summarized(prompts)},
+            "request_size_bytes": _summarized(4 * prompts),
+            "image": {"count": _summarized(0 * prompts), "pixels": None, "bytes": None, "aspect_ratio": None},
+            "prompt_tokens": {
+                "total": float(prompts.sum()),
+                "cached": 0.0,
+                "uncached": float(prompts.sum()),
+                **_summarized(prompts),
+            },
             "output_len": _summarized(tokens),
             "output_tokens": {"total": float(tokens.sum()), **_summarized(tokens)},
+            "token_count_mismatches": 0,
+            "client_fallback_requests": {"prompt": 0, "output": 0},
         },
-        "failures": {"count": 0, "request_latency": None},
+        "failures": {
+            "count": 0,
+            "request_latency": None,
+            "prompt_tokens": {"total": 0.0, "cached": 0.0, "uncached": 0.0},
+            "by_label": {},
+        },
     }
 
 

@@ -1,7 +1,8 @@
 """`vllm bench serve` and sglang's bench_serving.
 
-vLLM 0.32: vllm/benchmarks/serve.py, calculate_metrics, benchmark (`result`) and main_async (`result_json`).
-sglang: python/sglang/bench_serving.py, calculate_metrics and benchmark (`result`).
+vLLM 0.33: vllm/benchmarks/serve.py, calculate_metrics, benchmark (`result`) and main_async (`result_json`), which keeps
+`latencies` and `queue_times` without --save-detailed too.
+sglang 0.5.23: python/sglang/benchmark/serving.py, calculate_metrics and benchmark (`result`, `result_details`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 if TYPE_CHECKING:
     from tests.support.bench.writers.requests import Load
 
-_DETAILS = ("input_lens", "output_lens", "ttfts", "itls", "start_times", "errors")
+_DETAILS = ("input_lens", "output_lens", "ttfts", "itls", "errors", "generated_texts")
 
 
 def vllm(load: Load, *, detailed: bool = False, e2el: bool = True) -> dict[str, Any]:
@@ -45,6 +46,8 @@ def vllm(load: Load, *, detailed: bool = False, e2el: bool = True) -> dict[str, 
         "max_output_tokens_per_s": 1.3 * outputs / seconds,
         "max_concurrent_requests": 2 * (load.users or 20),
         "rtfx": 0.0,
+        "latencies": load.column("e2e").tolist(),
+        "queue_times": [0.0] * count,
     }
     times = {"ttft": load.column("ttft"), "tpot": load.column("tpot"), "itl": np.array(list(itertools.chain(*itls)))}
     if e2el:
@@ -52,7 +55,7 @@ def vllm(load: Load, *, detailed: bool = False, e2el: bool = True) -> dict[str, 
     for name, values in times.items():
         run |= _statistics(name, values, ("mean", "median", "std", "p99"))
     if detailed:
-        run |= _details(load, itls)
+        run |= _details(load, itls) | {"start_times": [one.start for one in load.requests]}
     return run
 
 
@@ -61,7 +64,9 @@ def sglang(load: Load, *, detailed: bool = False) -> dict[str, Any]:
     dice, count, seconds = load.dice(), len(load.requests), load.seconds
     prompts, outputs = int(load.column("prompt").sum()), int(load.column("tokens").sum())
     itls = [one.gaps(dice) for one in load.requests]
+    which = ("mean", "median", "std", "p90", "p95", "p99")
     run: dict[str, Any] = {
+        "tag": None,
         "backend": "sglang",
         "dataset_name": "random",
         "request_rate": load.rate or float("inf"),
@@ -70,20 +75,26 @@ def sglang(load: Load, *, detailed: bool = False) -> dict[str, Any]:
         "random_input_len": 512,
         "random_output_len": 128,
         "random_range_ratio": 1.0,
+        "server_info": {"tp_size": 1, "internal_states": [{"memory_usage": {"weight": 14.9}}]},
         "duration": seconds,
         "completed": count,
         "total_input_tokens": prompts,
+        "total_input_text_tokens": prompts,
+        "total_input_vision_tokens": 0,
         "total_output_tokens": outputs,
         "total_output_tokens_retokenized": outputs - 3,
         "request_throughput": count / seconds,
         "input_throughput": prompts / seconds,
         "output_throughput": outputs / seconds,
-        **_statistics("e2e_latency", load.column("e2e"), ("mean", "median", "std", "p99")),
-        **_statistics("ttft", load.column("ttft"), ("mean", "median", "std", "p99")),
-        **_statistics("tpot", load.column("tpot"), ("mean", "median", "std", "p99")),
-        **_statistics("itl", np.array(list(itertools.chain(*itls))), ("mean", "median", "std", "p95", "p99")),
+        "total_throughput": (prompts + outputs) / seconds,
+        **_statistics("e2e_latency", load.column("e2e"), which),
+        **_statistics("ttft", load.column("ttft"), which),
+        **_statistics("tpot", load.column("tpot"), which),
+        **_statistics("itl", np.array(list(itertools.chain(*itls))), which),
         "concurrency": load.column("e2e").sum() / seconds,
         "accept_length": None,
+        "max_output_tokens_per_s": 1.3 * outputs / seconds,
+        "max_concurrent_requests": 2 * (load.users or 20),
     }
     return run | _details(load, itls) if detailed else run
 
@@ -93,6 +104,7 @@ def _statistics(name: str, values: np.ndarray, which: tuple[str, ...]) -> dict[s
         "mean": values.mean(),
         "median": np.median(values),
         "std": values.std(),
+        "p90": np.percentile(values, 90),
         "p95": np.percentile(values, 95),
         "p99": np.percentile(values, 99),
     }
@@ -105,7 +117,7 @@ def _details(load: Load, itls: list[list[float]]) -> dict[str, Any]:
         [one.tokens for one in load.requests],
         [one.ttft for one in load.requests],
         itls,
-        [one.start for one in load.requests],
         [""] * len(load.requests),
+        ["a text"] * len(load.requests),
     )
     return dict(zip(_DETAILS, lists, strict=True))

@@ -166,6 +166,13 @@ def _recounted(row: Row) -> str | None:
     return None
 
 
+def _counted_twice(row: Row) -> str | None:
+    for each in row.counts:
+        if not _agree(Figure(each.value, 0.0), Figure(each.other_value, 0.0), _RECOUNTED):
+            return f"{each.name}: {each.value:,.5g}, but {each.other}: {each.other_value:,.5g}"
+    return None
+
+
 def _ordered(row: Row) -> str | None:
     for name, spread in row.spreads.items():
         for smaller, a, larger, b in spread.contradictions(row.completed):
@@ -215,6 +222,12 @@ RELATIONS: tuple[Relation, ...] = (
         "stated figures = those of the listed requests",
         lambda row: () if row.recounted else ("single requests",),
         _recounted,
+        expected=False,
+    ),
+    Relation(
+        "two counts of the same tokens",
+        lambda row: () if row.counts else ("a second count",),
+        _counted_twice,
         expected=False,
     ),
     Relation(

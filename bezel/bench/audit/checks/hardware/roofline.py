@@ -4,7 +4,8 @@
     output tokens/s > steps/s x sequences x tokens a step, by the memory bandwidth    impossible
     1 / tpot > steps/s x tokens a step, of one sequence                               impossible
 
-Cached prompt tokens are subtracted where they are stated. Needs machine and model of the catalogue, and a rate. One
+Cached prompt tokens are subtracted where they are stated. Needs machine and model, of the catalogue or described,
+and a rate. One
 prompt for all requests is a finding by itself, because the prefix cache serves it.
 """
 
@@ -15,7 +16,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from bezel.bench.audit.findings import ROOFLINE, Finding, Open, Rule, Severity
 from bezel.bench.audit.limits import Roof, compute_roof, decode_roof, flops, token_roof
 from bezel.bench.audit.machines import EXAMPLE
-from bezel.bench.audit.table import INPUT, OUTPUT, REQUESTS, TOKENS, TOTAL, Claim, ResultSource, Row, Table, median_of
+from bezel.bench.audit.models import EXAMPLE as MODEL_EXAMPLE
+from bezel.bench.audit.table import (
+    INPUT,
+    OUTPUT,
+    RATES,
+    REQUESTS,
+    TOKENS,
+    TOTAL,
+    Claim,
+    ResultSource,
+    Row,
+    System,
+    Table,
+    median_of,
+)
 from bezel.bench.audit.words import count, grouped
 
 # No known server exceeds this share of the dense peak: kernels, scheduling and attention take the rest.
@@ -32,6 +47,8 @@ _CACHED = "send another prompt with each request, or report a study of the prefi
 _SHARES = ("share of peak", "mfu", "flops utilization", "flops utilisation")
 _FULL = 0.4  # of the context's best: cells at or above it are of a full server, whatever the noise
 _SEVERAL = 3
+_NAME, _SHOWN = 60, 3  # characters of a model's name, and claims, that are shown
+_FORMS = {"machine": EXAMPLE, "model": MODEL_EXAMPLE}
 _CERTAIN = 6.0  # above this even unstated drafts would not explain a rate of output tokens
 
 
@@ -57,22 +74,36 @@ def find(table: Table) -> Iterator[Finding | Open]:
             yield from _one_prompt(claim)
     yield from _token_times(table)
     for source in table.sources:
+        yield from _unjudged(source)
         identical = [row for row in source.rows if _identical(row)]
         if identical and source.item not in above:
             yield _same_prompt(source.item, "", identical)
-        yield from _unknown(source)
 
 
-def _unknown(source: ResultSource) -> Iterator[Open]:
-    """Yield an open question for a file that names neither machine nor model."""
-    system = source.rows[0].system if source.rows else None
-    if system and (system.machine is None or system.shape is None):
-        missing = [name for name, known in (("machine", system.machine), ("model", system.shape)) if known is None]
+def _unjudged(source: ResultSource) -> Iterator[Open]:
+    """Yield an open question for what no roof is known of: rows or claims without machine or model, by their model."""
+    rows = [("", row) for row in source.rows] + [(claim.item, claim.row) for claim in source.claims]
+    open_ = [(item, row.system) for item, row in rows if _has_rate(row) and _missing(row.system)]
+    for (missing, model), alike in grouped(open_, lambda each: (_missing(each[1]), each[1].model_name)).items():
+        unnamed = [name for name in missing if name != "model" or not model]
+        reasons = [f"it names no {' and no '.join(unnamed)} of the catalogue"] if unnamed else []
+        reasons += [f"its model {model[:_NAME]!r} is not in the catalogue"] if model and "model" in missing else []
+        claims = [item for item, _ in alike if item]
+        more = f" and {len(claims) - _SHOWN} more" if len(claims) > _SHOWN else ""
+        whose = f"{', '.join(claims[:_SHOWN])}{more}: " if claims else ""
         options = " and ".join(f"--{name}" for name in missing)
-        text = f"it names no {' and no '.join(missing)} of the catalogue: give {options} to have it judged"
-        if system.machine is None:
-            text += f" (of a machine outside of the catalogue as {EXAMPLE!r})"
-        yield Open((ROOFLINE,), source.item, text)
+        forms = " and ".join(f"a {name} outside of the catalogue as {_FORMS[name]!r}" for name in missing)
+        text = f"{whose}{' and '.join(reasons)}: give {options} to have it judged ({forms})"
+        yield Open((ROOFLINE,), source.item, f"not judged by the roofline: {text}")
+
+
+def _missing(system: System) -> tuple[str, ...]:
+    known = {"machine": system.machine, "model": system.shape or system.stated_model}
+    return tuple(name for name, value in known.items() if value is None)
+
+
+def _has_rate(row: Row) -> bool:
+    return any(row.figure(name) for name in (*RATES, "tpot", median_of("tpot")))
 
 
 def judge(row: Row) -> tuple[float, str] | None:
