@@ -28,8 +28,7 @@ class AuditArguments(Arguments):
     model: str = Field(
         "",
         max_length=100,
-        description='model of files that name none: "gemma-4-12b fp8" or '
-        '"llama-3.1-8b=8.03B,8.03B,16.1GB,131kB/token"',
+        description='model of files that name none: "gemma-4-12b fp8" or "llama-3.1-8b=8.03B,8.03B,16.1GB,131kB/token"',
     )
 
 

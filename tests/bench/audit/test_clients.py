@@ -13,7 +13,7 @@ import pytest
 from bezel.bench.audit import findings
 from bezel.bench.audit.runner import Audit, audit_files, judged_relations
 from tests.support.bench.writers.formats import FIGURES, FORMATS, Format, loads, scaled
-from tests.support.bench.writers.reports import inference_perf
+from tests.support.bench.writers.reports import guidellm, inference_perf
 from tests.support.bench.writers.requests import Load, closed_load, open_load
 from tests.support.bench.writers.serving import sglang, vllm
 
@@ -234,10 +234,13 @@ def test_load_that_the_client_did_not_send_is_found(tmp_path: Path) -> None:
     assert findings.SENDING in kinds(run(tmp_path, document))
 
 
+@pytest.mark.parametrize("write", [inference_perf, guidellm])
 @pytest.mark.parametrize(("late", "found"), [(0.0003, False), (0.004, True), (0.2, True)])
-def test_wait_in_the_client_is_judged_beside_ttft(tmp_path: Path, late: float, found: bool) -> None:
+def test_wait_in_the_client_is_judged_beside_ttft(
+    tmp_path: Path, late: float, found: bool, write: Callable[[Load], dict[str, Any]]
+) -> None:
     """The p99 of an exponential wait of 4 ms is 18 ms, of a ttft of 100 ms."""
-    audit = run(tmp_path, inference_perf(open_load(6, late=late)))
+    audit = run(tmp_path, write(open_load(6, late=late)))
     assert (findings.SENDING in kinds(audit)) == found
 
 

@@ -72,7 +72,7 @@ def _spread(values: Sequence[float]) -> Spread:
 def _latency(run: Mapping[str, Any]) -> Spread | None:
     """Return the spread of the listed latencies, which vLLM writes without --save-detailed too.
 
-    Of failed requests the list holds no latency of a response; without their errors they cannot be told from others.
+    Of failed requests the list holds no latency of a response; without the list of errors nothing shows which failed.
     """
     latencies, errors = _times(run.get("latencies")), run.get("errors")
     if not latencies:

@@ -1,7 +1,7 @@
 """guidellm, aiperf, genai-perf, inference-perf and llmperf.
 
-guidellm: src/guidellm/benchmark/schemas/generative/metrics.py (compile) and its DistributionSummary.
-aiperf: src/aiperf/exporters/metrics_json_exporter.py; genai-perf: genai_perf/export_data/json_exporter.py.
+guidellm 0.8.1: guidellm/benchmark/schemas/metrics.py (compile), schemas/base/statistics.py (DistributionSummary).
+aiperf 0.13: src/aiperf/exporters/metrics_json_exporter.py; genai-perf: genai_perf/export_data/json_exporter.py.
 inference-perf 0.7: inference_perf/reportgen/base.py, summarize_requests and summarize.
 llmperf: token_benchmark_ray.py, metrics_summary, flattened by src/llmperf/utils.py.
 """
@@ -35,6 +35,7 @@ def guidellm(load: Load) -> dict[str, Any]:
         mean = float(values.sum() - values[last]) / rated
         return {"successful": {"mean": mean, "median": 0.9 * mean, "std_dev": 3 * mean}}
 
+    late = load.column("start") - load.column("due")
     strategy = {"type_": "poisson", "rate": load.rate} if load.rate else {"type_": "concurrent", "streams": load.users}
     flight = load.column("e2e").sum() / load.seconds
     return {
@@ -52,6 +53,9 @@ def guidellm(load: Load) -> dict[str, Any]:
                     "requests_per_second": rate(np.ones(count)),
                     "request_concurrency": {"total": {"mean": flight}, "successful": {"mean": flight}},
                     "request_latency": told(load.column("e2e") + 0.002),
+                    **(
+                        {"request_dispatch_delay": told(late), "turn_scheduling_delay": told(late)} if load.rate else {}
+                    ),
                     "prompt_token_count": told(prompts),
                     "output_token_count": told(tokens),
                     "time_to_first_token_ms": told(load.column("ttft") * 1e3),
