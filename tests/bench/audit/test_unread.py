@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import csv
 import io
+import itertools
 import json
 import re
 from pathlib import Path
@@ -53,14 +54,14 @@ def test_unknown_field_is_named_at_each_level_of_each_format(tmp_path: Path, nam
     kind = FORMATS[name]
     document = kind.write(closed_load(3))
     before = unread(tmp_path, kind.text(document))
-    for number, path in enumerate(levels(document)):
+    for path, value in itertools.product(levels(document), VALUES):
         changed = copy.deepcopy(document)
-        at(changed, path)["surprise"] = VALUES[number % len(VALUES)]
+        at(changed, path)["surprise"] = value
         found = unread(tmp_path, kind.text(changed))
         settings = [each.removesuffix(" (settings)") for each in found if each.endswith(" (settings)")]
         dotted = ".".join(step for step in path if isinstance(step, str)).removeprefix("benchmarks.")
         inside = any(dotted == each or dotted.startswith(f"{each}.") for each in settings)
-        assert inside or [each for each in found if "surprise" in each and each not in before], path
+        assert inside or [each for each in found if "surprise" in each and each not in before], (path, value)
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -127,6 +128,20 @@ def test_own_result_with_an_unknown_field_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text(json.dumps(document), encoding="utf-8")
     assert "surprise" in audit_files([path]).unreadable[0]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        # llama-bench -o json; trtllm-bench --report_json
+        [{"build_commit": "b1", "model_type": "llama 8B Q4_0", "n_prompt": 512, "n_gen": 0, "avg_ts": 7100.0}],
+        {"engine": {"model": "m"}, "request_info": {"num_requests": 8}, "performance": {"request_latency_ms": 3.0}},
+    ],
+)
+def test_file_of_a_client_that_is_not_read_is_refused(tmp_path: Path, document: Any) -> None:
+    (text,) = audit(tmp_path, json.dumps(document)).unreadable
+    assert "the JSON has no known format" in text
+    assert "vllm bench serve" in text
 
 
 def test_what_is_not_read_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
