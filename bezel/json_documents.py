@@ -8,12 +8,21 @@ Leaves out what the fields mean, and how large a document may be. Pure.
 
 import json
 import math
+import re
 from typing import Any
 
 DEEPEST = 100
 """Levels of lists and objects. The states and plans of the engine have about ten."""
 
+MOST_VALUES = 200_000
+"""Values of a document that a caller sent: to read and check more takes longer than other callers should wait."""
+
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _MOST_DIGITS = 22  # programs in Go and JavaScript write a float below 1e21 without an exponent
+
+
+class TooManyValuesError(ValueError):
+    """A document with more than `MOST_VALUES` values."""
 
 
 def read_json(content: bytes | str) -> Any:
@@ -44,13 +53,23 @@ def read_encodable_json(content: bytes | str) -> Any:
     """As `read_json`, of texts that UTF-8 can encode: a server answers with what its callers sent.
 
     Raises:
-        ValueError: As `read_json`, or a text has half a pair of surrogates (UnicodeEncodeError).
+        ValueError: As `read_json`, or a text has half a pair of surrogates (UnicodeEncodeError);
+            TooManyValuesError, which is found before the document is read.
     """
+    raw = content if isinstance(content, bytes) else content.encode(errors="replace")
+    # The signs in texts are counted only where it matters: to find the texts takes most of the time.
+    if _signs(raw) > MOST_VALUES and _signs(_STRING.sub(b"", raw)) > MOST_VALUES:
+        raise TooManyValuesError(f"it has more than {MOST_VALUES} values")
     value = read_json(content)
-    # Of bytes any backslash: `json` takes UTF-16 too, where a letter does not follow at once.
-    if b"\\" in content if isinstance(content, bytes) else "\\u" in content:
+    # `json` takes half a pair as an escape, as three bytes of UTF-8, and in UTF-16.
+    if b"\\" in raw or not content.isascii():
         json.dumps(value, ensure_ascii=False).encode()
     return value
+
+
+def _signs(raw: bytes) -> int:
+    """Signs that begin or separate values: as many as there are values, or more."""
+    return raw.count(b",") + raw.count(b"[") + raw.count(b"{")
 
 
 def whole_number(value: object, least: int, most: int) -> int:

@@ -28,11 +28,6 @@ BUILT = {
     ("bezel.localcloud.http.methods", "_form"): "a path of Google's documents",
     ("bezel.localcloud.routing.bare_paths", "_pattern"): "a path of a route",
     ("bezel.localcloud.routing.raw_routes", "__init__"): "a path of a route",
-    (
-        "bezel.localcloud.routing.batch",
-        "_answer",
-    ): "the caller's boundary, escaped, and what is linear behind it",
-    ("bezel.localcloud.services.storage.uploads", "_parts"): "the same",
     ("bezel.simulated_vllm.api.validation.grammars", "_fault"): "a caller's, parsed for its faults and never matched",
     ("bezel.simulated_vllm.configuration.relations.quantisation", "_targets"): "parsed and never matched",
 }

@@ -22,13 +22,14 @@ Node = Callable[[Scope], Any]
 Expression = Callable[..., Any]  # (values of the variables by their names, the meter: one of its own without it)
 
 _TOKEN = re.compile(
-    r"""\s*(?:(?P<text>[rR]?"(?:[^"\\\n]|\\.)*"|[rR]?'(?:[^'\\\n]|\\.)*')|(?P<number>\d+(?:\.\d+)?)"""
+    r"""\s*(?:(?P<text>[rR]?"(?:[^"\\\n]|\\.)*"|[rR]?'(?:[^'\\\n]|\\.)*')|(?P<number>[0-9]+(?:\.[0-9]+)?)"""
     r"""|(?P<word>[A-Za-z_]\w*)|(?P<sign>&&|\|\||[=!<>]=|[-+*/%!<>()\[\]{}.,:?]))""",
     re.ASCII,
 )
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _LEVELS = (("||",), ("&&",), ("==", "!=", "<=", ">=", "<", ">", "in"), ("+", "-"), ("*", "/", "%"))
+_LONGEST = 4096  # characters; source: attributeCondition in the document of iam v1
 _DEEPEST = 40  # nested parts of an expression; Python's own stack bears several times as many
 _MOST_TOKENS = 500  # a chain of so many operators is as many nested calls when it is evaluated
 _LONGEST_NUMBER = 19  # digits of a whole number of 64 bits
@@ -65,6 +66,8 @@ class _Parser:
     """Recursive descent over the tokens."""
 
     def __init__(self, expression: str, roots: Sequence[str]) -> None:
+        if len(expression) > _LONGEST:
+            raise CelError(f"an expression of more than {_LONGEST} characters")
         self._tokens: list[tuple[str, str]] = []
         self._known, self._depth = list(roots), 0
         position, text = 0, expression.rstrip()

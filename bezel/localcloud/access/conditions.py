@@ -7,6 +7,7 @@ parentheses.
 Any other expression is refused when a policy is written, so that localcloud grants nothing that Google would withhold.
 """
 
+import functools
 import operator
 import re
 from collections.abc import Callable
@@ -20,7 +21,8 @@ _TOKEN = re.compile(
     r"""\s*(?:(?P<text>"[^"\\]*"|'[^'\\]*')|(?P<word>\.?[A-Za-z_][\w.]*)|(?P<sign>&&|\|\||[=!<>]=|[][!<>(),]))""",
     re.ASCII,
 )
-_MOST_TOKENS = 150
+_LONGEST, _MOST_TOKENS = 10_000, 150  # characters of an expression, its words and signs
+_LONGEST_SHOWN = 100  # characters of a part that is not understood
 _COMPARISONS = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -50,6 +52,9 @@ _ATTRIBUTES = frozenset({"resource.name", "resource.type", "resource.service"})
 class ConditionError(Exception):
     """An unsupported expression, or a part of one; the text names it."""
 
+    def __init__(self, text: str) -> None:
+        super().__init__(text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}...")
+
 
 def holds(expression: str, resource: str, now: float, modified: frozenset[str] = frozenset()) -> bool:
     """Whether a condition is fulfilled.
@@ -66,6 +71,7 @@ def holds(expression: str, resource: str, now: float, modified: frozenset[str] =
     return parsed(expression)((resource, now, modified))
 
 
+@functools.lru_cache(maxsize=2048)  # each request evaluates those of the policies above its resource
 def parsed(expression: str) -> Test:
     """Return an expression as a function of the requested resource and time.
 
@@ -83,6 +89,8 @@ class _Parser:
     """Recursive descent over the tokens."""
 
     def __init__(self, expression: str) -> None:
+        if len(expression) > _LONGEST:
+            raise ConditionError(f"an expression of more than {_LONGEST} characters")
         self._tokens: list[str] = []
         position, text = 0, expression.rstrip()
         while position < len(text):
@@ -90,9 +98,9 @@ class _Parser:
             if match is None:
                 raise ConditionError(text[position:])
             self._tokens.append(match[0].strip())
+            if len(self._tokens) > _MOST_TOKENS:
+                raise ConditionError(f"an expression of more than {_MOST_TOKENS} words and signs")
             position = match.end()
-        if len(self._tokens) > _MOST_TOKENS:
-            raise ConditionError(f"an expression of more than {_MOST_TOKENS} words and signs")
 
     def left(self) -> bool:
         return bool(self._tokens)

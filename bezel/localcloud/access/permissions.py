@@ -2,7 +2,7 @@
 
 import tomllib
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from bezel.localcloud.access.checks import note_permission
@@ -24,6 +24,11 @@ def roles() -> dict[str, tuple[str, ...]]:
     """Permission patterns of each role that can be granted."""
     table = tomllib.loads((Path(__file__).parents[1] / "data" / "roles.toml").read_text())
     return {role: tuple(patterns) for role, patterns in table.items()}
+
+
+@lru_cache(maxsize=4096)
+def _role_has(role: str, permission: str) -> bool:
+    return any(fnmatchcase(permission, pattern) for pattern in roles().get(role, ()))
 
 
 class Access:
@@ -53,7 +58,7 @@ class Access:
 
     def _holds(self, role: str, permission: str) -> bool:
         if not role.startswith("projects/"):
-            return any(fnmatchcase(permission, pattern) for pattern in roles().get(role, ()))
+            return _role_has(role, permission)
         custom = self._store.get(ROLE, role) or {}
         effective = not custom.get("deleted") and custom.get("stage") != "DISABLED"
         return effective and permission in custom.get("includedPermissions", [])

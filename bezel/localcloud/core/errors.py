@@ -11,6 +11,13 @@ NOT_SERVED = "notServedByLocalcloud"
 ERRORS: Json = tomllib.loads((Path(__file__).parents[1] / "data" / "errors.toml").read_text())
 
 
+_LONGEST_TEXT, _MOST_VIOLATIONS = 20_000, 100  # characters of a text of a refusal, violations that it names
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 3]}..."
+
+
 class ApiError(Exception):
     """An error of an API, in Google's words.
 
@@ -25,6 +32,7 @@ class ApiError(Exception):
     def __init__(
         self, code: str, message: str, details: Sequence[Json] = (), *, status: int | None = None, reason: str = ""
     ) -> None:
+        message = _shortened(message)  # it may quote what the caller sent
         super().__init__(message)
         self.code = code
         self.message = message
@@ -161,9 +169,10 @@ def refuse_unserved(body: Json, fields: Iterable[str], of: str) -> None:
 
 
 def invalid(message: str, *violations: tuple[str, str]) -> ApiError:
-    """400 with a BadRequest detail, one (field, description) per violation."""
+    """400 with a BadRequest detail, one (field, description) for each of the first violations."""
     details: list[Json] = []
     if violations:
-        fields = [{"field": field, "description": description} for field, description in violations]
+        shown = violations[:_MOST_VIOLATIONS]
+        fields = [{"field": _shortened(field), "description": _shortened(text)} for field, text in shown]
         details.append({"@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": fields})
     return ApiError("INVALID_ARGUMENT", message, details)

@@ -31,7 +31,7 @@ def seconds_of(duration: str | None, default: float) -> float:
     """
     if not duration:
         return default
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)s", duration)
+    match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)s", duration)
     if match is None:
         msg = f"{duration!r} is not a duration such as '300s'"
         raise ValueError(msg)

@@ -3,11 +3,11 @@
 The labels of a job's entries are those of public log entries of `cloud_run_job`.
 """
 
-import json
 import sqlite3
 import uuid
 from dataclasses import dataclass
 
+from bezel.json_documents import read_encodable_json
 from bezel.localcloud.core.clock import PlatformClock
 from bezel.localcloud.core.json_types import Json, timestamp
 from bezel.localcloud.core.paths import PROJECT
@@ -140,7 +140,7 @@ def _request(request: Json) -> Json:
 def _payload(line: str) -> Json:
     if line.startswith("{"):
         try:
-            body = json.loads(line)
+            body = read_encodable_json(line)
         except ValueError:
             return {"textPayload": line}
         if isinstance(body, dict):

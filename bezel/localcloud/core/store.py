@@ -26,6 +26,8 @@ CREATE TABLE IF NOT EXISTS payloads (name TEXT PRIMARY KEY, data BLOB NOT NULL) 
 CREATE TABLE IF NOT EXISTS operations (name TEXT PRIMARY KEY, body TEXT NOT NULL, ends REAL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS log (id INTEGER PRIMARY KEY, time REAL NOT NULL, entry TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS log_time ON log (time);
+CREATE INDEX IF NOT EXISTS log_insert_id ON log (
+  time, CASE WHEN json_valid(entry) THEN json_extract(entry, '$.insertId') END);
 """
 _MOST_PAGES = 4294967294  # SQLite's own default
 
@@ -181,6 +183,14 @@ class Store:
             rows = [(time, json.dumps(entry)) for time, entry in entries]
             self._connection.executemany("INSERT INTO log (time, entry) VALUES (?, ?)", rows)
             self._connection.execute("DELETE FROM log WHERE id <= (SELECT max(id) FROM log) - ?", (keep,))
+
+    def has_log(self, time: float, insert_id: str) -> bool:
+        """Whether the log has an entry of a time (Unix seconds) with an id."""
+        query = (
+            "SELECT 1 FROM log WHERE time = ? "
+            "AND CASE WHEN json_valid(entry) THEN json_extract(entry, '$.insertId') END = ?"
+        )
+        return self._connection.execute(query, (time, insert_id)).fetchone() is not None
 
     def log_slice(
         self,

@@ -17,7 +17,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from bezel.json_documents import read_encodable_json
+from bezel.json_documents import TooManyValuesError, read_encodable_json
 from bezel.localcloud.core.errors import invalid
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.http.enums import names_of
@@ -30,9 +30,12 @@ _RANGES = {
     "uint32": (0, 2**32 - 1),
     "uint64": (0, 2**64 - 1),
 }
-_TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d)(?:\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+_TIMESTAMP = re.compile(
+    r"([0-9]{4}(?:-[0-9]{2}){2}[Tt][0-9]{2}(?::[0-9]{2}){2})(?:\.[0-9]{1,9})?([Zz]|[+-][0-9]{2}:[0-9]{2})"
+)
 _NUMBER = re.compile(r"(-?[0-9]+)(\.[0-9]+)?(?:[eE]([+-]?[0-9]+))?", re.ASCII)
 _LONGEST_NUMBER, _LARGEST_EXPONENT = 40, 30
+_MOST_PROBLEMS, _LONGEST_PROBLEM = 100, 400  # violations that one refusal names, characters of each
 _LONGEST_DURATION = 315_576_000_000  # seconds, about ten thousand years: google.protobuf.Duration
 
 
@@ -70,6 +73,8 @@ def json_object(raw: bytes, *, null_is_empty: bool = False) -> Json:
     """
     try:
         body = read_encodable_json(raw) if raw else {}
+    except TooManyValuesError as error:
+        raise invalid(f"The JSON payload is too large for localcloud: {error}. Send less at once.") from None
     except ValueError:
         raise invalid("Invalid JSON payload received. Unable to parse the body.") from None
     if body is None and null_is_empty:
@@ -89,12 +94,11 @@ def checked_message(body: Json, message: str, where: str, *, keep_null: bool = F
         keep_null: Whether null has a meaning (Cloud Storage, Compute Engine: "remove this"); else it counts as absent.
 
     Raises:
-        ApiError: INVALID_ARGUMENT with every wrong field.
+        ApiError: INVALID_ARGUMENT with the first hundred wrong fields.
     """
     check = _Check(message.partition(".")[0], keep_null)
     normal: Json = check.message(body, message, where)
-    if check.problems:
-        raise invalid("\n".join(text for _, text in check.problems), *check.problems)
+    check.finish()
     return normal
 
 
@@ -102,13 +106,24 @@ class _Check:
     """One pass over one body; collects (field, text) of every violation."""
 
     def __init__(self, api: str, keep_null: bool) -> None:
-        self.problems: list[tuple[str, str]] = []
+        self._problems: list[tuple[str, str]] = []
         self._api = api
         self._keep_null = keep_null
 
+    def finish(self) -> None:
+        """Refuse the body if anything in it was wrong."""
+        if self._problems:
+            raise invalid("\n".join(text for _, text in self._problems), *self._problems)
+
+    def _report(self, field: str, text: str) -> None:
+        """Note a violation; names and values in it can be as long as the body, and as many."""
+        self._problems.append((_shortened(field), _shortened(text)))
+        if len(self._problems) == _MOST_PROBLEMS:
+            self.finish()
+
     def message(self, body: Any, message: str, where: str) -> Any:
         if not isinstance(body, dict):
-            self.problems.append((where, f"Invalid value at '{where}' ({message.partition('.')[2]})"))
+            self._report(where, f"Invalid value at '{where}' ({message.partition('.')[2]})")
             return body
         fields = definitions()[message]
         normal = {}
@@ -117,9 +132,9 @@ class _Check:
             if name not in fields and (value is None or value == []):
                 continue  # ignored as Google does: the published provider sends some names that its API does not know
             if name not in fields:
-                at = f" at '{where}'" if where else ""
-                text = f'Invalid JSON payload received. Unknown name "{given}"{at}: Cannot find field.'
-                self.problems.append((where, text))
+                at = f" at '{_shortened(where)}'" if where else ""
+                text = f'Invalid JSON payload received. Unknown name "{given[:100]}"{at}: Cannot find field.'
+                self._report(where, text)
             elif value is None and not self._keep_null:
                 continue
             else:
@@ -145,8 +160,12 @@ class _Check:
         except NotOfKindError:
             # A secret's payload is never shown, not even when it has the wrong type.
             shown = "" if where.startswith("payload") else f", {json.dumps(value)[:200]}"
-            self.problems.append((where, f"Invalid value at '{where}' ({shown_kind(kind)}){shown}"))
+            self._report(where, f"Invalid value at '{_shortened(where)}' ({shown_kind(kind)}){shown}")
             return value
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_PROBLEM else f"{text[: _LONGEST_PROBLEM - 3]}..."
 
 
 def camel(name: str) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from bezel.localcloud.core.decimal_text import decimal
 from bezel.localcloud.node.docker import DockerDaemon, RefusedError, RunOptions
 
 _VERSION = "Docker version 27.5.1, build 9f9e405"
@@ -92,8 +93,9 @@ async def _container(engine: DockerDaemon, argv: Sequence[str]) -> CommandResult
         case ["inspect", "--format", "{{.State.Status}} {{.RestartCount}} {{.State.ExitCode}}", name]:
             container = engine.container(name)
             return CommandResult(out=f"{container.status} {container.restarts} {container.code}")
-        case ["logs", "--tail", lines, name]:
-            return CommandResult(out="\n".join(list(engine.container(name).log)[-int(lines) :]))
+        case ["logs", "--tail", lines, name] if (number := decimal(lines)) is not None:
+            log = list(engine.container(name).log)
+            return CommandResult(out="\n".join(log[max(0, len(log) - number) :]))
     raise RefusedError(f"docker: localcloud's stand-in does not support this command line: {' '.join(argv)}", 125)
 
 
@@ -139,11 +141,12 @@ def _run_words(engine: DockerDaemon, words: Sequence[str]) -> tuple[RunOptions, 
     parser.add_argument("command", nargs=argparse.REMAINDER)
     given = parser.parse_args(words)
     policy, _, max_restarts = given.restart.partition(":")
-    if policy not in {"", "no", "on-failure"}:
+    most = decimal(max_restarts or "1000000", 10**6)
+    if policy not in {"", "no", "on-failure"} or most is None:
         raise RefusedError(f"docker: localcloud's stand-in does not support the restart policy {given.restart!r}", 125)
     options = RunOptions(
         name=given.name,
-        restarts=int(max_restarts or 10**6) if policy == "on-failure" else 0,
+        restarts=most if policy == "on-failure" else 0,
         host_network=given.net == "host",
         privileged=given.privileged,
         gpus=given.gpus == "all",

@@ -5,10 +5,11 @@ are calls like any other, by the same routes, with their own tokens or that of t
 refused, as Google does. Google documents a limit of 100 calls; its Python library puts up to 1000 in one.
 """
 
+import asyncio
 import json
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from email.message import Message as Head
 from email.parser import HeaderParser
 from http.client import responses
@@ -21,9 +22,11 @@ from starlette.types import ASGIApp, Message, Scope
 
 from bezel.localcloud.core.errors import ApiError, invalid
 from bezel.localcloud.http.methods import api_prefixes, unserved
+from bezel.localcloud.http.multipart import head_and_content, parts_of
 from bezel.localcloud.http.request_bodies import LARGEST_MESSAGE, unpacked
 
 _CALLS = 1000
+_LARGEST_ANSWER = 64 << 20  # bytes of all responses; calls behind that are not made
 # APIs whose batches have a place of their own beside the API's prefix.
 _WITH_VERSION = ("storage/v1", "compute/v1", "compute/beta")
 _MEDIA = re.compile("(?:/[a-z0-9]+)?/(?:batch|upload|download|resumable)(?:/|$)")
@@ -58,23 +61,49 @@ async def _answer(request: Request, application: ASGIApp, within: str) -> Respon
     if head.get_content_type() != "multipart/mixed" or not boundary:
         raise invalid("Failed to parse batch request, error: missing multipart/mixed boundary.")
     body = await request.body()
-    pieces = re.split(rb"(?:\A|\r?\n)--" + re.escape(boundary.encode()) + rb"(?:--)?[ \t]*(?:\r?\n|\Z)", body)[1:-1]
+    pieces = parts_of(body, boundary, _CALLS)
     if not 0 < len(pieces) <= _CALLS:
-        raise invalid(f"The batch request has {len(pieces)} calls: it must have between 1 and {_CALLS}.")
+        number = f"more than {_CALLS}" if pieces else "no"
+        raise invalid(f"The batch request has {number} calls: it must have between 1 and {_CALLS}.")
+
+    async def answer(piece: bytes, full: bool) -> bytes:
+        return await _part(request, application, within, piece, full=full)
+
+    answers = await in_turn(pieces, answer, _LARGEST_ANSWER)
     mark = f"batch_{uuid.uuid4().hex}"
-    answers = [await _part(request, application, within, piece) for piece in pieces]
     content = b"".join(b"--" + mark.encode() + b"\r\n" + answer + b"\r\n" for answer in answers)
     return Response(content + f"--{mark}--\r\n".encode(), media_type=f"multipart/mixed; boundary={mark}")
 
 
-async def _part(outer: Request, application: ASGIApp, within: str, piece: bytes) -> bytes:
-    """The response part of one call."""
+async def in_turn(
+    pieces: Sequence[bytes], answer: Callable[[bytes, bool], Awaitable[bytes]], largest: int
+) -> list[bytes]:
+    """The answers to some calls, one after the other; other requests get their turn between two.
+
+    Args:
+        pieces: The calls.
+        answer: Answers a call; the second argument is whether all before have more than `largest` bytes.
+        largest: Bytes of answers behind which no call is made any more.
+    """
+    answers: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        answers.append(await answer(piece, size > largest))
+        size += len(answers[-1])
+        await asyncio.sleep(0)
+    return answers
+
+
+async def _part(outer: Request, application: ASGIApp, within: str, piece: bytes, *, full: bool) -> bytes:
+    """The response part of one call; with `full`, a refusal instead."""
     outer_head, inner = _halves(piece)
     inner_head, content = _halves(inner)
     line, _, lines = inner_head.partition("\n")
     identifier = _head(outer_head).get("content-id", "")
     named = f"Content-ID: <response-{identifier.strip('<>')}>\r\n" if identifier else ""
     try:
+        if full:
+            raise invalid(f"The responses before this call have more than {_LARGEST_ANSWER} bytes: send it alone.")
         verb, target = _request_line(line, within)
     except ApiError as error:
         status, headers, body = 400, [(b"content-type", b"application/json")], json.dumps(error.body()).encode()
@@ -140,9 +169,13 @@ async def _call(
 
 
 def _halves(piece: bytes) -> tuple[str, bytes]:
-    """Head and body of a part, whose lines end with a line feed with or without a carriage return."""
-    parts = re.split(rb"\r?\n\r?\n", piece.lstrip(b"\r\n"), maxsplit=1)
-    return parts[0].decode("latin-1").replace("\r\n", "\n"), parts[1] if len(parts) == 2 else b""
+    """Head and body of a part, whose lines end with a line feed with or without a carriage return.
+
+    Raises:
+        ApiError: INVALID_ARGUMENT for a head that is too long.
+    """
+    head, content = head_and_content(piece.lstrip(b"\r\n"))
+    return head.decode("latin-1").replace("\r\n", "\n"), content
 
 
 def _head(lines: str) -> Head:

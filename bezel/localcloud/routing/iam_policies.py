@@ -1,5 +1,6 @@
 """IAM policies of resources: read and replace under an etag check, the same for every API."""
 
+import asyncio
 import hashlib
 import json
 import re
@@ -18,6 +19,9 @@ _MEMBER = re.compile(
     r"allUsers|allAuthenticatedUsers|(serviceAccount|user|group|domain|principal|principalSet|projectOwner|projectEditor|projectViewer|deleted):\S+"
 )
 _VERSION = "options.requestedPolicyVersion"
+# Source: IAM's page of quotas; the text is Google's. Its limit of a policy's size is not published in bytes.
+_MOST_MEMBERS, _LARGEST_POLICY = 1500, 512 << 10
+_MOST_TESTED = 100  # permissions in one request
 # Google's own accounts, which exist in every project.
 _GOOGLES = re.compile(r".*@([a-z0-9-]+\.)*gserviceaccount\.com")
 
@@ -56,8 +60,8 @@ def serve_policy(
         return write_policy(call.cloud.store, name, call.body)
 
     @api.route("POST", f"{path}:testIamPermissions")
-    def test_permissions(call: Call) -> Json:
-        return held_permissions(call, name_of(call), call.body.get("permissions") or [])
+    async def test_permissions(call: Call) -> Json:
+        return await held_permissions(call, name_of(call), call.body.get("permissions") or [])
 
 
 def check_limit(call: Call, permission: str, resource: str, name: str, request: Json) -> None:
@@ -71,8 +75,9 @@ def check_limit(call: Call, permission: str, resource: str, name: str, request: 
         request: {"policy": ..., "updateMask": ...}.
 
     Raises:
-        ApiError: PERMISSION_DENIED.
+        ApiError: PERMISSION_DENIED; INVALID_ARGUMENT for a policy that is too large to be looked at.
     """
+    _check_size(request.get("policy") or {})
     bindings = (request.get("policy") or {}).get("bindings") or []
     before, after = (_members(each) for each in (_current(call.cloud.store, name).get("bindings", []), bindings))
     modified = frozenset(role for role, *_ in before ^ after)
@@ -81,11 +86,11 @@ def check_limit(call: Call, permission: str, resource: str, name: str, request: 
 
 
 def _members(bindings: list[Json]) -> set[tuple[str, str, str]]:
-    return {
-        (binding.get("role", ""), member, repr(binding.get("condition")))
-        for binding in bindings
-        for member in binding.get("members") or []
-    }
+    found = set()
+    for binding in bindings:
+        role, condition = binding.get("role", ""), repr(binding.get("condition"))
+        found |= {(role, member, condition) for member in binding.get("members") or []}
+    return found
 
 
 def read_policy(store: Store, name: str, version: str = "") -> Json:
@@ -120,7 +125,7 @@ def write_policy(store: Store, name: str, request: Json, *, stale: ApiError | No
 
     Raises:
         ApiError: ABORTED if the etag is not the current one; INVALID_ARGUMENT for unknown roles, members and versions,
-            for conditions without version 3, and for a mask of anything else.
+            for conditions without version 3, for too many members, and for a mask of anything else.
     """
     policy = request.get("policy")
     if policy is None:
@@ -130,6 +135,7 @@ def write_policy(store: Store, name: str, request: Json, *, stale: ApiError | No
         raise invalid(
             "The update mask names a field that a policy does not have.", ("update_mask", ",".join(sorted(mask)))
         )
+    _check_size(policy)
     with store.transaction():
         current = _current(store, name)
         if policy.get("etag", "") not in {"", current["etag"]}:
@@ -146,6 +152,17 @@ def write_policy(store: Store, name: str, request: Json, *, stale: ApiError | No
             written["auditConfigs"] = audits["auditConfigs"]
         store.put_policy(name, written)
     return written
+
+
+def _check_size(policy: Json) -> None:
+    members = sum(len(binding.get("members") or []) for binding in policy.get("bindings") or [])
+    if members > _MOST_MEMBERS:
+        text = f"The number of members in the policy ({members:,}) is larger than the maximum allowed size "
+        raise invalid(f"{text}{_MOST_MEMBERS:,}.", ("policy.bindings", "too many members"))
+    size = len(json.dumps(policy))
+    if size > _LARGEST_POLICY:
+        text = f"The policy has {size} bytes; localcloud keeps at most {_LARGEST_POLICY}."
+        raise invalid(text, ("policy", "is too large"))
 
 
 def forget_member(store: Store, account: Json) -> None:
@@ -259,13 +276,20 @@ def _check_pool(store: Store, member: str) -> None:
         raise invalid(text + "returned in the `name` attribute in the configuration API.")
 
 
-def held_permissions(call: Call, name: str, requested: list[str]) -> Json:
+async def held_permissions(call: Call, name: str, requested: list[str]) -> Json:
     """Response of every testIamPermissions: the requested permissions that the caller has on a resource.
 
     Raises:
-        ApiError: INVALID_ARGUMENT for a permission with a wildcard.
+        ApiError: INVALID_ARGUMENT for a permission with a wildcard, and for too many of them.
     """
+    if len(requested) > _MOST_TESTED:
+        text = f"{len(requested)} permissions are more than a request can test: at most {_MOST_TESTED}."
+        raise invalid(text, ("permissions", "too many"))
     if wild := [permission for permission in requested if "*" in permission]:
         raise invalid(f"Permissions with wildcards are not allowed: {', '.join(wild)}.", ("permissions", wild[0]))
-    held = [permission for permission in requested if call.cloud.access.allows(call.caller or None, permission, name)]
+    held = []
+    for permission in requested:
+        if call.cloud.access.allows(call.caller or None, permission, name):
+            held.append(permission)
+        await asyncio.sleep(0)  # large policies above the resource take a while each time
     return {"permissions": held} if held else {}

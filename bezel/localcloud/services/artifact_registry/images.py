@@ -25,7 +25,7 @@ _LAYER_TYPE = "application/vnd.oci.image.layer.v1.tar+gzip"
 _CREATED = "1970-01-01T00:00:00Z"
 _NOTE = "usr/share/doc/localcloud/image.txt"
 _REFERENCE = re.compile(
-    r"(?:(?P<registry>[a-z0-9-]+(?:\.[a-z0-9-]+)+(?::\d+)?|localhost(?::\d+)?)/)?"
+    r"(?:(?P<registry>[a-z0-9-]+(?:\.[a-z0-9-]+)+(?::[0-9]+)?|localhost(?::[0-9]+)?)/)?"
     r"(?P<repository>[a-z0-9]+(?:[._/-]+[a-z0-9]+)*)"
     r"(?::(?P<tag>\w[\w.-]{0,127}))?(?:@(?P<digest>sha256:[0-9a-f]{64}))?"
 )

@@ -1,6 +1,7 @@
 """Validation of a service as Cloud Run does it before anything is created: each violation with its field. Pure."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 from bezel.localcloud.core.decimal_text import decimal
@@ -207,7 +208,7 @@ def _environment(container: Json) -> Iterator[Violation]:
             yield f"{_CONTAINER}.env", text
         elif not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.-]*", name):
             yield f"{_CONTAINER}.env", f"'{name}' is not a name for an environment variable"
-    for name in sorted({name for name in names if names.count(name) > 1}):
+    for name in sorted(name for name, times in Counter(names).items() if times > 1):
         yield f"{_CONTAINER}.env", f"'{name}' is given more than once"
 
 

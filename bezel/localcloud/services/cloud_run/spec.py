@@ -25,7 +25,7 @@ def cores(quantity: str) -> float:
     Raises:
         ValueError: If it is none.
     """
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)(m?)", quantity)
+    match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)(m?)", quantity)
     if match is None:
         raise ValueError(f"{quantity!r} is not a number of CPUs such as '4'")
     return float(match[1]) / (1000 if match[2] else 1)
@@ -37,7 +37,7 @@ def size_in_bytes(quantity: str) -> int:
     Raises:
         ValueError: If it is none.
     """
-    match = re.fullmatch(r"(\d+)([kMG]|[KMG]i)?", quantity)
+    match = re.fullmatch(r"([0-9]{1,15})([kMG]|[KMG]i)?", quantity)
     if match is None:
         raise ValueError(f"{quantity!r} is not an amount of memory such as '16Gi'")
     return int(match[1]) * _UNITS[match[2] or ""]

@@ -42,8 +42,8 @@ def _serve_policy(path: str, kind: str, name_of: Callable[[Call], str]) -> None:
         return write_policy(call.cloud.store, name, {"policy": given})
 
     @_serves("POST", f"{path}/testIamPermissions")
-    def test_permissions(call: Call) -> Json:
-        return held_permissions(call, name_of(call), call.body.get("permissions") or [])
+    async def test_permissions(call: Call) -> Json:
+        return await held_permissions(call, name_of(call), call.body.get("permissions") or [])
 
 
 _serve_policy("/zones/{zone:id}/instances/{instance:id}", "instances", lambda call: instance_of(call)[0])

@@ -7,6 +7,7 @@ no connection here.
 import ipaddress
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.store import Store
@@ -15,7 +16,7 @@ from bezel.localcloud.services.compute.links import full_name
 # The setting with the first address that a cloud assigns. Addresses are bound on this computer in the end, and two
 # clouds on it, with networks of the same ranges, would otherwise collide at each first one.
 FIRST_ADDRESS = "first address"
-_ADDRESS = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])")
+_ADDRESS = re.compile(r"(?<![0-9.])[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?![0-9.])")
 _RESERVED = 2  # the first two addresses of a range: the network's and the gateway's
 
 
@@ -100,7 +101,7 @@ def free_address(store: Store, subnetwork: str) -> str | None:
     ip_range = ipaddress.IPv4Network(found["ipCidrRange"])
     spare = range(_RESERVED, ip_range.num_addresses - _RESERVED)  # Google reserves the last two as well
     first = int(store.setting(FIRST_ADDRESS) or 0) % len(spare)
-    turned = (*spare[first:], *spare[:first])
+    turned = chain(spare[first:], spare[:first])  # not as a list: a range has up to 16 million addresses
     return next((str(ip_range[number]) for number in turned if str(ip_range[number]) not in taken), None)
 
 

@@ -16,7 +16,7 @@ from bezel.localcloud.services.compute.errors import missing, wrong
 from bezel.localcloud.services.compute.links import full_name, relative
 
 _NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
-_PORTS = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?", re.ASCII)
+_PORTS = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 _RANGES = ("sourceRanges", "destinationRanges")
 
 

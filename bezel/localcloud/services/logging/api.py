@@ -8,13 +8,14 @@ from bezel.localcloud.core.decimal_text import decimal
 from bezel.localcloud.core.errors import ApiError, NotServedError, invalid, permission_denied
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.core.paths import PROJECT_NUMBER
+from bezel.localcloud.core.store import Store
 from bezel.localcloud.core.work import TooMuchWorkError, Work
 from bezel.localcloud.http.paging import bad_page_token, opened, sealed
 from bezel.localcloud.routing.router import Api, Call
 from bezel.localcloud.services.logging.filters import MOST_STEPS, Filter, parse_filter
 from bezel.localcloud.services.logging.written import (
     CREATE,
-    is_duplicate,
+    check_shared,
     is_kept,
     partial_error,
     time_of,
@@ -24,6 +25,8 @@ from bezel.localcloud.services.logging.written import (
 api = Api("logging.googleapis.com", "Cloud Logging API")
 _MAX_PAGE = 1000
 _SLICE = 500  # entries read at once
+_WRITTEN_AT_ONCE = 50
+Entries = list[tuple[float, Json]]  # Unix seconds, and the entry as it is stored
 # Steps before other requests get their turn, and those of one request.
 _TURN, _REQUEST = 20_000, 2_000_000
 _STEPS_OF_AN_ENTRY = 10  # to read it from the store
@@ -57,12 +60,13 @@ async def list_entries(call: Call) -> Json:
 
 
 @api.route("POST", "/logging/v2/entries:write", needs=CREATE, on=PROJECT_NAME)
-def write_entries(call: Call) -> Json:
+async def write_entries(call: Call) -> Json:
     """Store entries; one with the time and the id of an earlier one is that one, sent again."""
-    body, now, store = call.body, call.cloud.pace.now(), call.cloud.store
+    body, now = call.body, call.cloud.pace.now()
     if not body.get("entries"):
         raise invalid("At least one log entry is required.", ("entries", "is required"))
-    entries: list[tuple[float, Json]] = []
+    check_shared(body)
+    entries: Entries = []
     errors: dict[int, ApiError] = {}
     for index, given in enumerate(body["entries"]):
         try:
@@ -71,14 +75,26 @@ def write_entries(call: Call) -> Json:
             if not body.get("partialSuccess"):
                 raise
             errors[index] = error
+        if index % _WRITTEN_AT_ONCE == _WRITTEN_AT_ONCE - 1:
+            await asyncio.sleep(0)
     if not body.get("dryRun"):
-        for time, entry in entries:
-            same = store.log_slice(newest_first=False, since=time, until=time)
-            if is_kept(time, now) and not is_duplicate(entry, (each for _, each in same)):
-                store.add_log([(time, entry)])
+        kept = [entry for entry in entries if is_kept(entry[0], now)]
+        for begin in range(0, len(kept), _WRITTEN_AT_ONCE):
+            _store(call.cloud.store, kept[begin : begin + _WRITTEN_AT_ONCE])
+            await asyncio.sleep(0)
     if errors:
         raise partial_error(errors)
     return {}
+
+
+def _store(store: Store, entries: Entries) -> None:
+    """Store those of some entries that are not stored already."""
+    with store.transaction():
+        new: dict[tuple[float, str], Json] = {}
+        for time, entry in entries:
+            if (time, entry["insertId"]) not in new and not store.has_log(time, entry["insertId"]):
+                new[time, entry["insertId"]] = entry
+        store.add_log([(time, entry) for (time, _), entry in new.items()])
 
 
 async def _page(call: Call, *, newest_first: bool, size: int) -> Json:

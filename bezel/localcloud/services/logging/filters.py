@@ -290,7 +290,7 @@ def _number(text: str) -> float | str:
 
 def _unix_seconds(text: str) -> float:
     try:
-        found = datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text))
+        found = datetime.fromisoformat(re.sub(r"(\.[0-9]{6})[0-9]+", r"\1", text))
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         raise ValueError(f"{text!r} is not a time such as 2026-11-01T00:00:00Z") from None

@@ -7,7 +7,6 @@ Source: discovery document of logging.v2, WriteLogEntriesRequest and LogEntry.
 import json
 import re
 import uuid
-from collections.abc import Iterator
 from datetime import datetime
 
 from bezel.localcloud.core.errors import ERRORS, ApiError, invalid, permission_denied, unserved
@@ -18,8 +17,21 @@ CREATE = "logging.logEntries.create"
 _LOG = re.compile(r"/?((?:projects|organizations|folders|billingAccounts)/[^/]+)/logs/([\w.%-]{1,511})", re.ASCII)
 _OWN = frozenset({f"projects/{PROJECT}", f"projects/{PROJECT_NUMBER}"})
 _PAYLOADS = ("textPayload", "jsonPayload", "protoPayload")
-_LARGEST = 256 * 1024
+_LARGEST, _MOST_LABELS = 256 * 1024, 64  # source: Cloud Logging's page of quotas
+_LARGEST_WRITE = 64 << 20  # bytes of a request's entries as they are stored; its body has 10 MiB at most
 _KEPT_SECONDS, _AHEAD_SECONDS = 30 * 86_400, 86_400
+
+
+def check_shared(request: Json) -> None:
+    """Check the size of what each entry of a request gets from it: it is stored as many times as there are entries.
+
+    Raises:
+        ApiError: INVALID_ARGUMENT.
+    """
+    size = len(json.dumps([request.get(name) for name in ("logName", "resource", "labels")]))
+    if size > _LARGEST or len(request["entries"]) * size > _LARGEST_WRITE:
+        text = f"With the labels and the resource of the request, its entries have more than {_LARGEST_WRITE} bytes"
+        raise invalid(f"{text}: send fewer at once.", ("entries", "are too large"))
 
 
 def written_entry(entry: Json, request: Json, now: float) -> Json:
@@ -39,7 +51,10 @@ def written_entry(entry: Json, request: Json, now: float) -> Json:
         raise invalid(f"{' and '.join(payloads)}: an entry has one payload.", ("payload", "is a oneof"))
     if "protoPayload" in payloads:
         raise unserved("protoPayload of an entry", "use jsonPayload")
-    labels = {**request.get("labels", {}), **entry.get("labels", {})}
+    given = [each.get("labels", {}) for each in (request, entry)]
+    if sum(map(len, given)) > _MOST_LABELS and len(given[0].keys() | given[1].keys()) > _MOST_LABELS:
+        raise invalid(f"A log entry has at most {_MOST_LABELS} labels.", ("labels", "too many"))
+    labels = {**given[0], **given[1]}
     stored = entry | {
         "logName": f"projects/{PROJECT}/logs/{log}",
         "resource": resource,
@@ -56,18 +71,13 @@ def written_entry(entry: Json, request: Json, now: float) -> Json:
 
 def time_of(entry: Json, now: float) -> float:
     """The time of an entry in Unix seconds; that of its arrival where it names none."""
-    text = re.sub(r"(\.\d{6})\d+", r"\1", entry.get("timestamp", ""))
+    text = re.sub(r"(\.[0-9]{6})[0-9]+", r"\1", entry.get("timestamp", ""))
     return datetime.fromisoformat(text.upper()).timestamp() if text else now
 
 
 def is_kept(time: float, now: float) -> bool:
     """Whether an entry of that time can be listed: neither older than the retention nor far in the future."""
     return now - _KEPT_SECONDS <= time <= now + _AHEAD_SECONDS
-
-
-def is_duplicate(entry: Json, others: Iterator[Json]) -> bool:
-    """Whether one of the entries of the same time has its id."""
-    return any(other.get("insertId") == entry["insertId"] for other in others)
 
 
 def partial_error(errors: dict[int, ApiError]) -> ApiError:

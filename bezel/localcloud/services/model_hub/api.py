@@ -56,7 +56,7 @@ def _resolve(request: Request, files: dict[str, bytes]) -> Response:
     if path not in files:
         return _refusal(404, "EntryNotFound", "Entry not found")
     content, headers = files[path], {"x-repo-commit": _commit(_name(request)), "accept-ranges": "bytes"}
-    requested = re.fullmatch(r"bytes=(\d+)-(\d*)", request.headers.get("range", ""))
+    requested = re.fullmatch(r"bytes=([0-9]{1,15})-([0-9]{0,15})", request.headers.get("range", ""))
     if requested is None:
         return Response(content, media_type="application/octet-stream", headers=headers)
     begin, end = int(requested[1]), min(int(requested[2] or len(content) - 1), len(content) - 1)

@@ -120,7 +120,7 @@ def _check_series(body: Json, filter_name: str, aggregations: str, where: str) -
 
 
 def _check_aligner(metric: Metric, aligner: str) -> None:
-    kinds, values = _ALIGNERS[re.sub(r"_\d\d$", "", aligner)]
+    kinds, values = _ALIGNERS[re.sub(r"_[0-9][0-9]$", "", aligner)]
     if metric.kind not in kinds or metric.value not in values:
         text = f'Field aggregation.perSeriesAligner had an invalid value of "{aligner}"'
         why = f"The aligner cannot be applied to metrics with kind {metric.kind} and value type {metric.value}."

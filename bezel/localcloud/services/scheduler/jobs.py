@@ -42,7 +42,7 @@ def checked(job: Json) -> Json:
         raise invalid(f"Job description is longer than {_LONGEST_DESCRIPTION} characters.", ("job.description", "long"))
     zone = job.get("timeZone") or "UTC"
     schedule = str(job.get("schedule", ""))
-    if re.match(r"\s*(every|\d+(st|nd|rd|th)|first|second|third|fourth|fifth)\b", schedule, re.IGNORECASE):
+    if re.match(r"\s*(every|[0-9]+(st|nd|rd|th)|first|second|third|fourth|fifth)\b", schedule, re.IGNORECASE):
         raise unserved(f"the schedule {schedule!r}", "use the unix-cron format, such as */5 * * * *")
     if next_run(schedule, zone, 0.0) is None:
         raise invalid(_BAD_SCHEDULE, ("job.schedule", "never occurs"))

@@ -17,7 +17,7 @@ from bezel.localcloud.routing.router import Call
 from bezel.localcloud.services.storage.retention import seconds
 
 _PIECE = 1 << 20  # bytes
-_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
+_RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _DESCRIBED = {
@@ -155,9 +155,9 @@ async def _decompressed(file: BinaryIO, cipher: Cipher | None) -> AsyncIterator[
     async for piece in _read(file, 0, size, cipher):
         rest = piece
         try:
-            while rest:
-                yield inflate.decompress(rest)
-                rest = inflate.unused_data
+            while rest:  # a few bytes can become a thousand times as many
+                yield inflate.decompress(rest, _PIECE)
+                rest = inflate.unused_data if inflate.eof else inflate.unconsumed_tail
                 if inflate.eof:
                     inflate = zlib.decompressobj(wbits=31)
         except zlib.error:

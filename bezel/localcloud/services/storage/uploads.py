@@ -1,5 +1,6 @@
 """Uploads of objects in one request: the bytes alone (media), or with metadata (multipart)."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from email.message import Message
@@ -9,6 +10,7 @@ from starlette.responses import Response
 from bezel.localcloud.core.errors import ApiError, invalid
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.http.messages import checked_message, json_object
+from bezel.localcloud.http.multipart import head_and_content, parts_of
 from bezel.localcloud.routing.router import Call
 from bezel.localcloud.services.storage.api import OF_OBJECTS, RESUMABLE, UPLOAD, api, bucket_of
 from bezel.localcloud.services.storage.encryption.customer_keys import key_of, new_lock
@@ -19,6 +21,7 @@ from bezel.localcloud.services.storage.writes import announced, check_permitted,
 
 _MULTIPART = 64 << 20  # bytes; Google's clients use another kind of upload for objects of more than 16 MiB
 _METADATA = 1 << 20
+_PIECE = 1 << 20
 _USED = f"name contentEncoding kmsKeyName {OF_OBJECTS}"
 
 
@@ -40,7 +43,7 @@ async def upload(call: Call) -> Json | Response:
         metadata["contentType"] = call.request.headers.get("content-type")
     elif kind == "multipart":
         given, data = _parts(await whole(call, _MULTIPART), call.request.headers.get("content-type", ""))
-        metadata, content = metadata | given, _once(data)
+        metadata, content = metadata | given, in_pieces(data)
     elif kind == "resumable":
         metadata["contentType"] = call.request.headers.get("x-upload-content-type", "")
         metadata |= _checked(json_object(await whole(call, _METADATA), null_is_empty=True))
@@ -76,11 +79,11 @@ def _parts(body: bytes, content_type: str) -> tuple[Json, bytes]:
     header["content-type"] = content_type
     # gcloud and gsutil put the boundary in single quotes, which are no quotes in a header's parameter.
     boundary = re.sub("^'(.*)'$", r"\1", str(header.get_param("boundary")))
-    pieces = re.split(rb"(?:\A|\r?\n)--" + re.escape(boundary.encode()) + rb"(?:--)?[ \t]*(?:\r?\n|\Z)", body)
-    if header.get_content_type() != "multipart/related" or len(pieces) != 4:
+    pieces = parts_of(body, boundary, 2)
+    if header.get_content_type() != "multipart/related" or len(pieces) != 2:
         raise invalid("A multipart upload has a multipart/related body of two parts: metadata and content.")
-    _, first = _split(pieces[1])
-    second_head, second = _split(pieces[2])
+    _, first = _split(pieces[0])
+    second_head, second = _split(pieces[1])
     metadata = _checked(json_object(first, null_is_empty=True))
     content_line = re.search(r"(?im)^content-type:(.*)", second_head)
     metadata.setdefault("contentType", content_line.group(1).strip() if content_line else "")
@@ -90,8 +93,8 @@ def _parts(body: bytes, content_type: str) -> tuple[Json, bytes]:
 def _split(piece: bytes) -> tuple[str, bytes]:
     if piece.startswith((b"\r\n", b"\n")):  # a part without headers
         return "", piece.split(b"\n", 1)[1]
-    head, *content = re.split(rb"\r?\n\r?\n", piece, maxsplit=1)
-    return head.decode("latin-1"), b"".join(content)
+    head, content = head_and_content(piece)
+    return head.decode("latin-1"), content
 
 
 def _checked(metadata: Json) -> Json:
@@ -100,5 +103,8 @@ def _checked(metadata: Json) -> Json:
     return {key: value for key, value in found.items() if value is not None}
 
 
-async def _once(content: bytes) -> AsyncIterator[bytes]:
-    yield content
+async def in_pieces(content: bytes) -> AsyncIterator[bytes]:
+    """A content in memory piece by piece, with a turn for other requests between: each is hashed and written."""
+    for begin in range(0, len(content), _PIECE):
+        yield content[begin : begin + _PIECE]
+        await asyncio.sleep(0)

@@ -8,7 +8,7 @@ import re
 
 _WHOLE = re.compile(r"[a-z0-9](?:[a-z0-9_.-]*[a-z0-9])?")
 _LONGEST, _LONGEST_DOTTED, _SHORTEST = 63, 222, 3
-_ADDRESS = re.compile(r"(?:\d+\.){3}\d+")
+_ADDRESS = re.compile(r"(?:[0-9]+\.){3}[0-9]+")
 # "google" itself, and spellings that read like it.
 _MISSPELT = re.compile(r"g[o0]{2}g[l1i][e3]")
 

@@ -31,9 +31,9 @@ def set_policy(call: Call) -> Json:
 
 
 @api.route("GET", BUCKET + "/iam/testPermissions", query="permissions")
-def test_permissions(call: Call) -> Json:
+async def test_permissions(call: Call) -> Json:
     """The requested permissions that the caller has on a bucket."""
-    return _held(call, call.name(POLICY))
+    return await _held(call, call.name(POLICY))
 
 
 @api.route("GET", OBJECT + "/iam", needs="storage.objects.getIamPolicy", on=OBJECT_NAME, query="generation")
@@ -50,9 +50,9 @@ def set_object_policy(call: Call) -> Json:
 
 
 @api.route("GET", OBJECT + "/iam/testPermissions", query="permissions generation")
-def test_object_permissions(call: Call) -> Json:
+async def test_object_permissions(call: Call) -> Json:
     """The requested permissions that the caller has on an object, by its policy and that of its bucket."""
-    return _held(call, call.name(OBJECT_NAME))
+    return await _held(call, call.name(OBJECT_NAME))
 
 
 def heed_uniform_access(store: Store, old: Json, new: Json) -> None:
@@ -103,10 +103,10 @@ def _replace(call: Call, name: str, bucket: Json) -> Json:
     return _policy_json(call, name, written)
 
 
-def _held(call: Call, resource: str) -> Json:
+async def _held(call: Call, resource: str) -> Json:
     bucket_of(call)
     permissions = call.request.query_params.getlist("permissions")
-    held = held_permissions(call, resource, permissions)
+    held = await held_permissions(call, resource, permissions)
     if not (held or call.caller):
         raise anonymous_denied((permissions or ["storage.buckets.getIamPolicy"])[0])
     return {"kind": "storage#testIamPermissionsResponse"} | held

@@ -40,6 +40,7 @@ _TEXTS = {
     "Provided ": ("BadDigest", "The checksum you specified did not match what the server received."),
     "The specified object name is too long": ("KeyTooLong", "Your key is too long."),
 }  # fmt: skip
+_MOST_TAGS = 100_000  # of a caller's document: 10,000 parts, the most of an upload, have 60,000
 Node = tuple[str, "str | Iterable[Node]"]  # name, and text or children
 
 
@@ -95,8 +96,10 @@ def parsed(body: bytes) -> ET.Element:
         # No document of the API needs a declaration, and entities can grow without bounds. UTF-16 would hide one.
         if b"<!" in body or b"\0" in body:
             raise invalid("Malformed XML: declarations are not allowed.")
+        if body.count(b"<") > _MOST_TAGS:
+            raise invalid(f"Malformed XML: it has more than {_MOST_TAGS} tags.")
         return ET.fromstring(body)  # noqa: S314 - without declarations
-    except ET.ParseError:
+    except (ET.ParseError, LookupError, ValueError):  # the latter for an encoding that is unknown, or has several bytes
         raise invalid(
             "The XML you provided was not well-formed or did not validate against our published schema."
         ) from None

@@ -5,7 +5,7 @@ Source: Cloud Storage's pages on policy documents and on POST Object.
 
 import base64
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from email.message import Message
 
@@ -19,7 +19,7 @@ from bezel.localcloud.routing.router import Call
 from bezel.localcloud.services.storage.api import bucket_of
 from bezel.localcloud.services.storage.encryption.customer_keys import key_of, new_lock
 from bezel.localcloud.services.storage.generations import Placed
-from bezel.localcloud.services.storage.uploads import whole
+from bezel.localcloud.services.storage.uploads import in_pieces, whole
 from bezel.localcloud.services.storage.writes import check_permitted, place_object
 from bezel.localcloud.services.storage.xml.documents import XmlError, document
 from bezel.localcloud.services.storage.xml.lists import quoted_etag
@@ -27,6 +27,7 @@ from bezel.localcloud.services.storage.xml.objects import fields_of, written
 from bezel.localcloud.services.storage.xml.signatures import form_signer
 
 _LARGEST = 64 << 20  # bytes: the form is read into memory
+_MOST_FIELDS, _LONGEST_HEAD = 100, 8 << 10  # fields before the file, bytes of the headers of one
 _NOT_IN_POLICY = frozenset({"policy", "file", "x-goog-signature", "signature", "googleaccessid", "submit"})
 
 
@@ -41,7 +42,7 @@ async def upload(call: Call) -> Response:
         _check_policy(fields | {"bucket": bucket["name"]}, len(content), now)
     check_permitted(call, bucket, name)
     lock = new_lock(key_of(fields))
-    received = await call.cloud.objects.receive(_once(content), lock.cipher if lock else None)
+    received = await call.cloud.objects.receive(in_pieces(content), lock.cipher if lock else None)
     placed = Placed(received, fields_of(fields), lock=lock.fields(received) if lock else None)
     row = place_object(call, bucket, name, placed, {})
     if target := fields.get("success_action_redirect"):
@@ -118,8 +119,10 @@ def _form(body: bytes, content_type: str) -> tuple[Json, bytes]:
     if header.get_content_type() != "multipart/form-data" or not boundary:
         raise invalid("The body of a form upload must be multipart/form-data.")
     fields: Json = {}
-    for piece in body.split(b"--" + str(boundary).encode())[1:-1]:
+    for piece in body.split(b"--" + str(boundary).encode(), _MOST_FIELDS + 2)[1:-1]:
         head, _, content = piece.removeprefix(b"\r\n").partition(b"\r\n\r\n")
+        if len(head) > _LONGEST_HEAD:
+            raise invalid(f"The headers of a field of the form have more than {_LONGEST_HEAD} bytes.")
         name = re.search(r'name="([^"]*)"', head.decode("utf-8", "replace"))
         if name is None:
             raise invalid("A field of the form has no name.")
@@ -127,12 +130,8 @@ def _form(body: bytes, content_type: str) -> tuple[Json, bytes]:
             filename = re.search(r'filename="([^"]*)"', head.decode("utf-8", "replace"))
             return fields | {"": filename[1] if filename else ""}, content.removesuffix(b"\r\n")
         fields[name[1].lower()] = content.removesuffix(b"\r\n").decode("utf-8", "replace")
-    raise invalid("The form has no field named file.")
+    raise invalid(f"The form has no field named file, or more than {_MOST_FIELDS} fields before it.")
 
 
 def _refused(status: int, code: str, details: str) -> XmlError:
     return XmlError(status, code, "Invalid argument." if status == 400 else "Access denied.", ("Details", details))
-
-
-async def _once(content: bytes) -> AsyncIterator[bytes]:
-    yield content
