@@ -1,34 +1,16 @@
 """No request of two thousand hostile ones takes much work: calls, depth and bytes of each have a bound."""
 
-import sys
-
 import pytest
 
 from tests.support.localcloud.hostile_requests import hostile_requests
 from tests.support.localcloud.in_process import Project
+from tests.support.localcloud.work_count import Count
 
 pytestmark = pytest.mark.slow  # two thousand requests, each of them counted
 
 MOST_CALLS = 400_000  # of functions, Python's own included: some tenths of a second
 DEEPEST = 400  # frames above the test's
 LARGEST = 1 << 20  # bytes of an answer
-
-
-class Count:
-    """Calls of functions, and the deepest of them, while it is entered."""
-
-    def __enter__(self):
-        self.calls, self.depth, self.deepest = 0, 0, 0
-        sys.setprofile(self._event)
-        return self
-
-    def __exit__(self, *_):
-        sys.setprofile(None)
-
-    def _event(self, _frame, event, _argument):
-        self.calls += event in {"call", "c_call"}
-        self.depth += (event == "call") - (event == "return")
-        self.deepest = max(self.deepest, self.depth)
 
 
 def counted(project, request):

@@ -15,11 +15,13 @@ from tests.support.localcloud.registry_harness import (
     INDEX,
     LAYER,
     MANIFEST,
+    REPOSITORY,
     Registry,
     code,
     index,
     manifest,
 )
+from tests.support.localcloud.work_count import Count
 
 DIGEST = digest_of(b"")
 
@@ -289,3 +291,24 @@ def test_an_injected_failure_has_the_specs_json(registry, kind, wanted):
     assert code(registry.send("GET", f"{APP}/manifests/1")) == wanted
     registry.cloud.faults.clear()
     assert registry.send("GET", f"{APP}/manifests/1").status_code == 200
+
+
+def calls_of_a_list(registry, manifests):
+    """Calls of functions that a list takes for an image of so many manifests, each with a tag."""
+    store, digest = registry.cloud.store, registry.image()
+    row = store.get("imageManifest", f"{REPOSITORY}/app@{digest}")
+    for number in range(manifests):
+        other = f"sha256:{number:064x}"
+        store.put("imageManifest", f"{REPOSITORY}/app@{other}", row)
+        store.put("imageTag", f"{REPOSITORY}/app:t{number}", {"digest": other})
+    with Count() as count:
+        answer = registry.send("GET", f"{APP}/tags/list").json()
+    assert len(answer["manifest"]) == len(answer["tags"]) == manifests + 1
+    assert answer["manifest"][f"sha256:{1:064x}"]["tag"] == ["t1"]
+    return count.calls
+
+
+def test_a_list_takes_as_much_work_as_there_are_manifests(registry):
+    """With a look at all tags for each manifest, it would take the square of their number."""
+    few = calls_of_a_list(registry, 100)
+    assert calls_of_a_list(registry, 400) < 6 * few

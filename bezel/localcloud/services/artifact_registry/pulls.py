@@ -84,10 +84,14 @@ async def list_tags(exchange: Exchange) -> Response:
     manifests = exchange.images.manifests(image)
     if not manifests and not children:
         raise RegistryError("NAME_UNKNOWN", f"Requested entity was not found: {exchange.target.name}")
-    shown, link = exchange.page(list(exchange.images.tags(image)))
+    tags = exchange.images.tags(image)
+    shown, link = exchange.page(list(tags))
+    tags_of: dict[str, list[str]] = {}
+    for tag, digest in tags.items():
+        tags_of.setdefault(digest, []).append(tag)
     body = {
         "child": children,
-        "manifest": {digest: _listed(exchange, image, digest, row) for digest, row in manifests},
+        "manifest": {digest: _listed(row, tags_of.get(digest, [])) for digest, row in manifests},
         "name": exchange.target.shown,
         "tags": shown,
     }
@@ -162,13 +166,13 @@ def _children(exchange: Exchange, image: Image) -> list[str]:
     return sorted({path[len(below) :].partition("/")[0] for path in others if path.startswith(below)})
 
 
-def _listed(exchange: Exchange, image: Image, digest: str, row: Json) -> Json:
+def _listed(row: Json, tags: list[str]) -> Json:
     """A manifest as the list of tags shows it; times are in milliseconds."""
     return {
         "imageSizeBytes": str(row["imageSizeBytes"]),
         "layerId": "",
         "mediaType": row["mediaType"],
-        "tag": exchange.images.tags_of(image, digest),
+        "tag": tags,
         "timeCreatedMs": _milliseconds(row["buildTime"]),
         "timeUploadedMs": _milliseconds(row["uploadTime"]),
     }
