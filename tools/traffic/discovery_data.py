@@ -200,8 +200,14 @@ _WITHOUT_DOCUMENT = {
     "telemetry.googleapis.com": "Telemetry API",
 }
 # Fields that no document has and the published provider sends all the same, with a value that is not empty: Google
-# takes them. Source: google-beta services/compute/resource_compute_network.go (expandComputeNetworkRoutingConfig).
-_UNDOCUMENTED = {"compute.NetworkRoutingConfig": {"deleteBgpAlwaysCompareMed": "bool"}}
+# takes them. Source: google-beta services/compute/resource_compute_network.go (expandComputeNetworkRoutingConfig) and
+# services/cloudrunv2/resource_cloud_run_v2_service.go (expandCloudRunV2ServiceTemplateContainersContainers
+# ReadinessProbe; expandCloudRunV2ServiceTags).
+_UNDOCUMENTED = {
+    "compute.NetworkRoutingConfig": {"deleteBgpAlwaysCompareMed": "bool"},
+    "run.GoogleCloudRunV2Probe": {"successThreshold": "int32"},
+    "run.GoogleCloudRunV2Service": {"tags": "{}string"},
+}
 # Results of operations, by API: messages that no method returns itself.
 _RESULTS = {
     "iam": ("WorkloadIdentityPool", "WorkloadIdentityPoolProvider"),

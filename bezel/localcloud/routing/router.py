@@ -8,7 +8,7 @@ import copy
 import functools
 import inspect
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -224,6 +224,7 @@ class Api:
         title: Name for people.
         legacy: Errors in the older shape of Cloud Storage and Compute Engine, and null in a body means "remove".
         locations: Locations of the API's resources, for those that have one.
+        unserved_locations: Further ones that Google has, by what they are for.
         public: Whether a call without a token is one of `allUsers`, and a parameter one segment of the path as it was
             sent; else it is refused, and parameters are matched in the decoded path.
     """
@@ -232,6 +233,7 @@ class Api:
     title: str
     legacy: bool = False
     locations: frozenset[str] = frozenset()
+    unserved_locations: Mapping[str, str] = field(default_factory=dict)
     public: bool = False
     rules: list[_Rule] = field(default_factory=list)
 
@@ -348,6 +350,9 @@ def _admit(cloud: Context, api: Api, rule: _Rule, request: Request) -> Call:
     given = request.query_params.multi_items()
     call.arguments = check_query(rule.serves, given, rule.query) if rule.serves else dict(given)
     location = request.path_params.get("location", "-")
+    if location in api.unserved_locations:
+        what = api.unserved_locations[location]
+        raise NotServedError(f"localcloud does not serve {what} (locations/{location}): name a region.")
     if location != "-" and location not in api.locations:
         raise ApiError("PERMISSION_DENIED", f"Permission denied on 'locations/{location}' (or it may not exist).")
     if rule.needs:

@@ -31,7 +31,13 @@ STATUSES = {
 NULL_REMOVES = {"storage.v1", "compute.beta"}
 # What no document has and the published provider sends, by document and schema.
 UNDOCUMENTED: dict[tuple[str, str], Json] = {
-    ("compute.beta", "NetworkRoutingConfig"): {"deleteBgpAlwaysCompareMed": {"type": "boolean"}}
+    ("compute.beta", "NetworkRoutingConfig"): {
+        "deleteBgpAlwaysCompareMed": {"type": "boolean", "description": "Input only."}
+    },
+    ("run.v2", "GoogleCloudRunV2Probe"): {"successThreshold": {"type": "integer", "format": "int32"}},
+    ("run.v2", "GoogleCloudRunV2Service"): {
+        "tags": {"type": "object", "additionalProperties": {"type": "string"}, "description": "Input only."}
+    },
 }
 # What an operation or an error may hold as google.protobuf.Any: type -> (document, schema) or its fields.
 ANYTHING = {
@@ -209,8 +215,7 @@ def problems(value: object, schema: Json, name: str, where: str, *, answers: boo
 
 def _object_problems(value: Json, schema: Json, name: str, where: str, *, answers: bool) -> list[str]:
     found, fields = [], schema.get("properties", {})
-    if not answers:
-        fields = fields | UNDOCUMENTED.get((name, schema.get("id", "")), {})
+    fields = fields | UNDOCUMENTED.get((name, schema.get("id", "")), {})
     for key, item in value.items():
         inner = fields.get(key if answers or key in fields else _camel(key), schema.get("additionalProperties"))
         if inner is None and not answers and (item is None or item == []):

@@ -1,6 +1,6 @@
 """Cloud Run v2: services, revisions, policies and operations. Leaves out their instances: see runtime/controller.py."""
 
-from bezel.localcloud.core.errors import ApiError, invalid
+from bezel.localcloud.core.errors import ApiError, invalid, refuse_unserved
 from bezel.localcloud.core.json_types import Json, seconds_of, timestamp, without_zeros
 from bezel.localcloud.core.regions import regions
 from bezel.localcloud.http.messages import settable_fields
@@ -16,7 +16,12 @@ from bezel.localcloud.services.cloud_run.checks import violations
 from bezel.localcloud.services.cloud_run.egress import egress_violations
 from bezel.localcloud.services.cloud_run.quotas import Granted
 
-api = Api("run.googleapis.com", "Cloud Run Admin API", locations=regions())
+api = Api(
+    "run.googleapis.com",
+    "Cloud Run Admin API",
+    locations=regions(),
+    unserved_locations={"global": "services of several regions"},
+)
 _SERVICES = resources.LOCATION + "/services"
 _SERVICE = _SERVICES + "/{service:id}"
 _NAME = resources.PARENT + "/services/{service}"
@@ -25,6 +30,7 @@ _CHANGES = "updateMask validateOnly allowMissing forceNewRevision"
 _ALL_TO_LATEST = [{"type": status.LATEST, "percent": 100}]
 _DEFAULTS = {"ingress": "INGRESS_TRAFFIC_ALL", "launchStage": "GA", "traffic": _ALL_TO_LATEST}
 _MESSAGE = "run.GoogleCloudRunV2Service"
+_UNSERVED = frozenset({"multiRegionSettings", "tags"})
 
 
 @api.route("POST", _SERVICES, needs="run.services.create", query="serviceId validateOnly", body="service")
@@ -143,6 +149,7 @@ def _name_of(call: Call, service_id: str) -> str:
 
 
 def _check(call: Call, body: Json, service_id: str, message: str) -> None:
+    refuse_unserved(body, _UNSERVED, "a service")
     region, template = call.param("location"), body.get("template") or {}
     egress = egress_violations(call.cloud.store, template, region)
     resources.check_violations(message, [*violations(body, service_id, region, _granted(call, region)), *egress])
