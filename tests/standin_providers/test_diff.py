@@ -181,7 +181,7 @@ TCP = {"protocol": "tcp", "ports": ["8000"]}
         # A removed block: what returns to its default has not changed.
         (UPTIME, "httpCheck", None, "update"),
         (UPTIME, "httpCheck.requestMethod", "POST", "replace"),
-        (REPOSITORY, "mavenConfig", None, "update"),
+        (REPOSITORY, "mavenConfig", None, "same"),
         # Sets have each member once.
         (SERVICE, f"{CONTAINER}.envs", [*ENVS, ENVS[0]], "same"),
         (SERVICE, f"{CONTAINER}.envs", [*ENVS, {"name": "A", "value": "3"}], "update"),

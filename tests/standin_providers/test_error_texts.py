@@ -155,8 +155,11 @@ def test_an_api_that_cannot_be_enabled_is_named_in_the_words_of_the_batch(google
     name = PROGRAMS[ENABLED]["service"]
     google.fail("POST .*:enable", 403, NO)
     batch = f'Request `Enable Project Service "{name}" for project "bezel-local"` returned error: '
-    expected = one(f"{batch}failed to send enable services request: {REFUSED}")
+    expected = one(f"{batch}failed to enable services: failed on request preconditions: {REFUSED}")
     assert text_of(gcp.create, ENABLED, PROGRAMS[ENABLED]) == expected
+    google.fail("POST .*:enable", 200, {"name": "operations/1", "done": True, "error": {"code": 7, "message": "no"}})
+    late = f"{batch}failed to enable services: Error code 7, message: no"
+    assert text_of(gcp.create, ENABLED, PROGRAMS[ENABLED]) == one(late), "the preconditions were met"
     google.fail("GET .*/services", 403, NO)
     listing = "Request `List Project Services bezel-local` returned error: Failed to list enabled services"
     assert f"{listing} for project bezel-local: {REFUSED}" in text_of(gcp.create, ENABLED, PROGRAMS[ENABLED])

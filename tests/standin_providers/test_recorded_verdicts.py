@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.protobuf import json_format
 from pulumi.runtime.proto import provider_pb2 as pb
 
 from bezel.standin_providers.lifecycle.values import decode, encode
 from tests.support.standin_providers.client import Provider, urn
 from tests.support.standin_providers.google import FakeGoogle
+from tools.traffic.replay import differences
 
 TRAFFIC = os.environ.get("BEZEL_TRAFFIC")
 KIND = "gcp:cloudrunv2/service:Service"
@@ -98,6 +100,15 @@ def test_changes_have_the_recorded_verdicts(programs: dict[str, Any], google: Fa
         assert verdict == "refused" or shifted or detailed == known, record["change"]
         compared += 1
     assert compared == 137
+
+
+@pytest.mark.parametrize("name", ["svc-mr", "svc-us"])
+def test_the_preview_of_an_update_is_as_recorded(name: str, gcp: Provider) -> None:
+    state = json.loads((Path(str(TRAFFIC)) / "balancer" / "state" / f"cloudrunv2.Service.{name}.json").read_text())
+    (call,) = (call for call in state["calls"] if call["phase"] == "update-preview")
+    request = json_format.ParseDict(call["request"], pb.UpdateRequest(), ignore_unknown_fields=True)
+    shown = json_format.MessageToDict(gcp.call("Update", request))
+    assert list(differences(call["response"], shown)) == []
 
 
 def judged(

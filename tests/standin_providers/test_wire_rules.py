@@ -64,12 +64,6 @@ def test_the_table_of_the_rules_is_current() -> None:
                     "evidence": "google-beta transport/batcher.go",
                 },
                 {
-                    "what": "an API that does not exist",
-                    "why": "the published provider says `failed to enable services: failed on request preconditions` "
-                    "before Google's words, the stand-in `failed to send enable services request`",
-                    "evidence": "driven",
-                },
-                {
                     "what": "a secret whose ttl changes with something else",
                     "why": "the same paths are in the updateMask in another order, which means nothing to Google",
                     "evidence": "driven",

@@ -137,12 +137,55 @@ def member(left: object, right: object) -> bool:
     return one == other if case_matters(one) or case_matters(other) else one.lower() == other.lower()
 
 
+_UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+def in_seconds(text: str) -> str:
+    """Return a duration as the provider sends it, 7d as 604800s; a text that is no such duration as it is."""
+    match = re.fullmatch(r"([+-]?\d+)([smhd])", text)
+    return f"{int(match[1]) * _UNIT_SECONDS[match[2]]}s" if match else text
+
+
+def duration(left: object, right: object) -> bool:
+    """Whether two durations of whole seconds, minutes, hours or days are equally long."""
+    return in_seconds(str(left)) == in_seconds(str(right))
+
+
+def unspecified(left: object, right: object) -> bool:
+    """Whether neither of two values of an enum says anything: none, or its name ends in _UNSPECIFIED."""
+    return all(not value or str(value).endswith("_UNSPECIFIED") for value in (left, right))
+
+
+def maven(left: object, right: object) -> bool:
+    """Whether two configurations of a Maven repository are both the default one: missing, empty or spelled out."""
+    blocks = [block if isinstance(block, Mapping) else {} for block in (left, right)]
+    snapshots = any(block.get("allowSnapshotOverwrites") for block in blocks)
+    return not snapshots and unspecified(*(block.get("versionPolicy") for block in blocks))
+
+
+def upstreams(left: object, right: object) -> bool:
+    """Whether two lists have the same policies of a virtual repository, in any order."""
+    names = ("id", "priority", "repository")
+    found = [
+        {tuple(str(item.get(name) or "") for name in names) for item in policies if isinstance(item, Mapping)}
+        for policies in (left, right)
+        if isinstance(policies, list)
+    ]
+    return len(found) == 2 and found[0] == found[1]
+
+
+def place(left: object, right: object) -> bool:
+    """Whether two spellings name the same location of a bucket, which Google writes in upper case."""
+    return letters(left, right)
+
+
 COMPARISONS: dict[str, Callable[[object, object], bool]] = {
     function.__name__: function
     for function in (
         *(last_segment, letters, link, state, month, asset, shrinks, document, key_path, launch_stage),
         *(reducer, slash, last_slash, default_scope, default_audience, known_part, attempt_deadline, member),
+        *(duration, unspecified, maven, upstreams, place),
     )
 }
-KEPT = (known_part,)
+KEPT = (known_part, place)
 """Comparisons under which a refresh leaves the program's value as it is."""

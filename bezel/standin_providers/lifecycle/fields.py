@@ -54,6 +54,7 @@ class Mark(enum.Flag):
     PROJECT = enum.auto()  # filled in from the provider's project, in preview too
     INPUT_ONLY = enum.auto()  # sent, and unchanged where the response lacks it
     NULL = enum.auto()  # stays null where the response lacks it
+    SECONDS = enum.auto()  # a duration that is sent in seconds, whatever its unit
     ECHOED = enum.auto()  # set by Google only, though a body carries it back as it was read: Check refuses it
     REFUSED = enum.auto()  # a property of the published provider that the stand-in does not support: Check refuses it
 

@@ -8,6 +8,7 @@ import enum
 from collections.abc import Mapping
 from typing import Any
 
+from bezel.standin_providers.lifecycle.comparisons import in_seconds
 from bezel.standin_providers.lifecycle.fields import Field, Fields, Kind, Mark
 from bezel.standin_providers.lifecycle.sets import in_request_order, in_state_order
 from bezel.standin_providers.lifecycle.values import Properties, secret, unknown
@@ -63,6 +64,8 @@ def _sent(field: Field, value: Any, *, updating: bool) -> Any:
         if field.marks & Mark.KEYED:
             return {inner.pop("id"): inner for inner in inners}
         return inners[0] if field.marks & Mark.WRAPPED and inners else inners
+    if field.marks & Mark.SECONDS:
+        return in_seconds(str(value))
     return str(value) if field.kind is Kind.BIG else value
 
 

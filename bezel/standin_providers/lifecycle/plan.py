@@ -10,7 +10,7 @@ from typing import Any
 
 from bezel.standin_providers.lifecycle.fields import Field, Fields, Kind, Mark
 from bezel.standin_providers.lifecycle.mapping import zero
-from bezel.standin_providers.lifecycle.sets import in_state_order, without_repeats
+from bezel.standin_providers.lifecycle.sets import ZEROS, in_state_order, without_repeats
 from bezel.standin_providers.lifecycle.values import UNKNOWN, Properties, unknown
 
 
@@ -104,6 +104,38 @@ def _filled(field: Field, planned: Properties) -> Properties:
     return {name: empty.get(kinds[name]) if value is None else value for name, value in planned.items()}
 
 
+def foreseen(
+    fields: Fields, planned: Mapping[str, Any], known: Mapping[str, Any], *, inside: bool = False
+) -> Properties:
+    """Return the planned properties as the preview of an update shows them, where an absent value is a zero.
+
+    Args:
+        fields: The properties.
+        planned: The planned ones.
+        known: The outputs so far: one that is zero there stays as it is.
+        inside: Whether they are of an object in the resource, whose values and lists are never null; those of the
+            resource itself are null until they have been read.
+    """
+    result: Properties = {}
+    for field in fields:
+        value, before = planned.get(field.name), known.get(field.name)
+        if value is None and field.kind not in (Kind.BLOCK, Kind.ASSET):
+            value = before if before is not None and zero(before) else ZEROS.get(field.kind, 0) if inside else None
+        elif field.kind is Kind.BLOCK and isinstance(value, Mapping) and not unknown(value):
+            value = foreseen(field.fields, value, before if isinstance(before, Mapping) else {}, inside=True)
+        elif field.kind is Kind.BLOCKS and isinstance(value, list):
+            befores = before if isinstance(before, list) else []
+            befores = [item if isinstance(item, Mapping) else {} for item in befores]
+            value = [
+                item
+                if unknown(item)
+                else foreseen(field.fields, item, befores[index] if index < len(befores) else {}, inside=True)
+                for index, item in enumerate(value)
+            ]
+        result[field.name] = value
+    return result
+
+
 def without_ignored(found: Iterable["Difference"], ignored: Collection[str]) -> Iterator["Difference"]:
     """Yield the differences that are neither in an ignored property nor secondary to ignored ones.
 
@@ -173,7 +205,7 @@ def _field(field: Field, old: Any, new: Any, path: str, *, replaces: bool) -> It
             yield from _secondary(field, old, new, path)
     elif field.kind is Kind.TABLE and not (zero(old) and zero(new)):
         yield from _table(old, new or {}, path, replaces=replaces)
-    elif field.kind in (Kind.BLOCKS, Kind.ITEMS) and not (zero(old) and zero(new)):
+    elif field.kind in (Kind.BLOCKS, Kind.ITEMS) and not _same(field, old, new):
         yield from _list(field, old, new or [], path, replaces=replaces)
     elif not _same(field, old, new):
         replaces = replaces or bool(field.renews and field.renews(old, new))

@@ -16,7 +16,7 @@ from bezel.standin_providers.lifecycle.fields import Fields, Mark
 from bezel.standin_providers.lifecycle.inputs import imported, refreshed
 from bezel.standin_providers.lifecycle.labels import add_labels, show_labels
 from bezel.standin_providers.lifecycle.mapping import Nulls, outputs, sealed
-from bezel.standin_providers.lifecycle.plan import Difference, differences, plan, without_ignored
+from bezel.standin_providers.lifecycle.plan import Difference, differences, foreseen, plan, without_ignored
 from bezel.standin_providers.lifecycle.resource import Operations, ResourceType, parse
 from bezel.standin_providers.lifecycle.validations import refused_plan, refused_values
 from bezel.standin_providers.lifecycle.values import UNKNOWN, Properties, unknown
@@ -146,7 +146,7 @@ class ResourceCalls:
         changed = {item.top for item in differences(kind.fields, known, planned) if not item.secondary}
         if preview:
             # What Google computes stays known and old: the bridge's preview cannot tell what an update changes there.
-            return self.seal(kind, {**planned, "id": resource_id})
+            return self.seal(kind, {**foreseen(kind.fields, planned, known), "id": resource_id})
         planned = _without_unknowns(planned)
         try:
             answer = self._operations(kind, timeout).update(resource_id, planned, known, changed)

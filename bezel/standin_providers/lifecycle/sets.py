@@ -35,12 +35,12 @@ def without_repeats(field: Field, members: list[Any]) -> list[Any]:
     return [member for index, member in enumerate(members) if unknown(member) or known[text_of(member)] == index]
 
 
-_ZEROS: dict[Kind, Any] = {Kind.TEXT: "", Kind.FLAG: False, Kind.ITEMS: [], Kind.BLOCKS: [], Kind.TABLE: {}}
+ZEROS: dict[Kind, Any] = {Kind.TEXT: "", Kind.FLAG: False, Kind.ITEMS: [], Kind.BLOCKS: [], Kind.TABLE: {}}
 
 
 def _content(field: Field, kind: Kind, value: Any) -> str:
     """Return the text by which two values are compared; a missing value is the zero of its kind."""
-    value = _ZEROS.get(kind, 0) if value is None else value
+    value = ZEROS.get(kind, 0) if value is None else value
     match kind, value:
         case (Kind.FLAG, _):
             return "T" if value else "F"
@@ -84,7 +84,7 @@ def _member(field: Field, member: Any) -> str:
 
 def _value(field: Field, value: Any) -> str:
     if value is None and field.kind is not Kind.BLOCK:
-        value = _ZEROS.get(field.kind, 0)
+        value = ZEROS.get(field.kind, 0)
     match field.kind:
         case Kind.FLAG:
             return f"{int(bool(value))};"

@@ -70,8 +70,8 @@ class Enabled(Operations):
         if len(names) == 1:
             path, content = f"projects/{project}/services/{names[0]}:enable", {}
         asked = f"Enable Project Service {quoted(names[0])} for project {quoted(project)}"
-        with failing(f"Request `{asked}` returned error"):
-            with failing("failed to send enable services request"):
+        with failing(f"Request `{asked}` returned error"), failing("failed to enable services"):
+            with failing("failed on request preconditions"):
                 operation = self._usage("POST", path, content=content)
             self._finish(operation, f"Enable Project {quoted(project)} Services: [{' '.join(names)}]")
         return set(names)

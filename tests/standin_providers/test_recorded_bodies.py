@@ -1,0 +1,89 @@
+"""Every body that the published provider has sent in the recordings: localcloud takes each of its fields.
+
+BEZEL_TRAFFIC names the folder of recordings. A method that localcloud does not serve is refused by its name, whatever
+its body holds.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bezel.localcloud.core.errors import ApiError
+from bezel.localcloud.http.messages import checked_message, definitions
+from bezel.localcloud.http.methods import Method, served
+from tests.support.localcloud.discovery_check import NULL_REMOVES, Called, called
+
+TRAFFIC = os.environ.get("BEZEL_TRAFFIC")
+METHODS = {method.id: method for method in served().values()}
+recorded = pytest.mark.skipif(not TRAFFIC, reason="BEZEL_TRAFFIC does not name a folder with recordings")
+
+
+def bodies() -> Iterator[tuple[str, Called, Any]]:
+    """The request line, the method and the body of every recorded request for a method that is served."""
+    for file in sorted(Path(str(TRAFFIC)).glob("**/http*/*.lro-*.json")):
+        for exchange in json.loads(file.read_text())["exchanges"]:
+            body, call = exchange.get("body"), called(exchange["method"], exchange["path"])
+            if isinstance(body, dict) and "_multipart" not in body and call is not None and call.id in METHODS:
+                yield f"{exchange['method']} {exchange['path']}", call, body
+
+
+def dropped(sent: Any, kept: Any, kind: str, path: str = "") -> Iterator[str]:
+    """The values of a body that its normal form lacks, but for nulls and fields that are output only."""
+    api, _, _ = kind.partition(".")
+    if isinstance(sent, dict):
+        fields = definitions().get(kind, {})
+        for name, value in sent.items():
+            inner = fields.get(name, "")
+            if value in (None, []) or inner.startswith("!"):
+                continue
+            if not isinstance(kept, dict) or name not in kept:
+                yield f"{path}.{name}"
+            else:
+                yield from dropped(value, kept[name], f"{api}.{inner.lstrip('[]{}@')}", f"{path}.{name}")
+    elif isinstance(sent, list):
+        for index, item in enumerate(sent):
+            yield from dropped(item, kept[index], kind, f"{path}[{index}]")
+
+
+def problems(method: Method, call: Called, body: dict[str, Any]) -> list[str]:
+    """What localcloud refuses in a body, or drops from it."""
+    given = {key: value for key, value in body.items() if key not in method.bound}
+    try:
+        kept = checked_message(given, method.request, "", keep_null=call.source.document in NULL_REMOVES)
+    except ApiError as error:
+        return [str(error)]
+    return list(dropped(given, kept, method.request))
+
+
+@recorded
+@pytest.mark.slow
+def test_localcloud_takes_each_field_that_was_recorded() -> None:
+    compared, found = 0, {}
+    for line, call, body in bodies():
+        compared += 1
+        if wrong := problems(METHODS[call.id], call, body):
+            found[line] = wrong
+    assert found == {}
+    assert compared > 70, "as many as when this was written, and more"
+
+
+@pytest.mark.parametrize(
+    ("body", "wrong"),
+    [
+        ({"displayName": "CI"}, []),
+        ({"displayName": "CI", "state": "ACTIVE"}, []),  # output only: it may be sent, and means nothing
+        ({"displayname": "CI"}, ['Unknown name "displayname"']),
+        ({"disabled": "often"}, ["Invalid value at 'disabled'"]),
+    ],
+)
+def test_a_field_that_localcloud_lacks_would_be_noticed(body: dict[str, Any], wrong: list[str]) -> None:
+    path = "/iam/v1/projects/p/locations/global/workloadIdentityPools"
+    call = called("POST", path)
+    assert call is not None
+    found = problems(METHODS[call.id], call, body)
+    assert len(found) == len(wrong)
+    assert all(part in text for part, text in zip(wrong, found, strict=True))
