@@ -1,8 +1,8 @@
 """Two spellings of one value are no change, and are sent as Google takes them: the provider's DiffSuppressFuncs.
 
 Source: GoogleCloudPlatform/magic-modules, mmv1/products/artifactregistry/Repository.yaml and its constants,
-products/cloudrunv2/Service.yaml (recorded too), products/billingbudget/Budget.yaml, products/kms and the others that
-the note of this comparison lists.
+products/cloudrunv2/Service.yaml (recorded too), products/billingbudget/Budget.yaml, and
+third_party/terraform/services/storage/resource_storage_bucket.go.tmpl.
 """
 
 from typing import Any
@@ -26,6 +26,8 @@ PLAIN = {"repositoryId": "hub", "location": "us-central1", "format": "DOCKER"}
 VIRTUAL = {**PLAIN, "mode": "VIRTUAL_REPOSITORY", "virtualRepositoryConfig": {"upstreamPolicies": [ONE, TWO]}}
 MAVEN = {**PLAIN, "format": "MAVEN", "mavenConfig": {}}
 CLEANED = {**PLAIN, "cleanupPolicies": [OLD]}
+SITE = {**PROGRAMS[BUCKET], "website": {"mainPageSuffix": "index.html", "notFoundPage": "404.html"}}
+DUAL = {**PROGRAMS[BUCKET], "customPlacementConfig": {"dataLocations": ["US-EAST1", "US-WEST1"]}}
 AGE = "cleanupPolicies.0.condition.olderThan"
 
 
@@ -50,6 +52,14 @@ AGE = "cleanupPolicies.0.condition.olderThan"
         (SERVICE, PROGRAMS[SERVICE], "name", "projects/bezel-local/locations/us-central1/services/llm", "same"),
         (SERVICE, PROGRAMS[SERVICE], "name", "other", "replace"),
         (BUCKET, PROGRAMS[BUCKET], "location", "us-central1", "same"),
+        (BUCKET, SITE, "website.notFoundPage", None, "same"),
+        (BUCKET, SITE, "website.notFoundPage", "gone.html", "update"),
+        (BUCKET, PROGRAMS[BUCKET], "website", {"mainPageSuffix": "index.html"}, "update"),
+        (BUCKET, DUAL, "customPlacementConfig.dataLocations", ["us-west1", "US-EAST1"], "same"),
+        (BUCKET, DUAL, "customPlacementConfig.dataLocations", ["US-EAST1", "US-EAST4"], "replace"),
+        (BUCKET, {**PROGRAMS[BUCKET], "ipFilter": {"mode": "Disabled"}}, "ipFilter", None, "same"),
+        (BUCKET, {**PROGRAMS[BUCKET], "ipFilter": {"mode": "Enabled"}}, "ipFilter", None, "update"),
+        (BUCKET, PROGRAMS[BUCKET], "ipFilter", {"mode": "Disabled"}, "update"),
     ],
 )
 def test_a_spelling_has_the_providers_verdict(

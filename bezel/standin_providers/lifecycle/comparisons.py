@@ -179,12 +179,28 @@ def place(left: object, right: object) -> bool:
     return letters(left, right)
 
 
+def places(left: object, right: object) -> bool:
+    """Whether two lists name the same locations of a bucket, however they are spelled and ordered."""
+    named = [sorted(str(item).upper() for item in found) for found in (left, right) if isinstance(found, list)]
+    return len(named) == 2 and named[0] == named[1]
+
+
+def removed(old: object, new: object) -> bool:
+    """Whether a text is left out of the program, where the provider leaves Google's as it is."""
+    return bool(old) and not new
+
+
+def disabled_filter(old: object, new: object) -> bool:
+    """Whether a filter of addresses is left out that is disabled."""
+    return not new and isinstance(old, Mapping) and old.get("mode") == "Disabled"
+
+
 COMPARISONS: dict[str, Callable[[object, object], bool]] = {
     function.__name__: function
     for function in (
         *(last_segment, letters, link, state, month, asset, shrinks, document, key_path, launch_stage),
         *(reducer, slash, last_slash, default_scope, default_audience, known_part, attempt_deadline, member),
-        *(duration, unspecified, maven, upstreams, place),
+        *(duration, unspecified, maven, upstreams, place, places, removed, disabled_filter),
     )
 }
 KEPT = (known_part, place)
