@@ -185,6 +185,11 @@ def places(left: object, right: object) -> bool:
     return len(named) == 2 and named[0] == named[1]
 
 
+def key_version(old: object, new: object) -> bool:
+    """Whether a key is the one whose version Google shows."""
+    return str(old).partition("/cryptoKeyVersions")[0] == new
+
+
 def removed(old: object, new: object) -> bool:
     """Whether a text is left out of the program, where the provider leaves Google's as it is."""
     return bool(old) and not new
@@ -200,7 +205,7 @@ COMPARISONS: dict[str, Callable[[object, object], bool]] = {
     for function in (
         *(last_segment, letters, link, state, month, asset, shrinks, document, key_path, launch_stage),
         *(reducer, slash, last_slash, default_scope, default_audience, known_part, attempt_deadline, member),
-        *(duration, unspecified, maven, upstreams, place, places, removed, disabled_filter),
+        *(duration, unspecified, maven, upstreams, place, places, key_version, removed, disabled_filter),
     )
 }
 KEPT = (known_part, place)

@@ -48,13 +48,20 @@ class Account(Operations):
     ) -> Properties:
         """Change name, description and state (enabled or disabled) of the account."""
         del known
-        with failing(f"Error updating service account {quoted(resource_id)}"):
+        account: Mapping[str, Any] = {}
+        with failing(f"Error retrieving service account {quoted(resource_id)}"):
             account = self.call("GET", resource_id, GO_CLIENT)
-            if "disabled" in changed:
-                verb = "disable" if planned.get("disabled") else "enable"
-                self.call("POST", f"{resource_id}:{verb}", GO_CLIENT, {})
-            if mask := ",".join(wire for name, wire in _CHANGEABLE.items() if name in changed):
-                values = {name: planned.get(name) or "" for name in _CHANGEABLE if name in changed}
-                content = {"serviceAccount": {**values, "etag": account.get("etag")}, "updateMask": mask}
-                self.call("PATCH", resource_id, GO_CLIENT, content)
+        if "disabled" in changed:
+            verb = "disable" if planned.get("disabled") else "enable"
+            self.call("POST", f"{resource_id}:{verb}", GO_CLIENT, {})
+        if mask := ",".join(wire for name, wire in _CHANGEABLE.items() if name in changed):
+            values = {name: planned[name] for name in _CHANGEABLE if planned.get(name)}
+            content = {"serviceAccount": {**values, "etag": account.get("etag")}, "updateMask": mask}
+            self.call("PATCH", resource_id, GO_CLIENT, content)
         return self.expect(resource_id, planned)
+
+    def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
+        """Delete the account; it is no error if it does not exist."""
+        del known
+        with failing("Error deleting service account", unless_absent=True):
+            self.call("DELETE", resource_id, GO_CLIENT)

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from bezel.standin_providers.google.errors import ProviderError, UnreadableError, failing
-from bezel.standin_providers.lifecycle.resource import GO_CLIENT, Operations, fill
+from bezel.standin_providers.lifecycle.resource import GO_CLIENT, LOCAL, Operations, fill
 from bezel.standin_providers.lifecycle.values import ARCHIVE, SIGNATURE, UNKNOWN, Properties, unknown
 
 _CHECKSUMS: dict[str, str] = {}  # by the engine's hash of an asset
@@ -76,19 +76,27 @@ class Object(Operations):
     def update(
         self, resource_id: str, planned: Mapping[str, Any], known: Mapping[str, Any], changed: Collection[str]
     ) -> Properties:
-        """Upload the object again where its content changed, and patch its holds."""
+        """Upload the object again where its content changed, otherwise write it back with its holds."""
         del known
         if {"content", "detectMd5hash", "sourceMd5hash"} & set(changed):
-            self._upload(planned)
-        if held := {name: bool(planned.get(name)) for name in ("eventBasedHold", "temporaryHold") if name in changed}:
-            with failing(f"Error patching object {planned['name']}"):
-                self.call("PATCH", self._path(planned), GO_CLIENT, held)
+            # The state has the version of the key, which no upload may name.
+            self._upload({**planned, "kmsKeyName": None})
+        elif set(changed) - LOCAL:
+            written: Properties = {}
+            with failing(f"Error retrieving object during update {planned['name']}"):
+                written = dict(self.call("GET", self._path(planned), GO_CLIENT))
+            for name in {"eventBasedHold", "temporaryHold"} & set(changed):
+                written[name] = bool(planned.get(name))
+            content = {name: value for name, value in written.items() if value is not False}
+            with failing(f"Error updating object {planned['name']}"):
+                self.call("PUT", self._path(planned), GO_CLIENT, content)
         return self.expect(resource_id, planned)
 
     def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
         """Delete the object."""
         del resource_id
-        self._delete("DELETE", self._path(known), GO_CLIENT)
+        with failing(f"Error deleting contents of object {known['name']}", unless_absent=True):
+            self.call("DELETE", self._path(known), GO_CLIENT)
 
     def _path(self, values: Mapping[str, Any]) -> str:
         return f"b/{values['bucket']}/o/{quote(str(values['name']), safe='')}"

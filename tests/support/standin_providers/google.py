@@ -265,7 +265,9 @@ class FakeGoogle:
             return (200, self.operation(path, {}, kind="delete")) if path.startswith(self.slow["DELETE"]) else (200, {})
         if request.method == "PATCH":
             return self.patch(path, thing, request.body)
-        return 200, thing
+        if request.method == "PUT":
+            self.things[path] = request.body
+        return 200, self.things[path]
 
     def create(self, request: Request) -> tuple[int, Any]:
         path, body, query = request.path, dict(request.body or {}), request.query
