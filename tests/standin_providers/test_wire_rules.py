@@ -10,7 +10,7 @@ from tests.support.record_results import check_results
 HERE = Path(__file__).parent
 COMMAND = ".venv/bin/pytest tests/standin_providers/test_wire_rules.py"
 AREAS = ("retries", "error texts", "requests")
-FILES = ("test_rest.py", "test_error_texts.py", "test_wire.py")
+FILES = ("test_rest.py", "test_error_texts.py", "test_wire.py", "test_account_and_object_updates.py")
 
 
 def names_in(*files: Path) -> set[str]:
