@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from bezel.standin_providers.google.errors import ProviderError, RequestError, failing, not_created
+from bezel.standin_providers.google.errors import ProviderError, RequestError, not_created, prefixed
 from bezel.standin_providers.lifecycle.mapping import body
 from bezel.standin_providers.lifecycle.resource import GO_CLIENT, LOCAL, Operations, fill
 from bezel.standin_providers.lifecycle.values import Properties, unknown
@@ -73,11 +73,25 @@ class Bucket(Operations):
         return self.expect(resource_id, planned)
 
     def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
-        """Delete the bucket, with its objects if the program allows it."""
-        with failing("Error listing the contents", unless_absent=True):
+        """Delete the bucket, with its objects if the program allows it.
+
+        Where they cannot be listed or deleted, it is tried all the same: the bucket may be empty.
+        """
+        self._stage = "listing"
+        failed: RequestError | None = None
+        try:
             self.call("GET", f"b/{resource_id}/anywhereCaches/")
             self._empty(resource_id, allowed=bool(known.get("forceDestroy")))
-        self._delete("DELETE", f"b/{resource_id}", GO_CLIENT)
+        except RequestError as error:
+            failed = error
+        try:
+            self.call("DELETE", f"b/{resource_id}", GO_CLIENT)
+        except RequestError as error:
+            if failed is not None and error.code == 409 and "not empty" in str(error):
+                text = f"could not delete non-empty bucket due to error when {self._stage} contents"
+                raise prefixed(text, failed) from None
+            if error.code != 404:
+                raise
 
     def _empty(self, bucket: str, *, allowed: bool) -> None:
         while items_found := self._objects(bucket):
@@ -85,10 +99,18 @@ class Bucket(Operations):
                 raise ProviderError(
                     f"Error trying to delete bucket {bucket} containing objects without `force_destroy` set to true"
                 )
+            self._stage = "deleting"
             for found in items_found:
                 path = f"b/{bucket}/o/{quote(str(found['name']), safe='')}"
                 generation = {"generation": str(found["generation"])} if found.get("generation") else {}
-                self._delete("DELETE", path, {**GO_CLIENT, **generation})
+                try:
+                    self.call("DELETE", path, {**GO_CLIENT, **generation})
+                except RequestError as error:
+                    if error.code != 404:
+                        raise
+            self._stage = "listing"
+
+    _stage = "listing"
 
     def _objects(self, bucket: str) -> list[Properties]:
         answer = self.call("GET", f"b/{bucket}/o", {**GO_CLIENT, "versions": "true"})

@@ -88,6 +88,12 @@ class Dashboard(MonitoringResource):
                 self.call("PATCH", resource_id, self.kind.query, content)
         return self.expect(resource_id, planned)
 
+    def delete(self, resource_id: str, known: Mapping[str, Any]) -> None:
+        """Delete the dashboard."""
+        del known
+        with failing(f"Error when reading or editing {self.named(resource_id)}", unless_absent=True):
+            self.call("DELETE", resource_id, self.kind.query)
+
 
 def _normal(text: object) -> object:
     try:
