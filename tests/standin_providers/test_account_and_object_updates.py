@@ -19,6 +19,22 @@ KEY = "projects/p/locations/l/keyRings/r/cryptoKeys/k"
 NO = {"error": {"code": 403, "message": "no"}}
 
 
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (ACCOUNT, "createIgnoreAlreadyExists"),
+        ("gcp:secretmanager/secret:Secret", "deletionProtection"),
+        ("gcp:kms/cryptoKey:CryptoKey", "skipInitialVersionCreation"),
+    ],
+)
+def test_a_switch_of_the_provider_alone_sends_nothing(kind: str, name: str, google: FakeGoogle, gcp: Provider) -> None:
+    resource_id, made = gcp.create(kind, PROGRAMS[kind])
+    google.requests.clear()
+    updated = gcp.update(kind, resource_id, made, {**PROGRAMS[kind], name: True})
+    assert updated[name] is True
+    assert {item.method for item in google.requests} == {"GET"}
+
+
 def refusal(call: Any, *arguments: Any) -> str:
     with pytest.raises(FailedError) as failed:
         call(*arguments)
