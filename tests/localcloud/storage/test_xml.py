@@ -64,6 +64,31 @@ def test_an_error_has_the_code_of_the_xml_api(project, put, verb, path, headers,
     assert code(project.raw(verb, path, b"x" if verb == "PUT" else b"", headers)) == expected
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"x-amz-copy-source": "shelf/kept"},
+        {"X-Amz-Meta-Key": "value"},
+        {"x-amz-acl": "public-read"},
+        {"x-goog-copy-source": "shelf/kept", "x-goog-acl": "public-read"},
+    ],
+)
+def test_a_header_that_changes_an_object_is_never_ignored(project, put, headers):
+    put("kept")
+    refused = project.raw("PUT", OBJECT, b"", headers)
+    assert code(refused) == (400, "notServedByLocalcloud")
+    assert f"the header {list(headers)[-1].lower()}" in refused.text
+    assert project.raw("GET", OBJECT).status_code == 404
+
+
+def test_amazon_s_headers_of_a_transport_are_ignored_and_google_s_copy_is_made(project, put):
+    put("kept", b"content")
+    transport = {"x-amz-date": "20261128T000000Z", "x-amz-content-sha256": "UNSIGNED-PAYLOAD"}
+    copied = project.raw("PUT", OBJECT, b"", transport | {"x-goog-copy-source": "shelf/kept", "x-goog-acl": "private"})
+    assert copied.is_success
+    assert project.raw("GET", OBJECT, headers=transport).content == b"content"
+
+
 def test_a_path_of_another_api_is_never_a_bucket_s_unless_the_bucket_exists(project, put):
     missing = project.raw("GET", "/run/v2/nothing")
     assert missing.json()["error"]["message"] == "Method not found: GET /run/v2/nothing"

@@ -145,7 +145,8 @@ async def _copy(call: Call, source: str) -> Response:
     row = source_of(call, bucket, name, headers.get("x-goog-copy-source-generation", ""))
     check_preconditions(of_sources(call.arguments), row)
     replaces = headers.get("x-goog-metadata-directive", "COPY").upper() == "REPLACE"
-    given = {"contentType": row["contentType"]} | fields_of(headers) if replaces else {}
+    fields = fields_of(headers)
+    given = {"contentType": row["contentType"]} | fields if replaces else {}
     if storage_class := headers.get("x-goog-storage-class"):
         given["storageClass"] = storage_class
     if kms_key := headers.get("x-goog-encryption-kms-key-name"):

@@ -38,6 +38,8 @@ _UNSERVED = frozenset(
     {"acl", "billing", "cors", "defaultObjectAcl", "delete", "encryption", "encryptionConfig", "lifecycle", "logging",
      "notification", "policy", "publicAccessBlock", "retention", "tagging", "torrent", "website"}
 )  # fmt: skip
+# Amazon's names of headers that change what a request does. Ignored, a copy would be an empty object.
+_AMAZON = ("x-amz-acl", "x-amz-copy-source", "x-amz-grant-", "x-amz-meta-", "x-amz-server-side-", "x-amz-storage-class")
 Handler = Callable[[Call], Response | Awaitable[Response]]
 
 log = logging.getLogger(__name__)
@@ -121,6 +123,8 @@ def _handler(call: Call) -> Handler:
     name, bucket = call.param("object"), call.param("bucket")
     if named := sorted(_UNSERVED & query.keys()):
         raise unserved(f"{method} ?{named[0]} of Cloud Storage's XML API")
+    if named := sorted(name for name in headers if name.startswith(_AMAZON)):
+        raise unserved(f"the header {named[0]}", "use Cloud Storage's own, which begins with x-goog-")
     known: dict[str, Handler]
     if not bucket:
         known = {"GET": lists.list_buckets}
