@@ -5,6 +5,7 @@ import pytest
 from bezel.leases.requests import ZoneChoice, instance_body, instance_in_zone
 from bezel.localcloud.access.permissions import Access
 from bezel.localcloud.core.store import Store
+from bezel.localcloud.http.methods import served
 from tests.support.localcloud.client import DEPLOYER, PARENT, REGION, SERVICES
 from tests.support.localcloud.in_process import COMPUTE, Project
 
@@ -78,6 +79,20 @@ def policy_of(project, kind, path, policy=None):
     return project.ok("POST" if kind == "service account" else "GET", f"{path}{sign}getIamPolicy")
 
 
+# Each resource with a policy that a caller can delete, by the test that tries it.
+TRIED = {
+    *("secretmanager.projects.secrets", "artifactregistry.projects.locations.repositories"),
+    *("iam.projects.serviceAccounts", "compute.subnetworks", "compute.instances", "storage.buckets"),
+    *("run.projects.locations.services", "run.projects.locations.jobs", "storage.objects"),
+}
+
+
+def test_every_deletable_resource_with_a_policy_is_tried():
+    methods = {tuple(method.id.rsplit(".", 1)) for method in served().values()}
+    owners = {resource for resource, method in methods if method == "setIamPolicy"}
+    assert {resource for resource in owners if (resource, "delete") in methods} == TRIED
+
+
 @pytest.mark.parametrize("kind", RESOURCES)
 def test_a_change_keeps_a_policy_and_a_deletion_ends_it(project, kind):
     parent, query, body, name, role, change = RESOURCES[kind]
@@ -127,6 +142,22 @@ def test_an_execution_of_a_job_keeps_its_policy(cloud):
                 assert members(cloud.get(f"{path}:getIamPolicy").json(), role) == {MEMBER}
         finally:
             cloud.done("run/v2", cloud.delete(path))
+
+
+def test_an_object_s_policy_outlives_its_change_and_its_neighbour_but_not_its_deletion(project):
+    project.ok("POST", BUCKETS, {"name": "shelf"}, project=ID)
+    upload = "/upload/storage/v1/b/shelf/o?uploadType=media&name="
+    for name in ("a", "a%2Fb"):
+        assert project.raw("POST", upload + name, b"x").is_success
+    granted = {"bindings": [{"role": "roles/storage.legacyObjectReader", "members": [MEMBER]}]}
+    path, role = f"{BUCKETS}/shelf/o/a", "roles/storage.legacyObjectReader"
+    project.ok("PUT", f"{path}/iam", granted)
+    project.ok("PATCH", path, {"metadata": {"a": "b"}})
+    assert project.raw("DELETE", f"{path}%2Fb").status_code == 204
+    assert members(project.ok("GET", f"{path}/iam"), role) == {MEMBER}
+    assert project.raw("DELETE", path).status_code == 204
+    assert project.raw("POST", f"{upload}a", b"x").is_success
+    assert members(project.ok("GET", f"{path}/iam"), role) == set()
 
 
 def test_an_object_with_the_name_of_a_secret_takes_nothing_of_it(project):

@@ -106,6 +106,13 @@ def test_a_host_may_be_signed_without_its_port(project, put, signed_host, status
     )
 
 
+@pytest.mark.parametrize(("signed_host", "status"), [("", 200), (":1", 200), (":2", 403)])
+def test_the_host_of_a_bucket_may_be_signed_without_its_port(project, put, signed_host, status):
+    put("a", b"signed")
+    url = signed_4(project, "GET", "/a", headers={"host": f"shelf.storage.localhost{signed_host}"})
+    assert send(project, "GET", url, headers={"Host": "shelf.storage.localhost:1"}).status_code == status
+
+
 @pytest.mark.slow
 def test_a_url_counts_for_its_account_s_rights_only(project, put):
     put("a")
