@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from bezel.cli.main import main
-from tests.support.real_vllm import real_vllm
+from tests.support.real_vllm import TIMEOUT, real_vllm
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(TIMEOUT)]
 KEY = "sk-Pl4ntedKey0123456789"
 VARIABLE = "BEZEL_TEST_VLLM_KEY"
 

@@ -13,10 +13,10 @@ import pytest
 
 from bezel.operations.vllm_metrics.figures import Figure, figures_of, notes_of
 from tests.support.operations.mixed_load import Client, Truth, at_once, joined
-from tests.support.real_vllm import real_vllm
+from tests.support.real_vllm import TIMEOUT, real_vllm
 from tests.support.simulated_vllm.process import NAME, simulated_vllm
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(500)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(TIMEOUT)]
 SEQUENCES, MOST = 8, 20
 OPTIONS = ("--enable-prompt-tokens-details", f"--max-num-queued-reqs={MOST}")
 

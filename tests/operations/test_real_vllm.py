@@ -16,10 +16,9 @@ from bezel.operations.serving.metrics import MetricsArguments, metrics
 from bezel.operations.serving.query import QueryArguments, query
 from tests.support.operations.deployed import SERVICE, Deployed, deployed, live_service, service_resource, state_of
 from tests.support.operations.log_server import LogServer
-from tests.support.real_vllm import real_vllm
+from tests.support.real_vllm import TIMEOUT, real_vllm
 
-pytestmark = pytest.mark.slow
-SECONDS = 400.0
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(TIMEOUT)]
 SECRET = "hf_Pl4ntedSecretValue0123456789abcdefghij"
 
 

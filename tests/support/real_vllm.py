@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import socket
 import subprocess
 import time
@@ -20,11 +21,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SECONDS = 400.0
+TIMEOUT = 500  # seconds of a test that starts one: more than the start may take, so that its end is not cut off
 
 
 @contextlib.contextmanager
-def real_vllm(folder: Path, *options: str) -> Iterator[tuple[str, Path]]:
-    """Run it until the end of the context; its address, and its log in the folder given."""
+def real_vllm(folder: Path, *options: str, seconds: float = SECONDS) -> Iterator[tuple[str, Path]]:
+    """Run it until the end of the context; its address, and its log in the folder given.
+
+    Raises:
+        AssertionError: It ended, or is not healthy after the seconds. None of its processes is left.
+    """
     installed = os.environ.get("BEZEL_REAL_VLLM")
     if installed is None:
         pytest.skip("BEZEL_REAL_VLLM names no folder with a real vLLM (see tools/vllm/contract.py)")
@@ -48,21 +54,27 @@ def real_vllm(folder: Path, *options: str) -> Iterator[tuple[str, Path]]:
         "PATH": f"{installed}/venv/bin:{os.environ['PATH']}",
     }
     with log.open("wb") as out:
-        process = subprocess.Popen(command, env=os.environ | variables, stdout=out, stderr=out, cwd=folder)
+        process = subprocess.Popen(
+            command, env=os.environ | variables, stdout=out, stderr=out, cwd=folder, start_new_session=True
+        )
     try:
-        url, end = f"http://127.0.0.1:{port}", time.monotonic() + SECONDS
+        url, end = f"http://127.0.0.1:{port}", time.monotonic() + seconds
         while not _is_healthy(url):
             assert process.poll() is None, log.read_text()[-2000:]
             assert time.monotonic() < end, log.read_text()[-2000:]
             time.sleep(0.5)
         yield url, log
     finally:
-        process.terminate()
-        try:
-            process.wait(60)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End it with all that it started: its engine outlives a kill of the server alone."""
+    for number, wait in ((signal.SIGTERM, 60), (signal.SIGKILL, 10)):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(wait)
 
 
 def _is_healthy(url: str) -> bool:
