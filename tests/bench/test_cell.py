@@ -139,10 +139,14 @@ def test_failures_stand_in_the_record_with_an_example():
     assert cell.distributions["ttft"].max == pytest.approx(100)
 
 
-def test_a_client_in_a_hurry_is_named_before_what_it_broke():
+def test_client_in_a_hurry_excuses_no_wrong_count():
     run = closed(4, 10)
     run.client.loop_lag_p99_ms = 25.0
-    assert record(run, off=1.5).cell.state == "client_limited"
+    assert record(run).cell.state == "client_limited"
+    cell = record(run, off=1.5).cell
+    assert cell.state == "failed"
+    assert cell.reason.startswith("counters: ")
+    assert "the client fell short, too: its event loop lagged by 25.0 ms" in cell.reason
 
 
 @pytest.mark.parametrize(("ttft", "state"), [(100, "client_limited"), (400, "client_limited"), (600, "ok")])
@@ -288,3 +292,16 @@ def test_a_server_that_tells_nothing_leaves_it_unknown():
 def test_a_command_is_shown_without_its_secrets():
     line = ["bezel", "bench", "run", "--api-key", "sk-1", '--extra-body={"user": "x"}', "--users", "4"]
     assert shown(line) == ["bezel", "bench", "run", "--api-key", "(hidden)", "--extra-body=(hidden)", "--users", "4"]
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_usage_of_twice_the_tokens_is_told_of_a_limited_client_too(times):
+    """The server's own counters agree with its `usage`: only what was requested shows that both are wrong."""
+    run = closed(4, 10, lambda index, sent, user: answered(index, sent, user=user))
+    for sample in run.samples:
+        sample.output_tokens *= times
+    run.client.busiest_cpu_share = 0.99
+    cell = record(run).cell
+    assert cell.state == ("client_limited" if times == 1 else "failed")
+    assert ("have more tokens in `usage` than requested (22 to 22 tokens" in cell.reason) == (times == 2)
+    assert "used 99% of a core" in cell.reason

@@ -76,6 +76,28 @@ def test_drafts_are_not_judged_by_one_token():
     assert load_checks.output_length(one, one, text, 0, fixed=True).state == "passed"
 
 
+@pytest.mark.parametrize("fixed", [True, False])
+@pytest.mark.parametrize(
+    ("requested", "counted", "told"),
+    [
+        (128, 256, "up to 2 times"),
+        (128, 129, "up to 1.01 times"),
+        (128, 128, ""),
+        (128, 90, ""),
+        (0, 0, ""),
+        (-1, 90, ""),
+    ],
+)
+def test_more_tokens_than_requested_are_a_wrong_count(fixed, requested, counted, told):
+    """No server generates more than `max_tokens`: also where responses may end earlier."""
+    asked, lengths = np.array([128 if requested > 0 else requested, requested]), np.array([requested, counted])
+    found = load_checks.output_length(asked, lengths, np.array([True, True]), None, fixed=fixed)
+    assert told in found.text
+    assert ("1 of 2 responses have more tokens in `usage` than requested" in found.text) == bool(told)
+    if told:
+        assert found.state == "failed"
+
+
 def test_answers_without_a_text_are_reported():
     lengths = np.array([128, 128, 128])
     found = load_checks.output_length(lengths, lengths, np.array([True, False, True]), None, fixed=True)

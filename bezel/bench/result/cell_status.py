@@ -23,6 +23,8 @@ CPU_SHARE = 0.85
 # The accuracy that `ok` promises for the ttft: this, or this share of its median where that is more.
 STALL_MS = 1.0
 STALL_SHARE = 0.01
+# The check that too many requests failed.
+_APART = "failures_apart"
 # Phrases in vLLM's refusal of a request that cannot fit.
 _TOO_LONG = ("maximum context length", "max_model_len")
 
@@ -60,7 +62,10 @@ def state_of(
     silent_seconds: float | None = None,
     failing_requests: int | None = None,
 ) -> tuple[State, str]:
-    """Return the state of a measured cell, and why it is not ok.
+    """Return the state of a measured cell, the gravest of its findings, and the reason, which tells all of them.
+
+    Precedence: a load that has no end of its own or no response, too many failures of the server, any other failed
+    check (a wrong count among them), the client's limit, a busy machine, a growing queue, a full platform.
 
     Args:
         checks: The results of the checks.
@@ -75,46 +80,65 @@ def state_of(
         silent_seconds: The time without any response after which the load was ended; None if it was not.
         failing_requests: The failures in a row after which the load was ended; None if it was not.
     """
+    limits = "" if busy else "; ".join(client_limits)
+    excused = bool(limits) and _only_the_clients(requests, failures)
+    wrong = [f"{check.name}: {check.text}" for check in checks if check.state == "failed"]
+    apart = [text for text in wrong if text.startswith(f"{_APART}: ")]
+    counts = [text for text in wrong if text not in apart]
     failed = sum(failures.values())
+    ended = f"; the load was ended after {failing_requests} failures in a row" if failing_requests else ""
+    end: tuple[State, str] | None
     if interrupted:
-        return "failed", f"interrupted after {requests - failed} answers: run it again"
-    if silent_seconds:
-        return "failed", (
+        end = "failed", f"interrupted after {requests - failed} answers: run it again"
+    elif silent_seconds:
+        reason = (
             f"the server hangs: no request was answered for {silent_seconds:.3g} s, as long as one may take "
             f"(--deadline), so the load was ended after {requests - failed} answers. Look at the server's log, then "
             "run it again"
         )
-    ended = f"; the load was ended after {failing_requests} failures in a row" if failing_requests else ""
-    if requests and failed == requests:
-        too_long = [text for text in examples.values() if any(word in text for word in _TOO_LONG)]
-        if too_long and len(too_long) == len(examples):
-            return "infeasible", f"the server refuses every request: {too_long[0]}"
-        kinds = ", ".join(f"{kind}: {count}" for kind, count in sorted(failures.items()))
-        reasons = next((text for text in examples.values() if text), "")
-        return "failed", f"no request succeeded ({kinds}){f': {reasons}' if reasons else ''}{ended}"
+        end = "failed", reason
+    else:
+        end = _unanswered(requests, failures, examples, ended)
+    if end:
+        return end[0], "; ".join([end[1], *counts])
+    # In the order of precedence. A wrong count, or failures of the server, are no doing of a slow client: they stay
+    # wrong on a faster one. The others show how the figures came about, and each is in the reason.
+    findings: list[tuple[State, str]] = [
+        *(("failed", f"{text}{ended}") for text in apart if not excused),
+        *(("failed", text) for text in counts),
+        ("client_limited", limits),
+        ("busy_machine", busy),
+        ("saturated", saturated),
+        ("queueing", queueing),
+    ]
+    found = [(state, why) for state, why in findings if why]
+    if not found:
+        return "ok", ""
+    first = found[0][0]
+    client = "the client was measured, not the server" if first == "client_limited" else "the client fell short, too"
+    return first, "; ".join(f"{client}: {why}" if state == "client_limited" else why for state, why in found)
+
+
+def _unanswered(
+    requests: int, failures: Mapping[str, int], examples: Mapping[str, str], ended: str
+) -> tuple[State, str] | None:
+    """Return the state of a load without one good response, and its reason; None where there was one."""
     if not requests:
         return "failed", "no request was sent"
-    limits = "" if busy else "; ".join(client_limits)
-    if apart := _failed_apart(checks, requests, failures):
-        also = f"; the client fell short, too: {limits}" if limits else f"; {busy}" if busy else ""
-        return "failed", f"{apart.name}: {apart.text}{ended}{also}"
-    # Before all other checks: figures limited by the client are no evidence about the server.
-    if limits:
-        return "client_limited", f"the client was measured, not the server: {limits}"
-    if wrong := [f"{check.name}: {check.text}" for check in checks if check.state == "failed"]:
-        return "failed", "; ".join([*wrong, *([busy] if busy else [])])
-    doubts: tuple[tuple[State, str], ...] = (
-        ("busy_machine", busy), ("saturated", saturated), ("queueing", queueing)
-    )  # fmt: skip
-    return next(((state, why) for state, why in doubts if why), ("ok", ""))
-
-
-def _failed_apart(checks: Sequence[Check], requests: int, failures: Mapping[str, int]) -> Check | None:
-    """Return the check that too many requests failed, unless only the client's own failures make it so."""
-    theirs = sum(count for kind, count in failures.items() if kind != CLIENT)
-    if CLIENT in failures and theirs <= FAILED_SHARE * requests:
+    if sum(failures.values()) < requests:
         return None
-    return next((check for check in checks if check.name == "failures_apart" and check.state == "failed"), None)
+    too_long = [text for text in examples.values() if any(word in text for word in _TOO_LONG)]
+    if too_long and len(too_long) == len(examples):
+        return "infeasible", f"the server refuses every request: {too_long[0]}"
+    kinds = ", ".join(f"{kind}: {count}" for kind, count in sorted(failures.items()))
+    reasons = next((text for text in examples.values() if text), "")
+    return "failed", f"no request succeeded ({kinds}){f': {reasons}' if reasons else ''}{ended}"
+
+
+def _only_the_clients(requests: int, failures: Mapping[str, int]) -> bool:
+    """Whether too many requests failed only because of the client's own failures."""
+    theirs = sum(count for kind, count in failures.items() if kind != CLIENT)
+    return CLIENT in failures and theirs <= FAILED_SHARE * requests
 
 
 def limits_of_client(figures: ClientFigures, achieved: float | None, ttft_ms: float | None = None) -> list[str]:

@@ -77,6 +77,14 @@ def output_length(requested: Ints, lengths: Ints, texts: Flags, drafts: int | No
     }  # fmt: skip
     check = partial(check, numbers=numbers)
     span = f"{numbers['min']} to {numbers['max']} tokens, median {numbers['p50']:.0f}"
+    over = (lengths > requested) & (requested > 0)
+    if over.any():
+        times = float((lengths[over] / requested[over]).max())
+        text = (
+            f"{int(over.sum())} of {len(lengths)} responses have more tokens in `usage` than requested ({span}, up to "
+            f"{times:.3g} times): `usage` is wrong, or the server ignores max_tokens; every token rate depends on it"
+        )
+        return check(state="failed", text=text)
     if fixed and other:
         text = f"{other} of {len(lengths)} responses lack the requested length ({span}): their rates are not comparable"
         return check(state="failed", text=text)

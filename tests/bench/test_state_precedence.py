@@ -1,0 +1,103 @@
+"""Precedence of a cell's findings: the gravest is its state, and each is in its reason."""
+
+import itertools
+from typing import Any
+
+import pytest
+
+from bezel.bench.result.cell_status import state_of
+from bezel.bench.result.document import Check
+
+# What a load can have, the gravest first: its arguments, its state, and a part of its reason.
+ENDS = {
+    "interrupted": ({"interrupted": True}, "failed", "interrupted after"),
+    "silent": ({"silent_seconds": 30.0}, "failed", "the server hangs"),
+    "nothing sent": ({"requests": 0}, "failed", "no request was sent"),
+    "too long": (
+        {"failures": {"http_4xx": 100}, "examples": {"http_4xx": "above the maximum context length"}},
+        "infeasible",
+        "refuses every request",
+    ),
+    "none succeeded": ({"failures": {"timeout": 100}}, "failed", "no request succeeded"),
+}
+FINDINGS = {
+    "server's failures": ("failures_apart", "failed", "13 of 100 requests failed"),
+    "wrong count": ("output_length", "failed", "usage counts 2 times"),
+    "client's limit": ({"client_limits": ["it lagged"]}, "client_limited", "it lagged"),
+    "busy machine": ({"busy": "other work kept the client waiting"}, "busy_machine", "other work kept"),
+    "saturated": ({"saturated": "its queue grew"}, "saturated", "its queue grew"),
+    "queueing": ({"queueing": "more than the platform admits"}, "queueing", "more than the platform admits"),
+}
+PAIRS = list(itertools.combinations(FINDINGS, 2))
+# Lateness on a busy machine is no limit of the client; the busy machine's text then holds it.
+EXCUSED = ("client's limit", "busy machine")
+WITH_AN_END = list(itertools.product(ENDS, FINDINGS))
+TWO_ENDS = list(itertools.combinations(ENDS, 2))
+
+
+def judged(*names: str) -> tuple[str, str]:
+    arguments: dict[str, Any] = {
+        "interrupted": False, "requests": 100, "failures": {}, "examples": {}, "client_limits": [], "queueing": ""
+    }  # fmt: skip
+    checks = []
+    for name in names:
+        what, _, text = ENDS.get(name) or FINDINGS[name]
+        if isinstance(what, str):
+            checks.append(Check(name=what, state="failed", text=text))
+        else:
+            arguments |= what
+    return state_of(checks, **arguments)
+
+
+def test_all_pairs_of_findings_are_tried() -> None:
+    assert (len(PAIRS), len(WITH_AN_END), len(TWO_ENDS)) == (15, 30, 10)
+
+
+@pytest.mark.parametrize("name", FINDINGS)
+def test_one_finding_alone_gives_its_state(name) -> None:
+    _, state, text = FINDINGS[name]
+    found, why = judged(name)
+    assert found == state
+    assert text in why
+    assert judged() == ("ok", "")
+
+
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+def test_graver_finding_gives_the_state_and_both_are_told(first, second) -> None:
+    found, why = judged(second, first)
+    expected = (second,) if (first, second) == EXCUSED else (first, second)
+    assert found == FINDINGS[expected[0]][1]
+    assert all(FINDINGS[name][2] in why for name in expected)
+
+
+@pytest.mark.parametrize(("end", "finding"), WITH_AN_END)
+def test_load_without_an_end_tells_wrong_counts_only(end, finding) -> None:
+    """What is known of the client or of a queue describes a whole load; a wrong count stays wrong."""
+    found, why = judged(end, finding)
+    assert found == ENDS[end][1]
+    assert ENDS[end][2] in why
+    assert (FINDINGS[finding][2] in why) == (finding == "wrong count")
+
+
+@pytest.mark.parametrize(("first", "second"), TWO_ENDS)
+def test_first_end_of_two_is_told(first, second) -> None:
+    found, why = judged(second, first)
+    assert (found, ENDS[first][2] in why) == (ENDS[first][1], True)
+
+
+def test_all_findings_together_are_told() -> None:
+    found, why = judged(*(name for name in FINDINGS if name != "client's limit"))
+    assert found == "failed"
+    assert all(text in why for name, (_, _, text) in FINDINGS.items() if name != "client's limit")
+
+
+def test_clients_own_failures_do_not_excuse_a_wrong_count() -> None:
+    failures = {"failures": {"client": 13}, "client_limits": ["it lagged"]}
+    arguments: dict[str, Any] = {"interrupted": False, "requests": 100, "examples": {}, "queueing": "", **failures}
+    apart = Check(name="failures_apart", state="failed", text="13 of 100 requests failed")
+    wrong = Check(name="counters", state="failed", text="server and client disagree")
+    assert state_of([apart], **arguments)[0] == "client_limited"
+    found, why = state_of([apart, wrong], **arguments)
+    assert found == "failed"
+    assert "server and client disagree" in why
+    assert "the client fell short, too: it lagged" in why
