@@ -19,6 +19,7 @@ import httptools
 
 from bezel.bench.client.loop import ARRIVES, ENDS, READ, WRITE, Loop
 from bezel.bench.client.response_buffer import ResponseBuffer
+from bezel.bench.result.no_response import LONGEST, NotHttpError
 
 if TYPE_CHECKING:
     from bezel.bench.client.route import Route
@@ -64,7 +65,7 @@ class Owner(Protocol):
         Args:
             answer: The part of the response that arrived; its connection is closed.
             begun: Whether any byte arrived.
-            error: The error of the system, TLS or the HTTP parser; None where the server just closed.
+            error: The error of the system or TLS, or `NotHttpError`; None where the server just closed.
         """
 
 
@@ -315,7 +316,7 @@ class Connection:
             # Raised by a callback on this side, not by the parser.
             raise (error.__context__ or error) from None
         except httptools.HttpParserError as error:
-            wrong = error
+            wrong = NotHttpError(str(error), bytes(data[:LONGEST]))
         if self._bodies:
             self._take()
             # (Bytes decrypted by TLS are in another buffer, and go through the parser.)

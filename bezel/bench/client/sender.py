@@ -16,8 +16,6 @@ from pathlib import Path
 from time import monotonic_ns
 from typing import Final
 
-import httptools
-
 from bezel.bench.client.connection import Connection
 from bezel.bench.client.loop import Loop
 from bezel.bench.client.pool import Pool, allow_files
@@ -38,10 +36,10 @@ from bezel.bench.load.plan import (
     is_closed,
 )
 from bezel.bench.result import sample as kinds
-from bezel.bench.result.failures import of_connecting, short
+from bezel.bench.result.failures import of_broken, of_connecting, unconnected
 from bezel.bench.result.sample import ClientHealth, Measured, Sample
 from bezel.bench.result.spill import Spill
-from bezel.errors import Problem, UserError
+from bezel.errors import UserError
 
 _SECOND: Final = 1_000_000_000
 _OK: Final = 200
@@ -125,10 +123,7 @@ class Sender:
         self._pool.fill(wanted)
         self._loop.run(lambda: self._pool.filled or self._interrupted)
         if not self._pool.made and self._pool.error:
-            _, text = of_connecting(self._pool.error)
-            consequence = f"the server accepts no connection ({text}), so nothing can be measured."
-            repair = "check the address, and that the server runs."
-            raise UserError(Problem("--url", self._load.target.url, consequence, repair))
+            raise UserError(unconnected(self._load.target.url, self._pool.error))
 
     def send(self, began: int) -> Measured:
         """Send the load from an instant (ns) on, wait for every response, and return the measurement."""
@@ -231,16 +226,8 @@ class Sender:
     def broken(self, answer: ResponseBuffer, *, begun: bool, error: Exception | None) -> None:
         """The connection ended before the response did."""
         del self._asking[answer]
-        if isinstance(error, httptools.HttpParserError):
-            answer.failure = (kinds.BAD_JSON, f"the response is not HTTP: {short(str(error))}")
-        elif not begun:
-            answer.failure = (
-                (kinds.RESET, short(str(error)))
-                if error
-                else (kinds.NO_ANSWER, "the server closed the connection without an answer")
-            )
-        elif not answer.sample.status:
-            answer.failure = (kinds.TRUNCATED, "the connection closed inside the answer's head")
+        if failure := of_broken(error, begun=begun, status=answer.sample.status):
+            answer.failure = failure
         else:
             answer.cut = True
         if begun:

@@ -7,6 +7,8 @@ from typing import Any, Final
 import orjson
 
 from bezel.bench.result import sample as kinds
+from bezel.bench.result.no_response import NotHttpError, of_bytes, of_error
+from bezel.errors import Problem
 from bezel.front.refusals import is_page, page_words
 
 FAILED_SHARE: Final = 0.01
@@ -31,13 +33,39 @@ def of_status(status: int) -> str:
 
 def of_connecting(error: OSError) -> tuple[str, str]:
     """Return kind and text of a failure to connect."""
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return kinds.REFUSED, (
-            f"the certificate is not trusted: {error.verify_message}. Give the authority's certificate as the CA file"
-        )
     if error.errno in _OWN and not isinstance(error, ssl.SSLError):
         return kinds.CLIENT, _OWN[error.errno]
+    if isinstance(error, ssl.SSLError):
+        return kinds.REFUSED, short(str(of_error(error)))
     return kinds.REFUSED, short(error.strerror or str(error))
+
+
+def of_broken(error: Exception | None, *, begun: bool, status: int) -> tuple[str, str] | None:
+    """Return kind and text of a connection's end before a response's; None where a response's body was cut.
+
+    Args:
+        error: The error of the system or TLS, or `NotHttpError`; None where the server just closed.
+        begun: Whether any byte arrived.
+        status: The HTTP status; 0 before it arrived.
+    """
+    if isinstance(error, NotHttpError):
+        return kinds.BAD_JSON, short(f"the response is not HTTP: {error}" if status else str(of_bytes(error.data)))
+    if not begun and error is None:
+        return kinds.NO_ANSWER, "the server closed the connection without an answer"
+    if not begun:
+        return kinds.RESET, short(str(of_error(error) if isinstance(error, ssl.SSLError) else error))
+    return None if status else (kinds.TRUNCATED, "the connection closed inside the answer's head")
+
+
+def unconnected(url: str, error: OSError) -> Problem:
+    """Return the problem of a server to which no connection could be made."""
+    kind, text = of_connecting(error)
+    no_response = of_error(error)
+    if kind == kinds.CLIENT or not no_response.reached:
+        reason, repair = f"the server accepts no connection ({text})", "check the address, and that the server runs."
+    else:
+        reason, repair = no_response.reason, no_response.repair
+    return Problem("--url", url, f"{reason}, so nothing can be measured.", repair)
 
 
 def short(text: str) -> str:

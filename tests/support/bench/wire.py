@@ -170,8 +170,10 @@ def send(url: str, requests: int | None = 1, pattern: Pattern | None = None, **o
     return run_load(load(url, requests, pattern, **others), bodies, headers, lambda _: None)
 
 
-def certificate(folder: Path, *, name: str = "127.0.0.1") -> tuple[ssl.SSLContext, str]:
-    """A server's context with a certificate that only its own file vouches for, and that file."""
+def certificate(
+    folder: Path, *, name: str = "127.0.0.1", days: tuple[int, int] = (-1, 1)
+) -> tuple[ssl.SSLContext, str]:
+    """A server's context with a certificate that only its own file vouches for, and that file; valid from and to."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -186,8 +188,8 @@ def certificate(folder: Path, *, name: str = "127.0.0.1") -> tuple[ssl.SSLContex
         .issuer_name(who)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - dt.timedelta(days=1))
-        .not_valid_after(now + dt.timedelta(days=1))
+        .not_valid_before(now + dt.timedelta(days=days[0]))
+        .not_valid_after(now + dt.timedelta(days=days[1]))
         .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(name))]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(key, hashes.SHA256())

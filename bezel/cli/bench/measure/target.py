@@ -9,10 +9,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
+from urllib.parse import urlsplit
 
 from bezel.bench.client.auth_headers import Fetched, RenewedHeaders
 from bezel.bench.load.plan import Target, TokenSource
 from bezel.bench.load.plan_rules import target_problems
+from bezel.bench.result.no_response import NoResponse, of_refusal
 from bezel.bench.server.http_probe import Ask, asker
 from bezel.cli.bench.measure.own_headers import AUTHORIZATION, IDENTITY_BESIDE_A_KEY, own_headers
 from bezel.errors import Problem, UserError
@@ -162,11 +164,27 @@ def _section(settings: Mapping[str, object], name: str) -> Mapping[str, Any]:
 def _served(ask: Ask, url: str) -> str:
     """The first id that the server lists."""
     response = ask("/v1/models", None)
-    if not response.status:
-        reason = response.body.decode(errors="replace")
-        raise UserError(Problem("--url", url, f"no server responds there: {reason}.", "start the server first."))
+    if no_response := response.no_response or of_refusal(response.status, response.text):
+        raise UserError(_unanswered(url, no_response))
     match response.json().get("data"):
         case [{"id": str(name)}, *_]:
             return name
+    if response.location:
+        consequence = f"{url}/v1/models redirects to {response.location[:200]}, and no redirection is followed."
+        repair = "give the address of the server itself; if a sign-in page is there, --header carries its credentials."
+        raise UserError(Problem("--url", url, consequence, repair))
     consequence = f"{url}/v1/models names no model ({response.refusal()})."
     raise UserError(Problem("--url", url, consequence, "add --model, or correct the address."))
+
+
+def _unanswered(url: str, found: NoResponse) -> Problem:
+    """The problem of a server that gave no response; where nothing listens, with the proxy that is not used."""
+    if found.reached:
+        return Problem("--url", url, f"{found.reason}.", found.repair)
+    from urllib.request import getproxies, proxy_bypass  # loads much, which a measurement does not need
+
+    parts, repair = urlsplit(url), found.repair
+    if parts.scheme in getproxies() and not proxy_bypass(parts.hostname or ""):
+        variable = f"{parts.scheme.upper()}_PROXY"
+        repair = f"{repair.rstrip('.')}; {variable} is set, but this client connects directly, without a proxy."
+    return Problem("--url", url, f"no server responds there: {found.reason}.", repair)
