@@ -176,6 +176,21 @@ def _shown_names(spec: Spec, operation: str) -> dict[str, str] | None:
     return next((names for names in found if names is not None), None)
 
 
+def defaults_of(*command: str) -> dict[str, Any]:
+    """Each default of the arguments of a command, given by its words, by the name of the argument's value."""
+    spec = _commands()
+    for word in command:
+        spec = spec["commands"][word]
+    tables = (_commands()["tables"][name]["arguments"] for name in spec.get("options", ()))
+    return {
+        keys.get("dest", name.lstrip("-").replace("-", "_")): keys.get(
+            "default", False if keys.get("action") == "store_true" else None
+        )
+        for arguments in (spec.get("arguments", {}), *tables)
+        for name, keys in arguments.items()
+    }
+
+
 def _metavar(name: str, keys: Spec) -> str:
     return str(keys.get("metavar", name.upper()))
 

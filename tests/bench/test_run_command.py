@@ -144,15 +144,8 @@ def test_an_identity_token_is_sent_unless_anybody_may_ask(
     [
         (["--url", "http://127.0.0.1:9", "--public"], "--url = http://127.0.0.1:9\n   no server responds there"),
         (["--url", "http://127.0.0.1:9", "--public", "--model", "m"], "accepts no connection"),
-        (["--url", "127.0.0.1:8000"], "not an http(s) address"),
-        (["--url", "http://["], "not an http(s) address"),
         (["--url", "https://127.0.0.1:9", "--public", "--ca-file", "none.pem"], "--ca-file = none.pem"),
         (["--url", "http://203.0.113.7:80", "--model", "m"], "a token sent to this address could be read"),
-        (["--url", "http://127.0.0.1:9", "--public", "--model", "m", "--repeats", "0"], "--repeats = 0\n"),
-        (
-            ["--url", "http://127.0.0.1:9", "--public", "--model", "m", "--slo", "speed=3"],
-            "--slo = speed=3\n   expected a limit",
-        ),
         (
             ["--url", "http://127.0.0.1:9", "--public", "--model", "m", "--out", "none/r.json"],
             "folder does not exist",
@@ -182,12 +175,8 @@ def test_a_user_s_mistake_is_reported_in_a_sentence(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["goodput", "--slo", "ttft_p50=1s", "--runs", "0"], "--runs = 0\n   nothing would be measured"),
-        (["goodput", "--slo", "ttft_p50=1s", "--users", "5"], "--users = 5\n   expected a range of loads"),
-        (["goodput", "--slo", "ttft_p50=1s", "--rate", "x:y"], "--rate = x:y\n   expected a range of loads"),
         (["goodput", "--slo", "ttft_p50=1s", "--out", "/"], "--out = /\n   the result would be lost"),
         (["sweep", "--out", "/"], "--out = /\n   the result would be lost"),
-        (["sweep", "--out", "r.json", "--share", "0"], "--share = 0\n   expected a percentage"),
         (["sweep", "--out", "r.json"], "--url = http://127.0.0.1:9\n   no server responds there"),
     ],
 )
@@ -282,7 +271,7 @@ def test_a_warm_up_is_sent_first_with_other_words_and_counts_in_no_figure(server
     main(["bench", "run", *given, "--repeats", "2", "--out", str(out)])
     result = read_result(out)
     assert [cell.requests for cell in result.cells] == [8, 8]
-    assert "5 warm-up requests were sent before the load, and count in no figure" in result.notes
+    assert "5 warm-up requests sent before the load, counted in no figure" in result.notes
     bodies = [call.body for call in server.calls if call.path == "/v1/chat/completions"]
     assert len(bodies) == 5 + 8 + 8
     assert len({str(body) for body in bodies}) == 21

@@ -26,6 +26,7 @@ _STAGES = {"users": "--user-stages", "rate": "--rate-stages"}
 _LONGEST_AUDIO = 600.0
 _NOTHING = "no request would be sent."
 _ONE_OR_MORE = "give 1 or more."
+_OWN_FIELDS = frozenset({"messages", "prompt", "input", "query", "documents", "model"})
 _ADDRESS = "give an address, e.g. http://127.0.0.1:8000."
 
 
@@ -56,6 +57,7 @@ def problems(load: Load) -> list[Problem]:
         *_crowd_problems(load),
         *_media_problems(load),
         *_computing_problems(load),
+        *_body_problems(load),
     ]
 
 
@@ -125,6 +127,17 @@ def _computing_problems(load: Load) -> Iterator[Problem]:
         yield Problem("--endpoint", endpoint, consequence, repair)
     if endpoint == "rerank" and plan.kind != "unique":
         yield Problem("--endpoint", endpoint, "it ranks generated texts of one length.", "leave out other prompts.")
+
+
+def _body_problems(load: Load) -> Iterator[Problem]:
+    """Yield fields of --extra-body that this client sets itself, and counts of tokens that are none."""
+    for name in _OWN_FIELDS.intersection(load.extra_body):
+        yield Problem("--extra-body", name, "the client writes this field of every request.", "leave it out.")
+    for name in ("max_tokens", "max_completion_tokens"):
+        value = load.extra_body.get(name, 1)
+        if type(value) is not int or value < 1:
+            consequence = f"{name} is the number of tokens that each response is checked for."
+            yield Problem("--extra-body", f"{name}: {value}", consequence, "give 1 or more.")
 
 
 def target_problems(target: Target) -> list[Problem]:

@@ -24,8 +24,9 @@ from bezel.bench.sweep.budget import notes
 from bezel.bench.sweep.cell_request import CellRequest
 from bezel.bench.sweep.journal import Server
 from bezel.bench.sweep.run_once import INTERRUPTED, Once
-from bezel.cli.bench.measure.cell_runner import Variant, measuring
-from bezel.cli.bench.measure.checkpoint import ResultFiles, amounts, check_out, finish, limits_of
+from bezel.cli.bench.measure.cell_runner import Variant, load_of, measuring
+from bezel.cli.bench.measure.checkpoint import ResultFiles, amounts, check_limits, check_out, finish, limits_of
+from bezel.cli.bench.measure.usage import as_usage, check_options, draft_target
 from bezel.cli.bench.measure.variants import variants_of
 from bezel.cli.bench.render.status_line import Line
 from bezel.cli.bench.render.tables import search_text
@@ -43,16 +44,9 @@ def run(project: Project, options: argparse.Namespace) -> int:
     Raises:
         UserError: Nothing can be compared.
     """
+    servers, plan = plan_of(options)
+    request = plan.request
     check_out(options.out, force=options.force)
-    request = CellRequest(
-        options.input_tokens,
-        options.output_tokens,
-        options.requests or 10 * options.users,
-        users=options.users,
-        seed=options.seed,
-    )
-    servers = servers_of(options)
-    plan = checked(Comparison(tuple(servers), request, options.rounds))
     show, files = Line(sys.stderr), ResultFiles(options.out, force=options.force)
     try:
         variants = variants_of(project, options, servers, request, show)
@@ -89,6 +83,30 @@ def run(project: Project, options: argparse.Namespace) -> int:
     if compared.ended == INTERRUPTED:
         return ending_signals.INTERRUPTED
     return 1 if unknown or compared.unmeasured else 0
+
+
+def plan_of(options: argparse.Namespace) -> tuple[dict[str, str], Comparison]:
+    """The servers and the comparison that the options describe.
+
+    Raises:
+        OptionsError: They are wrong, or no difference could be shown.
+        LoadError: A turn cannot be sent.
+    """
+    check_options(options)
+    with as_usage():
+        servers = servers_of(options)
+        request = CellRequest(
+            options.input_tokens,
+            options.output_tokens,
+            10 * options.users if options.requests is None else options.requests,
+            users=options.users,
+            seed=options.seed,
+        )
+        plan = checked(Comparison(tuple(servers), request, options.rounds))
+        check_limits(options, stacks=any("://" not in server for server in servers.values()))
+        for server in servers.values():
+            load_of(request, options, draft_target(options, server if "://" in server else None))
+    return servers, plan
 
 
 def _result(plan: Comparison, servers: Mapping[str, str], compared: Compared, once: Once) -> Result:

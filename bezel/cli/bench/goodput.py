@@ -4,6 +4,7 @@ Leaves out the search (`bezel.bench.sweep.goodput`) and how a load is measured (
 """
 
 import argparse
+import math
 import re
 import sys
 import time
@@ -16,9 +17,18 @@ from bezel.bench.sweep.budget import notes
 from bezel.bench.sweep.cell_request import CellRequest
 from bezel.bench.sweep.goodput import Search, conclude, levels, search
 from bezel.bench.sweep.run_once import INTERRUPTED, Once
-from bezel.cli.bench.measure.cell_runner import Variant, measuring, variant_of
-from bezel.cli.bench.measure.checkpoint import ResultFiles, amounts, check_out, finish, limits_of, settings_of
+from bezel.cli.bench.measure.cell_runner import Variant, load_of, measuring, variant_of
+from bezel.cli.bench.measure.checkpoint import (
+    ResultFiles,
+    amounts,
+    check_limits,
+    check_out,
+    finish,
+    limits_of,
+    settings_of,
+)
 from bezel.cli.bench.measure.target import reach
+from bezel.cli.bench.measure.usage import as_usage, check_options, draft_target
 from bezel.cli.bench.render.status_line import Line
 from bezel.cli.bench.render.tables import search_text
 from bezel.errors import Problem, UserError
@@ -38,8 +48,12 @@ def run(project: Project, options: argparse.Namespace) -> int:
     Raises:
         UserError: Nothing can be measured.
     """
+    check_options(options)
+    with as_usage():
+        plan, slos = plan_of(options)
+        check_limits(options)
+        load_of(plan.at(0, 0), options, draft_target(options))
     check_out(options.out, force=options.force)
-    plan, slos = plan_of(options)
     reached = reach(project, options)
     show, files = Line(sys.stderr), ResultFiles(options.out, force=options.force)
     try:
@@ -99,11 +113,17 @@ def plan_of(options: argparse.Namespace) -> tuple[Search, list[Slo]]:
         if match is None or float(match[3]) <= 0:
             repair = "write ttft, ttfc, tpot or e2e, then _mean, _p50, _p90 or _p99, then =LIMIT: ttft_p99=500ms."
             raise UserError(Problem("--slo", text, "expected a limit.", repair))
+        if f"{match[1]}_{match[2]}" in limits:
+            raise UserError(Problem("--slo", text, "the figure is limited twice, and one would be lost.", "give one."))
         milliseconds = float(match[3]) * (1000 if match[4] == "s" else 1)
         limits[f"{match[1]}_{match[2]}"] = milliseconds
-        slos[match[1]] = Slo(metric=match[1], limit_ms=milliseconds)
+        # A single request has no percentile: the widest of a figure's limits holds for it.
+        widest = max(milliseconds, slos[match[1]].limit_ms if match[1] in slos else 0.0)
+        slos[match[1]] = Slo(metric=match[1], limit_ms=widest)
         requests = max(requests, _MIN_REQUESTS[match[2]])
     by_rate = options.rate is not None
+    if not 0 < options.seconds < math.inf:
+        raise UserError(Problem("--seconds", f"{options.seconds:g}", "a load needs some time.", "give more than 0."))
     if options.runs < 1:
         raise UserError(Problem("--runs", options.runs, "nothing would be measured.", "give 1 or more."))
     option, text = ("--rate", options.rate) if by_rate else ("--users", options.users or "1:256")

@@ -14,8 +14,11 @@ from bezel.bench.load.plan import Bodies, Load, Replay, Staged, TokenSource, is_
 from bezel.bench.result.document import Result
 from bezel.bench.result.records import Client
 from bezel.bench.result.sample import Measured
+from bezel.bench.sweep.wording import counted
 from bezel.bench_jobs.job_runner import CPU, MEMORY_GIB, Fleet, send_by_tasks
 from bezel.catalog import Price, price
+from bezel.cli.bench.measure.usage import as_usage
+from bezel.cli.bench.run import plan_of, warm_up_of
 from bezel.cli.bench.run import run as run_load
 from bezel.console import note
 from bezel.errors import Problem, UserError
@@ -28,9 +31,15 @@ def run(project: Project, options: argparse.Namespace) -> int:
     Raises:
         UserError: Nothing could be measured, or something could not be deleted; the text says what.
     """
-    fleet = _fleet(options)
+    with as_usage():
+        fleet = _fleet(options)
+    sender = _ByTasks(fleet)
+    load, _ = plan_of(options)
+    with as_usage():
+        for planned in (load, *([warm_up_of(load, options.warmup)] if options.warmup else [])):
+            sender.check(planned)
     note(f"  {_cost(fleet)}")
-    return run_load(project, options, _ByTasks(fleet))
+    return run_load(project, options, sender)
 
 
 class _ByTasks:
@@ -44,9 +53,23 @@ class _ByTasks:
     def send(self, load: Load, bodies: Bodies, headers: TokenSource, show: Callable[[str], None]) -> Measured:
         """Do what `bezel.bench.client.load_engine.run_load` does; the tasks make bodies and headers themselves."""
         del bodies, headers
+        self.check(load)
+        merged = send_by_tasks(load, self._fleet, show)
+        self._notes |= dict.fromkeys(merged.notes)
+        self._by = merged.by
+        return merged.measured
+
+    def check(self, load: Load) -> None:
+        """Refuse a load that the tasks cannot share, or that may last longer than their job.
+
+        Raises:
+            UserError: It is one.
+        """
         if is_closed(load.pattern) and (users := len(user_windows(load))) < self._fleet.tasks:
-            consequence = f"with {users} users some tasks would send nothing."
-            raise UserError(Problem("--tasks", self._fleet.tasks, consequence, f"give {users} tasks or fewer."))
+            consequence = f"with {counted(users, 'users')} some tasks would send nothing."
+            raise UserError(
+                Problem("--tasks", self._fleet.tasks, consequence, f"give {counted(users, 'tasks')} or fewer.")
+            )
         needed = self._fleet.ready_seconds + _longest(load) + load.deadline_seconds
         if self._fleet.seconds < needed:
             consequence = (
@@ -55,10 +78,6 @@ class _ByTasks:
             )
             repair = f"give {needed:g} or more, or lower --ready-seconds or --deadline."
             raise UserError(Problem("--job-seconds", f"{self._fleet.seconds:g}", consequence, repair))
-        merged = send_by_tasks(load, self._fleet, show)
-        self._notes |= dict.fromkeys(merged.notes)
-        self._by = merged.by
-        return merged.measured
 
     def described(self, result: Result) -> Result:
         """Return the result with the tasks as its client."""

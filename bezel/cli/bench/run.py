@@ -10,6 +10,7 @@ import functools
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
@@ -25,11 +26,13 @@ from bezel.bench.result.document import Cell, Finding, Result, Slo
 from bezel.bench.result.sample import Measured
 from bezel.bench.sweep.journal import Ledger, Taken
 from bezel.bench.sweep.second_try import is_disturbed
+from bezel.bench.sweep.wording import counted
 from bezel.cli.bench.measure.checkpoint import ResultFiles, check_out, finish
 from bezel.cli.bench.measure.killed_run import attempted, keep_killed
 from bezel.cli.bench.measure.load_options import load_of
 from bezel.cli.bench.measure.manifest import view
 from bezel.cli.bench.measure.target import TargetConnection, reach, renewals
+from bezel.cli.bench.measure.usage import as_usage, check_options, check_prompts, draft_target
 from bezel.cli.bench.render.status_line import Line
 from bezel.cli.bench.render.tables import run_text
 from bezel.errors import Problem, UserError, one_line
@@ -68,16 +71,10 @@ def run(project: Project, options: argparse.Namespace, sender: LoadSender | None
     Raises:
         UserError: Nothing could be measured.
     """
-    slos = [_slo(text) for text in options.slo]
-    if options.warmup < 0:
-        raise UserError(
-            Problem("--warmup", options.warmup, "no such number of requests can be sent.", "give 0 or more.")
-        )
-    if options.repeats < 1:
-        raise UserError(Problem("--repeats", options.repeats, "nothing would be measured.", "give 1 or more."))
+    planned, slos = plan_of(options)
     check_out(options.out, force=options.force)
     reached = reach(project, options)
-    load = load_of(options, reached.target)
+    load = replace(planned, target=reached.target)
     show, files = Line(sys.stderr), ResultFiles(options.out, force=options.force)
     with files.ledger(_settings(load, options)) as ledger:
         # Cells of an earlier process used the prompts of that process.
@@ -97,6 +94,28 @@ def run(project: Project, options: argparse.Namespace, sender: LoadSender | None
     if any(cell.client and cell.client.interrupted for cell in result.cells):
         return ending_signals.INTERRUPTED
     return 0 if not early and all(cell.state == "ok" for cell in result.cells) else 1
+
+
+def plan_of(options: argparse.Namespace) -> tuple[Load, list[Slo]]:
+    """The load that the options describe, for a server that is not asked yet, and its limits.
+
+    Raises:
+        OptionsError: The options are wrong.
+        LoadError: The load cannot be sent.
+    """
+    check_options(options)
+    with as_usage():
+        slos = [_slo(text) for text in options.slo]
+        if twice := [name for name, count in Counter(slo.metric for slo in slos).items() if count > 1]:
+            raise UserError(Problem("--slo", twice[0], "it is limited twice, and one would be lost.", "give one."))
+        if options.warmup < 0:
+            consequence = "no such number of requests can be sent."
+            raise UserError(Problem("--warmup", options.warmup, consequence, "give 0 or more."))
+        if options.repeats < 1:
+            raise UserError(Problem("--repeats", options.repeats, "nothing would be measured.", "give 1 or more."))
+        load = load_of(options, draft_target(options))
+    check_prompts(load)
+    return load, slos
 
 
 def _measure(
@@ -172,6 +191,15 @@ def _measure(
     return sender.described(result) if sender else result, bool(ended)
 
 
+def warm_up_of(load: Load, requests: int) -> Load:
+    """The load of a warm-up: like the load, with prompts of its own."""
+    users = load.pattern.users if isinstance(load.pattern, Closed) else _WARM_USERS
+    # Other words: warm-up prompts are in no cache that the load could use.
+    prompts = replace(load.prompts, run=f"{load.prompts.run}/warmup")
+    stop, pattern = Stop(requests=requests), Closed(min(users, requests))
+    return replace(load, pattern=pattern, stop=stop, prompts=prompts, ramp_seconds=0.0, think_seconds=0.0)
+
+
 def _warm_up(
     load: Load,
     requests: int,
@@ -185,16 +213,12 @@ def _warm_up(
     Raises:
         UserError: They cannot be sent.
     """
-    show(f"warms the server up with {requests} requests")
-    users = load.pattern.users if isinstance(load.pattern, Closed) else _WARM_USERS
-    # Other words: warm-up prompts are in no cache that the load could use.
-    prompts = replace(load.prompts, run=f"{load.prompts.run}/warmup")
-    stop, pattern = Stop(requests=requests), Closed(min(users, requests))
-    warm = replace(load, pattern=pattern, stop=stop, prompts=prompts, ramp_seconds=0.0, think_seconds=0.0)
+    show(f"warms the server up with {counted(requests, 'requests')}")
+    warm = warm_up_of(load, requests)
     bodies = make_prompts(warm, reached.ask, vocabulary).bodies
     measured = (sender.send if sender else run_load)(warm, bodies, reached.headers, show)
     failed = sum(bool(sample.failure) for sample in measured.samples)
-    note = f"{len(measured.samples)} warm-up requests were sent before the load, and count in no figure"
+    note = f"{counted(len(measured.samples), 'warm-up requests')} sent before the load, counted in no figure"
     return f"{note}; {failed} of them failed" if failed else note
 
 

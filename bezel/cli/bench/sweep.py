@@ -17,9 +17,25 @@ from bezel.bench.sweep.grid import CONTEXTS, USERS, Bounds, Grid, refusals
 from bezel.bench.sweep.run import Ended, Progress, Sweep, run_sweep
 from bezel.bench.sweep.run_once import INTERRUPTED
 from bezel.bench.sweep.summarize import conclude
-from bezel.cli.bench.measure.cell_runner import Variant, infeasible_contexts, measuring, numbers, variant_of
-from bezel.cli.bench.measure.checkpoint import ResultFiles, amount, check_out, finish, limits_of, settings_of
+from bezel.cli.bench.measure.cell_runner import (
+    Variant,
+    infeasible_contexts,
+    load_of,
+    measuring,
+    numbers,
+    variant_of,
+)
+from bezel.cli.bench.measure.checkpoint import (
+    ResultFiles,
+    amount,
+    check_limits,
+    check_out,
+    finish,
+    limits_of,
+    settings_of,
+)
 from bezel.cli.bench.measure.target import reach
+from bezel.cli.bench.measure.usage import as_usage, check_options, draft_target
 from bezel.cli.bench.render.status_line import Line
 from bezel.cli.bench.render.tables import grid_text
 from bezel.errors import Problem, UserError
@@ -34,11 +50,8 @@ def run(project: Project, options: argparse.Namespace) -> int:
     Raises:
         UserError: Nothing can be measured, or the journal is of another sweep.
     """
+    grid = grid_of(options)
     check_out(options.out, force=options.force)
-    if not 0 < options.share <= 100:
-        problem = Problem("--share", f"{options.share:g}", "expected a percentage.", "give more than 0, up to 100.")
-        raise UserError(problem)
-    grid = _grid(options)
     reached = reach(project, options)
     show, files = Line(sys.stderr), ResultFiles(options.out, force=options.force)
     try:
@@ -55,6 +68,24 @@ def run(project: Project, options: argparse.Namespace) -> int:
         files.print_continuation()
         return ending_signals.INTERRUPTED if ended.reason == INTERRUPTED else 1
     return 0 if any(cell.state == "ok" for cell in result.cells) else 1
+
+
+def grid_of(options: argparse.Namespace) -> Grid:
+    """The grid that the options describe.
+
+    Raises:
+        OptionsError: They are wrong.
+        LoadError: A cell of it cannot be sent.
+    """
+    check_options(options)
+    with as_usage():
+        if not 0 < options.share <= 100:
+            problem = Problem("--share", f"{options.share:g}", "expected a percentage.", "give more than 0, up to 100.")
+            raise UserError(problem)
+        grid = _grid(options)
+        check_limits(options)
+        load_of(grid.request((0, 0)), options, draft_target(options))
+    return grid
 
 
 def _grid(options: argparse.Namespace) -> Grid:

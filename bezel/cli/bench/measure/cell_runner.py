@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from bezel.bench.cell.cell import MeasuredCell, measure_load
 from bezel.bench.cell.plan import ServerView
-from bezel.bench.load.plan import Closed, Load, Poisson, PromptPlan, Stop
+from bezel.bench.load.plan import Closed, Load, Poisson, PromptPlan, Stop, Target
 from bezel.bench.load.plan_rules import checked
 from bezel.bench.prompts.prompts import learn, make_prompts
 from bezel.bench.prompts.token_calibration import Vocabulary
@@ -46,10 +46,10 @@ def variant_of(
     """The variant of a reached server; `request` is any of its cells."""
     show("reads the server's manifest, and calibrates its token counts")
     server = view(project, options, reached, title=f"{reached.target.model}: {title}")
-    return Variant(reached, server, learn(load_of(request, options, reached), reached.ask))
+    return Variant(reached, server, learn(load_of(request, options, reached.target), reached.ask))
 
 
-def load_of(request: CellRequest, options: argparse.Namespace, reached: TargetConnection) -> Load:
+def load_of(request: CellRequest, options: argparse.Namespace, target: Target) -> Load:
     """The load of a cell.
 
     Raises:
@@ -58,7 +58,7 @@ def load_of(request: CellRequest, options: argparse.Namespace, reached: TargetCo
     seconds = request.deadline_seconds
     return checked(
         Load(
-            reached.target,
+            target,
             Closed(request.users or 1) if request.rate is None else Poisson(request.rate),
             Stop(request.requests, seconds),
             PromptPlan(
@@ -101,7 +101,7 @@ def measuring(
             request = replace(request, deadline_seconds=max(_MIN_SECONDS, left))
         measured, notes = measure_load(
             request.id,
-            load_of(request, options, variant.reached),
+            load_of(request, options, variant.reached.target),
             variant.server,
             variant.reached.headers,
             show,
@@ -122,7 +122,7 @@ def infeasible_contexts(cells: Iterable[CellRequest], options: argparse.Namespac
     """Return contexts without possible prompts, with reasons: from the shortest up to the first possible one."""
     reasons: dict[int, str] = {}
     for cell in sorted(cells, key=lambda cell: cell.context_tokens):
-        load = load_of(replace(cell, deadline_seconds=None), options, variant.reached)
+        load = load_of(replace(cell, deadline_seconds=None), options, variant.reached.target)
         try:
             make_prompts(load, variant.reached.ask, variant.vocabulary)
         except UserError as error:

@@ -49,6 +49,20 @@ def limits_of(options: argparse.Namespace, usd_per_hour: float | None) -> Limits
     return Limits(seconds=None if minutes is None else minutes * 60, usd=usd, usd_per_hour=usd_per_hour)
 
 
+def check_limits(options: argparse.Namespace, *, stacks: bool | None = None) -> None:
+    """Refuse limits that cannot be kept, as far as this shows before the server's price is known.
+
+    Args:
+        options: The options.
+        stacks: Whether a stack's plan may have the price; by default, whether the options name one.
+
+    Raises:
+        UserError: One of them cannot.
+    """
+    has_plan = bool(options.stack) if stacks is None else stacks
+    limits_of(options, 0.0 if has_plan else options.usd_per_hour)
+
+
 def amount(seconds: float, limits: Limits) -> str:
     """Format a time and its cost."""
     usd = limits.cost(seconds)

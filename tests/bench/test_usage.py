@@ -1,0 +1,287 @@
+"""Options of every `bezel bench` command: each has an effect or is refused, before a server is asked."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bezel.cli.argparser import COMMANDS, defaults_of
+from bezel.cli.bench.measure.usage import RULES
+from bezel.cli.main import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Nothing listens there: who gets as far as a server is told so, with exit code 1.
+ADDRESS = "http://127.0.0.1:9"
+URL = ["--url", ADDRESS, "--public"]
+JOB = [
+    *("--tasks", "1", "--bucket", "b", "--job-region", "us-east4", "--project", "my-project-1"),
+    *("--image", "r/i@sha256:1", "--service-account", "a@my-project-1.iam.gserviceaccount.com"),
+]
+BASE = {
+    "run": URL,
+    "job": [*URL, *JOB],
+    "sweep": [*URL, "--out", "OUT"],
+    "goodput": [*URL, "--slo", "e2e_p50=1s"],
+    "ab": ["--arm", f"a={ADDRESS}", "--arm", "b=http://127.0.0.1:19", "--public"],
+}
+START = ["--vary", "x=1,2", "--start", "exit 3", "--url", ADDRESS]
+
+# Options with an effect in every mode of their command.
+SERVER = "url stack model endpoint public simulated"
+RECORD = "title checkpoint accelerator chips instances concurrency region usd_per_hour"
+LOAD = (
+    "users rate user_stages rate_stages trace requests seconds deadline file extra_body workers warmup repeats out json"
+)
+ALWAYS = {
+    "run": f"{SERVER} {RECORD} {LOAD}",
+    "job": (
+        f"{SERVER} {RECORD} {LOAD} tasks bucket job_region project ready_seconds job_seconds image service_account"
+    ),
+    "sweep": (
+        f"{SERVER} {RECORD} seed workers deadline json out force contexts users requests_per_user full metric "
+        "max_minutes max_usd api_key_env header"
+    ),
+    "goodput": (
+        f"{SERVER} {RECORD} seed workers deadline json out users rate step runs input_tokens slo max_minutes max_usd "
+        "api_key_env header"
+    ),
+    "ab": (
+        f"{SERVER} {RECORD} seed workers deadline json out arm vary start rounds users requests input_tokens "
+        "max_minutes max_usd api_key_env header"
+    ),
+    "compare": "before after tolerance json",
+    "export": "result format cell out",
+    "report": "results out markdown png json",
+    "audit": "files machine model json strict",
+    "image": "repository",
+    "worker": "place",
+}
+
+# Option, beside what it has no effect, and beside what it has one. FILE is a file of prompts, TRACE one of lengths.
+OF_SERVER = [
+    ("impersonate", "--impersonate a@b.c --public", ""),
+    ("audience", "--audience https://x --public", ""),
+    ("ca_file", "--ca-file CA", ""),
+    ("output_tokens", "--output-tokens 9 --endpoint embeddings", "--output-tokens 19"),
+]
+OF_RUN = [
+    ("force", "--force", "--force --out OUT"),
+    ("ramp", "--ramp 1 --rate 2", "--ramp 1 --users 2"),
+    ("ramp", "--ramp 1 --user-stages 2:1", ""),
+    ("groups", "--groups 2", "--groups 2 --prefix-tokens 20"),
+    ("image_size", "--image-size 8x8", "--image-size 8x8 --images 1"),
+    ("input_tokens", "--input-tokens 9 --input-lengths normal:9,1", "--input-tokens 9"),
+    ("input_tokens", "--input-tokens 9 --file FILE", ""),
+    ("input_tokens", "--input-tokens 9 --trace TRACE", "--input-tokens 9 --trace INSTANTS"),
+    ("output_tokens", "--output-tokens 9 --output-lengths normal:9,1", "--output-tokens 9 --file FILE"),
+    ("output_tokens", "--output-tokens 9 --trace TRACE", "--output-tokens 9 --trace INSTANTS"),
+    ("seed", "--seed 2 --file FILE", "--seed 2 --file FILE --rate 2"),
+    ("seed", "--seed 2 --file FILE --rate 2 --arrivals constant", "--seed 2"),
+    ("run_id", "--run-id x --file FILE", "--run-id x"),
+    # By the rules of a load.
+    ("arrivals", "--arrivals constant", "--arrivals constant --rate 2"),
+    ("burstiness", "--burstiness 2", "--burstiness 2 --rate 2"),
+    ("max_in_flight", "--max-in-flight 2", "--max-in-flight 2 --rate 2"),
+    ("think_time", "--think-time 1 --rate 2", "--think-time 1"),
+    ("answers", "--answers served", "--answers served --turns 2"),
+    ("documents", "--documents 2", "--documents 2 --endpoint rerank"),
+    ("images", "--images 1 --file FILE", "--images 1"),
+    ("images", "--images 1 --endpoint completions", ""),
+    ("audio_seconds", "--audio-seconds 1 --turns 2", "--audio-seconds 1"),
+    ("turns", "--turns 2 --rate 2", "--turns 2"),
+    ("turns", "--turns 2 --file FILE", ""),
+    ("prefix_tokens", "--prefix-tokens 20 --file FILE", "--prefix-tokens 20"),
+    ("prefix_tokens", "--prefix-tokens 20 --turns 2", ""),
+    ("input_lengths", "--input-lengths normal:9,1 --file FILE", "--input-lengths normal:9,1"),
+    ("input_lengths", "--input-lengths normal:9,1 --trace TRACE", ""),
+    ("output_lengths", "--output-lengths normal:9,1 --turns 2", "--output-lengths normal:9,1"),
+    ("output_lengths", "--output-lengths normal:9,1 --endpoint rerank", ""),
+    ("slo", "--slo ttft=5 --endpoint embeddings", "--slo e2e=5 --endpoint embeddings"),
+    ("slo", "--slo ttft=5 --slo ttft=6", "--slo ttft=5 --slo e2e=6"),
+]
+OWN = [("api_key_env", "--api-key-env NONE_SUCH", ""), ("header", "--header a", "--header a:b")]
+ROWS = {
+    "run": [*OF_SERVER, *OF_RUN, *OWN],
+    "job": [*OF_SERVER, *OF_RUN, ("api_key_env", "--api-key-env PATH", ""), ("header", "--header a:b", "")],
+    "sweep": [
+        *OF_SERVER,
+        ("share", "--share 50 --full", "--share 50"),
+        ("metric", "--metric output_tokens_per_second --endpoint rerank", "--metric output_tokens_per_second"),
+        ("max_usd", "--max-usd 1", "--max-usd 1 --usd-per-hour 2"),
+    ],
+    "goodput": [
+        *OF_SERVER,
+        ("force", "--force", "--force --out OUT"),
+        ("seconds", "--seconds 9", "--seconds 9 --rate 1:2"),
+        ("slo", "--slo tpot_p50=1s --endpoint embeddings", "--slo e2e_p99=1s --endpoint embeddings"),
+        ("slo", "--slo e2e_p50=2s", "--slo e2e_mean=2s"),
+    ],
+    "ab": [
+        ("impersonate", "--impersonate a@b.c --public", ""),
+        ("audience", "--audience https://x --public", ""),
+        ("force", "--force", "--force --out OUT"),
+        ("start_seconds", "--start-seconds 9", "START --start-seconds 9"),
+        ("start", "--start x", "START"),
+        ("output_tokens", "--output-tokens 199 --endpoint embeddings", "--output-tokens 199"),
+        ("ca_file", "START --ca-file CA", ""),
+    ],
+}  # fmt: skip
+# Their rules name what they exclude instead.
+NAMED_OTHERWISE = {"turns", "prefix_tokens", "input_lengths", "output_lengths", "images"}
+CASES = [(command, *row) for command, rows in ROWS.items() for row in rows]
+
+# Wrong values, each of an option that one or several commands have.
+OF_ANY = [
+    ("url", "--url 127.0.0.1:8000", "not an http(s) address"),
+    ("url", "--url http://[", "not an http(s) address"),
+    ("chips", "--chips 0", "give 1 or more"),
+    ("instances", "--instances -1", "give 1 or more"),
+    ("concurrency", "--concurrency 0", "give 1 or more"),
+    ("usd_per_hour", "--usd-per-hour -1", "give 0 or more"),
+    ("usd_per_hour", "--usd-per-hour nan", "give 0 or more"),
+    ("deadline", "--deadline 0", "could be complete in time"),
+    ("workers", "--workers 0", ""),
+    ("output_tokens", "--output-tokens 0", ""),
+]
+VALUES = {
+    "run": [
+        *OF_ANY,
+        ("users", "--users 0", "no request would be sent"),
+        ("rate", "--rate 0", "above 0"),
+        ("rate", "--rate nan", "above 0"),
+        ("rate_stages", "--rate-stages 1", "expected a list of stages"),
+        ("user_stages", "--user-stages 1.5:2", "expected a number of users"),
+        ("requests", "--requests 0", "no request would be sent"),
+        ("seconds", "--seconds 0", "no request would be sent"),
+        ("warmup", "--warmup -1", "no such number"),
+        ("repeats", "--repeats 0", "nothing would be measured"),
+        ("slo", "--slo speed=3", "expected a limit"),
+        ("file", "--file none.txt", "none.txt"),
+        ("file", "--file TABLE", "a table would be sent"),
+        ("trace", "--trace none.txt", "none.txt"),
+        ("input_lengths", "--input-lengths normal:9", "expected a distribution"),
+        ("output_lengths", "--output-lengths file:none", "none"),
+        ("image_size", "--images 1 --image-size 0x1", "expected pixels"),
+        ("extra_body", "--extra-body []", "expected a JSON object"),
+        ("extra_body", '--extra-body {"messages":[]}', "the client writes this field"),
+        ("extra_body", '--extra-body {"max_tokens":null}', "give 1 or more"),
+    ],
+    "job": [
+        *[row for row in OF_ANY if row[0] != "workers"],
+        ("tasks", "--tasks 0", "nothing would be sent"),
+        ("tasks", "--tasks 3 --users 2", "some tasks would send nothing"),
+        ("tasks", "--tasks 3 --users 3 --warmup 1", "with 1 user some tasks would send nothing"),
+        ("workers", "--workers 2", "a task is one process"),
+        ("job_seconds", "--job-seconds 9", "may end before the load"),
+    ],
+    "sweep": [
+        *OF_ANY,
+        ("share", "--share 0", "expected a percentage"),
+        ("share", "--share nan", "expected a percentage"),
+        ("contexts", "--contexts 0,1", "list of integers above 0"),
+        ("users", "--users x", "list of integers above 0"),
+        ("requests_per_user", "--requests-per-user 0", "give 1 or more"),
+        ("max_minutes", "--max-minutes 0", "nothing could be measured"),
+        ("max_usd", "--max-usd 0 --usd-per-hour 1", "nothing could be measured"),
+    ],
+    "goodput": [
+        *OF_ANY,
+        ("runs", "--runs 0", "nothing would be measured"),
+        ("users", "--users 5", "expected a range of loads"),
+        ("rate", "--rate x:y", "expected a range of loads"),
+        ("rate", "--rate 3:2", "a range of loads rises"),
+        ("step", "--step 0", "a range of loads rises"),
+        ("seconds", "--rate 1:2 --seconds 0", "a load needs some time"),
+        ("slo", "--slo ttft=5", "expected a limit"),
+        ("input_tokens", "--input-tokens 0", "no token"),
+        ("max_minutes", "--max-minutes nan", "nothing could be measured"),
+    ],
+    "ab": [
+        *[row for row in OF_ANY if row[0] != "url"],
+        ("arm", "--arm c", "expected a name and a server"),
+        ("arm", "--arm c=ftp://x", "not an http(s) address"),
+        ("vary", "--vary x=1", "not defined"),
+        ("rounds", "--rounds 1", "so few rounds"),
+        ("requests", "--requests 0", "no request would be sent"),
+        ("users", "--users 0", "no request would be sent"),
+        ("max_usd", "--max-usd 1", "cannot be kept"),
+    ],
+}
+WRONG = [(command, line, told) for command, rows in VALUES.items() for _, line, told in rows]
+
+
+@pytest.fixture
+def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
+    """Returns a command line whose words in capitals are files."""
+    monkeypatch.delenv("HTTP_PROXY", raising=False)
+    monkeypatch.chdir(tmp_path)
+    files = {
+        "FILE": ("prompts.txt", "one prompt\n"),
+        "TABLE": ("table.csv", "a,b\n1,2\n"),
+        "INSTANTS": ("instants.txt", "0\n0.5\n"),
+        "TRACE": ("trace.jsonl", '{"timestamp": 0, "input_length": 9, "output_length": 2, "hash_ids": [1]}\n'),
+        "CA": ("ca.pem", "no certificate\n"),
+        "OUT": ("out.json", ""),
+    }
+    for name, text in files.values():
+        if text:
+            (tmp_path / name).write_text(text)
+
+    def complete(command: str, line: str) -> list[str]:
+        given = [*(START if line.startswith("START") else BASE[command]), *line.removeprefix("START").split()]
+        if "--url" in line:
+            given = [*BASE[command][2:], *line.split()] if command != "ab" else given
+        return [command, *(str(tmp_path / files[word][0]) if word in files else word for word in given)]
+
+    return complete
+
+
+@pytest.mark.parametrize(("command", "option", "ignored", "used"), CASES)
+def test_option_without_effect_is_refused_before_a_server_is_asked(  # type: ignore[no-untyped-def]
+    command: str, option: str, ignored: str, used: str, words, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", *words(command, ignored)]) == 2
+    error = capsys.readouterr().err
+    assert f"--{option.replace('_', '-')}" in error or option in NAMED_OTHERWISE
+    assert "Repair: " in error
+    assert "no server responds" not in error
+    if used:
+        assert main(["bench", *words(command, used)]) == 1
+        assert "no server responds there" in (error := capsys.readouterr().err) or "exit code 3" in error
+
+
+@pytest.mark.parametrize(("command", "line", "told"), WRONG)
+def test_wrong_value_is_told_before_a_server_is_asked(  # type: ignore[no-untyped-def]
+    command: str, line: str, told: str, words, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", *words(command, line)]) == 2
+    error = capsys.readouterr().err
+    assert told in error
+    assert "no server responds" not in error
+
+
+def test_each_option_of_each_command_is_in_a_table() -> None:
+    commands = tomllib.loads(COMMANDS.read_text(encoding="utf-8"))["commands"]["bench"]["commands"]
+    assert set(commands) == set(ALWAYS)
+    for command in commands:
+        conditional = {row[0] for row in ROWS.get(command, ())}
+        assert {*ALWAYS[command].split()} | conditional == {*defaults_of("bench", command)}, command
+
+
+def test_each_rule_has_a_case() -> None:
+    """The count of what was tried: options of a command that have no effect beside others, and wrong values."""
+    tried = {(command, option) for command, option, _, _ in CASES}
+    assert {(command, rule.option) for command, rules in RULES.items() for rule in rules} <= tried
+    assert len(CASES) == sum(map(len, ROWS.values()))
+    assert (len(CASES), len(WRONG)) == (98, 94)
+
+
+def test_all_problems_are_told_at_once(words, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
+    assert main(["bench", *words("run", "--groups 2 --force --chips 0 --header Key:planted-secret")]) == 2
+    error = capsys.readouterr().err
+    assert [name in error for name in ("--groups", "--force", "--chips")] == [True] * 3
+    assert "planted-secret" not in error
