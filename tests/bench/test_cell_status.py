@@ -199,7 +199,7 @@ def test_a_client_that_sends_too_slowly_achieves_less():
 
 def test_load_above_the_platforms_concurrency_is_queueing():
     told = queued(2048, instances=1, concurrency=64)
-    assert "2048 requests at once > 1 instances x concurrency 64 = 64" in told
+    assert "2048 requests at once > 1 instance x concurrency 64 = 64" in told
     assert state(queueing=told)[0] == "queueing"
     assert queued(64, instances=1, concurrency=64) == queued(2048, instances=None, concurrency=64) == ""
 

@@ -185,8 +185,8 @@ def test_users_nearly_in_step_are_counted_in_whole_rounds():
 @pytest.mark.parametrize(
     ("spoil", "told"),
     [
-        (lambda run: run.samples.append(run.samples[3]), "1 requests occur twice"),
-        (lambda run: setattr(run.samples[5], "done", 0), "1 requests have no end"),
+        (lambda run: run.samples.append(run.samples[3]), "1 request occurs twice"),
+        (lambda run: setattr(run.samples[5], "done", 0), "1 request without an end"),
         (lambda run: setattr(run.samples[5], "done", run.samples[5].sent - 1), "or end before they begin"),
         (
             lambda run: setattr(run.samples[20], "done", 0),

@@ -47,7 +47,7 @@ def test_what_is_too_short_counts_whole_and_says_so():
     run = closed(8, 2)
     found = window(run, 8)
     assert (found.begins, found.ends, found.cut) == (run.began, run.ended, False)
-    assert "16 responses of 8 users are too few" in found.rule
+    assert "too few responses to cut the ends off (16 of 8 users)" in found.rule
     assert found.counts(columns(run)).all()
 
 

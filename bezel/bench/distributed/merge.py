@@ -16,6 +16,7 @@ from bezel.bench.client.workers import merged
 from bezel.bench.distributed.protocol import ClockOffset, Part
 from bezel.bench.result.sample import INSTANTS, Measured
 from bezel.errors import UserError
+from bezel.text.counting import counted
 
 MAX_CLOCK_ERROR_NS: Final = 100_000_000
 """A clock that is certainly off by more (100 ms) would shift requests' times within the load, and the start."""
@@ -73,7 +74,7 @@ def merge(parts: Sequence[Part], tasks: int, realtime: int, monotonic: int) -> M
     ordered = sorted(parts, key=lambda part: part.task)
     numbers = [part.task for part in ordered]
     if missing := sorted(set(range(tasks)) - set(numbers)):
-        raise UserError(f"of {tasks} tasks {missing} have no part in the result: run it again.")
+        raise UserError(f"of {counted(tasks, 'tasks')} {missing} have no part in the result: run it again.")
     if len(numbers) > tasks:
         raise UserError(f"a task has several parts in the result (parts of {numbers}): run it again.")
     for part in ordered:
@@ -88,7 +89,9 @@ def merge(parts: Sequence[Part], tasks: int, realtime: int, monotonic: int) -> M
     unlike = (
         [] if all(part.by == ordered[0].by for part in ordered) else ["The tasks ran on several kinds of machines."]
     )
-    return Merged(measured, skew, ordered[0].by, (f"{tasks} tasks sent this load: {skew}.", *unlike, *notes))
+    return Merged(
+        measured, skew, ordered[0].by, (f"{counted(tasks, 'tasks')} sent this load: {skew}.", *unlike, *notes)
+    )
 
 
 def check_clock(task: int, clock: ClockOffset) -> None:

@@ -85,7 +85,7 @@ def _latency(name: str, statistic: str, share: float | None, inputs: MetricInput
         raise NotMeasurableError(_NO_LATENCY[name] if (inputs.counted["first"] > 0).any() else NO_TEXT)
     needed = statistics.needed(share) if share else 1
     if len(values) < needed:
-        raise NotMeasurableError(f"{len(values)} values are fewer than the {needed} that {statistic} needs")
+        raise NotMeasurableError(f"too few values ({len(values)}): {statistic} needs {needed}")
 
     def figure(part: Floats) -> float:
         return float(part.mean()) if share is None else statistics.percentile(part, share)

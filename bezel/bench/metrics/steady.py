@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bezel.bench.result.columns import Columns, Flags, Floats, Ints
+from bezel.text.counting import counted
 
 # With fewer batches of five the minimum of MSER is chance.
 _BATCHES = 20
@@ -86,7 +87,9 @@ def steady_window(columns: Columns, began: int, ended: int, *, users: int, chang
     inside = (good["done"] > begins) & (good["done"] <= ends)
     if inside.sum() < needed:
         return _because(
-            whole, f"{len(good)} responses of {users or 'no fixed number of'} users are too few to cut the ends off"
+            whole,
+            f"too few responses to cut the ends off ({len(good)} of "
+            f"{counted(users, 'users') if users else 'no fixed number of users'})",
         )
     rule = "from the last response to the requests that started together to the sending of the last request"
     if more := _truncation((good["done"] - good["sent"])[inside]):

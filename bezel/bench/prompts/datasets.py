@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bezel.errors import Problem, UserError
+from bezel.text.counting import counted
 
 _SPEAKERS: Mapping[str, str] = {
     "human": "user", "user": "user", "gpt": "assistant", "assistant": "assistant", "chatgpt": "assistant",
@@ -62,7 +63,9 @@ def read_entries(file: Path) -> list[Entry]:
         if entry is not None:
             entries.append(entry)
     if problems:
-        raise UserError(*problems[:_SHOWN_PROBLEMS], title=f"{len(problems)} entries of {file.name} cannot be sent")
+        raise UserError(
+            *problems[:_SHOWN_PROBLEMS], title=f"{counted(len(problems), 'entries')} of {file.name} cannot be sent"
+        )
     if not entries:
         raise UserError(Problem(str(file), None, "the file holds no text to send.", "write one text per line."))
     return entries

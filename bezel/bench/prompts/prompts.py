@@ -27,6 +27,7 @@ from bezel.bench.prompts.token_calibration import LEAD, Tokenizer, Vocabulary
 from bezel.bench.prompts.traces import BLOCK_TOKENS, Traced, read_trace
 from bezel.bench.server.http_probe import Ask
 from bezel.errors import Problem, UserError
+from bezel.text import counting
 
 _OWN = 12  # own words at the beginning of a prompt
 _FILLERS = 8
@@ -283,7 +284,7 @@ def make_prompts(load: Load, ask: Ask, vocabulary: Vocabulary | None = None) -> 
         if isinstance(counted, str):
             doubt = counted
         elif len(counted) != wanted:
-            doubt = f"the server counts {len(counted)} tokens in a prompt made for {wanted}"
+            doubt = f"the server counts {counting.counted(len(counted), 'tokens')} in a prompt made for {wanted}"
     if load.prompts.served_answers and not doubt:
         doubt = "later turns hold the server's own responses"
     notes = (f"prompt lengths are approximate: {doubt}",) if doubt else ()
@@ -312,7 +313,10 @@ def _of_file(load: Load, made: Frame) -> Prompts:
         made.body((quoted(text),)) if text is not None else made.of_messages(entry.messages)
         for entry, text in zip(entries, texts, strict=True)
     ]
-    note = f"{len(entries)} entries of {name}, repeated in order: a repeated one may come from a cache"
+    note = (
+        f"{counting.counted(len(entries), 'entries')} of {name}, repeated in order: a repeated one may "
+        "come from a cache"
+    )
     return Prompts(_Texts(tuple(bodies), made.asked_tokens), (note,))
 
 
@@ -336,7 +340,8 @@ def _of_trace(load: Load, known: Vocabulary, tokenizer: Tokenizer) -> Prompts:
         if isinstance(counted, str) or len(counted) != wanted:
             doubt = counted if isinstance(counted, str) else f"the server counts {len(counted)} tokens, not {wanted}"
     note = (
-        f"{len(entries)} requests of {file.name}: lengths and shared prefixes are those of the trace, the words are not"
+        f"{counting.counted(len(entries), 'requests')} of {file.name}: lengths and shared prefixes are "
+        "those of the trace, the words are not"
     )
     return Prompts(recorded, (note, *([f"prompt lengths are approximate: {doubt}"] if doubt else [])))
 

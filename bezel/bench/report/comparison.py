@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bezel.bench.metrics.statistics import of_repeats
 from bezel.bench.result.document import Cell, Result
+from bezel.text.counting import counted
 
 Change = Literal["better", "worse", "same", "not_shown", "unknown"]
 # Figure -> whether a larger one is better.
@@ -111,11 +112,21 @@ def _loads(result: Result) -> dict[str, list[Cell]]:
     """The cells of each load: repeats of one are together."""
     found: dict[str, list[Cell]] = {}
     for cell in (part for whole in result.cells for part in whole.parts()):
-        load = f"{cell.users} users" if cell.users is not None else f"{cell.rate:g}/s" if cell.rate else cell.pattern
-        tokens = f"{cell.context_tokens or 'any'} + {cell.output_tokens or 'any'} tokens"
+        load = (
+            counted(cell.users, "users")
+            if cell.users is not None
+            else f"{cell.rate:g}/s"
+            if cell.rate
+            else cell.pattern
+        )
+        tokens = f"{_length(cell.context_tokens)} + {_length(cell.output_tokens)} tokens"
         variant = f"{cell.variant}: " if cell.variant else ""
         found.setdefault(f"{variant}{cell.pattern} {load}, {cell.prompts}, {tokens}", []).append(cell)
     return found
+
+
+def _length(tokens: int | None) -> str:
+    return "any" if tokens is None else str(tokens)
 
 
 def _figures(load: str, old: Sequence[Cell], new: Sequence[Cell], tolerance: float) -> list[Compared]:

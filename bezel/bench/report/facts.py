@@ -11,6 +11,7 @@ from bezel.bench.report.format import STATES, UNKNOWN, number, percent, shortene
 from bezel.bench.report.load_figures import COST, OFFERED, THROUGHPUT
 from bezel.bench.report.series import Spot, Subject
 from bezel.bench.result.document import Check, Result
+from bezel.text.counting import counted
 
 _FIGURES = (THROUGHPUT, "ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99", "goodput", COST)
 _UNITS = {THROUGHPUT: "tokens/s", "goodput": "requests/s", COST: "USD"}
@@ -232,7 +233,7 @@ def manifest(result: Result) -> Table:
         ("price", None if about.price.usd_per_hour is None else f"{number(about.price.usd_per_hour)} USD per hour"),
         ("price as of", about.price.as_of),
         ("price by", about.price.source),
-        ("client", f"bezel {client.bezel}, Python {client.python}, {client.workers} workers, TLS {tls}"),
+        ("client", f"bezel {client.bezel}, Python {client.python}, {counted(client.workers, 'workers')}, TLS {tls}"),
         ("client's machine", f"{client.machine.cores} cores, {client.machine.cpu}, {client.machine.kernel}"),
         ("started at", about.started_at.isoformat(timespec="seconds")),
         ("seed", about.seed),

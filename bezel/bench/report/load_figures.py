@@ -9,6 +9,7 @@ from bezel.bench.report.figure import Figure, Table
 from bezel.bench.report.format import MARKS, STATES, UNKNOWN, number, percent, span
 from bezel.bench.report.series import Spot, Subject, evenly, nature
 from bezel.bench.result.document import Inferred
+from bezel.text.counting import counted
 
 THROUGHPUT = "output_tokens_per_second"
 COST = "cost_per_million_output_tokens"
@@ -84,7 +85,7 @@ def _mark(subject: Subject, context: int | None) -> tuple[float, str] | None:
 
 
 def _tokens(context: int | None) -> str:
-    return "unknown" if context is None else f"{number(context)} tokens"
+    return "unknown" if context is None else f"{number(context)} token{'s' * (context != 1)}"
 
 
 def load_figures(subjects: Sequence[Subject]) -> tuple[list[Figure], list[str]]:
@@ -104,7 +105,12 @@ def failure_note(spots: Sequence[Spot]) -> list[str]:
     if not requests:
         return []
     excluded = "; they count in no latency and no rate" if failed else ""
-    return [f"{number(failed)} of {number(requests)} requests failed ({percent(failed / requests)}){excluded}."]
+    return [
+        (
+            f"{number(failed)} of {number(requests)} request{'s' * (requests != 1)} failed "
+            f"({percent(failed / requests)}){excluded}."
+        )
+    ]
 
 
 def _over_load(curves: list[Curve], note: str) -> Figure | None:
@@ -216,7 +222,8 @@ def _inferred(curve: Curve) -> list[Dot]:
             cell.low,
             cell.high,
             hollow=True,
-            tooltip=f"{curve.label}, {cell.users} users: {number(cell.value)} tokens/s inferred{_no_range(cell)}",
+            tooltip=f"{curve.label}, {counted(cell.users, 'users')}: {number(cell.value)} tokens/s "
+            f"inferred{_no_range(cell)}",
             ring=curve.mark[1] if curve.mark and curve.mark[0] == cell.users else "",
         )
         for cell in curve.subject.result.inferred
@@ -275,7 +282,7 @@ def _table(title: str, curves: list[Curve], metrics: tuple[str, ...]) -> Table:
             rows.append([*row, f"{spot.failed} of {spot.requests}"])
         for dot in _inferred(curve) if THROUGHPUT in metrics else ():
             place = 3 + 2 * metrics.index(THROUGHPUT)
-            row = [curve.label, f"{number(dot.x)} users", "inferred", *([""] * 2 * len(metrics)), ""]
+            row = [curve.label, f"{number(dot.x)} user{'s' * (dot.x != 1)}", "inferred", *([""] * 2 * len(metrics)), ""]
             row[place : place + 2] = [f"~{number(dot.y)}", span(dot.low, dot.high)]
             rows.append(row)
     heads = [head for metric in metrics for head in (_head(curves, metric), "interval")]

@@ -14,6 +14,7 @@ from bezel.bench.report.format import STATES, UNKNOWN, number, percent
 from bezel.bench.report.load_figures import COST, THROUGHPUT
 from bezel.bench.report.report import Report
 from bezel.bench.report.series import Subject
+from bezel.text.counting import counted
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 _WIDE, _BROAD, _NARROW = 540.0, 1100.0, 318.0
@@ -154,7 +155,7 @@ def _long(table: Table) -> Element:
     shown = _table(table)
     if len(table.rows) <= _ALWAYS_OPEN:
         return shown
-    return el("details", {}, el("summary", {}, f"{len(table.rows)} rows"), shown)
+    return el("details", {}, el("summary", {}, counted(len(table.rows), "rows")), shown)
 
 
 def _table(table: Table, kind: str = "") -> Element:

@@ -8,6 +8,7 @@ from bezel.bench.report.format import MARKS, STATES, UNKNOWN, number
 from bezel.bench.report.load_figures import failure_note
 from bezel.bench.report.series import Spot, Subject
 from bezel.bench.result.document import Inferred
+from bezel.text.counting import counted
 
 _METRICS = ("output_tokens_per_second", "requests_per_second", "input_tokens_per_second")
 _LATENCY = "ttft_p50"
@@ -71,8 +72,8 @@ def _words(spots: list[Spot], inferred: list[Inferred], metric: str, unit: str) 
     ok = sum(spot.state == "ok" for spot in spots)
     counts = {state: sum(spot.state == state for spot in spots) for state in MARKS}
     states = [f"{count} {STATES[state]} ({mark})" for state, mark in MARKS.items() if (count := counts[state])]
-    counted = ", ".join([f"{ok} cells ok", *([f"{len(inferred)} inferred (~)"] if inferred else []), *states])
-    words = [f"{metric}, {unit}." if unit else f"{metric}.", f"{counted}."]
+    found = ", ".join([f"{counted(ok, 'cells')} ok", *([f"{len(inferred)} inferred (~)"] if inferred else []), *states])
+    words = [f"{metric}, {unit}." if unit else f"{metric}.", f"{found}."]
     if inferred:
         words.append("Inferred: on the line, in logarithms, between the measured cells on both sides.")
         if bare := sum(cell.low is None for cell in inferred):
@@ -92,7 +93,7 @@ def _measured(spot: Spot, metric: str, left_out: set[str]) -> Box:
 
 
 def _inferred(cell: Inferred) -> Box:
-    where = f"context {cell.context_tokens:,}, {cell.users} users"
+    where = f"context {cell.context_tokens:,}, {counted(cell.users or 0, 'users')}"
     known = cell.low is not None
     span = f"90 % range {number(cell.low)} to {number(cell.high)}" if known else f"no range: {cell.why}"
     tooltip = f"{where}: inferred {number(cell.value)}, {cell.how}, {span}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from bezel.bench.result.failures import FAILED_SHARE
 from bezel.bench.result.sample import CLIENT
+from bezel.text.counting import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -86,14 +87,15 @@ def state_of(
     apart = [text for text in wrong if text.startswith(f"{_APART}: ")]
     counts = [text for text in wrong if text not in apart]
     failed = sum(failures.values())
-    ended = f"; the load was ended after {failing_requests} failures in a row" if failing_requests else ""
+    ended = f"; the load was ended after {counted(failing_requests, 'failures')} in a row" if failing_requests else ""
     end: tuple[State, str] | None
     if interrupted:
-        end = "failed", f"interrupted after {requests - failed} answers: run it again"
+        end = "failed", f"interrupted after {counted(requests - failed, 'answers')}: run it again"
     elif silent_seconds:
         reason = (
             f"the server hangs: no request was answered for {silent_seconds:.3g} s, as long as one may take "
-            f"(--deadline), so the load was ended after {requests - failed} answers. Look at the server's log, then "
+            f"(--deadline), so the load was ended after {counted(requests - failed, 'answers')}. Look at the "
+            "server's log, then "
             "run it again"
         )
         end = "failed", reason
@@ -204,7 +206,8 @@ def queued(in_flight: int, *, instances: int | None, concurrency: int | None) ->
         return ""
     room = instances * concurrency
     return (
-        f"{in_flight} requests at once > {instances} instances x concurrency {concurrency} = {room}: "
+        f"{counted(in_flight, 'requests')} at once > {counted(instances, 'instances')} x concurrency "
+        f"{concurrency} = {room}: "
         "the rest waited in the platform's queue, and every latency holds that wait"
     )
 
@@ -214,7 +217,9 @@ def crowded(in_flight: int | None) -> str:
     if not in_flight:
         return ""
     return (
-        f"{in_flight} requests were under way, the most that were allowed (--max-in-flight), so no more were sent: the "
+        f"{counted(in_flight, 'requests')} {'was' if in_flight == 1 else 'were'} under way, the most that "
+        "were allowed (--max-in-flight), so no "
+        "more were sent: the "
         "server completes fewer than are offered. Send at a lower rate, or allow more"
     )
 

@@ -24,6 +24,7 @@ from bezel.bench.sweep.journal import Taken
 from bezel.bench.sweep.run_once import INTERRUPTED, LostError, Once
 from bezel.bench.sweep.second_try import is_disturbed, unmeasured
 from bezel.errors import NOT_SET, Problem, UserError
+from bezel.text.counting import counted
 
 FIGURES = ("output_tokens_per_second", "tpot_p50", "ttft_p50", "e2e_p50")
 CONFIDENCE = 0.95
@@ -236,8 +237,8 @@ def conclude(plan: Comparison, cells: Sequence[Cell]) -> list[Finding]:
 def _sentence(first: str, shift: Difference) -> str:
     pair = f"{shift.figure}, {shift.arm} against {first}"
     if shift.change is None or shift.low is None or shift.high is None:
-        return f"{pair}: {shift.rounds} rounds with both figures are too few to compare."
-    span = f"{shift.low:+.1%} to {shift.high:+.1%} over {shift.rounds} rounds"
+        return f"{pair}: too few rounds have both figures to compare ({shift.rounds})."
+    span = f"{shift.low:+.1%} to {shift.high:+.1%} over {counted(shift.rounds, 'rounds')}"
     if shift.shown:
         return f"{shift.figure}: {shift.arm} has {shift.change:+.1%} against {first} ({span})."
     return f"{pair}: no difference shown ({span}; a smaller one may exist)."

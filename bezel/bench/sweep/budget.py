@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bezel.bench.sweep.grid import Grid, Place
+from bezel.text.counting import counted
 
 RATES = ("requests_per_second", "output_tokens_per_second", "input_tokens_per_second")
 """Metrics of a sweep: with the grid, they give the duration of a cell."""
@@ -42,7 +43,10 @@ class Limits:
     def keeps_out(self, spent: float, sent: int, seconds: float | None, requests: int) -> str:
         """Return why a cell is not begun, "" where it is; without an estimate, it is begun while anything is left."""
         if self.requests is not None and sent + requests > self.requests:
-            return f"{requests} requests more than the {self.requests - sent} left of the {self.requests} of --share"
+            return (
+                f"{counted(requests, 'requests')} more than the {self.requests - sent} left of the "
+                f"{self.requests} of --share"
+            )
         left = self.seconds_left(spent)
         if left is None or (left > 0 and (seconds is None or seconds <= left)):
             return ""

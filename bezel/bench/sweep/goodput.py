@@ -135,7 +135,10 @@ def search(plan: Search, once: Once, show: Callable[[str], None], most_runs: int
             ended = f"{tries[-1].id} is inconclusive about the limits: {probability(tries[-1], plan.limits)}"
         if len(taken) == most_runs or ended or (sure >= CONFIDENCE and not edge.is_beyond):
             if not ended and (sure < CONFIDENCE or edge.is_beyond):
-                ended = f"{most_runs} runs were not enough for {CONFIDENCE:.0%}"
+                ended = (
+                    f"{counted(most_runs, 'runs')} {'was' if most_runs == 1 else 'were'} not enough for "
+                    f"{CONFIDENCE:.0%}"
+                )
             cells, seconds = [run.cell for run in taken], once.ledger.spent
             usd, lost = once.limits.cost(seconds), once.lost_seconds
             is_limit = len(tries) >= TRIES and not _higher_was_sent(tries, cells)

@@ -104,7 +104,8 @@ def refusal(grid: Grid, bounds: Bounds, place: Place) -> Refusal | None:
         return Refusal("infeasible", rule)
     if bounds.capacity is not None and users > bounds.capacity:
         reason = (
-            f"{users} users > instances x concurrency = {bounds.capacity}: the cell would measure the platform's queue"
+            f"{counted(users, 'users')} > instances x concurrency = {bounds.capacity}: the cell would "
+            "measure the platform's queue"
         )
         return Refusal("queueing", reason)
     return None

@@ -127,7 +127,10 @@ def _surface(status: SweepStatus, inferred: list[Estimate]) -> Finding:
         "seconds": status.spent,
         "usd": status.sweep.limits.cost(status.spent),
     }
-    text = f"{len(status.cells)} cells measured with {status.sent} requests, {share:.1%} of a full sweep's"
+    text = (
+        f"{counted(len(status.cells), 'cells')} measured with {counted(status.sent, 'requests')}, "
+        f"{share:.1%} of a full sweep's"
+    )
     if inferred:
         text += f"; {len(inferred)} inferred, {len(reaches)} of them with a 90 % range"
     if reaches:

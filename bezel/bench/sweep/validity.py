@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from bezel.bench.result.document import Cell
 from bezel.bench.sweep.grid import Grid, Place
+from bezel.text.counting import counted
 
 # An additional user never makes the others faster. Two runs of one system have differed by 14 %.
 SUPERLINEAR = 1.3
@@ -56,7 +57,8 @@ def _superlinear(grid: Grid, row: int, values: dict[Place, float], excluded: dic
         other = conflicts[worst][0]
         times = max(share[worst], share[other]) / min(share[worst], share[other])
         excluded[worst] = (
-            f"{values[worst]:.3g} for {grid.users[worst[1]]} users and {values[other]:.3g} for {grid.users[other[1]]} "
+            f"{values[worst]:.3g} for {counted(grid.users[worst[1]], 'users')} and {values[other]:.3g} for "
+            f"{grid.users[other[1]]} "
             f"at the same context: {times:.1f} x as much for each of more users. "
             "An additional user makes no other faster: the lower cell began before the server was idle or warm, or the "
             "higher cell did not compute its prompts"

@@ -1,12 +1,8 @@
 """Wording of loads and ranges of them: one complete phrase for each case. Pure."""
 
+from bezel.text.counting import counted
 
-def counted(count: float, unit: str) -> str:
-    """Format a number with its unit, which is given in the plural: "1 user", "2 entries", "0.5 requests/s"."""
-    number = f"{count:.0f}" if count == int(count) else f"{count:g}"
-    if count != 1 or "/" in unit:
-        return f"{number} {unit}"
-    return f"{number} {unit[:-3]}y" if unit.endswith("ies") else f"{number} {unit.removesuffix('s')}"
+__all__ = ["counted", "edge_position"]
 
 
 def edge_position(low: float | None, high: float | None, tried: tuple[float, float], unit: str) -> str:

@@ -11,6 +11,7 @@ from bezel.bench.result.document import Check, Counters, Numbers
 from bezel.bench.result.records import Manifest, ServedBy
 from bezel.bench.server.drain import Drained
 from bezel.bench.validity.roofline import Hardware, Work, shares
+from bezel.text.counting import counted
 
 DISAGREEMENT = 0.02
 SUSPECT_FLOPS = 0.60
@@ -127,7 +128,8 @@ def drained_before(drained: Drained) -> Check:
         return check(state="unknown", text=f"it is unknown whether the server was idle: {drained.why}", numbers={})
     if not drained.idle:
         text = (
-            f"{drained.running} requests ran and {drained.waiting} waited after {drained.seconds:.0f} s: the figures "
+            f"{counted(drained.running or 0, 'requests')} ran and {drained.waiting or 0} waited after "
+            f"{drained.seconds:.0f} s: the figures "
             "are of this load and another one"
         )
         return check(state="failed", text=text)

@@ -12,6 +12,7 @@ from bezel.bench.result.sample_file import read_samples
 from bezel.cli.exits import write_output
 from bezel.errors import NOT_SET, Problem, UserError
 from bezel.pulumi_engine.project import Project
+from bezel.text.counting import counted
 
 
 def run(_: Project, options: argparse.Namespace) -> int:
@@ -50,6 +51,6 @@ def _cell(result: Result, name: str | None) -> Cell:
     if name is None and len(cells) == 1:
         return result.cells[0]
     if name not in cells:
-        consequence = "there is no such cell." if name else f"the result has {len(cells)} cells."
+        consequence = "there is no such cell." if name else f"the result has {counted(len(cells), 'cells')}."
         raise UserError(Problem("--cell", name or NOT_SET, consequence, f"choose one of {', '.join(cells)}."))
     return cells[name]

@@ -139,7 +139,7 @@ def _longest(load: Load) -> float:
 def _cost(fleet: Fleet) -> str:
     """The tasks' highest cost by list prices; unknown where the catalogue has no price."""
     rows = [price("cloud-run", item, fleet.region, "instance-based") for item in ("vcpu", "memory")]
-    size = f"{fleet.tasks} tasks of {CPU} vCPU and {MEMORY_GIB} GiB"
+    size = f"{counted(fleet.tasks, 'tasks')} of {CPU} vCPU and {MEMORY_GIB} GiB"
     prices = [row for row in rows if isinstance(row, Price)]
     if len(prices) < len(rows):
         missing = "; ".join(str(row) for row in rows if not isinstance(row, Price))

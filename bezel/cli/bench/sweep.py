@@ -40,6 +40,7 @@ from bezel.cli.bench.render.status_line import Line
 from bezel.cli.bench.render.tables import grid_text
 from bezel.errors import Problem, UserError
 from bezel.pulumi_engine.project import Project
+from bezel.text.counting import counted
 
 _BAR = 12
 
@@ -150,5 +151,8 @@ def progress_bar(sweep: Sweep, now: Progress) -> str:
         shares.append(now.seconds / max(now.seconds + left, 1e-9))
     filled = min(_BAR, round(_BAR * max(shares)))
     ahead = "" if now.seconds_left is None else f"; at most {amount(now.seconds_left, limits)} left"
-    bar = f"[{'#' * filled}{'.' * (_BAR - filled)}] {now.measured} cells, {amount(now.seconds, limits)}{ahead}"
+    bar = (
+        f"[{'#' * filled}{'.' * (_BAR - filled)}] {counted(now.measured, 'cells')}, "
+        f"{amount(now.seconds, limits)}{ahead}"
+    )
     return bar if now.place is None else f"{bar} | {sweep.grid.describe(now.place)}:"

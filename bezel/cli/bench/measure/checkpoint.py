@@ -25,6 +25,7 @@ from bezel.bench.sweep.journal import Journal, Ledger
 from bezel.cli.bench.measure.cell_runner import Variant
 from bezel.console import note
 from bezel.errors import Problem, UserError
+from bezel.text.counting import counted
 
 _EXISTS = "it exists, and its result would be lost."
 # Samples are stored beside the result, and both are written under another name first: .NAME.samples.npz.PID
@@ -191,7 +192,7 @@ class ResultFiles:
             shutil.rmtree(self._path(".cells"), ignore_errors=True)
             note("--force: discarded the cells of an unfinished command with other settings")
         if journal.taken:
-            note(f"continues after {len(journal.taken)} cells that were measured before")
+            note(f"continues after {counted(len(journal.taken), 'cells')} measured before")
         return journal
 
     def keep(self, measured: MeasuredCell) -> None:

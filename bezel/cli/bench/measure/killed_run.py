@@ -18,6 +18,7 @@ from bezel.bench.result.spill import spilled
 from bezel.bench.server.drain import Drained
 from bezel.cli.bench.measure.checkpoint import ResultFiles, write
 from bezel.console import note
+from bezel.text.counting import counted
 
 _WHY = "the run was killed before they were read"
 
@@ -54,7 +55,7 @@ def keep_killed(
     unread = Counters(before=None, after=None, gained=None, why=_WHY)
     cell = recorded(plan, server, Drained(None, 0.0, why=_WHY), unread, measured, columns)
     responses = cell.requests - sum(cell.failures.values())
-    reason = f"the run was killed after {responses} responses: these are the samples until then"
+    reason = f"the run was killed after {counted(responses, 'responses')}: these are the samples until then"
     out = files.killed(attempt)
     result = Result(
         kind="run",
@@ -65,7 +66,7 @@ def keep_killed(
     )
     write(result, {cell.id: (columns, measured.began)}, out)
     files.clear(name)
-    note(f"an earlier run was killed after {responses} responses, stored in {out}; measuring again")
+    note(f"an earlier run was killed after {counted(responses, 'responses')}, stored in {out}; measuring again")
 
 
 def attempted(load: Load, attempt: int, *, again: bool) -> Load:

@@ -21,6 +21,7 @@ from bezel.errors import Problem, UserError
 from bezel.pulumi_engine.project import Project
 from bezel.pulumi_engine.pulumi_command import CommandError, printed, pulumi_cli
 from bezel.rest import Credentials, RestError, guarded
+from bezel.text.counting import counted
 from bezel.text.shell import quoted_for_make
 
 # Credentials return no token that expires within 300 s; a request a minute later leaves them time to renew it.
@@ -138,7 +139,9 @@ class _Renewed:
 def renewals(headers: TokenSource) -> list[str]:
     """Notes for the result's reader: a failed renewal of the tokens, if there was one."""
     failed = getattr(headers, "failed", 0)
-    return [f"the identity token could not be renewed {failed} times: look for http_401"] if failed else []
+    return (
+        [f"the identity token could not be renewed ({counted(failed, 'times')}): look for http_401"] if failed else []
+    )
 
 
 def _outputs(project: Project, stack: str) -> dict[str, Any]:

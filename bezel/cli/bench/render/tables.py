@@ -64,7 +64,7 @@ def grid_text(result: Result, metric: str) -> str:
         [f"{metric}, contexts down, users across", "", header, *rows, "", _LEGEND, ""],
         [
             *(finding.text for name in _CONCLUSIONS for finding in result.findings if finding.name == name),
-            *(f"not measured, {count} cell{'s' * (count != 1)}: {reason}" for reason, count in reasons.items()),
+            *(f"not measured, {counted(count, 'cells')}: {reason}" for reason, count in reasons.items()),
             *result.notes,
         ],
     )
