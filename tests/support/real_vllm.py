@@ -10,18 +10,33 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 SECONDS = 400.0
-TIMEOUT = 500  # seconds of a test that starts one: more than the start may take, so that its end is not cut off
+TIMEOUT = 500
+"""Seconds of a test that starts one: more than the start may take, so that its end is not cut off."""
+# The server ends with the process that started it, also where that is ended in the middle of its start.
+_WITH_ITS_PARENT = (
+    "import ctypes, os, signal, sys\n"
+    "ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGTERM)\n"
+    "os.getppid() == int(sys.argv[1]) or sys.exit(1)\n"
+    "os.execvp(sys.argv[2], sys.argv[2:])"
+)
+
+
+def start_bound(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
+    """Start a command that gets SIGTERM once this process is gone, however that ended (Linux)."""
+    bound = [sys.executable, "-c", _WITH_ITS_PARENT, str(os.getpid()), *command]
+    return subprocess.Popen(bound, **options)
 
 
 @contextlib.contextmanager
@@ -54,7 +69,7 @@ def real_vllm(folder: Path, *options: str, seconds: float = SECONDS) -> Iterator
         "PATH": f"{installed}/venv/bin:{os.environ['PATH']}",
     }
     with log.open("wb") as out:
-        process = subprocess.Popen(
+        process = start_bound(
             command, env=os.environ | variables, stdout=out, stderr=out, cwd=folder, start_new_session=True
         )
     try:
