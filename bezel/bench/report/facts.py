@@ -93,11 +93,11 @@ def _summarised(subject: Subject) -> list[str]:
 
 def side_by_side(subjects: Sequence[Subject]) -> Table | None:
     """Return the loads that several servers have in common; None where there are none."""
-    loads: dict[tuple[int, int, float, str, str], dict[str, Spot]] = {}
+    loads: dict[tuple[int, int, float, str, str, int], dict[str, Spot]] = {}
     for subject in subjects:
         for spot in subject.spots:
             if spot.load is not None:
-                key = (spot.context or 0, spot.output or 0, spot.load, spot.unit, spot.every[0].prompts)
+                key = (spot.context or 0, spot.output or 0, spot.load, spot.unit, spot.every[0].prompts, spot.stage)
                 loads.setdefault(key, {})[subject.label] = spot
     common = {key: spots for key, spots in loads.items() if len(spots) > 1}
     if not common:

@@ -26,7 +26,13 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Spot:
-    """One load on one server, over its repeats of one state only, so that none is mixed with a failed one."""
+    """One load on one server, over its repeats of one state only, so that none is mixed with a failed one.
+
+    Attributes:
+        cells: Its repeats of that state; of a load in stages, the stage of each.
+        every: All of its repeats.
+        stage: Number of the stage, from 1, which is a load of its own; 0 for a load of one level.
+    """
 
     context: int | None
     load: float | None
@@ -34,6 +40,7 @@ class Spot:
     state: State
     cells: tuple[Cell, ...]
     every: tuple[Cell, ...]
+    stage: int = 0
 
     def figure(self, metric: str) -> Estimate | None:
         """Return the figure, or None where unknown."""
@@ -52,9 +59,10 @@ class Spot:
     @property
     def load_text(self) -> str:
         """Return the load as text."""
+        stage = f"stage {self.stage}: " if self.stage else ""
         if self.load is None:
-            return plain(self.every[0].pattern)
-        return "1 user" if self.load == 1 and self.unit == "users" else f"{number(self.load)} {self.unit}"
+            return stage + plain(self.every[0].pattern)
+        return stage + ("1 user" if self.load == 1 and self.unit == "users" else f"{number(self.load)} {self.unit}")
 
     @property
     def output(self) -> int | None:
@@ -74,17 +82,18 @@ class Spot:
 
 @dataclass(frozen=True)
 class Subject:
-    """One server of one result."""
+    """One server of one result.
+
+    Attributes:
+        cells: All of its cells; a load in stages is one.
+        spots: Its loads; each stage is one.
+    """
 
     label: str
     result: Result
     variant: str
+    cells: tuple[Cell, ...]
     spots: tuple[Spot, ...]
-
-    @property
-    def cells(self) -> tuple[Cell, ...]:
-        """Return all of its cells."""
-        return tuple(cell for spot in self.spots for cell in spot.every)
 
     @property
     def simulated(self) -> bool:
@@ -102,9 +111,9 @@ def subjects_of(results: Sequence[Result]) -> list[Subject]:
     found: list[Subject] = []
     for result in results:
         for variant in result.variants or ("",):
-            cells = [cell for cell in result.cells if cell.variant == variant]
+            cells = tuple(cell for cell in result.cells if cell.variant == variant)
             label = _unique(_label(result, variant, len(results)), [subject.label for subject in found])
-            found.append(Subject(label, result, variant, _spots(cells)))
+            found.append(Subject(label, result, variant, cells, _spots(cells)))
     return found
 
 
@@ -135,14 +144,16 @@ def _unique(label: str, taken: list[str]) -> str:
 def _spots(cells: Iterable[Cell]) -> tuple[Spot, ...]:
     groups: dict[tuple[object, ...], list[Cell]] = {}
     for cell in cells:
-        key = (cell.context_tokens, cell.output_tokens, cell.pattern, cell.prompts, cell.users, cell.rate)
-        groups.setdefault(key, []).append(cell)
-    return tuple(_spot(tuple(group)) for group in groups.values())
+        for stage, part in enumerate(cell.parts(), 1 if cell.stages else 0):
+            key = (part.context_tokens, part.output_tokens, part.pattern, part.prompts, part.users, part.rate)
+            groups.setdefault((stage, *key), []).append(part)
+    return tuple(_spot(tuple(group), int(str(key[0]))) for key, group in groups.items())
 
 
-def _spot(every: tuple[Cell, ...]) -> Spot:
+def _spot(every: tuple[Cell, ...], stage: int) -> Spot:
     states: list[State] = [cell.state for cell in every]
     state: State = "ok" if "ok" in states else states[0]
     first = every[0]
     load, unit = (first.users, "users") if first.users is not None else (first.rate, "requests/s")
-    return Spot(first.context_tokens, load, unit, state, tuple(cell for cell in every if cell.state == state), every)
+    cells = tuple(cell for cell in every if cell.state == state)
+    return Spot(first.context_tokens, load, unit, state, cells, every, stage)

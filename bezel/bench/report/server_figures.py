@@ -64,7 +64,9 @@ def _load(subject: Subject) -> _Load | None:
         for cell in spot.cells:
             if cell.server_series and len(cell.server_series.at_seconds) >= _FEWEST:
                 context = "" if spot.context is None else f", context {number(spot.context)}"
-                return _Load(f"{subject.label}, {spot.load_text}{context}", subject, cell.server_series)
+                # A load in stages has one series over all of them.
+                load = "all stages" if spot.stage else spot.load_text
+                return _Load(f"{subject.label}, {load}{context}", subject, cell.server_series)
     return None
 
 

@@ -254,7 +254,11 @@ class Cell(_Record):
         return self.metrics[metric].value if metric in self.metrics else None
 
     def parts(self) -> "list[Cell]":
-        """Return the cell, or of a load in stages one for each of them, with its level and its figures."""
+        """Return the cell, or of a load in stages one for each of them, with its level and its figures.
+
+        A stage counts its failed requests together: by the kind of the load's, or by all of its kinds.
+        """
+        kinds = ", ".join(sorted(self.failures)) or "failed"
         of_users = (self.load or {}).get("pattern", {}).get("of") == "users"
         return [
             self.model_copy(
@@ -265,6 +269,7 @@ class Cell(_Record):
                     "metrics": stage.metrics,
                     "distributions": stage.distributions,
                     "requests": stage.requests,
+                    "failures": {kinds: stage.failed} if stage.failed else {},
                     "seconds": stage.ends - stage.begins,
                     "stages": [],
                 }

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from bezel.bench.report.charts.palette import DARK, LIGHT, rgb
 from bezel.bench.report.page import as_page
 from bezel.bench.report.report import report_of
-from tests.support.bench.results import HOSTILE, drafts, failed, line, saturated, sweep
+from tests.support.bench.results import HOSTILE, drafts, failed, line, saturated, staged, sweep
 
 pytestmark = pytest.mark.slow
 CHROMIUM = Path(sys.executable).parent / "chromium"
@@ -22,6 +22,7 @@ PAGES = {
     "sweep": [sweep],
     "drafts": [drafts],
     "failed": [failed],
+    "staged": [staged],
     "hostile": [lambda: failed(text=HOSTILE)],
     "saturated": [lambda: saturated(tails=(26.0, 27.0, 4000.0, 39.0))],
     "pair": [lambda: line("12B on L4", "nvidia-l4", 1.0), lambda: line("12B on RTX", "rtx-pro-6000", 3.1, price=None)],

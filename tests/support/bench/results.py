@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bezel.bench.result.document import Cell, Check, Finding, Inferred, Result
+from bezel.bench.result.document import Cell, Check, Finding, Inferred, Result, StageFigures
 from bezel.bench.result.records import (
     Client,
     Distribution,
@@ -201,6 +201,37 @@ def saturated(*, paces: tuple[float, ...] = (20.0, 21.0, 24.0, 30.0), tails: tup
     about = manifest("Overloaded", "nvidia-l4", price=1.0465)
     return Result.model_validate({"schema": "bezel.bench/1", "kind": "sweep", "nature": "measured", "manifest": about,
                                   "cells": cells})  # fmt: skip
+
+
+def staged(*, levels: tuple[float, ...] = (4, 16, 4), of: str = "users", failed: tuple[int, ...] = (0, 3, 0)) -> Result:
+    """One load whose level changes: each stage has the figures of a load of its level."""
+    stages = []
+    for place, (level, lost) in enumerate(zip(levels, failed, strict=True)):
+        one = cell(1024, int(level), factor=1 - place / 20)
+        stages.append(
+            StageFigures(
+                level=level,
+                begins=30.0 * place,
+                ends=30.0 * (place + 1),
+                requests=40,
+                failed=lost,
+                metrics=one.metrics,
+                distributions=one.distributions,
+            )
+        )
+    whole = cell(1024, 1)
+    unknown = {
+        name: metric.model_copy(update={"value": None, "low": None, "high": None, "why": "the load has several levels"})
+        for name, metric in whole.metrics.items()
+    }
+    changed = {
+        "id": "run", "users": None, "pattern": "staged", "stages": stages, "metrics": unknown, "distributions": {},
+        "requests": 40 * len(levels), "failures": {"timeout": sum(failed)} if any(failed) else {}, "state": "ok",
+        "load": {"pattern": {"kind": "staged", "of": of}, "target": {"endpoint": "chat"}},
+    }  # fmt: skip
+    return Result.model_validate({"schema": "bezel.bench/1", "kind": "run", "nature": "measured",
+                                  "manifest": manifest("In stages", "nvidia-l4"),
+                                  "cells": [whole.model_copy(update=changed)]})  # fmt: skip
 
 
 def drafts() -> Result:
