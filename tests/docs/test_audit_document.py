@@ -8,6 +8,7 @@ import pytest
 from bezel.bench.audit.findings import FINDINGS
 from bezel.cli.main import main
 from tests.support.docs.markdown import ROOT, after, between
+from tools.bench import audit_made_up
 
 DOCUMENT = ROOT / "docs" / "audit.md"
 ROW = re.compile(r"^\| (\d+) ([^|]+?) \|", re.MULTILINE)
@@ -31,3 +32,30 @@ def test_the_tables_know_no_other_fault_and_every_one_was_tried() -> None:
     assert {(int(number), name) for number, name in ROW.findall(published)} <= set(FINDINGS.items())
     assert {int(number): name for number, name in ROW.findall(trials)} == FINDINGS
     assert "\n0 of 1000 clean cases were accused" in trials
+
+
+def test_table_of_made_up_results_is_what_the_audit_finds_in_them() -> None:
+    shown = between(DOCUMENT, "made by: .venv/bin/python -m tools.bench.audit_made_up --write")
+    assert shown.strip() == audit_made_up.table().strip(), "run .venv/bin/python -m tools.bench.audit_made_up --write"
+    assert {int(number): name for number, name in ROW.findall(shown)} == FINDINGS
+    assert "| nothing |" not in shown
+
+
+def test_reader_can_audit_the_made_up_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    audit_made_up.main([str(tmp_path / "results")])
+    assert capsys.readouterr().out.endswith(f"files written below {tmp_path / 'results'}\n")
+    code = {kind: main(["bench", "audit", "--strict", *map(str, (tmp_path / "results" / kind).iterdir())])
+            for kind in (audit_made_up.CLEAN, *map(str, FINDINGS))}  # fmt: skip
+    assert code == {audit_made_up.CLEAN: 0, **dict.fromkeys(map(str, FINDINGS), 1)}
+
+
+def test_every_table_with_measured_figures_has_a_command_that_repeats_it() -> None:
+    """Of data outside of the repository, or of made-up data beside it."""
+    for name in ("audit.md", "sweeps.md"):
+        text = (ROOT / "docs" / name).read_text(encoding="utf-8")
+        for table in re.findall(r"\n\n(?:<!-- [^>]*-->\n)?(\|[^\n]*\n\|[-| :]*\n(?:\|[^\n]*\n)+)", text):
+            figures = len(re.findall(r"\d+(?:\.\d+)?%|\d+/\d+", table))
+            if figures > 4:
+                before = text[: text.index(table)] + table
+                inside = before.rfind("<!-- made by: .venv/bin/python -m tools.bench") > before.rfind("<!-- end")
+                assert inside, f"{name}: {table[:200]}"

@@ -1,0 +1,65 @@
+"""Made-up results with a fault of each kind that the audit detects, for readers without the published ones.
+
+python -m tools.bench.audit_made_up FOLDER     writes them, a folder for each kind, to audit them by hand
+python -m tools.bench.audit_made_up            the table of their findings, as Markdown
+python -m tools.bench.audit_made_up --write    puts it into docs/audit.md
+
+The servers are those of the audit's trials (`tools.bench.audit_trials`), the seeds are none of theirs.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from bezel.bench.audit.findings import FINDINGS
+from bezel.bench.audit.runner import audit_files
+from tests.support.bench.audit_clean import clean_case
+from tests.support.bench.audit_injected import injected
+from tools.docs.generated_sections import ROOT, put
+
+SEED = 3_000_000
+CLEAN = "0-clean"
+
+
+def write_all(folder: Path) -> dict[str, list[Path]]:
+    """Write a faulty case of each kind, and a clean one; each folder's name with its files."""
+    cases = {CLEAN: clean_case(SEED), **{str(kind): injected(kind, SEED).case for kind in FINDINGS}}
+    written = {}
+    for name, case in cases.items():
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        written[name] = sorted(case.write(folder / name))
+    return written
+
+
+def table() -> str:
+    """One row for each kind: how its fault was put in, and what the audit reports of it."""
+    lines = ["| fault put in | how | reported | severity |\n|---|---|---|---|\n"]
+    with tempfile.TemporaryDirectory() as folder:
+        for name, files in write_all(Path(folder)).items():
+            found = audit_files(files).findings
+            if name == CLEAN:
+                lines.append(f"| none | | {len(found)} findings | |\n")
+                continue
+            kind, how = int(name), injected(int(name), SEED).how.replace("_", " ")
+            of_kind = next((one for one in found if one.kind == kind), None)
+            told = (of_kind.arithmetic, of_kind.severity) if of_kind else ("nothing", "")
+            lines.append(f"| {kind} {FINDINGS[kind]} | {how} | {' | '.join(told)} |\n")
+    return "".join(lines)
+
+
+def main(words: list[str]) -> None:
+    """Write the results, or print the table, or put it into its document."""
+    folders = [Path(word) for word in words if not word.startswith("--")]
+    if folders:
+        count = sum(map(len, write_all(folders[0]).values()))
+        sys.stdout.write(f"{count} files written below {folders[0]}\n")
+    elif "--write" in words:
+        put(ROOT / "docs" / "audit.md", "tools.bench.audit_made_up --write", table())
+    else:
+        sys.stdout.write(table())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
