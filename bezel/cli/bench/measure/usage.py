@@ -1,6 +1,6 @@
 """Mistakes in the options of `bezel bench`, found before a server is asked: wrong values, and options without effect.
 
-An option that a mode ignores would let somebody believe that it worked. Owns the rules for options that no load's plan
+An option that a mode ignores looks as if it had worked. Owns the rules for options that no load's plan
 knows; what cannot be sent at all is in `bezel.bench.load.plan_rules`. Pure but for the files that options name.
 """
 
