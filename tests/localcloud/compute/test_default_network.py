@@ -43,6 +43,29 @@ def test_a_new_project_has_the_default_network_with_its_rules(project):
     assert rules["default-allow-internal"]["sourceRanges"] == ["10.128.0.0/9"]
 
 
+# Lines of `gcloud compute networks subnets list` for the network `default`, as owners of projects have published them:
+# region -> second number of the range, in the order in which the regions were opened.
+PUBLISHED = {
+    "us-central1": 128, "europe-west1": 132, "us-west1": 138, "asia-east1": 140, "us-east1": 142,
+    "asia-northeast1": 146, "asia-southeast1": 148, "us-east4": 150, "australia-southeast1": 152,
+    "europe-west2": 154, "europe-west3": 156, "southamerica-east1": 158, "asia-south1": 160,
+    "northamerica-northeast1": 162, "europe-west4": 164, "europe-north1": 166, "us-west2": 168, "asia-east2": 170,
+    "europe-west6": 172, "asia-northeast2": 174, "asia-northeast3": 178, "us-west3": 180, "us-west4": 182,
+    "asia-southeast2": 184, "europe-central2": 186, "northamerica-northeast2": 188, "asia-south2": 190,
+    "australia-southeast2": 192, "southamerica-west1": 194, "europe-west8": 198, "europe-west9": 200,
+    "us-east5": 202, "europe-southwest1": 204, "us-south1": 206, "me-west1": 208, "europe-west12": 210,
+    "me-central1": 212, "europe-west10": 214, "me-central2": 216, "africa-south1": 218, "northamerica-south1": 224,
+    "europe-north2": 226, "asia-southeast3": 232,
+}  # fmt: skip
+
+
+def test_each_region_has_the_range_that_google_gives_it(project):
+    published = {region: f"10.{number}.0.0/20" for region, number in PUBLISHED.items()}
+    ranges = {row["region"].rpartition("/")[2]: row["ipCidrRange"] for row in subnetworks(project, "default")}
+    assert ranges == published
+    assert len(set(ranges.values())) == len(regions())
+
+
 def test_an_auto_mode_network_is_made_and_deleted_with_its_subnetworks(project):
     project.ok("POST", NETWORKS, {"name": "auto"})
     assert len(subnetworks(project, "auto")) == len(regions())

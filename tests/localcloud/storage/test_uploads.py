@@ -252,3 +252,15 @@ def test_a_bucket_has_no_folders(project, put, kind):
     assert project.raw("GET", f"/storage/v1/b/shelf/{kind}", token=False).status_code == 401
     made = project.raw("POST", f"/storage/v1/b/shelf/{kind}", json.dumps({"name": "a/"}).encode())
     assert f"does not serve storage.{kind}.insert" in made.text
+
+
+@pytest.mark.parametrize("query", ["", "?name=x", "?uploadType=media&name=x", "?uploadType=resumable"])
+def test_an_insert_without_content_is_refused_as_at_google(project, query):
+    error = project.refused(400, "POST", f"/storage/v1/b/shelf/o{query}", {"name": "x"})
+    assert error["errors"][0]["reason"] == "wrongUrlForUpload"
+    assert "/upload/storage/v1/b/shelf/o" in error["message"]
+    assert project.raw("GET", "/storage/v1/b/shelf/o/x").status_code == 404
+    # The negative twins: a bucket that does not exist, and the same request at the path of uploads.
+    assert project.refused(404, "POST", f"/storage/v1/b/absent/o{query}", {"name": "x"})
+    upload = project.raw("POST", "/upload/storage/v1/b/shelf/o?uploadType=media&name=x", b"content")
+    assert upload.json()["size"] == "7"

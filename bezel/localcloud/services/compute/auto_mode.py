@@ -1,7 +1,9 @@
 """Auto mode networks: a subnetwork in every region, and the network `default` that a new project has. Pure.
 
-Source: Google's page on subnets, "IPv4 ranges for auto mode subnets", and its page on firewall rules, "Pre-populated
-rules in the default network". A region without a range there has the next free one of the same block.
+Source of the ranges: the list of a new project's subnetworks as its owner published it (`gcloud compute networks
+subnets list`, March 2025, 41 regions); me-central2, which that project may not use, from another such list and from
+Google's release notes of VPC (2023-09-19); asia-southeast3, which is younger, from another stand-in of Compute Engine.
+Source of the rules: Google's page on firewall rules, "Pre-populated rules in the default network".
 """
 
 import ipaddress
@@ -18,6 +20,7 @@ AUTO_BLOCK = ipaddress.IPv4Network("10.128.0.0/9")
 _SECOND_NUMBERS = {  # of 10.N.0.0/20
     "africa-south1": 218, "asia-east1": 140, "asia-east2": 170, "asia-northeast1": 146, "asia-northeast2": 174,
     "asia-northeast3": 178, "asia-south1": 160, "asia-south2": 190, "asia-southeast1": 148, "asia-southeast2": 184,
+    "asia-southeast3": 232,
     "australia-southeast1": 152, "australia-southeast2": 192, "europe-central2": 186, "europe-north1": 166,
     "europe-north2": 226, "europe-southwest1": 204, "europe-west1": 132, "europe-west10": 214, "europe-west12": 210,
     "europe-west2": 154, "europe-west3": 156, "europe-west4": 164, "europe-west6": 172, "europe-west8": 198,
@@ -26,7 +29,6 @@ _SECOND_NUMBERS = {  # of 10.N.0.0/20
     "us-central1": 128, "us-east1": 142, "us-east4": 150, "us-east5": 202, "us-south1": 206, "us-west1": 138,
     "us-west2": 168, "us-west3": 180, "us-west4": 182,
 }  # fmt: skip
-_FIRST_FREE = 230
 _EVERYWHERE = "0.0.0.0/0"
 _RULES: dict[str, tuple[str, list[Json]]] = {  # name -> source, allowed
     "default-allow-icmp": (_EVERYWHERE, [{"IPProtocol": "icmp"}]),
@@ -50,11 +52,9 @@ def automatic_subnetworks(network: str) -> Iterator[tuple[str, Json]]:
     Args:
         network: `projects/P/global/networks/N`.
     """
-    short, free = network.rpartition("/")[2], _FIRST_FREE
+    short = network.rpartition("/")[2]
     for region in sorted(regions()):
-        number = _SECOND_NUMBERS.get(region, free)
-        free += 2 if region not in _SECOND_NUMBERS else 0
-        body = {"name": short, "network": network, "ipCidrRange": f"10.{number}.0.0/20"}
+        body = {"name": short, "network": network, "ipCidrRange": f"10.{_SECOND_NUMBERS[region]}.0.0/20"}
         yield f"projects/{PROJECT}/regions/{region}/subnetworks/{short}", checked(SUBNETWORK, body)
 
 

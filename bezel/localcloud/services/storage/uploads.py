@@ -12,7 +12,7 @@ from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.http.messages import checked_message, json_object
 from bezel.localcloud.http.multipart import head_and_content, parts_of
 from bezel.localcloud.routing.router import Call
-from bezel.localcloud.services.storage.api import OF_OBJECTS, RESUMABLE, UPLOAD, api, bucket_of
+from bezel.localcloud.services.storage.api import BUCKET, OF_OBJECTS, RESUMABLE, UPLOAD, api, bucket_of
 from bezel.localcloud.services.storage.encryption.customer_keys import key_of, new_lock
 from bezel.localcloud.services.storage.generations import Placed
 from bezel.localcloud.services.storage.metadata import object_json
@@ -56,6 +56,19 @@ async def upload(call: Call) -> Json | Response:
     placed = Placed(received, metadata, lock=lock.fields(received) if lock else None)
     sums = announced(call.request.headers, metadata)
     return object_json(call, place_object(call, bucket, name, placed, call.arguments, sums=sums))
+
+
+@api.route("POST", BUCKET + "/o", query=_USED, reads_body=True)
+def refuse_without_content(call: Call) -> Json:
+    """Refuse an insert at the path of metadata, as Google does: an object comes with its content, below /upload.
+
+    Source: Cloud Storage's page on JSON error codes (wrongUrlForUpload), and its page on objects.insert ("Metadata-only
+    requests are not allowed").
+    """
+    bucket_of(call)
+    path = call.request.url.path
+    text = f"storage.objects.insert must be invoked as an upload rather than a metadata: use /upload{path}."
+    raise ApiError("INVALID_ARGUMENT", text, reason="wrongUrlForUpload")
 
 
 async def whole(call: Call, max_bytes: int) -> bytes:
