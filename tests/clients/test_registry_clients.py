@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.clients]
 REPOSITORIES = f"/artifactregistry/v1/{PARENT}/locations/{REGION}/repositories"
 CONFORMANCE = f"{REGION}-docker.pkg.dev/bezel-local/conformance"
 ABOUT = (
-    "crane and oras (built from their Go modules), skopeo (Debian's package) and the suite of the OCI distribution "
+    "crane and oras (built from their Go modules), skopeo and podman (Debian's packages) and the suite of the OCI distribution "
     "spec push to, pull from and delete in a repository of Artifact Registry on localcloud, each command or test case "
     "counted as a call. A refusal that Artifact Registry gives too counts as passed where the client reports it."
 )
@@ -31,7 +31,7 @@ def registry(cloud, endpoint):
 
 def program_of(name):
     """(path of a tool, its variables)."""
-    if name != "skopeo":
+    if name not in {"skopeo", "podman"}:
         return environment.go_tool(name), {}
     folder = environment.debian(name) / "usr"
     return folder / "bin" / name, {"LD_LIBRARY_PATH": ":".join(map(str, folder.glob("lib/*-linux-gnu")))}
@@ -45,7 +45,7 @@ def check(calls):
     programs.check_part("clients-registry", table)
 
 
-@pytest.mark.parametrize("name", ["crane", "oras", "skopeo"])
+@pytest.mark.parametrize("name", ["crane", "oras", "skopeo", "podman"])
 def test_a_registry_tool_works_unmodified(registry, endpoint, variables, tmp_path, name):
     host, token = registry
     tool, more = program_of(name)

@@ -1,4 +1,4 @@
-"""Other clients of Cloud Storage, unmodified: Google's for Go and Node.js, gcloud, gcsfs and rclone."""
+"""Other clients of Cloud Storage, unmodified: Google's for Go and Node.js, gcloud, gsutil, gcsfs and rclone."""
 
 import shutil
 
@@ -6,18 +6,20 @@ import pytest
 
 from tests.support.cli.served import Served
 from tests.support.clients import environment, programs
+from tests.support.docs.markdown import ROOT, after
 from tests.support.record_results import check_results
 
 pytestmark = [pytest.mark.slow, pytest.mark.clients]
 ABOUT = (
-    "Google's packages for Go and Node.js, gcloud, gcsfs and rclone, of the versions below, with the variables of "
+    "Google's packages for Go and Node.js, gcloud, gsutil, gcsfs and rclone, of the versions below, with the variables of "
     "`bezel local env` and the address of the API; that for Go also, and that for Node.js only, by "
-    "`STORAGE_EMULATOR_HOST`, without credentials. Uploads are of 0 bytes to 20 MB, in one request and in chunks."
+    "`STORAGE_EMULATOR_HOST`, without credentials. gsutil has the file of docs/localcloud.md, and the https address. Uploads are of 0 bytes to 20 MB, in one request and in chunks."
 )
 NOT_SERVED = {
     "go": {"ACL.List", "Bucket.Notifications", "Client.CreateHMACKey"},
     "node": {"Acl.get", "File.makePublic", "Bucket.getNotifications", "createHmacKey", "getHmacKeys"},
     "gcloud": set(),
+    "gsutil": {"acl get", "defacl get", "hmac list", "notification list"},
     "gcsfs": set(),
     "rclone": set(),
 }
@@ -25,7 +27,7 @@ NOT_SERVED = {
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    served = Served(tmp_path_factory.mktemp("home"), "--dir", "cloud", "--emulator")
+    served = Served(tmp_path_factory.mktemp("home"), "--dir", "cloud", "--emulator", "--tls")
     yield served
     served.end()
 
@@ -48,6 +50,22 @@ def variables_of(served, *, emulated):
     return own if emulated else {name: value for name, value in own.items() if name != "STORAGE_EMULATOR_HOST"}
 
 
+def boto_file(served):
+    """The settings of gsutil that docs/localcloud.md shows, with the addresses of a localcloud."""
+    report = served.report
+    text = after(ROOT / "docs" / "localcloud.md", "the boto file of gsutil")
+    for shown, own in {
+        "8443": report["tls"].rpartition(":")[2],
+        "http://127.0.0.1:8085": report["base"],
+        "DIR/certificates/authority.pem": report["authority"],
+        "DIR/credentials.json": report["credentials"],
+    }.items():
+        text = text.replace(shown, own)
+    file = served.home / "boto"
+    file.write_text(text)
+    return file
+
+
 def command_of(name):
     match name:
         case "go":
@@ -56,6 +74,9 @@ def command_of(name):
             return ["node", programs.PROGRAMS / "storage_node.cjs"]
         case "gcsfs":
             return [environment.python("gcsfs"), programs.PROGRAMS / "storage_gcsfs.py"]
+        case "gsutil":
+            python = environment.python("gsutil")
+            return [python, programs.PROGRAMS / "gsutil_commands.py", python.parent / "gsutil"]
     program = environment.go_tool("rclone") if name == "rclone" else shutil.which("gcloud")
     if program is None:
         pytest.skip("gcloud is not on PATH")
@@ -69,6 +90,8 @@ def test_every_call_of_a_storage_client_passes_or_is_refused_by_name(served, cal
         variables = variables_of(served, emulated=emulated)
         if name == "node":
             variables["NODE_PATH"] = str(environment.npm("storage") / "node_modules")
+        if name == "gsutil":
+            variables["BOTO_CONFIG"] = str(boto_file(served))
         made = programs.run(command_of(name), variables, timeout=600)
         programs.assert_served(made, not_served=NOT_SERVED[name])
         calls[name] = calls.get(name, []) + made

@@ -1,10 +1,12 @@
-"""`python3 tools/toolchain/clients.py python|npm|go|debian NAME`: obtain outside clients for tests; print the folder.
+"""`python3 tools/toolchain/clients.py python|npm|go|maven|debian NAME`: obtain outside clients for tests; print the folder.
 
 - python NAME: a virtual environment with tests/clients/requirements/NAME.txt (pinned, with hashes).
 - npm NAME: a folder with the `node_modules` of tests/clients/npm/NAME/package-lock.json.
 - go NAME: a folder with the program of the module tests/clients/go/NAME, or with one of the `tool` lines of
   tests/clients/go/go.mod.
-- debian NAME: a folder with the Debian package of this release, and the libraries that the machine lacks.
+- maven NAME: a folder with the packages of tests/clients/maven/NAME/pom.xml, and all that they need, in `jars`.
+- debian NAME: a folder with the Debian package of this release, and the libraries and other packages that the machine
+  lacks and the client needs.
 
 Each is made once, in the cache outside the clone, under a name that holds a checksum of its pins, or Debian's release.
 Standard library only. Leaves out the project's own environment (`environment`).
@@ -25,6 +27,9 @@ import progress
 CLIENTS = environment.CLONE / "tests" / "clients"
 # Programs that read images: without C libraries for signatures and storage drivers that the tests do not use.
 GO_TAGS = "containers_image_openpgp,exclude_graphdriver_btrfs,exclude_graphdriver_devicemapper"
+# Debian's packages that a client does not run without, beside libraries.
+_ALSO = {"podman": ("conmon", "crun")}
+_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 
 
 def python(name: str) -> Path:
@@ -105,14 +110,32 @@ def go(name: str) -> Path:
     return _obtain(f"go-{name}", pins, make)
 
 
+def maven(name: str) -> Path:
+    """The folder with the packages that a Maven project depends on, in `jars`.
+
+    Raises:
+        progress.StepError: There is no such project, or Maven is missing or failed.
+    """
+    pins = [_file(CLIENTS / "maven" / name / "pom.xml")]
+
+    def make(folder: Path) -> None:
+        shutil.copyfile(pins[0], folder / "pom.xml")
+        command = ["mvn", "--quiet", "--batch-mode", f"-Dmaven.repo.local={folder / 'repository'}"]
+        command += [_COPY, f"-DoutputDirectory={folder / 'jars'}"]
+        progress.run(f"fetching the Maven packages {name} (50 MB)", command, log=folder / "fetch.log", cwd=folder)
+        shutil.rmtree(folder / "repository")
+
+    return _obtain(f"maven-{name}", pins, make)
+
+
 def debian_package(name: str) -> Path:
     """The folder with an unpacked Debian package: `usr/bin/...`.
 
     Raises:
         progress.StepError: This machine has no apt-get, or the package cannot be fetched.
     """
-    folder = f"clients-debian-{name}-{debian.release()}"
-    return cache.obtain(folder, lambda path: debian.unpack(name, path, size="about 15 MB"), waiting=progress.say)
+    folder, also = f"clients-debian-{name}-{debian.release()}", _ALSO.get(name, ())
+    return cache.obtain(folder, lambda path: debian.unpack(name, path, size="15 to 40 MB", also=also), waiting=progress.say)
 
 
 def _file(path: Path) -> Path:
@@ -128,7 +151,7 @@ def _obtain(name: str, pins: list[Path], make: Callable[[Path], None]) -> Path:
 
 def main() -> int:
     """Obtain one; return exit code 1 with the reason if that fails, 2 for wrong arguments."""
-    kinds = {"python": python, "npm": npm, "go": go, "debian": debian_package}
+    kinds = {"python": python, "npm": npm, "go": go, "maven": maven, "debian": debian_package}
     match sys.argv[1:]:
         case [kind, name] if kind in kinds:
             try:

@@ -1,4 +1,4 @@
-"""Calls of crane, oras and skopeo on a registry: `registry_tools.py TOOL REGISTRY KEY_FILE FOLDER`.
+"""Calls of crane, oras, skopeo and podman on a registry: `registry_tools.py TOOL REGISTRY KEY_FILE FOLDER`.
 
 REGISTRY is `HOST:PORT`; its repository us-east4-docker.pkg.dev/bezel-local/tools is empty. The variable REGISTRY_TOKEN
 holds an access token. FOLDER is empty and becomes the home of the tool. A call is one command of the tool, which must
@@ -23,7 +23,7 @@ PASSWORD = os.environ["REGISTRY_TOKEN"]
 GOOGLE = f"{HOST}/us-east4-docker.pkg.dev/bezel-local/tools"
 HUB = f"{HOST}/vllm/vllm-openai:v0.32.0"
 LARGE = bytes(range(256)) * 40_000  # 10 MB
-VERSIONS = {"crane": ("version",), "oras": ("version",), "skopeo": ("--version",)}
+VERSIONS = {"crane": ("version",), "oras": ("version",), "skopeo": ("--version",), "podman": ("--version",)}
 
 
 def run(*words: str | Path, given: str = "", says: str = "", status: int = 0) -> str:
@@ -203,13 +203,85 @@ def skopeo(calls: Calls) -> None:
     calls.passes("inspect, logged out: refused", lambda: refused(*own, *private, says=denied))
 
 
+def podman_settings() -> None:
+    """Settings of podman's own: storage in the folder, and the registry without TLS. No container is run."""
+    folder = TOOL.rpartition("/")[0]
+    settings = {
+        "CONTAINERS_CONF": (
+            f'[engine]\nconmon_path = ["{folder}/conmon"]\nruntime = "crun"\ncgroup_manager = "cgroupfs"\n'
+            f'events_logger = "none"\n[engine.runtimes]\ncrun = ["{folder}/crun"]\n[network]\nnetwork_backend = "cni"\n'
+        ),
+        "CONTAINERS_STORAGE_CONF": (
+            f'[storage]\ndriver = "vfs"\ngraphroot = "{FOLDER}/storage"\nrunroot = "{FOLDER}/run"\n'
+        ),
+        "CONTAINERS_REGISTRIES_CONF": f'[[registry]]\nlocation = "{HOST}"\ninsecure = true\n',
+    }
+    for name, text in settings.items():
+        (FOLDER / name).write_text(text)
+        os.environ[name] = str(FOLDER / name)
+    policy = FOLDER / ".config" / "containers" / "policy.json"
+    policy.parent.mkdir(parents=True)
+    policy.write_text('{"default": [{"type": "insecureAcceptAnything"}]}')
+    # `pull --all-tags` knows the default file of credentials only, which lies in this folder.
+    os.environ |= {"XDG_RUNTIME_DIR": str(FOLDER), "TMPDIR": str(FOLDER)}
+
+
+def podman(calls: Calls) -> None:
+    """Commands of podman that talk to a registry: login, build and push, pull, lists of images, search, logout."""
+    podman_settings()
+    image, key = f"{GOOGLE}/podman", base64.b64encode(KEYS.read_bytes()).decode()
+
+    def check(name: str, *words: str, says: str = "") -> None:
+        calls.passes(name, lambda: run(*words, says=says))
+
+    wrong = ("login", HOST, "-u", "oauth2accesstoken", "-p", "wrong")
+    calls.passes("login, a wrong token: refused", lambda: refused(*wrong, says="invalid username/password"))
+    token = ("login", HOST, "-u", "oauth2accesstoken", "--password-stdin")
+    calls.passes("login with a token", lambda: run(*token, given=PASSWORD, says="Login Succeeded"))
+    file = ("login", HOST, "-u", "_json_key_base64", "--password-stdin")
+    calls.passes("login with a key file", lambda: run(*file, given=key, says="Login Succeeded"))
+    check("login --get-login", "login", "--get-login", HOST, says="_json_key_base64")
+    (FOLDER / "data.bin").write_bytes(LARGE)
+    (FOLDER / "Containerfile").write_text('FROM scratch\nCOPY data.bin /\nCMD ["vllm"]\nLABEL tried=yes\n')
+    check("build", "build", "-t", f"{image}:1", ".", says="COMMIT")
+    check("push", "push", f"{image}:1", says="Writing manifest")
+    check("push, layers that are there", "push", f"{image}:1", says="Writing manifest")
+    check("push, docker's format", "push", "--format", "v2s2", f"{image}:1", f"{image}:docker")
+    check("push --digestfile", "push", "--digestfile", "digest", f"{image}:1")
+    check("push, zstd", "push", "--compression-format", "zstd", "--format", "oci", f"{image}:1", f"{image}:zstd")
+    check("rmi", "rmi", "--all", "--force", says="Untagged")
+    check("pull", "pull", f"{image}:1")
+    check("pull, a digest", "pull", f"{image}@{(FOLDER / 'digest').read_text()}")
+    check("pull, zstd", "pull", f"{image}:zstd")
+    check("pull --all-tags", "pull", "--all-tags", image)
+    check("inspect", "inspect", f"{image}:docker", says='"tried": "yes"')
+    check("image ls", "image", "ls", says=f"{image}")
+    check("pull, a public image", "pull", HUB)
+    check("tag, push to another image", "tag", f"{image}:1", f"{GOOGLE}/other:1")
+    check("push, mounted", "push", f"{GOOGLE}/other:1")
+    check("manifest create", "manifest", "create", "both")
+    check("manifest add", "manifest", "add", "both", f"docker://{image}:1")
+    check("manifest push", "manifest", "push", "--all", "both", f"docker://{image}:list")
+    check("manifest inspect", "manifest", "inspect", f"{image}:list", says="amd64")
+    check("save", "save", "-o", "saved.tar", f"{image}:1")
+    check("load", "load", "-i", "saved.tar", says="Loaded image")
+    check("search --list-tags", "search", "--list-tags", image, says="docker")
+    absent = ("pull", f"{image}:absent")
+    calls.passes("pull, no such tag: refused", lambda: refused(*absent, says="manifest unknown"))
+    frozen = f"{GOOGLE.replace('/tools', '/frozen')}/podman:1"
+    check("push, immutable tags", "push", f"{image}:1", frozen)
+    calls.passes("push, an immutable tag: refused", lambda: refused("push", HUB, frozen, says="tag immutability"))
+    check("logout", "logout", HOST, says="Removed login credentials")
+    calls.passes("push, logged out: refused", lambda: refused("push", f"{image}:1", says="403 (Forbidden)"))
+
+
 def main() -> None:
     """Call one tool."""
     os.environ["HOME"] = str(FOLDER)
     name = Path(TOOL).name
     text = run(*VERSIONS[name]).strip()
     version = re.search(r"\d+\.\d+\.\d+", text)
-    {"crane": crane, "oras": oras, "skopeo": skopeo}[name](Calls(f"{name} {version[0]}" if version else name))
+    {"crane": crane, "oras": oras, "skopeo": skopeo, "podman": podman}[name](Calls(f"{name} {version[0]}" if version else name))
 
 
 if __name__ == "__main__":

@@ -30,6 +30,12 @@ def go_tool(name: str) -> Path:
     return _folder("go", name) / name
 
 
+def maven(name: str) -> Path:
+    """The class path of the packages of `tests/clients/maven/NAME`; skips where there is no Maven."""
+    _needs("mvn", f"the Maven packages {name}")
+    return _folder("maven", name) / "jars" / "*"
+
+
 def debian(name: str) -> Path:
     """The folder of an unpacked Debian package, `usr/bin/...`; skips where there is no apt-get."""
     _needs("apt-get", f"the package {name}")
