@@ -84,6 +84,7 @@ def description(endpoint: Endpoint) -> dict[str, object]:
         "authority": str(endpoint.authority) if endpoint.tls else "",
         "project": endpoint.project,
         "credentials": str(endpoint.credentials),
+        "external_account": str(endpoint.external_account),
         "directory": str(endpoint.directory),
         "pid": endpoint.pid,
         "endpoints": api_endpoints(endpoint),
@@ -97,6 +98,7 @@ def instructions(endpoint: Endpoint) -> str:
     rows = {
         "project": endpoint.project,
         "key file": endpoint.credentials,
+        "or": f"{endpoint.external_account}, for clients that get tokens at a fixed address with a key file",
         "data": endpoint.directory,
         "logs": f"{logs}/daemon.log, and wire.jsonl with a line for each request",
         "registry": endpoint.base.removeprefix("http://"),

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from bezel.atomic_write import write_whole
-from bezel.localcloud.access import keys
+from bezel.localcloud.access import external_account, keys
 from bezel.localcloud.access.issuer_keys import IssuerKeys
 from bezel.localcloud.access.permissions import PROJECT_NAME, Access
 from bezel.localcloud.access.tokens import Tokens
@@ -123,7 +123,7 @@ class Cloud:
         return row is not None and row["state"] == "ENABLED"
 
     def prepare(self) -> None:
-        """Create the initial resources, repair the state after a kill, and write the key file with its address."""
+        """Create the initial resources, repair the state after a kill, and write the credentials with their address."""
         from bezel.localcloud.services.artifact_registry.names import images_of
         from bezel.localcloud.services.compute.auto_mode import default_resources
         from bezel.localcloud.services.compute.vpc_api import put_new
@@ -142,11 +142,11 @@ class Cloud:
                         put_new(self.store, kind, name, body, self.pace.now())
             if self.store.policy(BILLING_ACCOUNT) is None:  # a directory of an earlier version has no account
                 self.store.put_policy(BILLING_ACCOUNT, _policy(BILLING_BINDINGS))
-            self._write_key_file()
+            self._write_credentials()
         self.objects.recover()
         images_of(self).recover(self.pace.now())
 
-    def _write_key_file(self) -> None:
+    def _write_credentials(self) -> None:
         account = self.store.get("account", DEPLOYER)
         if account is None:
             return
@@ -156,6 +156,10 @@ class Cloud:
         self.store.put("key", f"{DEPLOYER}/{keys.key_id(key)}", {"publicKeyPem": keys.public_pem(key)})
         content = keys.key_file(key, email=DEPLOYER, unique_id=account["uniqueId"], project=PROJECT, base=self.base)
         write_whole(path, json.dumps(content, indent=2), mode=0o600)
+        subject = external_account.subject_token(key, DEPLOYER, self.pace.now())
+        write_whole(self.layout.subject_token, subject, mode=0o600)
+        outside = external_account.content(self.base, self.layout.subject_token)
+        write_whole(self.layout.external_account, json.dumps(outside, indent=2), mode=0o600)
 
     def application(self) -> ASGIApp:
         """The REST surface of all APIs, with the request log."""

@@ -10,8 +10,8 @@ from tests.support.record_results import check_results
 
 pytestmark = [pytest.mark.slow, pytest.mark.clients]
 ABOUT = (
-    "google-cloud-storage over HTTP and google-cloud-secretmanager over REST, of the versions below, with the key file of "
-    "`bezel local env` and the address of localcloud: `StorageOptions.http().setHost(...)`, "
+    "google-cloud-storage over HTTP and google-cloud-secretmanager over REST, of the versions below, with the key file "
+    "of `bezel local env` and the address of localcloud: `StorageOptions.http().setHost(...)`, "
     "`newHttpJsonBuilder().setEndpoint(...)`. Updates are sent as POST with another method's name, bodies compressed."
 )
 NOT_SERVED = {

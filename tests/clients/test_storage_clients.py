@@ -11,15 +11,16 @@ from tests.support.record_results import check_results
 
 pytestmark = [pytest.mark.slow, pytest.mark.clients]
 ABOUT = (
-    "Google's packages for Go and Node.js, gcloud, gsutil, gcsfs and rclone, of the versions below, with the variables of "
-    "`bezel local env` and the address of the API; that for Go also, and that for Node.js only, by "
-    "`STORAGE_EMULATOR_HOST`, without credentials. gsutil has the file of docs/localcloud.md, and the https address. Uploads are of 0 bytes to 20 MB, in one request and in chunks."
+    "Google's packages for Go and Node.js, gcloud, gsutil, gcsfs and rclone, of the versions below, with the variables "
+    "of `bezel local env` and the address of the API; that for Go also, and that for Node.js only, by "
+    "`STORAGE_EMULATOR_HOST`, without credentials. gsutil has the settings of docs/localcloud.md, with the https "
+    "address. Uploads are of 0 bytes to 20 MB, in one request and in chunks."
 )
 NOT_SERVED = {
     "go": {"ACL.List", "Bucket.Notifications", "Client.CreateHMACKey"},
     "node": {"Acl.get", "File.makePublic", "Bucket.getNotifications", "createHmacKey", "getHmacKeys"},
     "gcloud": set(),
-    "gsutil": {"acl get", "defacl get", "hmac list", "notification list"},
+    "gsutil": {"acl get", "hmac list", "notification list"},
     "gcsfs": set(),
     "rclone": set(),
 }

@@ -3,10 +3,11 @@
 import json
 import re
 import time
+from pathlib import Path
 
 import pytest
 
-from bezel.localcloud.access import keys
+from bezel.localcloud.access import external_account, keys
 from tests.support.localcloud.client import DEPLOYER, PARENT, RUNTIME, Client, plain
 
 CREDENTIALS = "/iamcredentials/v1/projects/-/serviceAccounts"
@@ -66,6 +67,53 @@ def test_an_assertion_that_does_not_hold_gets_no_token(key_file, changes):
 def test_an_assertion_signed_by_another_key_gets_no_token(key_file):
     answer = asserted(key_file | {"private_key": keys.private_pem(keys.new_key())})
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
+
+
+def exchanged(endpoint, **changes):
+    """The token endpoint's answer to a client with the credential file of the type external_account."""
+    file = json.loads(endpoint.external_account.read_text())
+    form = {
+        "grant_type": "urn:ietf:params:oauth:grant-type:token-exchange",
+        "audience": file["audience"],
+        "scope": "x",
+        "requested_token_type": "urn:ietf:params:oauth:token-type:access_token",
+        "subject_token_type": file["subject_token_type"],
+        "subject_token": Path(file["credential_source"]["file"]).read_text(),
+    }
+    return plain.post(file["token_url"], data=form | changes)
+
+
+def test_the_external_account_file_gets_an_access_token_of_the_deployer(endpoint):
+    answer = exchanged(endpoint).json()
+    assert (answer["token_type"], answer["expires_in"]) == ("Bearer", 3599)
+    assert answer["issued_token_type"] == "urn:ietf:params:oauth:token-type:access_token"
+    client = Client(endpoint, answer["access_token"])
+    assert client.get(f"/crm/v1/{PARENT}").status_code == 200
+    for file in (endpoint.external_account, endpoint.directory / "subject-token.jwt"):
+        assert file.stat().st_mode & 0o077 == 0
+
+
+def test_a_wrong_subject_token_or_audience_gets_no_token(endpoint, key_file):
+    now = int(time.time())
+    claims = {"iss": DEPLOYER, "sub": DEPLOYER, "aud": external_account.AUDIENCE, "iat": now, "exp": now + 60}
+
+    def signed(key=key_file["private_key"], **changes):
+        return keys.sign(claims | changes, keys.load_private(key))
+
+    assert exchanged(endpoint, subject_token=signed()).status_code == 200
+    for token in (
+        *("", "x", signed(aud="elsewhere"), signed(exp=now - 1), signed(iss=f"nobody@{DEPLOYER.partition('@')[2]}")),
+        *(signed(keys.private_pem(keys.new_key())), self_signed(key_file)),
+    ):
+        answer = exchanged(endpoint, subject_token=token)
+        assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant"), token
+    other = f"//iam.googleapis.com/{PARENT}/locations/global/workloadIdentityPools/other/providers/x"
+    assert exchanged(endpoint, audience=other).json()["error"] == "invalid_target"
+    # The subject token is none for an API, nor an assertion.
+    own = (endpoint.directory / "subject-token.jwt").read_text()
+    assert Client(endpoint, own).get(f"/crm/v1/{PARENT}").status_code == 401
+    form = {"grant_type": GRANT, "assertion": own}
+    assert plain.post(key_file["token_uri"], data=form).json()["error"] == "invalid_grant"
 
 
 def self_signed(key_file, **changes):

@@ -1,4 +1,4 @@
-"""`python3 tools/toolchain/clients.py python|npm|go|maven|debian NAME`: obtain outside clients for tests; print the folder.
+"""`python3 tools/toolchain/clients.py python|npm|go|maven|debian NAME`: obtain clients for tests; print the folder.
 
 - python NAME: a virtual environment with tests/clients/requirements/NAME.txt (pinned, with hashes).
 - npm NAME: a folder with the `node_modules` of tests/clients/npm/NAME/package-lock.json.
@@ -135,7 +135,11 @@ def debian_package(name: str) -> Path:
         progress.StepError: This machine has no apt-get, or the package cannot be fetched.
     """
     folder, also = f"clients-debian-{name}-{debian.release()}", _ALSO.get(name, ())
-    return cache.obtain(folder, lambda path: debian.unpack(name, path, size="15 to 40 MB", also=also), waiting=progress.say)
+
+    def make(path: Path) -> None:
+        debian.unpack(name, path, size="15 to 40 MB", also=also)
+
+    return cache.obtain(folder, make, waiting=progress.say)
 
 
 def _file(path: Path) -> Path:

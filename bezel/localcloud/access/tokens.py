@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from bezel.localcloud.access import keys
+from bezel.localcloud.access import external_account, keys
 from bezel.localcloud.access.checks import note_caller
 from bezel.localcloud.access.keys import TokenError
 from bezel.localcloud.access.principals import POOL, FederatedPrincipal
@@ -142,16 +142,30 @@ class Tokens:
             raise TokenError("for another audience")
         return email, claims
 
+    def exchanged(self, subject_token: str) -> str:
+        """The account of a subject token of localcloud's credential file of the type external_account.
+
+        Raises:
+            TokenError: If signature, times, issuer or audience are wrong.
+        """
+        email, claims = self._signed(subject_token)
+        if claims.get("aud") != external_account.AUDIENCE:
+            raise TokenError("for another audience")
+        return self._living(email)
+
     def _signed_by_account(self, token: str) -> tuple[str, Json]:
+        email, claims = self._signed(token)
+        if float(claims["exp"]) - float(claims.get("iat", 0)) > LIFETIME + 300:
+            raise TokenError("valid for more than an hour")
+        return email, claims
+
+    def _signed(self, token: str) -> tuple[str, Json]:
         header, claims = keys.header_and_claims(token)
         email = str(claims.get("iss", ""))
         key = self._store.get("key", f"{email}/{header.get('kid', '')}")
         if key is None or key.get("disabled") or self._store.get("account", email) is None:
             raise TokenError("signed by a key that no account has")
-        claims = keys.verify(token, key["publicKeyPem"], now=self._pace.now())
-        if float(claims["exp"]) - float(claims.get("iat", 0)) > LIFETIME + 300:
-            raise TokenError("valid for more than an hour")
-        return email, claims
+        return email, keys.verify(token, key["publicKeyPem"], now=self._pace.now())
 
     def _living(self, email: str) -> str:
         account = self._store.get("account", email)

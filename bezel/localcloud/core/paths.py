@@ -56,6 +56,8 @@ class Paths:
         sockets: Socket files that instances listen on.
         endpoint: The endpoint file, written when the daemon is ready and removed when it stops.
         credentials: Service account key file of the deployer.
+        external_account: Its credential file of the type external_account.
+        subject_token: The token that this one names.
         issuer_key: Private key that signs localcloud's own tokens.
         daemon_lock: Lock that the running daemon holds.
         start_lock: Lock that a process holds while it starts or stops the daemon.
@@ -76,6 +78,8 @@ class Paths:
         self.sockets = root / "sockets"
         self.endpoint = root / "endpoint.json"
         self.credentials = root / "credentials.json"
+        self.external_account = root / "external-account.json"
+        self.subject_token = root / "subject-token.jwt"
         self.issuer_key = root / "issuer.pem"
         self.daemon_lock = root / "daemon.lock"
         self.start_lock = root / "start.lock"
@@ -141,6 +145,11 @@ class Endpoint:
     def credentials(self) -> Path:
         """Key file to log in with."""
         return Paths(self.directory).credentials
+
+    @property
+    def external_account(self) -> Path:
+        """Credential file for clients that get tokens at a fixed address with a key file."""
+        return Paths(self.directory).external_account
 
     @property
     def authority(self) -> Path:

@@ -89,6 +89,16 @@ class FaultyTokens(Tokens):
         self._check_clock()
         return result
 
+    def exchanged(self, subject_token: str) -> str:
+        """The account of a subject token; see `Tokens.exchanged`.
+
+        Raises:
+            TokenError: Also where the clocks are too far apart.
+        """
+        result = super().exchanged(subject_token)
+        self._check_clock()
+        return result
+
     def _check_clock(self) -> None:
         fault = self._faults.find("clock-skew")
         if fault and abs(fault.number("seconds")) > _ALLOWED_SECONDS:

@@ -281,7 +281,9 @@ def main() -> None:
     name = Path(TOOL).name
     text = run(*VERSIONS[name]).strip()
     version = re.search(r"\d+\.\d+\.\d+", text)
-    {"crane": crane, "oras": oras, "skopeo": skopeo, "podman": podman}[name](Calls(f"{name} {version[0]}" if version else name))
+    {"crane": crane, "oras": oras, "skopeo": skopeo, "podman": podman}[name](
+        Calls(f"{name} {version[0]}" if version else name)
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,8 @@
-"""Token endpoint (JWT bearer grant) and the issuer's public keys."""
+"""Token endpoint and the issuer's public keys.
+
+It takes an assertion that an account signed, as Google's does, and the subject token of localcloud's own credential
+file of the type external_account, which at Google STS takes (sts.py).
+"""
 
 from urllib.parse import parse_qs
 
@@ -6,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from bezel.localcloud.access import external_account
 from bezel.localcloud.access.keys import TokenError
 from bezel.localcloud.access.tokens import LIFETIME
 from bezel.localcloud.core.errors import ApiError
@@ -24,6 +29,8 @@ def routes(cloud: Context) -> list[Route]:
             form = parse_qs((await unpacked(request, _LARGEST).body()).decode("latin-1"))
         except ApiError as error:
             return _refusal("invalid_request", error.message)
+        if form.get("grant_type") == [external_account.GRANT]:
+            return _exchanged(cloud, form)
         if form.get("grant_type") != [_GRANT] or "assertion" not in form:
             return _refusal("unsupported_grant_type", f"Invalid grant_type: only {_GRANT} is served here")
         try:
@@ -46,6 +53,18 @@ def routes(cloud: Context) -> list[Route]:
         Route("/oauth2/v3/certs", jwks, methods=["GET"]),
         Route("/oauth2/v1/certs", certificates, methods=["GET"]),
     ]
+
+
+def _exchanged(cloud: Context, form: dict[str, list[str]]) -> JSONResponse:
+    if form.get("audience") != [external_account.AUDIENCE]:
+        return _refusal("invalid_target", "Invalid audience: an outside identity's token is exchanged at /sts/v1/token")
+    try:
+        email = cloud.tokens.exchanged(form.get("subject_token", [""])[0])
+    except TokenError as error:
+        return _refusal("invalid_grant", f"Invalid JWT: {error}")
+    access, _ = cloud.tokens.access_token(email, form.get("scope", [""])[0])
+    kinds = {"issued_token_type": external_account.ACCESS_TOKEN, "token_type": "Bearer"}
+    return JSONResponse({"access_token": access, "expires_in": int(LIFETIME) - 1} | kinds)
 
 
 def _refusal(error: str, description: str) -> JSONResponse:
