@@ -14,8 +14,9 @@ REPOSITORIES = f"/artifactregistry/v1/{PARENT}/locations/{REGION}/repositories"
 CONFORMANCE = f"{REGION}-docker.pkg.dev/bezel-local/conformance"
 ABOUT = (
     "crane and oras (built from their Go modules), skopeo and podman (Debian's packages) and the suite of the OCI "
-    "distribution spec push to, pull from and delete in a repository of Artifact Registry on localcloud, each command or test case "
-    "counted as a call. A refusal that Artifact Registry gives too counts as passed where the client reports it."
+    "distribution spec push to, pull from and delete in a repository of Artifact Registry on localcloud, each command "
+    "or test case counted as a call. A refusal that Artifact Registry gives too counts as passed where the client "
+    "reports it."
 )
 
 

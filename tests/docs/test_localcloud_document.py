@@ -61,6 +61,42 @@ def test_the_options_in_the_table_are_those_of_serve() -> None:
     assert shown == {word for word in options if word.startswith("--")} - {"--help"}
 
 
+# Client of the table -> the programs that run what its row says, as it is written there.
+PROGRAMS = {
+    "Python": ("clients/test_serve.py", "clients/programs/google_kms.py"),
+    "Go": ("clients/go/google_storage/main.go", "clients/go/google_go/main.go"),
+    "Node.js": (
+        "clients/programs/storage_node.cjs",
+        "clients/programs/external_account.cjs",
+        "clients/programs/google_node.cjs",
+    ),
+    "Java": ("clients/programs/GoogleJava.java",),
+    "gcloud": ("clients/test_serve.py", "clients/programs/storage_commands.py"),
+    "gsutil": ("clients/test_storage_clients.py",),
+    "rclone": ("clients/programs/storage_commands.py",),
+    "gcsfs": ("clients/programs/storage_gcsfs.py", "../bezel/localcloud/clients.py"),
+}
+NOT_CODE = {"env", "gcloud run", "api_endpoint", "serve --tls"}
+
+
+def row_words(text: str) -> list[str]:
+    """The names in a piece of code that a program must have too: all but addresses, and what stands in quotes."""
+    return re.findall(r"\w+", re.sub(r'http://[\w.:/]+|["\']', " ", text.replace("New...REST", "REST")))
+
+
+def test_the_code_in_each_client_s_row_is_what_a_program_of_the_tests_runs() -> None:
+    table = re.search(r"^\| client \| storage \|.*?\n\n", DOCUMENT.read_text(), re.MULTILINE | re.DOTALL)
+    assert table is not None
+    rows = [line.strip("| ").split(" | ") for line in table[0].splitlines()[2:] if line]
+    assert {row[0] for row in rows} == PROGRAMS.keys()
+    for name, *cells in rows:
+        text = "\n".join((ROOT / "tests" / file).read_text() for file in PROGRAMS[name])
+        for code in re.findall(r"`([^`]+)`", " ".join(cells)):
+            missing = [word for word in row_words(code) if word not in text]
+            assert code in NOT_CODE or not missing, (name, code, missing)
+    assert [word for word in row_words("option.WithNothing") if word not in "option"] == ["WithNothing"]
+
+
 @pytest.mark.slow
 def test_the_fixtures_work_as_they_are_shown(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(after(DOCUMENT, FIXTURES))
