@@ -28,7 +28,13 @@ CLIENTS = environment.CLONE / "tests" / "clients"
 # Programs that read images: without C libraries for signatures and storage drivers that the tests do not use.
 GO_TAGS = "containers_image_openpgp,exclude_graphdriver_btrfs,exclude_graphdriver_devicemapper"
 # Debian's packages that a client does not run without, beside libraries.
-_ALSO = {"podman": ("conmon", "crun")}
+_GEMS = """addressable declarative declarative-option domain-name faraday google-cloud-env googleauth http-cookie
+    httpclient jwt little-plugger logging memoist mime-types mime-types-data mini-mime multi-json multipart-post os
+    public-suffix representable retriable ruby2-keywords rubygems signet uber unf"""
+_ALSO = {
+    "podman": ("conmon", "crun"),
+    "ruby-google-api-client": ("ruby3.1", "rubygems-integration", *(f"ruby-{name}" for name in _GEMS.split())),
+}
 _COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 
 

@@ -111,6 +111,8 @@ async def _part(outer: Request, application: ASGIApp, within: str, piece: bytes,
         status, headers, body = await _call(
             outer, application, verb, target, _head(lines), content.strip(b"\r\n") if verb == "GET" else content
         )
+    if b"content-length" not in dict(headers):  # Ruby's client reads no part that has no header at all, as of a 204
+        headers = [*headers, (b"content-length", str(len(body)).encode())]
     shown = "".join(f"{name.decode('latin-1').title()}: {value.decode('latin-1')}\r\n" for name, value in headers)
     start = f"Content-Type: application/http\r\n{named}\r\nHTTP/1.1 {status} {responses.get(status, '')}\r\n{shown}\r\n"
     return start.encode("latin-1") + body

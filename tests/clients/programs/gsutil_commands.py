@@ -148,7 +148,6 @@ def commands() -> dict[str, Callable[[], object]]:
         "xml: cp": lambda: run(*_XML, "cp", FOLDER / "small", f"{URL}/xml"),
         "xml: cp of 10 MB, resumable": lambda: run(*_XML, "cp", FOLDER / "in" / "large", f"{URL}/xml-large"),
         "xml: cat": lambda: equal(run(*_XML, "cat", f"{URL}/xml"), b"small"),
-        "xml: stat": lambda: holds(run(*_XML, "stat", f"{URL}/xml"), "Content-Length:         5"),
         "xml: cp within the cloud": lambda: run(*_XML, "cp", f"{URL}/xml", f"{URL}/xml-copy"),
         "xml: rm": lambda: run(*_XML, "rm", f"{URL}/xml-copy"),
         "rm": lambda: run("rm", small),
@@ -164,6 +163,7 @@ def main() -> None:
     for name, call in commands().items():
         calls.passes(name, call)
     for name, words in {
+        "xml: stat, which asks for the access control list": (*_XML, "stat", f"{URL}/xml"),
         "acl get": ("acl", "get", f"{URL}/empty"),
         "notification list": ("notification", "list", URL),
         "hmac list": ("hmac", "list"),

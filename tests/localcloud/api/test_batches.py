@@ -57,6 +57,15 @@ def test_a_batch_answers_calls_of_its_api(project, api):
         assert statuses(project, f"/{api}/batch", f"{verb} {LISTS[api]}") == [found]
 
 
+def test_each_part_has_a_header_also_where_the_response_has_none(project):
+    project.ok("POST", "/storage/v1/b", {"name": "parts"}, project="bezel-local")
+    body = "--XX\r\nContent-Type: application/http\r\n\r\nDELETE /storage/v1/b/parts\r\n\r\n\r\n--XX--"
+    text = project.raw("POST", "/batch/storage/v1", body.encode(), HEADERS).text
+    assert "HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n" in text
+    plain = project.raw("POST", "/batch/storage/v1", body.replace("DELETE", "GET").encode(), HEADERS).text
+    assert plain.count("Content-Length") == 1
+
+
 def test_every_api_with_lists_is_tried():
     assert api_prefixes() - set(LISTS) == {"logging", "sts"}
 

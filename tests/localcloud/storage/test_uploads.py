@@ -264,3 +264,60 @@ def test_an_insert_without_content_is_refused_as_at_google(project, query):
     assert project.refused(404, "POST", f"/storage/v1/b/absent/o{query}", {"name": "x"})
     upload = project.raw("POST", "/upload/storage/v1/b/shelf/o?uploadType=media&name=x", b"content")
     assert upload.json()["size"] == "7"
+
+
+def by_commands(project, session, command, body=b"", **headers):
+    named = {f"X-Goog-Upload-{key}": str(value) for key, value in headers.items()}
+    return project.raw("POST", session, body, named | {"X-Goog-Upload-Command": command}, token=False)
+
+
+def started(project, name="by-commands", **headers):
+    start = {"X-Goog-Upload-Protocol": "resumable", "X-Goog-Upload-Command": "start"}
+    kind = {"X-Goog-Upload-Header-Content-Type": "text/plain", "X-Goog-Upload-Header-Content-Length": "9"}
+    return project.raw("POST", PATHS[0], json.dumps({"name": name}).encode(), start | kind | headers)
+
+
+def test_an_upload_by_commands_is_asked_about_resumed_and_ended(project):
+    answer = started(project)
+    session = answer.headers["x-goog-upload-url"].removeprefix(project.cloud.base)
+    assert (answer.status_code, answer.headers["x-goog-upload-status"]) == (200, "active")
+    assert answer.headers["x-goog-upload-chunk-granularity"] == "262144"
+    first = by_commands(project, session, "upload", CONTENT[:CHUNK], Offset=0)
+    assert first.headers["x-goog-upload-size-received"] == str(CHUNK)
+    asked = by_commands(project, session, "query")
+    assert (asked.headers["x-goog-upload-status"], asked.headers["x-goog-upload-size-received"]) == (
+        "active",
+        str(CHUNK),
+    )
+    # Bytes beyond those that are there, and commands that are none.
+    assert by_commands(project, session, "upload, finalize", b"x", Offset=CHUNK + 1).status_code == 400
+    assert by_commands(project, session, "upload", b"x", Offset="1_0").status_code == 400
+    assert by_commands(project, session, "start, query").status_code == 400
+    done = by_commands(project, session, "upload, finalize", CONTENT[CHUNK:], Offset=CHUNK)
+    assert (done.headers["x-goog-upload-status"], done.json()["contentType"]) == ("final", "text/plain")
+    assert content(project, "by-commands") == CONTENT
+    assert by_commands(project, session, "query").headers["x-goog-upload-status"] == "final"
+
+
+def test_an_upload_by_commands_is_ended_without_bytes_or_given_up(project):
+    for command, status in (("finalize", "final"), ("cancel", "cancelled")):
+        session = started(project, command).headers["x-goog-upload-url"].removeprefix(project.cloud.base)
+        assert by_commands(project, session, command).headers["x-goog-upload-status"] == status
+    assert project.ok("GET", "/storage/v1/b/shelf/o/finalize")["size"] == "0"
+    assert project.raw("GET", "/storage/v1/b/shelf/o/cancel").status_code == 404
+    assert by_commands(project, session, "query").status_code == 404
+
+
+def test_the_protocol_s_header_takes_the_place_of_the_upload_type(project):
+    raw = project.raw("POST", f"{PATHS[0]}?name=raw", b"raw", {"X-Goog-Upload-Protocol": "raw"})
+    assert raw.json()["size"] == "3"
+    body = b'--XX\r\nContent-Type: application/json\r\n\r\n{"name": "two"}\r\n--XX\r\n\r\ntwo\r\n--XX--'
+    headers = {"X-Goog-Upload-Protocol": "multipart", "Content-Type": "multipart/related; boundary=XX"}
+    assert project.raw("POST", PATHS[0], body, headers).json()["size"] == "3"
+    assert project.raw("POST", PATHS[0], body, {"Content-Type": headers["Content-Type"]}).status_code == 400
+    for protocol, path in (("batch", "/upload/storage/v1/"), ("scotty", PATHS[0])):
+        verb = "PUT" if protocol == "batch" else "POST"
+        refused = project.raw(verb, path, b"", {"X-Goog-Upload-Protocol": protocol})
+        assert refused.json()["error"]["errors"][0]["reason"] == "notServedByLocalcloud"
+    assert project.raw("PUT", "/upload/storage/v1/", b"").status_code == 404
+    assert started(project, **{"X-Goog-Upload-Command": "query"}).status_code == 400

@@ -17,7 +17,7 @@ from bezel.localcloud.core.errors import ApiError
 from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.routing.router import Call
 from bezel.localcloud.services.storage.api import OF_OBJECTS, RESUMABLE, UPLOAD, api, bucket_of
-from bezel.localcloud.services.storage.content_range import content_range
+from bezel.localcloud.services.storage.content_range import Part, content_range
 from bezel.localcloud.services.storage.encryption.customer_keys import Lock, lock_of_session, session_fields
 from bezel.localcloud.services.storage.generations import Placed
 from bezel.localcloud.services.storage.metadata import object_json
@@ -85,8 +85,12 @@ def open_session(
     return Response(status_code=status, headers={"Location": location, "X-GUploader-UploadID": identifier})
 
 
-async def receive_chunk(call: Call) -> Json | Response:
+async def receive_chunk(call: Call, part: Part | None = None) -> Json | Response:
     """Receive the next bytes of the session that the query names.
+
+    Args:
+        call: The request.
+        part: What it brings; by default what its `Content-Range` says.
 
     Returns:
         The object's row when its content is whole, also if it is asked for again; else what is still missing.
@@ -99,7 +103,7 @@ async def receive_chunk(call: Call) -> Json | Response:
         lock = lock_of_session(session, call.request.headers)
         path, cipher = call.cloud.objects.upload_path(identifier), lock.cipher if lock else None
         size = path.stat().st_size if path.exists() else 0
-        part = content_range(call.request.headers.get("content-range"), size)
+        part = part or content_range(call.request.headers.get("content-range"), size)
         if part.begin is not None:
             if part.begin > size:
                 return _incomplete(call, size)

@@ -12,6 +12,7 @@ from bezel.localcloud.core.json_types import Json
 from bezel.localcloud.http.messages import checked_message, json_object
 from bezel.localcloud.http.multipart import head_and_content, parts_of
 from bezel.localcloud.routing.router import Call
+from bezel.localcloud.services.storage import upload_commands
 from bezel.localcloud.services.storage.api import BUCKET, OF_OBJECTS, RESUMABLE, UPLOAD, api, bucket_of
 from bezel.localcloud.services.storage.encryption.customer_keys import key_of, new_lock
 from bezel.localcloud.services.storage.generations import Placed
@@ -30,8 +31,8 @@ _USED = f"name contentEncoding kmsKeyName {OF_OBJECTS}"
 async def upload(call: Call) -> Json | Response:
     """Upload an object, or with uploadType=resumable open a session for one; with the address of one, resume it."""
     if session_id(call):
-        return await resume(call)
-    bucket, kind = bucket_of(call), call.query("uploadType")
+        return await (upload_commands.obey(call) if upload_commands.commands(call) else resume(call))
+    bucket, kind = bucket_of(call), upload_commands.upload_type(call)
     content: AsyncIterator[bytes] = call.request.stream()
     lock = new_lock(key_of(call.request.headers))
     metadata: Json = {"name": call.query("name")}
@@ -45,9 +46,9 @@ async def upload(call: Call) -> Json | Response:
         given, data = _parts(await whole(call, _MULTIPART), call.request.headers.get("content-type", ""))
         metadata, content = metadata | given, in_pieces(data)
     elif kind == "resumable":
-        metadata["contentType"] = call.request.headers.get("x-upload-content-type", "")
+        metadata["contentType"] = upload_commands.content_type(call)
         metadata |= _checked(json_object(await whole(call, _METADATA), null_is_empty=True))
-        return open_session(call, bucket, metadata, lock)
+        return upload_commands.opened(call, open_session(call, bucket, metadata, lock))
     else:
         raise invalid(f"Invalid upload type: {kind!r}; use media, multipart or resumable.")
     name = str(metadata.get("name") or "")
@@ -56,6 +57,13 @@ async def upload(call: Call) -> Json | Response:
     placed = Placed(received, metadata, lock=lock.fields(received) if lock else None)
     sums = announced(call.request.headers, metadata)
     return object_json(call, place_object(call, bucket, name, placed, call.arguments, sums=sums))
+
+
+@api.route("PUT", "/upload/storage/v1/", reads_body=True)
+def refuse_batch(call: Call) -> Json:
+    """Refuse uploads of several objects in one request, which only old gems for REST send."""
+    upload_commands.upload_type(call)
+    raise ApiError("NOT_FOUND", "Method not found: PUT /upload/storage/v1/")
 
 
 @api.route("POST", BUCKET + "/o", query=_USED, reads_body=True)
