@@ -2,13 +2,14 @@
 
 import gzip
 import json
+import socket
 import zlib
 from urllib.parse import urlencode
 
 import pytest
 
 from bezel.localcloud.http.client_forms import LONGEST_QUERY
-from bezel.localcloud.http.methods import served
+from bezel.localcloud.http.methods import api_prefixes, served
 from bezel.localcloud.http.request_bodies import LARGEST_MESSAGE
 from tests.support.localcloud.asgi import answer_of
 from tests.support.localcloud.in_process import PARENT, Project
@@ -198,3 +199,168 @@ def test_only_a_post_can_have_another_methods_name(project):
     override = ("X-HTTP-Method-Override", "DELETE")
     assert answered(project, "GET", path, b"", override)[0] == 200
     assert answered(project, "POST", path, b"", ("X-HTTP-Method-Override", "FROBNICATE"))[0] == 404
+
+
+# Client -> headers and query that its transport adds to a request, beyond those above. Sources: google-http-client,
+# google-api-client and gax-httpjson (Java), Google.Apis.Core (.NET: ETag actions, initializers), google-api-client
+# (Ruby: options, tracing, a parameter twice), google/cloud-core with Guzzle (PHP), google-cloud-cpp (curl).
+ADDED = {
+    "java": (
+        {
+            "Accept": "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2",
+            "Cache-Control": "no-cache",
+            "Pragma": "no-cache",
+            "x-goog-gcs-idempotency-token": "1-2",
+            "mime-version": "1.0",
+        },
+        "prettyPrint=false",
+    ),
+    "java, gax": ({"x-goog-api-version": "", "x-goog-request-params": "a=b", "X-Request-ID": "1"}, "%24alt=json"),
+    "dotnet": (
+        {
+            "If-None-Match": '"etag"',
+            "X-Goog-User-Project": "",
+            "User-Agent": "app google-api-dotnet-client/1 (gzip)",
+            "x-cloud-trace-context": "105445aa7843bc8bf206b12000100000/1;o=1",
+        },
+        "quotaUser=q&prettyPrint=true&alt=json",
+    ),
+    "ruby": (
+        {
+            "X-Goog-Api-Format-Version": "2",
+            "X-Cloud-Trace-Context": "1/2;o=1",
+            "Content-Type": "application/x-www-form-urlencoded; charset=UTF-8",
+            "Date": "Sat, 28 Nov 2026 04:00:00 GMT",
+        },
+        "alt=json&alt=json",
+    ),
+    "php": (
+        {"x-goog-api-client": "gl-php/8.2 gccl/1", "content-type": "application/json", "gcp-project": "x"},
+        "prettyPrint=0&quotaUser=&userIp=1.2.3.4",
+    ),
+    "cpp": (
+        {
+            "accept": "*/*",
+            "x-goog-fieldmask": "",
+            "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+        },
+        "quotaUser=q&userIp=1.2.3.4&key=k",
+    ),
+    "go": (
+        {"X-Goog-Gcs-Idempotency-Token": "1", "X-Goog-Api-Version": "1"},
+        "alt=json&prettyPrint=false&%24alt=json%3Benum-encoding%3Dint",
+    ),
+    "node": ({"retry-attempt": "1", "accept": "application/json", "Connection": "close"}, "alt=json&uploadType="),
+}
+
+
+@pytest.mark.parametrize("client", sorted(ADDED))
+def test_what_a_client_s_transport_adds_changes_no_answer(project, client):
+    headers, more = ADDED[client]
+    tried = of_every_method("GET", "POST", "PUT", "PATCH", "DELETE")
+    for method in tried:
+        path, body = path_of(method), UNKNOWN if method.request else b""
+        query = "project=bezel-local&" if "project" in method.required else ""
+        own = () if method.http == "GET" and not method.request else (JSON,)
+        rest = tuple(pair for pair in headers.items() if not own or pair[0].lower() != "content-type")
+        target = f"{path}?{query}fields=kind"
+        plain = told(answered(project, method.http, target, body, *own))
+        assert told(answered(project, method.http, f"{target}&{more}", body, *own, *rest)) == plain, method.id
+    assert len(tried) > 200
+
+
+KINDS = [
+    "application/json",
+    "application/json;charset=utf-8",
+    "Application/JSON; Charset=UTF-8",
+    "text/plain",
+    "a/b",
+    "",
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_body_is_read_whatever_its_type_is_called(project, kind):
+    tried = of_every_method("POST", "PUT", "PATCH", with_body=True)
+    for method in tried:
+        path = path_of(method)
+        plain = told(answered(project, method.http, path, UNKNOWN, JSON))
+        headers = (("Content-Type", kind),) if kind else ()
+        assert told(answered(project, method.http, path, UNKNOWN, *headers)) == plain, method.id
+
+
+SIZE = str(len(UNKNOWN))
+FIRST, OWN = "POST {path} HTTP/1.1", ("Host: {host}", "Authorization: Bearer {token}")
+WHOLE = "Content-Length: {size}"
+# Forms of one request on a connection: first line, headers, body.
+ON_THE_WIRE = {
+    "plain": (FIRST, (*OWN, WHOLE), ""),
+    # Node and the gateways of gRPC write names in lower case, some wrappers of curl in upper case.
+    "lower case": (FIRST, ("host: {host}", "authorization: bearer {token}", "content-length: {size}"), ""),
+    "upper case": (FIRST, ("HOST: {host}", "AUTHORIZATION: BEARER {token}", "CONTENT-LENGTH: {size}"), ""),
+    "blanks": (FIRST, ("Host:{host}", "Authorization:  Bearer  {token}", "Content-Length: {size}  "), ""),
+    "version 1.0": ("POST {path} HTTP/1.0", (*OWN, WHOLE), ""),
+    # As through a proxy: the whole address in the first line.
+    "whole address": ("POST http://{host}{path} HTTP/1.1", (*OWN, WHOLE), ""),
+    # curl (PHP, C++) asks before it sends a body of more than a megabyte.
+    "expect": (FIRST, (*OWN, WHOLE, "Expect: 100-continue"), ""),
+    # Java and .NET do not know the size of what they pack, nor PHP that of a stream.
+    "chunks": (FIRST, (*OWN, "Transfer-Encoding: chunked"), "chunks"),
+    "packed chunks": (FIRST, (*OWN, "Transfer-Encoding: chunked", "Content-Encoding: gzip"), "packed"),
+}
+# A method with a body of each API.
+POSTS = {
+    "aiplatform": f"/v1/{PARENT}/locations/us-east4/models:upload",
+    "artifactregistry": f"/v1/{PARENT}/locations/us-east4/repositories?repositoryId=x",
+    "billingbudgets": "/v1/billingAccounts/BE2E10-10CA1C-10D000/budgets",
+    "cloudkms": f"/v1/{PARENT}/locations/us-east4/keyRings/x/cryptoKeys",
+    "cloudquotas": f"/v1/{PARENT}/locations/global/quotaPreferences",
+    "cloudscheduler": f"/v1/{PARENT}/locations/us-east4/jobs",
+    "compute": f"/v1/{PARENT}/global/networks",
+    "crm": f"/v1/{PARENT}:testIamPermissions",
+    "iam": f"/v1/{PARENT}/serviceAccounts",
+    "iamcredentials": "/v1/projects/-/serviceAccounts/x:generateAccessToken",
+    "logging": "/v2/entries:list",
+    "monitoring": f"/v3/{PARENT}/alertPolicies",
+    "run": f"/v2/{PARENT}/locations/us-east4/services?serviceId=x",
+    "secretmanager": f"/v1/{PARENT}/secrets?secretId=x",
+    "serviceusage": f"/v1/{PARENT}/services:batchEnable",
+    "storage": "/v1/b?project=bezel-local",
+    "tpu": f"/v2/{PARENT}/locations/us-east5-a/queuedResources",
+}
+
+
+def chunked(content, size=97):
+    pieces = [content[start : start + size] for start in range(0, len(content), size)]
+    return b"".join(b"%X\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
+
+
+def exchange(host, raw):
+    """(status, message) of the last answer on a connection of its own."""
+    with socket.create_connection((host.partition(":")[0], int(host.rpartition(":")[2])), timeout=30) as connection:
+        connection.sendall(raw)
+        connection.shutdown(socket.SHUT_WR)
+        received = b"".join(iter(lambda: connection.recv(65_536), b""))
+    head, _, body = received.removeprefix(b"HTTP/1.1 100 Continue\r\n\r\n").partition(b"\r\n\r\n")
+    return told((int(head.split()[1]), body))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", sorted(ON_THE_WIRE))
+def test_a_request_in_each_form_of_the_wire_is_read_by_every_api(endpoint, cloud, form):
+    cloud.enable(*(api for api in POSTS if api not in {"compute", "crm", "logging", "monitoring", "storage"}))
+    host, token = endpoint.base.removeprefix("http://"), cloud.http.headers["Authorization"].removeprefix("Bearer ")
+    first, headers, kind = ON_THE_WIRE[form]
+    body = {"chunks": chunked(UNKNOWN), "packed": chunked(gzip.compress(UNKNOWN, mtime=0))}.get(kind, UNKNOWN)
+    for api, path in POSTS.items():
+        head = "\r\n".join((first, *headers, "\r\n"))
+        raw = head.format(path=f"/{api}{path}", host=host, token=token, size=SIZE).encode() + body
+        status, message = exchange(host, raw)
+        assert (status, "noSuchField" in message) == (400, True), (api, status, message)
+        # The negative twin: the same form without the token.
+        status, _ = exchange(host, raw.replace(token.encode(), b"x"))
+        assert status == 401, (api, status)
+
+
+def test_every_api_with_a_body_is_tried_on_the_wire():
+    assert api_prefixes() - POSTS.keys() == {"cloudbilling", "sts"}
