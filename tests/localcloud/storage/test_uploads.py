@@ -1,5 +1,7 @@
 """Uploads as the transports of Google's clients send them: their paths, chunks, parameters and bodies."""
 
+import base64
+import hashlib
 import itertools
 import json
 
@@ -321,3 +323,68 @@ def test_the_protocol_s_header_takes_the_place_of_the_upload_type(project):
         assert refused.json()["error"]["errors"][0]["reason"] == "notServedByLocalcloud"
     assert project.raw("PUT", "/upload/storage/v1/", b"").status_code == 404
     assert started(project, **{"X-Goog-Upload-Command": "query"}).status_code == 400
+
+
+# Uploads in one request as the clients of these languages assemble them: type of the request, body. Sources: Guzzle's
+# MultipartStream in google/cloud-core (PHP), storage/internal/rest/stub.cc (C++), google-http-client (Java),
+# core/multipart.rb (Ruby), google-resumable-media (Python).
+LENGTH, DISPOSITION = b"\r\nContent-Length: 14", b'\r\nContent-Disposition: form-data; name="metadata"'
+OF_JSON, OF_TEXT, BINARY = b"application/json; charset=UTF-8", b"text/plain", b"\r\ncontent-transfer-encoding: binary"
+MULTIPART = {
+    "php": ("boundary", b"Content-Type: " + OF_JSON + DISPOSITION + LENGTH, b"Content-Type: " + OF_TEXT + DISPOSITION),
+    "c++": ("kj3H", b"content-type: " + OF_JSON, b"content-type: " + OF_TEXT),
+    "java": ("__END_OF_PART__1-2__", b"Content-Type: " + OF_JSON + BINARY, b"Content-Type: " + OF_TEXT + BINARY),
+    "ruby": ("RubyApiClientMultiPart", b"Content-Type: application/json", b"Content-Type: text/plain" + BINARY),
+    "python": ("===============1==", b"content-type: " + OF_JSON, b"content-type: " + OF_TEXT),
+}
+
+
+@pytest.mark.parametrize("language", sorted(MULTIPART))
+def test_a_multipart_body_is_read_as_each_client_assembles_it(project, language):
+    name, *heads = MULTIPART[language]
+    boundary, kind = name.encode(), "multipart/related; boundary=" + (f'"{name}"' if "=" in name else name)
+    parts = zip(heads, (b'{"name": "m1"}', b"a\r\nb-"), strict=True)
+    pieces = [b"--%b\r\n%b\r\n\r\n%b\r\n" % (boundary, head, content) for head, content in parts]
+    for end in (b"--%b--\r\n" % boundary, b"--%b--" % boundary):
+        answer = project.raw("POST", f"{PATHS[0]}?uploadType=multipart", b"".join(pieces) + end, {"Content-Type": kind})
+        assert (answer.json()["contentType"], answer.json()["size"]) == ("text/plain", "5"), answer.text
+    assert content(project, "m1") == b"a\r\nb-"
+    wrong = project.raw("POST", f"{PATHS[0]}?uploadType=multipart", b"".join(pieces), {"Content-Type": "text/plain"})
+    assert wrong.status_code == 400
+
+
+# Language -> (range, bytes, further headers) of the requests to a session.
+HALF = len(CONTENT) // 2 // CHUNK * CHUNK
+SUM = base64.b64encode(hashlib.md5(CONTENT, usedforsecurity=False).digest()).decode()
+REST = f"bytes {HALF}-{len(CONTENT) - 1}/{len(CONTENT)}"
+BEGIN = (f"bytes 0-{HALF - 1}/*", CONTENT[:HALF], {})
+RESUMED = {
+    "php": [("bytes */*", b"", {}), BEGIN, (REST, CONTENT[HALF:], {"Content-Type": "text/plain"})],
+    "dotnet": [(f"bytes */{len(CONTENT)}", b"", {}), BEGIN, (REST, CONTENT[HALF:], {})],
+    "c++": [BEGIN, ("bytes */*", b"", {}), (REST, CONTENT[HALF:], {"x-goog-hash": f"md5={SUM}"})],
+    "java": [BEGIN, (f"bytes {HALF}-*/*", CONTENT[HALF:], {}), ("bytes */*", b"", {})],
+}
+
+
+@pytest.mark.parametrize("language", sorted(RESUMED))
+def test_a_session_is_asked_about_and_ended_as_each_client_does(project, opened, language):
+    session, statuses = opened(), []
+    for span, body, headers in RESUMED[language]:
+        answer = project.raw("PUT", session, body, {"Content-Range": span} | headers, token=False)
+        statuses.append(answer.status_code)
+    assert statuses == ([308, 200, 200] if language == "java" else [308, 308, 200])
+    assert content(project) == CONTENT
+
+
+def test_a_wrong_checksum_beside_the_last_chunk_is_refused(project, opened):
+    session = opened()
+    project.raw("PUT", session, CONTENT[:HALF], {"Content-Range": BEGIN[0]}, token=False)
+    headers = {"Content-Range": REST, "x-goog-hash": "md5=AAAAAAAAAAAAAAAAAAAAAA=="}
+    assert project.raw("PUT", session, CONTENT[HALF:], headers, token=False).status_code == 400
+    assert project.raw("GET", "/storage/v1/b/shelf/o/x").status_code == 404
+
+
+@pytest.mark.parametrize("span", ["bytes */0", "bytes 0-*/*", None])
+def test_an_upload_of_no_bytes_ends_with_each_client_s_range(project, opened, span):
+    headers = {"Content-Range": span} if span else {}
+    assert project.raw("PUT", opened(), b"", headers, token=False).json()["size"] == "0"
