@@ -64,6 +64,31 @@ def test_an_environment_is_made_once_and_again_when_its_pins_change(clone):
     assert len(made(clone)) == 2
 
 
+FAKE_MVN = """#!/bin/sh
+for word; do case "$word" in
+  -Dmaven.repo.local=*) mkdir -p "${word#*=}" ;;
+  -DoutputDirectory=*) mkdir -p "${word#*=}" && : > "${word#*=}/some.jar" ;;
+esac; done
+if [ -e "$FAKE_FAILS" ]; then echo "Could not resolve some" >&2; exit 1; fi
+"""
+
+
+def test_maven_s_packages_are_kept_without_its_repository(clone):
+    project = clone / "tests" / "clients" / "maven" / "some"
+    project.mkdir(parents=True)
+    (project / "pom.xml").write_text("<project/>")
+    (clone / "bin" / "mvn").write_text(FAKE_MVN)
+    (clone / "bin" / "mvn").chmod(0o755)
+    (clone / "fails").touch()
+    ended = run(clone, "maven", "some")
+    assert (ended.returncode, made(clone)) == (1, [])
+    assert "Could not resolve some" in ended.stderr
+    (clone / "fails").unlink()
+    folder = Path(run(clone, "maven", "some").stdout.strip())
+    assert sorted(path.name for path in folder.iterdir() if path.is_dir()) == ["jars"]
+    assert (folder / "jars" / "some.jar").exists()
+
+
 def test_a_failed_installation_leaves_nothing_and_gives_the_reason(clone):
     (clone / "fails").touch()
     ended = run(clone, "python", "some")
@@ -73,7 +98,7 @@ def test_a_failed_installation_leaves_nothing_and_gives_the_reason(clone):
     assert made(clone) == []
 
 
-@pytest.mark.parametrize("arguments", [("python", "other"), ("npm", "some"), ("go", "some")])
+@pytest.mark.parametrize("arguments", [("python", "other"), ("npm", "some"), ("go", "some"), ("maven", "some")])
 def test_a_client_without_pins_is_refused_by_the_file_that_is_missing(clone, arguments):
     ended = run(clone, *arguments)
     assert (ended.returncode, ended.stdout) == (1, "")
@@ -85,4 +110,4 @@ def test_a_client_without_pins_is_refused_by_the_file_that_is_missing(clone, arg
 def test_wrong_arguments_show_how_it_is_called(clone, arguments):
     ended = run(clone, *arguments)
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert "python|npm|go|debian NAME" in ended.stderr
+    assert "python|npm|go|maven|debian NAME" in ended.stderr

@@ -80,7 +80,7 @@ async def obey(call: Call) -> Response:
         raise invalid(f"Invalid {_PREFIX}Command: {', '.join(sorted(given))}.")
     offset = decimal(call.request.headers.get(f"{_PREFIX}Offset", "0"))
     if offset is None:
-        raise invalid(f"Invalid {_PREFIX}Offset: it is no number of bytes.")
+        raise invalid(f"Invalid {_PREFIX}Offset: a number of bytes is needed.")
     has_bytes, last = _COMMANDS[given]
     part = Part(offset if has_bytes else None, None, last)
     done = await receive_chunk(call, part)
