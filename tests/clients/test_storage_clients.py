@@ -54,7 +54,9 @@ def variables_of(served, *, emulated):
 def boto_file(served):
     """The settings of gsutil that docs/localcloud.md shows, with the addresses of a localcloud."""
     report = served.report
-    text = after(ROOT / "docs" / "localcloud.md", "the boto file of gsutil")
+    text = after(
+        ROOT / "docs" / "localcloud.md", "the boto file of gsutil, run by tests/clients/test_storage_clients.py"
+    )
     for shown, own in {
         "8443": report["tls"].rpartition(":")[2],
         "http://127.0.0.1:8085": report["base"],
