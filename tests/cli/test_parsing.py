@@ -95,23 +95,24 @@ JOB = (
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("given", "text", "code"),
     [
-        (JOB, "--tasks = 0"),
-        ((*JOB[:2], "--stack", "l4-qat", *JOB[4:]), OUTSIDE),
-        (("tpu", "list", "--project", "none"), OUTSIDE),
-        (("tpu", "list", "--project", "optional"), OUTSIDE),
+        (JOB, "--tasks = 0", 2),
+        ((*JOB[:2], "--stack", "l4-qat", *JOB[4:]), OUTSIDE, 1),
+        (("tpu", "list", "--project", "none"), OUTSIDE, 1),
+        (("tpu", "list", "--project", "optional"), OUTSIDE, 1),
     ],
 )
 def test_a_command_needs_a_clone_by_what_it_is_and_never_by_the_cloud_project_it_is_given(
     given: tuple[str, ...],
     text: str,
+    code: int,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(given) == 1
+    assert main(given) == code
     assert text in capsys.readouterr().err
 
 
