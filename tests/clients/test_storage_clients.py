@@ -47,7 +47,11 @@ def calls():
 def variables_of(served, *, emulated):
     own = served.variables | served.report["environment"] | {"TRIED_ENDPOINT": served.report["base"]}
     # No program may leave this machine.
-    own |= {"HTTPS_PROXY": "http://127.0.0.1:1", "NO_PROXY": "127.0.0.1", "CLOUDSDK_CORE_DISABLE_PROMPTS": "1"}
+    own |= {
+        "HTTPS_PROXY": "http://127.0.0.1:1",
+        "NO_PROXY": "127.0.0.1,localhost",
+        "CLOUDSDK_CORE_DISABLE_PROMPTS": "1",
+    }
     return own if emulated else {name: value for name, value in own.items() if name != "STORAGE_EMULATOR_HOST"}
 
 
