@@ -65,6 +65,18 @@ def silent(made: socket.socket) -> None:
         pass
 
 
+def shake_hands(server: ssl.SSLSocket) -> None:
+    """As real servers end a failed handshake: what the client still sends is read, or its alert would be lost."""
+    try:
+        server.do_handshake()
+    except ssl.SSLError:
+        server.shutdown(socket.SHUT_WR)
+        server.settimeout(5)
+        while server.recv(4096):
+            pass
+        raise
+
+
 @contextlib.contextmanager
 def listening(serve: Callable[[socket.socket], None], tls: ssl.SSLContext | None = None) -> Iterator[int]:
     """A server whose every connection is served by a function, one after the other; its port."""
@@ -78,7 +90,8 @@ def listening(serve: Callable[[socket.socket], None], tls: ssl.SSLContext | None
                     if tls is None:
                         serve(made)
                     else:
-                        with tls.wrap_socket(made, server_side=True) as over_tls:
+                        with tls.wrap_socket(made, server_side=True, do_handshake_on_connect=False) as over_tls:
+                            shake_hands(over_tls)
                             serve(over_tls)
 
         thread = threading.Thread(target=run, daemon=True)
