@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from pulumi.runtime.proto import provider_pb2 as pb
 
+from bezel.standin_providers.google.cloud import Cloud, Deadline
+from bezel.standin_providers.google.errors import OperationError
 from bezel.standin_providers.lifecycle.values import decode
 from bezel.standin_providers.plugin.google_plugin import GooglePlugin, adoption_advice
 from bezel.standin_providers.resources import TYPES
@@ -294,3 +296,20 @@ def test_an_unknown_type_or_look_up_is_refused_by_name(gcp: Provider) -> None:
         gcp.call("Check", pb.CheckRequest(urn=urn("gcp:compute/disk:Disk")))
     with pytest.raises(FailedError, match="gcp:compute/getZones:getZones"):
         gcp.invoke("gcp:compute/getZones:getZones", {})
+
+
+@pytest.mark.parametrize(("given", "named"), [(8.0, "timeout: 8s"), (90.0, "timeout: 1m30s")])
+def test_a_late_operation_names_the_limit_that_was_given(given: float, named: str) -> None:
+    """However much of it the requests before have taken, as the SDK's own wait does."""
+    late = Deadline(time.monotonic())
+    late.seconds = given
+    with pytest.raises(OperationError) as failed:
+        Cloud({}, {}).finished("run", {"name": "operations/a"}, "Creating Service", until=late)
+    assert named in str(failed.value)
+
+
+def test_a_deadline_lies_as_many_seconds_ahead_as_it_names() -> None:
+    before = time.monotonic()
+    made = Deadline.after(5.0)
+    assert before + 5.0 <= made <= time.monotonic() + 5.0
+    assert made.seconds == 5.0

@@ -26,6 +26,19 @@ _UNSEEN = 20  # how often an operation may be missing while it is awaited
 Poll = Callable[[str], Mapping[str, Any]]
 
 
+class Deadline(float):
+    """A moment on time.monotonic's clock, and the seconds that were given until it: the SDK's errors name those."""
+
+    seconds: float
+
+    @classmethod
+    def after(cls, seconds: float) -> "Deadline":
+        """Return the moment so many seconds from now."""
+        made = cls(time.monotonic() + seconds)
+        made.seconds = seconds
+        return made
+
+
 class Cloud:
     """The settings and calls that every operation on a resource needs."""
 
@@ -134,7 +147,8 @@ class Cloud:
         pause, started, unseen = self._interval or 0.05, time.monotonic(), 0
         while not operation.get("done"):
             if time.monotonic() + pause > until:
-                raise OperationError(text + timeout_text("done: true", until - started, "done: false"))
+                whole = until.seconds if isinstance(until, Deadline) else until - started
+                raise OperationError(text + timeout_text("done: true", whole, "done: false"))
             if leave:
                 self.pause(pause)
             else:

@@ -4,12 +4,11 @@ Owns the steps between the engine's request and Google's; each method takes and 
 protocol to google_plugin.py, the types to resources/, and the calls to resource.py.
 """
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bezel.standin_providers.google.cloud import DEFAULT_TIMEOUT, Cloud
+from bezel.standin_providers.google.cloud import DEFAULT_TIMEOUT, Cloud, Deadline
 from bezel.standin_providers.google.errors import GoneError, PartlyDoneError, PlanError, ProviderError
 from bezel.standin_providers.lifecycle.check import DEFAULTS, RANDOM, Checked, autoname, check
 from bezel.standin_providers.lifecycle.fields import Fields, Mark
@@ -192,7 +191,7 @@ class ResourceCalls:
         self._operations(kind, timeout).delete(resource_id, known)
 
     def _operations(self, kind: ResourceType, timeout: float) -> Operations:
-        return (kind.operations or Operations)(kind, self.cloud, time.monotonic() + (timeout or DEFAULT_TIMEOUT))
+        return (kind.operations or Operations)(kind, self.cloud, Deadline.after(timeout or DEFAULT_TIMEOUT))
 
     def _outputs(
         self,
