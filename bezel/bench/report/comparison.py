@@ -1,7 +1,9 @@
 """Comparison of two saved results: of each load that both measured, which figures differ beyond chance. Pure.
 
-A figure has changed where the intervals of both results are apart and the difference exceeds the tolerance. With
-several repeats the interval is that of their mean, else the measurement's own; without one nothing can be said of it.
+A figure has changed where the intervals of both results are apart and the difference exceeds the tolerance. It is the
+same where each interval lies within the tolerance of the other: means that are close show nothing while an interval
+around them is wide. With several repeats the interval is that of their mean, else the measurement's own; without one
+nothing can be said of a figure, neither that it differs nor that it is the same. A stage of a load in stages is a load.
 Leaves out which of two running servers is faster (`bezel bench ab`), which measures them in turns.
 """
 
@@ -54,7 +56,7 @@ class Compared(BaseModel):
     change: Change = Field(
         description="better or worse beyond chance and tolerance, the same, no difference shown, or unknown"
     )
-    share: float = Field(description="after / before - 1")
+    share: float | None = Field(description="after / before - 1; null where the first one is 0")
 
 
 class Comparison(BaseModel):
@@ -68,14 +70,18 @@ class Comparison(BaseModel):
 
     @property
     def verdict(self) -> Change:
-        """Worse if any figure is; else not shown where chance hides a difference; else better, the same or unknown."""
-        if self.refusals:
-            return "unknown"
+        """Worse if any figure is; else not shown where chance may hide a difference; else better or the same.
+
+        A figure without an interval hides a difference beside others that have one; alone it makes the verdict unknown.
+        """
         changes = {figure.change for figure in self.figures}
-        for change in ("worse", "not_shown", "better", "same"):
-            if change in changes:
-                return change
-        return "unknown"
+        if self.refusals or changes <= {"unknown"}:
+            return "unknown"
+        if "worse" in changes:
+            return "worse"
+        if changes & {"not_shown", "unknown"}:
+            return "not_shown"
+        return "better" if "better" in changes else "same"
 
 
 def compare(before: Result, after: Result, tolerance: float) -> Comparison:
@@ -89,7 +95,7 @@ def compare(before: Result, after: Result, tolerance: float) -> Comparison:
     refusals = []
     if before.nature != after.nature:
         refusals.append(f"one is {before.nature}, the other {after.nature}: no difference would be one of servers")
-    old, new = _loads(before), _loads(after)
+    old, new = _loads(_by_stage(before)), _loads(_by_stage(after))
     common = [key for key in old if key in new]
     if not common:
         refusals.append("they have no load in common: pattern, users or rate, prompts and lengths have to be the same")
@@ -106,6 +112,16 @@ def compare(before: Result, after: Result, tolerance: float) -> Comparison:
     if common and not figures and not refusals:
         refusals.append("no figure was measured in both")
     return Comparison(figures=tuple(figures), refusals=tuple(refusals), notes=(*notes, *missing))
+
+
+def _by_stage(result: Result) -> Result:
+    """Return the result with each stage as a load that has its number: a level that comes back is no repeat."""
+    cells = [
+        part.model_copy(update={"pattern": f"{part.pattern}, stage {number}:"}) if whole.stages else part
+        for whole in result.cells
+        for number, part in enumerate(whole.parts(), 1)
+    ]
+    return result.model_copy(update={"cells": cells})
 
 
 def _loads(result: Result) -> dict[str, list[Cell]]:
@@ -133,11 +149,11 @@ def _figures(load: str, old: Sequence[Cell], new: Sequence[Cell], tolerance: flo
     found = []
     for name, is_more_better in FIGURES.items():
         before, after = _value(old, name), _value(new, name)
-        if before is None or after is None or not before.mean:
+        if before is None or after is None:
             continue
         unit = next(cell.metrics[name].unit for cell in old if name in cell.metrics)
-        share = after.mean / before.mean - 1
-        change = _change(before, after, share, tolerance, is_more_better=is_more_better)
+        share = after.mean / before.mean - 1 if before.mean else None
+        change = _change(before, after, tolerance, is_more_better=is_more_better)
         found.append(
             Compared(load=load, figure=name, unit=unit, before=before, after=after, change=change, share=share)
         )
@@ -156,15 +172,16 @@ def _value(cells: Sequence[Cell], name: str) -> Value | None:
     return Value(mean=math.fsum(values) / len(values), low=low, high=high, cells=len(values))
 
 
-def _change(before: Value, after: Value, share: float, tolerance: float, *, is_more_better: bool) -> Change:
-    if abs(share) <= tolerance:
-        return "same"
+def _change(before: Value, after: Value, tolerance: float, *, is_more_better: bool) -> Change:
     if before.low is None or before.high is None or after.low is None or after.high is None:
         return "unknown"
-    # Overlapping intervals show no difference beyond chance, and exclude none either.
-    if before.low <= after.high and after.low <= before.high:
+    within = 1 + tolerance
+    if after.high <= before.low * within and before.high <= after.low * within:
+        return "same"
+    apart = before.high < after.low or after.high < before.low
+    if not apart or abs(after.mean - before.mean) <= tolerance * before.mean:
         return "not_shown"
-    return "better" if (share > 0) == is_more_better else "worse"
+    return "better" if (after.mean > before.mean) == is_more_better else "worse"
 
 
 def _differences(before: Result, after: Result) -> list[str]:

@@ -21,8 +21,8 @@ class ToleranceError(UserError):
 def run(_: Project, options: argparse.Namespace) -> int:
     """Compare and print.
 
-    Exit code 0: nothing is worse; 1: a figure is; 3: the results cannot be compared; 4: no figure is shown to be worse,
-    but chance may hide a difference.
+    Exit code 0: every figure is shown to be better or the same; 1: a figure is worse; 3: the results cannot be
+    compared; 4: no figure is shown to be worse, but chance may hide a difference.
 
     Raises:
         UserError: A result cannot be read.
@@ -51,7 +51,7 @@ def _text(found: Comparison) -> str:
                 each.figure,
                 _shown(each.before),
                 _shown(each.after),
-                f"{each.share:+.1%}",
+                "-" if each.share is None else f"{each.share:+.1%}",
                 _WORDS.get(each.change, each.change),
                 each.unit,
             )
