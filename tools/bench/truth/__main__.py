@@ -43,8 +43,21 @@ SECONDS = 180
 ATTEMPTS = 3
 
 
-def own(load: TruthLoad, folder: Path, tls: tuple[Path, Path], cores: tuple[int | None, int | None]) -> Compared:
+def own(
+    load: TruthLoad,
+    folder: Path,
+    tls: tuple[Path, Path],
+    cores: tuple[int | None, int | None],
+    before: Sequence[str] = (),
+) -> Compared:
     """Send a load with `bezel bench run`, and compare its result with the server's log.
+
+    Args:
+        load: The load.
+        folder: For the files of both ends.
+        tls: Certificate and key.
+        cores: The server's and the client's; None: any.
+        before: Words before the client's command, e.g. its priority.
 
     Raises:
         SystemExit: The client wrote no result.
@@ -57,7 +70,7 @@ def own(load: TruthLoad, folder: Path, tls: tuple[Path, Path], cores: tuple[int 
         pinned = [] if cores[1] is None else ["taskset", "-c", str(cores[1])]
         ended = subprocess.run(
             [
-                *(*pinned, bezel, "bench", "run", "--url", server.url, "--public", *load.sent),
+                *(*before, *pinned, bezel, "bench", "run", "--url", server.url, "--public", *load.sent),
                 *(*trusted, "--input-tokens", "32", "--out", str(out), "--force"),
             ],
             cwd=ROOT,
