@@ -96,6 +96,8 @@ class Clock:
         within: Share by which a rate x seconds may miss the counted total, e.g. 0.02 where the tool divides by them.
         offset: Seconds by which the stated duration may differ from the one that the tool divides by.
         edges: Whether the rate leaves out what ran at the ends of the load: users / requests on top of `within`.
+        crossing: Requests that may have begun before this load, or ended after it, per request of its own: of the
+            former are rates, of the latter latencies.
         tail: Share of a request's time that may pass between its last token and the end that the tool takes.
         whole: Whether the rates are of the whole load, so that requests/s x e2e cannot exceed the users.
         totals: Whether the stated duration and totals are those that the rates were divided from.
@@ -104,6 +106,7 @@ class Clock:
     within: float
     offset: float = 0.0
     edges: bool = False
+    crossing: float = 0.0
     tail: float = 0.0
     whole: bool = True
     totals: bool = True

@@ -2,11 +2,13 @@
 
 Owns the translation. The JSON has vLLM's names with vLLM's definitions (over the whole load, of successful requests,
 its start and its end included), so a figure in it may differ from the same cell's; docs/metrics.md gives the amount and
-the reason. Generated texts are not stored, and so left out.
+the reason. It has one level, so that a load in stages is exported stage by stage. Generated texts are not stored, and
+so left out.
 """
 
 import csv
 import io
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,14 +40,15 @@ def as_csv(result: Result) -> str:
     return text.getvalue()
 
 
-def as_vllm(result: Result, cell: Cell, rows: Columns, began: int) -> dict[str, Any]:
+def as_vllm(result: Result, cell: Cell, rows: Columns, began: int, most: int | None = None) -> dict[str, Any]:
     """Return a cell in the shape of `vllm bench serve --save-result --save-detailed`.
 
     Args:
         result: The cell's result.
-        cell: A measured cell.
+        cell: A measured cell of one level, or a stage as `of_stage` gives it.
         rows: Its samples.
         began: The origin of their instants.
+        most: The most requests under way at once, where other requests than these were.
     """
     good = rows.good()
     seconds = cell.seconds or 0.0
@@ -84,13 +87,39 @@ def as_vllm(result: Result, cell: Cell, rows: Columns, began: int) -> dict[str, 
         "start_times": np.where(rows["sent"] > 0, (rows["sent"] - began) / 1e9, 0.0).tolist(),
         "queue_times": np.where(rows["sent"] > 0, (rows["sent"] - rows["planned"]) / 1e9, 0.0).tolist(),
         "errors": _errors(cell, rows),
-        "max_concurrent_requests": most_in_flight(rows),
+        "max_concurrent_requests": most_in_flight(rows) if most is None else most,
         **_spec_decode(cell),
         **_spread("ttft", spans["ttft"][succeeded & has["ttft"]] / 1e6),
         **_spread("tpot", spans["tpot"][succeeded & has["tpot"]] / 1e6),
         **_spread("itl", good.gaps() / 1e6),
         **_spread("e2el", spans["e2e"][succeeded] / 1e6),
     }
+
+
+def of_stage(cell: Cell, number: int, rows: Columns, began: int) -> tuple[Cell, Columns, int]:
+    """Return a stage as a load of its own: from its begin to the last response of the requests that belong to it.
+
+    Args:
+        cell: A load in stages.
+        number: The stage, from 1.
+        rows: The samples of the whole load.
+        began: The origin of their instants.
+
+    Returns:
+        The stage as a cell, its samples, and the most requests under way in its time, those of other stages included.
+    """
+    begins = [round(began + stage.begins * 1e9) for stage in cell.stages]
+    begin, stage = begins[number - 1], cell.stages[number - 1]
+    chosen = rows["planned"] >= begin
+    if number < len(begins):
+        chosen &= rows["planned"] < begins[number]
+    own = rows.where(chosen)
+    end = round(began + stage.ends * 1e9)
+    ended = int(own["done"].max()) if len(own) else end
+    part = cell.parts()[number - 1].model_copy(update={"seconds": (ended - begin) / 1e9})
+    present = rows.where((rows["sent"] > 0) & (rows["sent"] < end) & (rows["done"] > begin))
+    clipped = {**present.fields, "sent": np.maximum(present["sent"], begin)}
+    return part, own, most_in_flight(replace(present, fields=clipped))
 
 
 def _rate(count: int, seconds: float) -> float | None:

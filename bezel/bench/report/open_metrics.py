@@ -1,7 +1,8 @@
 """Export of a result as OpenMetrics text, for Prometheus: figures of each cell, and the server's metrics over its load.
 
-Every value has its instant, so that `promtool tsdb create-blocks-from openmetrics` takes the file, and any tool that
-reads Prometheus' text. Times are in seconds, other figures in their own unit. Unknown figures are left out.
+A load in stages has its figures once for each stage, at the stage's end, and as a whole only those that depend on no
+level. Every value has its instant, so that `promtool tsdb create-blocks-from openmetrics` takes the file, and any tool
+that reads Prometheus' text. Times are in seconds, other figures in their own unit. Unknown figures are left out.
 """
 
 from collections.abc import Iterator
@@ -23,7 +24,8 @@ _SERIES = {
 def as_open_metrics(result: Result) -> str:
     """Return the cells that have a start as OpenMetrics text."""
     cells = [cell for cell in result.cells if cell.started_at is not None]
-    lines = [line for family in (*_figures(result, cells), *_server(result, cells)) for line in family]
+    every = [part for cell in cells for part in ((cell, *cell.parts()) if cell.stages else (cell,))]
+    lines = [line for family in (*_figures(result, every), *_server(result, cells)) for line in family]
     return "\n".join([*lines, "# EOF"]) + "\n"
 
 

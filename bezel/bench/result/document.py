@@ -16,6 +16,7 @@ The rules of the document:
 import json
 import re
 from collections import Counter
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -169,9 +170,10 @@ class StageFigures(_Record):
     Attributes:
         level: Users, or requests per second.
         begins: Begin of the stage in seconds from the start of the load, `ends` its end.
-        requests: Requests that were due in the stage, `failed` those of them that failed.
-        metrics: Rates are of what was completed in the stage; latencies and lengths of the requests that were due in
-            it, whenever they ended.
+        requests: Requests that were due in the stage, or sent in it by the users of a closed loop, in which none is
+            due; `failed` those of them that failed.
+        metrics: Rates are of what was completed in the stage; latencies and lengths of these requests, whenever they
+            ended.
     """
 
     level: Amount
@@ -272,10 +274,20 @@ class Cell(_Record):
                     "failures": {kinds: stage.failed} if stage.failed else {},
                     "seconds": stage.ends - stage.begins,
                     "stages": [],
+                    "started_at": self.started_at and self.started_at + timedelta(seconds=stage.begins),
+                    "cost_usd": self._cost(stage.ends - stage.begins),
+                    # Of the whole load, and of no stage.
+                    "window": None,
+                    "counters": None,
+                    "acceptance": None,
+                    "tokens_per_chunk": None,
                 }
             )
             for number, stage in enumerate(self.stages, 1)
         ] or [self]
+
+    def _cost(self, seconds: float) -> float | None:
+        return self.cost_usd and self.seconds and self.cost_usd * seconds / self.seconds
 
     def check(self, name: str) -> Check | None:
         """Return the result of the check of that name, if it was made."""

@@ -5,7 +5,7 @@ import json
 import sys
 from pathlib import Path
 
-from bezel.bench.report.export import as_csv, as_vllm
+from bezel.bench.report.export import as_csv, as_vllm, of_stage
 from bezel.bench.report.open_metrics import as_open_metrics
 from bezel.bench.result.document import Cell, Result, load
 from bezel.bench.result.sample_file import read_samples
@@ -23,9 +23,9 @@ def run(_: Project, options: argparse.Namespace) -> int:
     """
     result = load(options.result)
     if options.format == "vllm":
-        text = _vllm(result, options.result, _cell(result, options.cell))
+        text = _vllm(result, options.result, options.cell)
     else:
-        cells = result.cells if options.cell is None else [_cell(result, options.cell)]
+        cells = result.cells if options.cell is None else [_cell_or_stage(result, options.cell)]
         selected = result.model_copy(update={"cells": cells})
         text = as_csv(selected) if options.format == "csv" else as_open_metrics(selected)
     if options.out is None:
@@ -35,7 +35,13 @@ def run(_: Project, options: argparse.Namespace) -> int:
     return 0
 
 
-def _vllm(result: Result, path: Path, cell: Cell) -> str:
+def _vllm(result: Result, path: Path, name: str | None) -> str:
+    stages = _stages(result)
+    cell, number = stages[name] if name in stages else (_cell(result, name), 1)
+    if len(cell.stages) > 1 and name not in stages:
+        consequence = f"its load has {len(cell.stages)} stages, and this format has the figures of one level."
+        choices = ", ".join(part.id for part in cell.parts())
+        raise UserError(Problem("--cell", name or cell.id, consequence, f"choose a stage: {choices}."))
     if result.samples is None:
         consequence = "it names no file of samples, which this format lists one by one."
         raise UserError(Problem(str(path), None, consequence, "measure again with --out."))
@@ -43,7 +49,27 @@ def _vllm(result: Result, path: Path, cell: Cell) -> str:
     if cell.id not in samples:
         consequence = f"the cell is {cell.state} and has no samples ({cell.reason})."
         raise UserError(Problem("--cell", cell.id, consequence, "choose a cell that was measured."))
-    return json.dumps(as_vllm(result, cell, *samples[cell.id]), allow_nan=False) + "\n"
+    rows, began = samples[cell.id]
+    if cell.stages:
+        stage, own, most = of_stage(cell, number, rows, began)
+        return json.dumps(as_vllm(result, stage, own, began, most), allow_nan=False) + "\n"
+    return json.dumps(as_vllm(result, cell, rows, began), allow_nan=False) + "\n"
+
+
+def _stages(result: Result) -> dict[str, tuple[Cell, int]]:
+    """Return the stages of all cells by their ids, as the CSV has them: the cell and the number."""
+    return {
+        part.id: (cell, number) for cell in result.cells if cell.stages for number, part in enumerate(cell.parts(), 1)
+    }
+
+
+def _cell_or_stage(result: Result, name: str) -> Cell:
+    stages = _stages(result)
+    if name not in stages:
+        return _cell(result, name)
+    cell, number = stages[name]
+    # The server's metrics are of the whole load.
+    return cell.parts()[number - 1].model_copy(update={"server_series": None})
 
 
 def _cell(result: Result, name: str | None) -> Cell:

@@ -19,7 +19,7 @@ _SHOWN = ("requests_per_second", "output_tokens_per_second", "ttft_p50", "ttft_p
 
 
 class CellSummary(OperationResult):
-    """One measured load."""
+    """One measured load, or one stage of it."""
 
     id: str
     context_tokens: int | None = Field(description="requested tokens of a prompt")
@@ -76,14 +76,15 @@ def summary_of(result: Result, file: Path, folder: Path) -> BenchResult:
         file: Its file.
         folder: The project's folder.
     """
+    loads = [part for cell in result.cells for part in cell.parts()]
     return BenchResult(
         kind=result.kind,
         nature=result.nature,
         title=cleaned(result.manifest.title, 300),
         model=cleaned(result.manifest.model, 300),
         file=str(file.relative_to(folder.resolve())),
-        cells=tuple(_cell(cell) for cell in result.cells[:_MOST_CELLS]),
-        cells_left_out=max(0, len(result.cells) - _MOST_CELLS),
+        cells=tuple(_cell(cell) for cell in loads[:_MOST_CELLS]),
+        cells_left_out=max(0, len(loads) - _MOST_CELLS),
         findings=tuple(cleaned(finding.text, 600) for finding in result.findings[:_MOST_TEXTS]),
         notes=tuple(cleaned(note, 600) for note in result.notes[:_MOST_TEXTS]),
     )

@@ -1,7 +1,12 @@
-"""Reader of Bezel's own result: every requested cell, with its state, its figures and the server's counters."""
+"""Reader of Bezel's own result: every requested cell, with its state, its figures and the server's counters.
+
+Each stage of a load in stages is a row, whose rates are of what ended in its time and whose latencies are of what was
+due in it: requests that cross its borders are in one of them only.
+"""
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from bezel.bench.audit.figure import Figure, figure
@@ -48,7 +53,11 @@ def read_result(document: Any, item: str, label: str) -> ResultSource:
         it.
     """
     result = parse(json.dumps(document), item)
-    rows = tuple(_row(result, cell, number, label) for number, cell in enumerate(result.cells))
+    parts = [(cell, part) for cell in result.cells for part in cell.parts()]
+    rows = tuple(
+        replace(_row(result, part, order, label), clock=_clock_of(cell, part), rated=_rated(cell, part))
+        for order, (cell, part) in enumerate(parts)
+    )
     grid = result.kind == "sweep" and all(
         cell.users is not None and cell.context_tokens is not None for cell in result.cells
     )
@@ -57,7 +66,7 @@ def read_result(document: Any, item: str, label: str) -> ResultSource:
         format="bezel bench",
         rows=rows,
         grid=grid,
-        unread=tuple(dict.fromkeys(name for cell in result.cells for name in cell.metrics if name not in _READ)),
+        unread=tuple(dict.fromkeys(name for _, part in parts for name in part.metrics if name not in _READ)),
         absent=frozenset((cell.context_tokens, cell.users) for cell in result.inferred),
         dated=result.manifest.started_at.date().isoformat(),
     )
@@ -98,8 +107,6 @@ def _row(result: Result, cell: Cell, order: int, label: str) -> Row:
         mean_prompt=prompt,
         mean_output=mean_output,
         spreads=_spreads(cell, mean_output),
-        clock=_CLOCK,
-        rated=_rated(cell),
         system=_system(result, result.variants.get(cell.variant, result.manifest.served_by), cell, label),
     )
 
@@ -116,11 +123,35 @@ def _spreads(cell: Cell, mean_output: float | None) -> dict[str, Spread]:
     return spreads
 
 
-def _rated(cell: Cell) -> tuple[float, int] | None:
-    metric = cell.metrics.get(REQUESTS)
-    if cell.window is None or metric is None or not metric.n:
+def _clock_of(cell: Cell, part: Cell) -> Clock | None:
+    """Return how the rates of a cell, or of a stage of it, were taken.
+
+    None for a stage that may have completed requests of other stages only: no figure of it fits another.
+    """
+    if not cell.stages:
+        return _CLOCK
+    crossing = sum(_under_way(cell, part, edge) for edge in (-1, 0))
+    metric = part.metrics.get(REQUESTS)
+    own = (metric.n if metric and metric.n else 0) - crossing
+    return replace(_CLOCK, crossing=crossing / own) if own > 0 else None
+
+
+def _under_way(cell: Cell, part: Cell, edge: int) -> float:
+    """Return the most requests that may cross the begin (-1) or the end (0) of a stage."""
+    at = [each.id for each in cell.parts()].index(part.id)
+    beside = cell.stages[max(0, at + edge) : at + edge + 2]
+    means = [metric.value for stage in beside if (metric := stage.metrics.get("in_flight")) and metric.value]
+    # The mean of a queue that grows evenly is half of its end.
+    return max((stage.level for stage in beside), default=0.0) if part.users is not None else 2 * max(means, default=0)
+
+
+def _rated(cell: Cell, part: Cell) -> tuple[float, int] | None:
+    metric = part.metrics.get(REQUESTS)
+    if metric is None or not metric.n:
         return None
-    return cell.window.ends - cell.window.begins, metric.n
+    if cell.stages:
+        return (part.seconds, metric.n) if part.seconds else None
+    return (cell.window.ends - cell.window.begins, metric.n) if cell.window else None
 
 
 def _system(result: Result, served: ServedBy, cell: Cell, label: str) -> System:

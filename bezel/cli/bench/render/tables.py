@@ -98,11 +98,13 @@ def _cell(cell: Cell) -> Iterator[str]:
         failures = ", ".join(f"{kind}: {count}" for kind, count in sorted(cell.failures.items()))
         yield from _wrapped(f"failed: {failures} (in no latency)")
     yield from _figures(cell.metrics, cell.distributions)
-    unit = "users" if cell.load and cell.load["pattern"].get("of") == "users" else "requests/s"
+    # Users send when they are ready: nothing is due in a closed loop.
+    closed = bool(cell.load and cell.load["pattern"].get("of") == "users")
+    unit, word = ("users", "sent") if closed else ("requests/s", "due")
     for number, stage in enumerate(cell.stages, 1):
         failed = f", {stage.failed} failed" if stage.failed else ""
-        due = f"{counted(stage.requests, 'requests')} due{failed}"
-        yield f"  stage {number}: {counted(stage.level, unit)}, {stage.begins:.1f} to {stage.ends:.1f} s, {due}"
+        sent = f"{counted(stage.requests, 'requests')} {word}{failed}"
+        yield f"  stage {number}: {counted(stage.level, unit)}, {stage.begins:.1f} to {stage.ends:.1f} s, {sent}"
         yield from _figures(stage.metrics, stage.distributions)
     if cell.window:
         yield from _wrapped(f"counted: {cell.window.begins:.1f} to {cell.window.ends:.1f} s: {cell.window.rule}")

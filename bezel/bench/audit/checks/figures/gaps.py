@@ -125,7 +125,7 @@ def _edges(row: Row) -> float | None:
     """Return the share by which users x seconds may be exceeded; None where the source defines no such rate."""
     if row.clock is None or not row.users or not row.completed:
         return None
-    return _UNDER_WAY + (0.0 if row.clock.whole else row.users / row.completed)
+    return _UNDER_WAY + row.clock.crossing + (0.0 if row.clock.whole else row.users / row.completed)
 
 
 def _crowd(row: Row) -> str | None:

@@ -120,7 +120,7 @@ def _little(row: Row) -> str | None:
     rate, e2e = row.figure(REQUESTS), row.figure("e2e")
     if not (rate and e2e and row.users) or row.rate is not None:
         return None
-    if rate.low * e2e.low <= _LITTLE * row.users:
+    if rate.low * e2e.low <= (_LITTLE + (row.clock.crossing if row.clock else 0.0)) * row.users:
         return None
     return (
         f"{rate.value:.4g} requests/s x a mean e2e of {e2e.value:.4g} s = {rate.value * e2e.value:.0f} requests under "

@@ -56,7 +56,7 @@ def tolerance(row: Row) -> float:
         return 0.0
     edges = _edges(row) if clock.edges and row.completed else 0.0
     failed = (row.failed or 0) / row.requests if row.requests else 0.0
-    return clock.within + edges + (failed if not clock.whole else 0.0)
+    return clock.within + clock.crossing + edges + (failed if not clock.whole else 0.0)
 
 
 def _edges(row: Row) -> float:
