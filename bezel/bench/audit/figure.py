@@ -3,12 +3,16 @@
 Two figures agree when their intervals overlap; nothing is concluded from digits that were not printed.
 """
 
+import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 _NUMBER = re.compile(r"[-+]?(?:\d[\d,_]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
-_LARGEST = 1e18
+LARGEST = 1e18
+"""More than any count, time or rate of a load."""
+_LONGEST = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +53,42 @@ def figure(value: object) -> Figure | None:
     except InvalidOperation:
         return None
     exponent = decimal.as_tuple().exponent
-    if not isinstance(exponent, int) or abs(decimal) > _LARGEST:
+    if not isinstance(exponent, int) or abs(decimal) > LARGEST:
         return None
     return Figure(float(decimal), 0.5 * 10.0**exponent)
+
+
+def why_no_figure(value: object, *, counts: bool = False) -> str | None:
+    """Return why a stated value cannot be a count, a time or a rate of a load; None where it can, or states nothing.
+
+    Args:
+        value: As stated; a text in which a number stands is read as that number.
+        counts: Whether only a whole number can be one.
+    """
+    if value is None or value == "":
+        return None
+    found = None if isinstance(value, list | Mapping) else figure(value)
+    if found is None:
+        is_large = isinstance(value, int | float) and not isinstance(value, bool) and LARGEST < abs(value) < math.inf
+        return f"{_shown(value)} is beyond any count" if is_large else f"{_shown(value)} is no number"
+    if found.value < 0:
+        return f"{_shown(value)} is below 0"
+    if counts and found.value != int(found.value):
+        return f"{_shown(value)} is no whole number"
+    return None
+
+
+def is_unlimited(value: object) -> bool:
+    """Whether a rate of sending is stated as endless: requests are sent as fast as the users allow."""
+    return isinstance(value, float | str) and str(value).strip().lower() in ("inf", "infinity")
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, list | Mapping):
+        return f"a value of {len(value)} parts"
+    # Nothing long of a file is repeated: it may be no result at all.
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def number(value: object) -> float | None:

@@ -55,6 +55,22 @@ class Fields:
         return next((found for path in paths if (found := self.at(path)) is not None), None)
 
 
+def without(document: Any, path: tuple[str, ...]) -> Any:
+    """Return a copy of a document in which the value at a path states nothing."""
+    if not path:
+        return None
+    name, *rest = path
+    if isinstance(document, list):
+        place = int(name)
+        return [without(part, tuple(rest)) if at == place % len(document) else part for at, part in enumerate(document)]
+    return {**document, name: without(document[name], tuple(rest))}
+
+
+def not_read(path: str, why: str) -> str:
+    """Return the doubt about a stated value that cannot be one."""
+    return f"{path} was not read: {why}"
+
+
 @dataclass(frozen=True)
 class Statistics:
     """Where a format holds the statistics of a metric, below its path."""

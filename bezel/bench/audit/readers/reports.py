@@ -7,10 +7,11 @@ import functools
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bezel.bench.audit.figure import Figure, figure, number, whole
+from bezel.bench.audit.figure import Figure, figure, is_unlimited, number, whole, why_no_figure
 from bezel.bench.audit.labels import date_in
 from bezel.bench.audit.readers.fields import (
     QUANTILES,
@@ -19,8 +20,10 @@ from bezel.bench.audit.readers.fields import (
     Fields,
     Known,
     Statistics,
+    not_read,
     unit_factor,
     unread,
+    without,
 )
 from bezel.bench.audit.systems import system_of
 from bezel.bench.audit.table import (
@@ -45,6 +48,7 @@ _TIMES = (*LATENCIES, NTPOT)
 _PLACES = ("completed", "failed", "total", "incomplete", "seconds", "planned", "sent_rate", "sent_seconds", "delay",
            "context", "output", "in_flight", "users", "rate", "alone", "cached", "totals", "uncounted", "dated",
            "model", "hardware")  # fmt: skip
+_TEXTS = ("alone", "dated", "model", "hardware")
 _NUMBERED = re.compile(r"\.-?\d+(?=\.|$)")
 _ALIKE = 0.02
 _APART = 0.10
@@ -118,10 +122,56 @@ class _Load:
         names = ("mean", "median", "deviation", "least", "most", "quantiles")
         self.statistics = Statistics(**{name: places[name] for name in names})
         self.doubts: list[str] = []
+        self._left_out: list[str] = []
+        self._leave_out_impossible()
         self.figures: dict[str, Figure] = {}
         self.spreads: dict[str, Spread] = {}
         for name, (*paths, factor) in places["figures"].items():
             self._read(name, next((path for path in paths if self._stated(path)), paths[0]), factor)
+
+    def _leave_out_impossible(self) -> None:
+        """Leave numbers out that cannot be ones: each is a doubt, and unknown, not 0."""
+        found = self.statistics
+        below = (found.mean, found.median, found.deviation, found.least, found.most)
+        quantiles = tuple(f"{found.quantiles}.{name}" if found.quantiles else name for name in QUANTILES)
+        metrics = [path for *paths, _ in self.places["figures"].values() for path in paths]
+        metrics += [path for name in ("context", "output", "delay") for path in self.places[name]]
+        numbers = [path for name in _PLACES if name not in (*_TEXTS, "context", "output") for path in self.places[name]]
+        for metric in dict.fromkeys(metrics):
+            value = self.fields.at(metric)
+            if value is not None and not isinstance(value, Mapping):
+                numbers.append(metric)
+            if self.fields.flat or isinstance(value, Mapping):
+                numbers += [f"{metric}.{name}" for name in (*below, *quantiles)]
+        for path in dict.fromkeys(numbers):
+            steps = self._steps(path)
+            value = self._value(steps)
+            if isinstance(value, Mapping):  # a metric with statistics, which are tried one by one
+                continue
+            if path in self.places["rate"] and is_unlimited(value):
+                continue
+            if why := why_no_figure(value):
+                self.doubts.append(not_read(path, why))
+                self._left_out.append(path)
+                self.fields = replace(self.fields, document=without(self.fields.document, steps))
+
+    def _steps(self, path: str) -> tuple[str, ...]:
+        """Return the names that lead to a value; "p99.9" is one name."""
+        if self.fields.flat:
+            return (path.replace(".", "_"),)
+        head, dot, last = path.rpartition(".p99.9")
+        if dot and not last:
+            return (*head.split("."), "p99.9")
+        head, dot, last = path.rpartition(".p0.1")
+        return (*head.split("."), "p0.1") if dot and not last else tuple(path.split("."))
+
+    def _value(self, steps: tuple[str, ...]) -> Any:
+        value = self.fields.document
+        for name in steps:
+            value = Fields(value).at(name) if isinstance(value, list) else (
+                value.get(name) if isinstance(value, Mapping) else None
+            )  # fmt: skip
+        return value
 
     def unread(self) -> tuple[str, ...]:
         """Return the names of what is stated and not read; of a flat format without the names of the statistics."""
@@ -154,6 +204,7 @@ class _Load:
         prompt = self._length("context", PROMPT_LENGTH, None)
         output = self._length("output", OUTPUT_LENGTH, OUTPUT)
         users = 1 if self._first("alone") == "synchronous" else whole(self._first("users"))
+        closed = any(path in self.places["users"] for path in self._left_out)
         model, hardware = self._first("model"), self._first("hardware")
         cached = round(number(self._first("cached")) or 0) if self.places["cached"] else None
         if cached:  # the rate of prompts holds the cached tokens, which were not computed
@@ -164,7 +215,7 @@ class _Load:
             order=order,
             context=round(prompt) if prompt else None,
             users=users,
-            rate=number(self._first("rate")) if users is None else None,
+            rate=number(self._first("rate")) if users is None and not closed else None,
             output_tokens=round(output) if output else None,
             figures=self.figures,
             seconds=number(self._first("seconds")),

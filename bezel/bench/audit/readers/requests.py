@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bezel.bench.audit.figure import LARGEST, why_no_figure
 from bezel.bench.audit.spread import Spread
 
 LISTED = ("input_lens", "output_lens", "ttfts", "itls", "latencies", "start_times", "errors")
@@ -28,6 +29,18 @@ class SingleRequests:
     peak: int | None
     lengths: Spread | None
     latency: Spread | None = None
+
+
+def why_no_list(values: Any) -> str | None:
+    """Return why a value is no list of times or counts, or of lists of them; None where it is one."""
+    if not isinstance(values, list):
+        return why_no_figure(values) or f"{values} is no list"
+    for value in values:
+        for one in value if isinstance(value, list) else (value,):
+            is_number = isinstance(one, int | float) and not isinstance(one, bool)
+            if not is_number or not 0 <= one <= LARGEST:
+                return f"one of its values: {why_no_figure(one) or 'a number as a text'}"
+    return None
 
 
 def single_requests(run: Mapping[str, Any]) -> SingleRequests | None:

@@ -123,17 +123,15 @@ def _spreads(cell: Cell, mean_output: float | None) -> dict[str, Spread]:
     return spreads
 
 
-def _clock_of(cell: Cell, part: Cell) -> Clock | None:
-    """Return how the rates of a cell, or of a stage of it, were taken.
-
-    None for a stage that may have completed requests of other stages only: no figure of it fits another.
-    """
+def _clock_of(cell: Cell, part: Cell) -> Clock:
+    """Return how the rates of a cell, or of a stage of it, were taken."""
     if not cell.stages:
         return _CLOCK
     crossing = sum(_under_way(cell, part, edge) for edge in (-1, 0))
     metric = part.metrics.get(REQUESTS)
     own = (metric.n if metric and metric.n else 0) - crossing
-    return replace(_CLOCK, crossing=crossing / own) if own > 0 else None
+    # A stage may have completed requests of other stages only: then no rate of it fits a latency.
+    return replace(_CLOCK, crossing=crossing / max(own, 1e-3))
 
 
 def _under_way(cell: Cell, part: Cell, edge: int) -> float:

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from bezel.bench.audit.figure import Figure, figure, number, whole
+from bezel.bench.audit.figure import Figure, figure, is_unlimited, number, whole, why_no_figure
 from bezel.bench.audit.labels import date_in
-from bezel.bench.audit.readers.fields import QUANTILES, SETTINGS, Known, unread
-from bezel.bench.audit.readers.requests import LISTED, SingleRequests, single_requests
+from bezel.bench.audit.readers.fields import QUANTILES, SETTINGS, Known, not_read, unread
+from bezel.bench.audit.readers.requests import LISTED, SingleRequests, single_requests, why_no_list
 from bezel.bench.audit.spread import Spread
 from bezel.bench.audit.systems import system_of
 from bezel.bench.audit.table import (
@@ -50,6 +50,11 @@ _SETTINGS = (
     "ramp_up_start_rps", "ramp_up_end_rps", "port", "server_info", "backend", "label", "tag", "tokenizer_id",
     "dataset_name",
 )  # fmt: skip
+_COUNTS = (
+    "completed", "failed", "num_prompts", "total_output_tokens", "total_input_tokens", "total_cached_tokens",
+    "max_concurrency", "spec_decode_num_drafts", "spec_decode_draft_tokens", "spec_decode_accepted_tokens",
+)  # fmt: skip
+_NUMBERS = ("duration", "request_rate", "concurrency", *(name for known in _RATES.values() for name in known))
 _SGLANG = ("total_output_tokens_retokenized", "mean_e2e_latency_ms", "accept_length")
 _VLLM = re.compile(r"mean_(ttft|tpot|itl|e2el)_ms")
 _CLOCK = Clock(within=0.02, tail=0.02)
@@ -94,9 +99,10 @@ class _Run:
     """One run: its latencies by the names of their fields, and its requests where the run lists them."""
 
     def __init__(self, fields: Mapping[str, Any], label: str) -> None:
-        self.fields, self.label = fields, label
+        self.label = label
         self.names: list[str] = []
         self.doubts: list[str] = []
+        self.fields = fields = self._possible(fields)
         self.figures: dict[str, Figure] = {}
         self.spreads: dict[str, Spread] = {}
         self.queued: Spread | None = None
@@ -111,10 +117,29 @@ class _Run:
             self.figures["e2e"] = Figure(listed.mean, 0.0)
             self.spreads["e2e"] = listed
 
+    def _possible(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields without numbers that cannot be ones, each of which is a doubt: it is unknown, and not 0."""
+        left = dict(fields)
+        for name in LISTED:
+            value = fields.get(name)
+            if name != "errors" and value is not None and (why := why_no_list(value)):
+                self.doubts.append(not_read(name, why))
+                left[name] = None
+        for name, value in fields.items():
+            is_count = name in _COUNTS
+            if not is_count and name not in _NUMBERS and time_of(str(name)) is None:
+                continue
+            if name == "request_rate" and is_unlimited(value):
+                continue
+            if why := why_no_figure(value, counts=is_count):
+                self.doubts.append(not_read(str(name), why))
+                left[name] = None
+        return left
+
     def row(self, order: int, of: int) -> Row:
         """Return the row of the run."""
         fields = self.fields
-        completed, output = whole(fields["completed"]) or 0, whole(fields["total_output_tokens"])
+        completed, output = whole(fields["completed"]), whole(fields["total_output_tokens"])
         prompt = whole(fields.get("total_input_tokens"))
         drafts = whole(fields.get("spec_decode_num_drafts"))
         planned, failed, known = whole(fields.get("num_prompts")), whole(fields.get("failed")), self.single
@@ -131,7 +156,7 @@ class _Run:
             figures=self.figures,
             seconds=self.seconds,
             planned=planned,
-            requests=completed + (failed or 0),
+            requests=None if completed is None else completed + (failed or 0),
             completed=completed,
             failed=failed,
             prompt_tokens=prompt,

@@ -3,6 +3,7 @@
     requests/s x seconds = completed requests           output tokens/s x seconds = output tokens, input likewise
     tokens/s / requests/s = tokens of a request         total tokens/s = input + output tokens/s
     sent/s x seconds of sending = sent requests         stated means and totals = those of the listed requests
+    duration > 0 of completed requests
     min <= median <= p99 <= max; |median - mean| <= standard deviation
 
 How closely a tool's rates fit its own totals follows from its source (Clock of a row). A source whose clock is unknown
@@ -173,6 +174,10 @@ def _counted_twice(row: Row) -> str | None:
     return None
 
 
+def _at_once(row: Row) -> str | None:
+    return f"{row.completed:,} completed requests in 0 s" if row.completed and row.seconds == 0 else None
+
+
 def _ordered(row: Row) -> str | None:
     for name, spread in row.spreads.items():
         for smaller, a, larger, b in spread.contradictions(row.completed):
@@ -228,6 +233,12 @@ RELATIONS: tuple[Relation, ...] = (
         "two counts of the same tokens",
         lambda row: () if row.counts else ("a second count",),
         _counted_twice,
+        expected=False,
+    ),
+    Relation(
+        "duration > 0 s",
+        lambda row: () if row.seconds is not None and row.completed else ("duration",),
+        _at_once,
         expected=False,
     ),
     Relation(
