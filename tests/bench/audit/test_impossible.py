@@ -47,6 +47,7 @@ def audit(folder: Path, text: str) -> Audit:
     return audit_files([folder / "file"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMATS)
 def test_impossible_number_is_no_figure_in_any_field(tmp_path: Path, name: str) -> None:
     """A clean load of which one number is unknown has no finding, and the number is named."""
