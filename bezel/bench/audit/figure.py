@@ -70,11 +70,11 @@ def why_no_figure(value: object, *, counts: bool = False) -> str | None:
     found = None if isinstance(value, list | Mapping) else figure(value)
     if found is None:
         is_large = isinstance(value, int | float) and not isinstance(value, bool) and LARGEST < abs(value) < math.inf
-        return f"{_shown(value)} is beyond any count" if is_large else f"{_shown(value)} is no number"
+        return f"{_shown(value)} is beyond any count" if is_large else f"expected a number, got {_shown(value)}"
     if found.value < 0:
         return f"{_shown(value)} is below 0"
     if counts and found.value != int(found.value):
-        return f"{_shown(value)} is no whole number"
+        return f"expected a whole number, got {_shown(value)}"
     return None
 
 

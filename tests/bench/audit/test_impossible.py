@@ -101,12 +101,12 @@ def test_completed_requests_in_no_time_are_a_contradiction(tmp_path: Path, name:
     [
         ("completed", 1e30, "completed was not read: 1e+30 is beyond any count"),
         ("completed", -3, "completed was not read: -3 is below 0"),
-        ("completed", 191.5, "completed was not read: 191.5 is no whole number"),
-        ("duration", "soon", "duration was not read: soon is no number"),
-        ("duration", True, "duration was not read: True is no number"),
-        ("request_throughput", math.nan, "request_throughput was not read: nan is no number"),
+        ("completed", 191.5, "completed was not read: expected a whole number, got 191.5"),
+        ("duration", "soon", "duration was not read: expected a number, got soon"),
+        ("duration", True, "duration was not read: expected a number, got True"),
+        ("request_throughput", math.nan, "request_throughput was not read: expected a number, got nan"),
         ("mean_ttft_ms", -7.0, "mean_ttft_ms was not read: -7 is below 0"),
-        ("total_output_tokens", [1], "total_output_tokens was not read: a value of 1 parts is no number"),
+        ("total_output_tokens", [1], "total_output_tokens was not read: expected a number, got a value of 1 parts"),
     ],
 )
 def test_file_of_vllm_says_what_it_could_not_read(tmp_path: Path, field: str, value: Any, said: str) -> None:

@@ -112,7 +112,7 @@ def main() -> int:
             rows.append(row(load, loops, priority, found))
             print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
     bounds = {"rate": RATE_WITHIN, "ttft_p99_ms": TTFT_WITHIN_MS}
-    written = {"machine": machine(), "bounds": bounds, "rows": rows}
+    written = {"document": "benchmarks", "machine": machine(), "bounds": bounds, "rows": rows}
     RESULTS.write_text(json.dumps(written, indent=1) + "\n", "utf-8")
     return int(bool(broken(written)))
 

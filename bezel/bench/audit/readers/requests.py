@@ -34,7 +34,7 @@ class SingleRequests:
 def why_no_list(values: Any) -> str | None:
     """Return why a value is no list of times or counts, or of lists of them; None where it is one."""
     if not isinstance(values, list):
-        return why_no_figure(values) or f"{values} is no list"
+        return why_no_figure(values) or f"expected a list, got {values}"
     for value in values:
         for one in value if isinstance(value, list) else (value,):
             is_number = isinstance(one, int | float) and not isinstance(one, bool)
